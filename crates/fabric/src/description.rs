@@ -1,0 +1,134 @@
+//! A machine as somebody wrote it down: what every reader produces and every writer consumes.
+
+use serde::{Deserialize, Serialize};
+
+/// A whole machine, not yet checked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Description {
+    /// Name of the machine, as shown in tables and figures.
+    pub name: String,
+    /// The sites in order; a machine in one place has one.
+    pub sites: Vec<SiteDescription>,
+    /// Links between sites. Two sites that no chain of links joins cannot share a job.
+    pub wans: Vec<WanDescription>,
+    /// Kinds of node; nodes refer to them by index. Never empty in a valid machine.
+    pub kinds: Vec<NodeKind>,
+}
+
+/// One site: a tree of groups and the cabling of each of its levels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SiteDescription {
+    /// The group that holds the whole site; its name is the site's name.
+    pub root: Group,
+    /// `cabling[l]` joins level `l` to level `l + 1` (0: nodes to leaves). One entry per level.
+    pub cabling: Vec<Cabling>,
+    /// Cables that the cabling implies and that are not there.
+    pub missing: Vec<MissingCable>,
+}
+
+/// The links of one level of a parallel-port generalised fat tree (PGFT; Zahavi 2010).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cabling {
+    /// Parent switches of every node or switch of the lower level.
+    pub parents: u32,
+    /// Parallel cables to each parent.
+    pub cables: u32,
+    /// Bandwidth of one cable in each direction, bytes per second.
+    pub bandwidth: f64,
+}
+
+/// A cable named by where it starts: switch `switch` of group `group` (by index at `level`),
+/// to its parent number `parent`, parallel cable `cable`; all from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingCable {
+    /// Level of the lower end: 0 a node, 1 a leaf.
+    pub level: usize,
+    /// Index of the group at that level, within the site.
+    pub group: u32,
+    /// Which of the group's parallel switches.
+    pub switch: u32,
+    /// Which parent.
+    pub parent: u32,
+    /// Which of the parallel cables.
+    pub cable: u32,
+}
+
+/// A subtree: a leaf with nodes, or a pod, core or site with groups below.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Name of the group (of its switch, where it has one).
+    pub name: String,
+    /// Names of its parallel switches in order; empty where nobody named them.
+    pub switches: Vec<String>,
+    /// What hangs below.
+    pub children: Children,
+}
+
+/// What a group holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Children {
+    /// A leaf: nodes.
+    Nodes(Vec<NodeDescription>),
+    /// Groups, each a leaf or deeper.
+    Groups(Vec<Group>),
+}
+
+/// One node of a leaf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeDescription {
+    /// Host name, unique in the machine.
+    pub name: String,
+    /// Index into [`Description::kinds`].
+    pub kind: u32,
+}
+
+/// The inside of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct NodeKind {
+    /// Sockets (NUMA domains).
+    pub sockets: u32,
+    /// Cores of each socket.
+    pub cores_per_socket: u32,
+    /// Clock of a core, Hz.
+    pub core_speed: f64,
+    /// Memory, bytes.
+    pub memory: u64,
+    /// Network interfaces.
+    pub nics: u32,
+    /// Bandwidth of one interface in each direction, bytes per second.
+    pub nic_bandwidth: f64,
+}
+
+impl NodeKind {
+    /// Cores of the whole node.
+    pub fn cores(&self) -> u32 {
+        self.sockets.saturating_mul(self.cores_per_socket)
+    }
+}
+
+impl Default for NodeKind {
+    /// A node of Cab: two sockets of eight cores, 2.6 GHz, 32 GB, one InfiniBand QDR port.
+    fn default() -> Self {
+        NodeKind {
+            sockets: 2,
+            cores_per_socket: 8,
+            core_speed: 2.6e9,
+            memory: 32 << 30,
+            nics: 1,
+            nic_bandwidth: 4e9,
+        }
+    }
+}
+
+/// A link between two sites.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WanDescription {
+    /// Names of the two sites.
+    pub between: (String, String),
+    /// One-way latency, seconds.
+    pub latency: f64,
+    /// Bandwidth in each direction, bytes per second.
+    pub bandwidth: f64,
+}

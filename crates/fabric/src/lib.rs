@@ -1,0 +1,25 @@
+//! What the machine is: fat trees of any depth, sites, the inside of nodes.
+//!
+//! A reader turns text into a [`Description`]; [`Fabric::build`] checks it and lays it out in
+//! arrays that every other part shares read-only.
+
+mod description;
+mod error;
+mod fabric;
+mod hostlist;
+mod nodeset;
+mod presets;
+pub mod read;
+mod route;
+pub mod write;
+
+pub use description::{
+    Cabling, Children, Description, Group, MissingCable, NodeDescription, NodeKind,
+    SiteDescription, WanDescription,
+};
+pub use error::InputError;
+pub use fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+pub use hostlist::{compress, expand};
+pub use nodeset::NodeSet;
+pub use presets::{PRESETS, fat_tree, pgft, preset};
+pub use route::{Direction, Link, Route};

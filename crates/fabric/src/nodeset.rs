@@ -1,0 +1,131 @@
+//! A set of nodes as a bit per node.
+
+use std::ops::Range;
+
+/// A fixed-capacity set of node indices, fast to scan by range.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeSet {
+    words: Vec<u64>,
+    capacity: u32,
+}
+
+impl NodeSet {
+    /// The empty set over nodes `0..capacity`.
+    pub fn empty(capacity: u32) -> Self {
+        NodeSet { words: vec![0; capacity.div_ceil(64) as usize], capacity }
+    }
+
+    /// All nodes `0..capacity`.
+    pub fn full(capacity: u32) -> Self {
+        let mut set = NodeSet { words: vec![!0; capacity.div_ceil(64) as usize], capacity };
+        if let (Some(last), used @ 1..) = (set.words.last_mut(), capacity % 64) {
+            *last = (1 << used) - 1;
+        }
+        set
+    }
+
+    /// The set of the given nodes; those outside `0..capacity` are ignored.
+    pub fn of(capacity: u32, nodes: impl IntoIterator<Item = u32>) -> Self {
+        let mut set = NodeSet::empty(capacity);
+        for node in nodes {
+            if node < capacity {
+                set.insert(node);
+            }
+        }
+        set
+    }
+
+    /// Number of nodes the set can hold.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Whether `node` is in the set.
+    #[inline]
+    pub fn contains(&self, node: u32) -> bool {
+        self.words.get((node / 64) as usize).is_some_and(|word| word >> (node % 64) & 1 == 1)
+    }
+
+    /// Adds `node`, which must be below the capacity.
+    #[inline]
+    pub fn insert(&mut self, node: u32) {
+        self.words[(node / 64) as usize] |= 1 << (node % 64);
+    }
+
+    /// Takes `node` out.
+    #[inline]
+    pub fn remove(&mut self, node: u32) {
+        self.words[(node / 64) as usize] &= !(1 << (node % 64));
+    }
+
+    /// Keeps only the nodes that are also in `other`.
+    pub fn intersect(&mut self, other: &NodeSet) {
+        for (index, word) in self.words.iter_mut().enumerate() {
+            *word &= other.words.get(index).copied().unwrap_or(0);
+        }
+    }
+
+    /// Number of nodes in the set.
+    pub fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// The nodes of the set that lie in `range`, ascending.
+    #[inline]
+    pub fn iter_in(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+        let end = range.end.min(self.capacity);
+        let mut index = (range.start / 64) as usize;
+        let mut word = match self.words.get(index) {
+            Some(word) if range.start < end => word & (!0 << (range.start % 64)),
+            _ => 0,
+        };
+        std::iter::from_fn(move || {
+            while word == 0 {
+                index += 1;
+                if index as u32 * 64 >= end {
+                    return None;
+                }
+                word = self.words[index];
+            }
+            let node = index as u32 * 64 + word.trailing_zeros();
+            word &= word - 1;
+            (node < end).then_some(node)
+        })
+    }
+
+    /// All nodes of the set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.iter_in(0..self.capacity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// A node set answers as the ordered set of its members does.
+        #[test]
+        fn behaves_as_an_ordered_set(
+            capacity in 1u32..300,
+            nodes in prop::collection::vec(0u32..300, 0..80),
+            gone in prop::collection::vec(0u32..300, 0..40),
+            (start, end) in (0u32..320, 0u32..320),
+        ) {
+            let mut set = NodeSet::of(capacity, nodes.iter().copied());
+            let mut model: BTreeSet<u32> = nodes.into_iter().filter(|&n| n < capacity).collect();
+            for node in gone.into_iter().filter(|&n| n < capacity) {
+                set.remove(node);
+                model.remove(&node);
+            }
+            prop_assert_eq!(set.count() as usize, model.len());
+            prop_assert!((0..320).all(|n| set.contains(n) == model.contains(&n)));
+            prop_assert_eq!(set.iter().collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
+            let inside: Vec<u32> = model.iter().copied().filter(|n| (start..end).contains(n)).collect();
+            prop_assert_eq!(set.iter_in(start..end).collect::<Vec<_>>(), inside);
+            prop_assert_eq!(NodeSet::full(capacity).count(), capacity);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Machines known by name.
+
+use crate::description::{
+    Cabling, Children, Description, Group, NodeDescription, NodeKind, SiteDescription,
+};
+use crate::error::InputError;
+
+/// Names accepted by [`preset`], with what they are.
+pub const PRESETS: [(&str, &str); 4] = [
+    ("cab", "1,296 nodes: 4 pods of 18 leaves of 18, 36-port switches, every port used (SC'18)"),
+    ("pinot", "2,592 nodes: cab with 8 pods, full bisection; the wiring of its core is assumed"),
+    ("sc18-network", "10,648 nodes: 22 of 44 pods of radix-44 switches; core wiring assumed"),
+    ("fat-tree(radix=R, pods=P)", "a full fat tree of radix R; pods= takes fewer than R pods"),
+];
+
+/// Bandwidth of an InfiniBand QDR 4x cable: 32 Gbit/s of data.
+const QDR: f64 = 4e9;
+
+/// The machine of that name; `None` where there is none.
+///
+/// # Errors
+/// Parameters of `fat-tree(...)` that are malformed or out of range.
+pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
+    let machine = match name {
+        "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
+        "pinot" => pgft("pinot", &[18, 18, 8], &[1, 18, 6], &[1, 1, 3]),
+        "sc18-network" => pgft("sc18-network", &[22, 22, 22], &[1, 22, 11], &[1, 1, 2]),
+        _ => {
+            let arguments = name.strip_prefix("fat-tree(")?.strip_suffix(')')?;
+            return Some(fat_tree_from(name, arguments));
+        }
+    };
+    Some(Ok(machine))
+}
+
+fn fat_tree_from(name: &str, arguments: &str) -> Result<Description, InputError> {
+    let (mut radix, mut pods) = (None, None);
+    for argument in arguments.split(',').map(str::trim).filter(|a| !a.is_empty()) {
+        let value = |text: &str| {
+            text.trim().parse::<u32>().map_err(|_| {
+                InputError::whole(format!("machine {name}: {text:?} is not a whole number"))
+            })
+        };
+        match argument.split_once('=').map(|(key, text)| (key.trim(), text)) {
+            Some(("radix", text)) => radix = Some(value(text)?),
+            Some(("pods", text)) => pods = Some(value(text)?),
+            _ => {
+                return Err(InputError::whole(format!(
+                    "machine {name}: {argument:?} is neither radix=R nor pods=P"
+                )));
+            }
+        }
+    }
+    let radix = radix.ok_or_else(|| InputError::whole(format!("machine {name} has no radix=R")))?;
+    fat_tree(radix, pods.unwrap_or(radix))
+}
+
+/// The full three-level fat tree of `radix`-port switches, with `pods` of its `radix` pods:
+/// `radix / 2` nodes a leaf and leaves a pod.
+///
+/// # Errors
+/// An odd radix, one outside 2 to 128, or more pods than the radix.
+pub fn fat_tree(radix: u32, pods: u32) -> Result<Description, InputError> {
+    if radix % 2 != 0 || !(2..=128).contains(&radix) {
+        return Err(InputError::whole(format!(
+            "fat-tree: radix must be even and from 2 to 128, not {radix}"
+        )));
+    }
+    if pods == 0 || pods > radix {
+        return Err(InputError::whole(format!(
+            "fat-tree: pods must be from 1 to the radix {radix}, not {pods}"
+        )));
+    }
+    let half = radix / 2;
+    let mut machine = pgft("fat-tree", &[half, half, pods], &[1, half, half], &[1, 1, 1]);
+    machine.name = format!("fat-tree(radix={radix}, pods={pods})");
+    Ok(machine)
+}
+
+/// A regular machine PGFT(children; parents; cables), levels from the nodes up; all three of one
+/// length. Nodes are `{name}1`, `{name}2`, ...; leaves `leaf0`, ...; pods `pod0`, ...; the top `core`.
+pub fn pgft(name: &str, children: &[u32], parents: &[u32], cables: &[u32]) -> Description {
+    let depth = children.len();
+    let mut next = vec![0u32; depth + 1];
+    let root = grow(name, children, depth, &mut next);
+    let cabling = parents
+        .iter()
+        .zip(cables)
+        .map(|(&parents, &cables)| Cabling { parents, cables, bandwidth: QDR })
+        .collect();
+    Description {
+        name: name.to_owned(),
+        sites: vec![SiteDescription { root, cabling, missing: Vec::new() }],
+        wans: Vec::new(),
+        kinds: vec![NodeKind::default()],
+    }
+}
+
+fn grow(prefix: &str, children: &[u32], level: usize, next: &mut [u32]) -> Group {
+    let index = next[level];
+    next[level] += 1;
+    let name = match (level, children.len()) {
+        (level, depth) if level == depth => "core".to_owned(),
+        (1, _) => format!("leaf{index}"),
+        (2, _) => format!("pod{index}"),
+        _ => format!("level{level}-{index}"),
+    };
+    let children = if level == 1 {
+        let nodes = (0..children[0]).map(|_| {
+            next[0] += 1;
+            NodeDescription { name: format!("{prefix}{}", next[0]), kind: 0 }
+        });
+        Children::Nodes(nodes.collect())
+    } else {
+        let groups = 0..children[level - 1];
+        Children::Groups(groups.map(|_| grow(prefix, children, level - 1, next)).collect())
+    };
+    Group { name, switches: Vec::new(), children }
+}

@@ -1,0 +1,1 @@
+//! Readers: text in somebody's format to a [`Description`](crate::Description).

@@ -1,0 +1,1 @@
+//! Writers: a [`Fabric`](crate::Fabric) to text in somebody's format.

@@ -1,0 +1,22 @@
+//! Who holds what, what is asked for, and the policies that choose nodes.
+
+mod occupancy;
+mod placement;
+mod policy;
+mod quality;
+mod refusal;
+mod registry;
+mod request;
+mod room;
+
+/// One file per policy.
+pub mod policies;
+
+pub use occupancy::{Occupancy, OccupancyError, WhatIf};
+pub use placement::Placement;
+pub use policy::Policy;
+pub use quality::{Quality, least_aph};
+pub use refusal::Refusal;
+pub use registry::{POLICIES, PolicyInfo, policy};
+pub use request::{Request, Share};
+pub use room::Room;

@@ -1,0 +1,48 @@
+//! What a job or a group of virtual machines asks for.
+
+use std::sync::Arc;
+
+use topolane_fabric::{NodeIndex, NodeSet};
+
+/// What one slot takes from its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Share {
+    /// The node with everything in it; nobody else may be there.
+    #[default]
+    Whole,
+    /// Some cores and some memory (bytes) of a node that others may share.
+    Part {
+        /// Cores of the node.
+        cores: u32,
+        /// Memory of the node, bytes.
+        memory: u64,
+    },
+}
+
+/// A request for slots: a job's nodes, or the virtual machines of a group.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Request {
+    /// Identity, unique among the requests of one scheduler. Seeded policies draw from it.
+    pub id: u64,
+    /// Slots wanted; at least 1.
+    pub nodes: u32,
+    /// What each slot takes.
+    pub share: Share,
+    /// Whether several slots may lie on one node (virtual machines); else each has its own.
+    pub stacked: bool,
+    /// Longest time it will run, seconds; infinite for what never ends by itself.
+    pub walltime: f64,
+    /// Nodes that already run members of the same group, once per member.
+    pub members: Vec<NodeIndex>,
+    /// Nodes it may use; `None` for all.
+    pub eligible: Option<Arc<NodeSet>>,
+    /// The nodes a log says it ran on.
+    pub recorded: Option<Arc<[NodeIndex]>>,
+}
+
+impl Request {
+    /// A request for `nodes` whole nodes anywhere.
+    pub fn whole_nodes(id: u64, nodes: u32, walltime: f64) -> Self {
+        Request { id, nodes, walltime, ..Request::default() }
+    }
+}

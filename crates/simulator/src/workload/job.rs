@@ -1,0 +1,75 @@
+//! Jobs as a log or a generator gives them.
+
+use std::collections::BTreeMap;
+
+use topolane_placement::Share;
+
+/// One job of a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// The job's number in its log; unique in the workload.
+    pub id: u64,
+    /// Submission, seconds since the workload's epoch.
+    pub submit: f64,
+    /// How long it runs, seconds; at least 0.
+    pub run: f64,
+    /// Requested walltime, seconds; `None` where the log has none.
+    pub walltime: Option<f64>,
+    /// Nodes it needs; at least 1.
+    pub nodes: u32,
+    /// What it takes of each node.
+    pub share: Share,
+    /// What really happened to it, where the log says.
+    pub recorded: Option<Recorded>,
+}
+
+/// Where and when a log says a job ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Start, seconds since the workload's epoch.
+    pub start: f64,
+    /// Hostlist expression of its nodes; empty where the log has none.
+    pub hosts: String,
+}
+
+/// Jobs in order of submission, and what was left out on the way.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Workload {
+    /// Name shown in tables: the preset or the file's stem.
+    pub name: String,
+    /// Unix time of the workload's epoch (second 0); 0 where unknown.
+    pub epoch: f64,
+    /// Offset of local time from UTC at the site, seconds.
+    pub utc_offset: f64,
+    /// Cores of a node by which processor counts were turned into nodes; 1 where nodes were given.
+    pub cores_per_node: u32,
+    /// The jobs, by (submit, position in the log).
+    pub jobs: Vec<Job>,
+    /// Records left out, by reason, e.g. "never ran": 4,588.
+    pub left_out: BTreeMap<String, u64>,
+}
+
+impl Workload {
+    /// Jobs without a requested walltime.
+    pub fn without_walltime(&self) -> usize {
+        self.jobs.iter().filter(|job| job.walltime.is_none()).count()
+    }
+
+    /// Sum of nodes x run time over all jobs, node-seconds.
+    pub fn work(&self) -> f64 {
+        self.jobs.iter().map(|job| f64::from(job.nodes) * job.run).sum()
+    }
+
+    /// Seconds from the first submission to the last.
+    pub fn span(&self) -> f64 {
+        match (self.jobs.first(), self.jobs.last()) {
+            (Some(first), Some(last)) => last.submit - first.submit,
+            _ => 0.0,
+        }
+    }
+
+    /// Offered load: work over (machine nodes x span of submissions).
+    pub fn load(&self, machine_nodes: u32) -> f64 {
+        self.work() / (f64::from(machine_nodes) * self.span())
+    }
+}
