@@ -629,7 +629,10 @@ fn check_cabling(site: &str, cabling: &[Cabling], depth: usize) -> Result<(), In
 
 fn depth_of(group: &Group, level: usize) -> Result<usize, InputError> {
     if level > DEEPEST {
-        return Err(InputError::whole(format!("{} lies more than {DEEPEST} levels deep", group.name)));
+        return Err(InputError::whole(format!(
+            "{} lies more than {DEEPEST} levels deep",
+            group.name
+        )));
     }
     match &group.children {
         Children::Nodes(nodes) if nodes.is_empty() => {

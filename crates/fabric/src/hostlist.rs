@@ -1,17 +1,187 @@
 //! Slurm's hostlist expressions: `cab[1-18,20]`, `rack[0-1]n[01-16],login`.
 
+use std::collections::VecDeque;
+
 use crate::error::InputError;
 
-/// The host names of a hostlist expression, in its order.
+/// The most names one expression may stand for.
+pub(crate) const MOST_NAMES: usize = 1_000_000;
+/// Digits of the largest number that a range is built of: always fits in 64 bits.
+const MOST_DIGITS: usize = 18;
+
+/// The host names of a hostlist expression, in its order. Elements are separated by commas or
+/// white space; a number is padded to the width of the first number of its range; the last of
+/// several brackets runs fastest. An empty expression has no names.
 ///
 /// # Errors
-/// An unbalanced bracket, an empty or descending range, or more than a million names.
-pub fn expand(_text: &str) -> Result<Vec<String>, InputError> {
-    Ok(Vec::new())
+/// An unbalanced bracket, an empty or descending range, a name that goes on after its last
+/// bracket (Slurm refuses `unit[0-3]rack` too), a number of more than 18 digits, or more than a
+/// million names.
+pub fn expand(text: &str) -> Result<Vec<String>, InputError> {
+    let mut names = Vec::new();
+    let mut rest = text.trim_start_matches(is_separator);
+    while !rest.is_empty() {
+        let (element, after) = split_element(rest)?;
+        expand_element(element, &mut names)?;
+        rest = after.trim_start_matches(is_separator);
+    }
+    Ok(names)
 }
 
-/// The shortest hostlist expression of the names, in their order: consecutive numbers of one
-/// width become a range.
-pub fn compress<'a>(_names: impl IntoIterator<Item = &'a str>) -> String {
-    String::new()
+/// The hostlist expression of the names, in their order: consecutive numbers of one width become
+/// a range, and only the last number of a name is bracketed. Names that hold brackets, commas or
+/// white space cannot be written as a hostlist and come out as they are.
+pub fn compress<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    let mut run: Vec<Numbered> = Vec::new();
+    let mut prefix = "";
+    for name in names {
+        let (stem, digits) = split_number(name);
+        if stem != prefix || digits.is_empty() {
+            push_run(&mut text, prefix, &mut run);
+        }
+        prefix = stem;
+        match digits.parse() {
+            Err(_) => push_element(&mut text, name),
+            Ok(number) => match run.last_mut() {
+                Some(last) if last.continues_with(number, digits) => last.last = number,
+                _ => run.push(Numbered { digits, first: number, last: number }),
+            },
+        }
+    }
+    push_run(&mut text, prefix, &mut run);
+    text
+}
+
+fn is_separator(letter: char) -> bool {
+    letter == ',' || letter.is_ascii_whitespace()
+}
+
+/// The first element, up to a separator outside brackets, and what follows it.
+fn split_element(text: &str) -> Result<(&str, &str), InputError> {
+    let mut open = false;
+    for (place, letter) in text.char_indices() {
+        match letter {
+            '[' if open => return Err(bad(text, "has a bracket inside a bracket")),
+            '[' => open = true,
+            ']' if open => open = false,
+            ']' => return Err(bad(text, "closes a bracket that was not opened")),
+            _ if !open && is_separator(letter) => return Ok(text.split_at(place)),
+            _ => {}
+        }
+    }
+    if open { Err(bad(text, "does not close its bracket")) } else { Ok((text, "")) }
+}
+
+fn bad(text: &str, what: &str) -> InputError {
+    let shown: String = text.chars().take(60).collect();
+    InputError::whole(format!("hostlist {shown:?} {what}"))
+}
+
+/// Adds the names of one element such as `rack[0-1]n[01-16]`.
+fn expand_element(element: &str, names: &mut Vec<String>) -> Result<(), InputError> {
+    let mut stems = VecDeque::from([String::new()]);
+    let mut rest = element;
+    while let Some((before, after)) = rest.split_once('[') {
+        let Some((ranges, after)) = after.split_once(']') else { break };
+        let ranges = ranges
+            .split(',')
+            .map(|range| Range::parse(range).ok_or_else(|| bad_range(range, element)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let count = ranges.iter().map(Range::len).fold(0, u64::saturating_add);
+        if count.saturating_mul(stems.len() as u64) > (MOST_NAMES - names.len()) as u64 {
+            return Err(too_many(element));
+        }
+        for _ in 0..stems.len() {
+            let Some(stem) = stems.pop_front() else { break };
+            for range in &ranges {
+                for number in range.first..=range.last {
+                    stems.push_back(format!("{stem}{before}{number:0width$}", width = range.width));
+                }
+            }
+        }
+        rest = after;
+    }
+    if rest.is_empty() || rest == element {
+        names.extend(stems.into_iter().map(|stem| stem + rest));
+    } else {
+        return Err(bad(element, "goes on after its last bracket"));
+    }
+    if names.len() > MOST_NAMES { Err(too_many(element)) } else { Ok(()) }
+}
+
+fn bad_range(range: &str, element: &str) -> InputError {
+    bad(element, &format!("has {range:?} where an ascending range such as 1-18 should stand"))
+}
+
+fn too_many(element: &str) -> InputError {
+    bad(element, &format!("stands for more than {MOST_NAMES} names"))
+}
+
+/// The numbers `first..=last`, written at least `width` digits wide.
+struct Range {
+    first: u64,
+    last: u64,
+    width: usize,
+}
+
+impl Range {
+    fn parse(text: &str) -> Option<Range> {
+        let (low, high) = text.split_once('-').unwrap_or((text, text));
+        let number = |digits: &str| {
+            let sound = digits.len() <= MOST_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
+            if sound { digits.parse::<u64>().ok() } else { None }
+        };
+        let (first, last) = (number(low)?, number(high)?);
+        (first <= last).then_some(Range { first, last, width: low.len() })
+    }
+
+    fn len(&self) -> u64 {
+        self.last - self.first + 1
+    }
+}
+
+/// A run of consecutive numbers, `digits` being the first as it was written.
+struct Numbered<'a> {
+    digits: &'a str,
+    first: u64,
+    last: u64,
+}
+
+impl Numbered<'_> {
+    fn continues_with(&self, number: u64, digits: &str) -> bool {
+        number == self.last + 1 && format!("{number:0width$}", width = self.digits.len()) == digits
+    }
+}
+
+/// A name as its stem and its last digits; no digits where they are too many for a number.
+fn split_number(name: &str) -> (&str, &str) {
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let digits = &name[stem.len()..];
+    if digits.len() > MOST_DIGITS { (name, "") } else { (stem, digits) }
+}
+
+fn push_element(text: &mut String, element: &str) {
+    if !text.is_empty() {
+        text.push(',');
+    }
+    text.push_str(element);
+}
+
+fn push_run(text: &mut String, prefix: &str, run: &mut Vec<Numbered>) {
+    let ranges: Vec<String> = run
+        .drain(..)
+        .map(|part| {
+            let width = part.digits.len();
+            match part.last - part.first {
+                0 => part.digits.to_owned(),
+                _ => format!("{}-{:0width$}", part.digits, part.last),
+            }
+        })
+        .collect();
+    match ranges.as_slice() {
+        [] => {}
+        [one] if !one.contains('-') => push_element(text, &format!("{prefix}{one}")),
+        _ => push_element(text, &format!("{prefix}[{}]", ranges.join(","))),
+    }
 }

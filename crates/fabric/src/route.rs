@@ -61,8 +61,11 @@ impl Fabric {
         let preferred = to / self.width(site, level) % ports;
         for port in (preferred..ports).chain(0..preferred) {
             let (parent, cable) = (port % cabling.parents, port / cabling.parents);
-            let end = |node| self.group_uplink(level, self.group(level, node), switch, parent, cable);
-            let (Some(up), Some(down)) = (end(from), end(to)) else { continue };
+            let end =
+                |node| self.group_uplink(level, self.group(level, node), switch, parent, cable);
+            let (Some(up), Some(down)) = (end(from), end(to)) else {
+                continue;
+            };
             route[level] = Link { cable: up, direction: Direction::Up };
             route[2 * top - 1 - level] = Link { cable: down, direction: Direction::Down };
             let above = switch * cabling.parents + parent;
