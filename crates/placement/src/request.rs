@@ -32,6 +32,8 @@ pub struct Request {
     pub stacked: bool,
     /// Longest time it will run, seconds; infinite for what never ends by itself.
     pub walltime: f64,
+    /// Not to be started before this time, seconds.
+    pub begin: f64,
     /// Nodes that already run members of the same group, once per member.
     pub members: Vec<NodeIndex>,
     /// Nodes it may use; `None` for all.
@@ -44,5 +46,13 @@ impl Request {
     /// A request for `nodes` whole nodes anywhere.
     pub fn whole_nodes(id: u64, nodes: u32, walltime: f64) -> Self {
         Request { id, nodes, walltime, ..Request::default() }
+    }
+
+    /// Whether it takes whole nodes and any node will do: then only their number matters.
+    pub fn is_plain(&self) -> bool {
+        self.share == Share::Whole
+            && !self.stacked
+            && self.eligible.is_none()
+            && self.members.is_empty()
     }
 }

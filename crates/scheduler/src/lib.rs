@@ -1,1 +1,17 @@
-//! x
+//! Which request starts next, and where: queue disciplines over any policy.
+//!
+//! A driver (the simulator, a live system) owns a [`Scheduler`], tells it what happened and asks
+//! for a [`Scheduler::pass`]. The code knows no clock: `now` is what the driver says it is.
+
+mod profile;
+mod queue;
+/// One file per discipline.
+pub mod queues;
+mod running;
+mod scheduler;
+mod view;
+
+pub use queue::{Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
+pub use running::{Running, RunningJob};
+pub use scheduler::{Scheduler, Start};
+pub use view::{View, Waiting};

@@ -1,0 +1,374 @@
+//! Who holds what at this moment: the only mutable state.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex, NodeSet};
+
+use crate::placement::Placement;
+use crate::request::{Request, Share};
+use crate::room::Room;
+
+/// Free cores and memory of every node, idle nodes per group, and who may meet on which uplinks.
+#[derive(Debug)]
+pub struct Occupancy {
+    fabric: Arc<Fabric>,
+    cores_free: Vec<u32>,
+    memory_free: Vec<u64>,
+    /// Slots held on each node.
+    held: Vec<u32>,
+    in_service: NodeSet,
+    /// Nodes in service with no slot held.
+    idle: NodeSet,
+    /// Idle nodes of every group by level; level 0 is left empty.
+    idle_in: Vec<Vec<u32>>,
+    /// Placements that cross each group, by level; at level 0 only those that share nodes.
+    crossing: Vec<Vec<u32>>,
+}
+
+/// A claim that would hold more than there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OccupancyError {
+    /// The node that cannot take the slot.
+    pub node: NodeIndex,
+}
+
+impl fmt::Display for OccupancyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} has not enough left for the placement", self.node)
+    }
+}
+
+impl std::error::Error for OccupancyError {}
+
+impl Clone for Occupancy {
+    fn clone(&self) -> Self {
+        Occupancy {
+            fabric: Arc::clone(&self.fabric),
+            cores_free: self.cores_free.clone(),
+            memory_free: self.memory_free.clone(),
+            held: self.held.clone(),
+            in_service: self.in_service.clone(),
+            idle: self.idle.clone(),
+            idle_in: self.idle_in.clone(),
+            crossing: self.crossing.clone(),
+        }
+    }
+
+    /// Copies into the memory already held: a queue does so at every pass.
+    fn clone_from(&mut self, source: &Self) {
+        self.fabric.clone_from(&source.fabric);
+        self.cores_free.clone_from(&source.cores_free);
+        self.memory_free.clone_from(&source.memory_free);
+        self.held.clone_from(&source.held);
+        self.in_service.clone_from(&source.in_service);
+        self.idle.clone_from(&source.idle);
+        self.idle_in.clone_from(&source.idle_in);
+        self.crossing.clone_from(&source.crossing);
+    }
+}
+
+impl Occupancy {
+    /// Nobody on any node, all nodes in service.
+    pub fn new(fabric: Arc<Fabric>) -> Self {
+        let nodes = fabric.nodes();
+        let per_group = |level| vec![0; fabric.groups(level) as usize];
+        let mut idle_in: Vec<Vec<u32>> = vec![Vec::new()];
+        for level in 1..=fabric.depth() {
+            let count = |group| fabric.node_range(level, group).len() as u32;
+            idle_in.push((0..fabric.groups(level)).map(count).collect());
+        }
+        Occupancy {
+            cores_free: (0..nodes).map(|node| fabric.kind(node).cores()).collect(),
+            memory_free: (0..nodes).map(|node| fabric.kind(node).memory).collect(),
+            held: vec![0; nodes as usize],
+            in_service: NodeSet::full(nodes),
+            idle: NodeSet::full(nodes),
+            idle_in,
+            crossing: (0..=fabric.depth()).map(per_group).collect(),
+            fabric,
+        }
+    }
+
+    /// The machine.
+    pub fn fabric(&self) -> &Arc<Fabric> {
+        &self.fabric
+    }
+
+    /// Nodes in service that nobody holds.
+    pub fn idle(&self) -> &NodeSet {
+        &self.idle
+    }
+
+    /// Nodes in service.
+    pub fn in_service(&self) -> &NodeSet {
+        &self.in_service
+    }
+
+    /// Number of idle nodes.
+    #[inline]
+    pub fn idle_nodes(&self) -> u32 {
+        self.idle_in.last().map_or(0, |sites| sites.iter().sum())
+    }
+
+    /// Idle nodes of every group, by level; level 0 is empty (see [`Occupancy::idle`]).
+    pub(crate) fn idle_counts(&self) -> &[Vec<u32>] {
+        &self.idle_in
+    }
+
+    /// Idle nodes of a group of `level` >= 1.
+    #[inline]
+    pub fn idle_in(&self, level: usize, group: GroupIndex) -> u32 {
+        self.idle_in[level][group as usize]
+    }
+
+    /// Placements that cross the group, and so may use its uplinks. At level 0 (the link of a
+    /// node) only placements that leave room for others on the node are counted.
+    #[inline]
+    pub fn crossing(&self, level: usize, group: GroupIndex) -> u32 {
+        self.crossing[level][group as usize]
+    }
+
+    /// Cores of a node that nobody holds.
+    pub fn cores_free(&self, node: NodeIndex) -> u32 {
+        self.cores_free[node as usize]
+    }
+
+    /// Memory of a node that nobody holds, bytes.
+    pub fn memory_free(&self, node: NodeIndex) -> u64 {
+        self.memory_free[node as usize]
+    }
+
+    /// Slots held on a node.
+    pub fn held(&self, node: NodeIndex) -> u32 {
+        self.held[node as usize]
+    }
+
+    /// The room there is for a request.
+    pub fn room(&self, request: &Request) -> Room<'_> {
+        Room::of(self, request)
+    }
+
+    /// Whether the node can take one more slot of that share.
+    #[inline]
+    pub fn fits(&self, node: NodeIndex, share: Share) -> bool {
+        let index = node as usize;
+        match share {
+            Share::Whole => self.idle.contains(node),
+            Share::Part { cores, memory } => {
+                self.cores_free[index] >= cores
+                    && self.memory_free[index] >= memory
+                    && self.in_service.contains(node)
+            }
+        }
+    }
+
+    /// Takes a placement's slots.
+    ///
+    /// # Errors
+    /// The first node that cannot take its slot; nothing is claimed then.
+    pub fn claim(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
+        let share = placement.share();
+        for (index, &node) in placement.nodes().iter().enumerate() {
+            if node >= self.fabric.nodes() || !self.fits(node, share) {
+                for &taken in &placement.nodes()[..index] {
+                    self.give_back(taken, share);
+                }
+                return Err(OccupancyError { node });
+            }
+            self.take(node, share);
+        }
+        self.count_crossings(placement, |count| *count += 1);
+        Ok(())
+    }
+
+    /// Takes a placement that is known to hold its nodes already, in service or not: a running
+    /// job found by a driver that starts.
+    ///
+    /// # Errors
+    /// As [`Occupancy::claim`], but a node out of service is no obstacle.
+    pub fn adopt(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
+        let out: Vec<NodeIndex> = placement
+            .nodes()
+            .iter()
+            .copied()
+            .filter(|&node| node < self.fabric.nodes() && !self.in_service.contains(node))
+            .collect();
+        for &node in &out {
+            self.set_in_service(node, true);
+        }
+        let claimed = self.claim(placement);
+        for &node in &out {
+            self.set_in_service(node, false);
+        }
+        claimed
+    }
+
+    /// Gives back what [`Occupancy::claim`] took for the same placement.
+    pub fn release(&mut self, placement: &Placement) {
+        for &node in placement.nodes() {
+            self.give_back(node, placement.share());
+        }
+        self.count_crossings(placement, |count| *count -= 1);
+    }
+
+    /// Lays a placement over whatever is there, as far as there is something left: for a state
+    /// that stands for a span of time, in which placements hold the same node one after another.
+    pub fn overlay(&mut self, placement: &Placement) {
+        for &node in placement.nodes() {
+            let index = node as usize;
+            match placement.share() {
+                Share::Whole => self.cores_free[index] = 0,
+                Share::Part { cores, memory } => {
+                    self.cores_free[index] = self.cores_free[index].saturating_sub(cores);
+                    self.memory_free[index] = self.memory_free[index].saturating_sub(memory);
+                }
+            }
+            self.held[index] += 1;
+            if self.idle.contains(node) {
+                self.mark_busy(node);
+            }
+        }
+        self.count_crossings(placement, |count| *count += 1);
+    }
+
+    /// Takes a node out of service, or puts it back. What holds it keeps it.
+    pub fn set_in_service(&mut self, node: NodeIndex, in_service: bool) {
+        if self.in_service.contains(node) == in_service {
+            return;
+        }
+        if in_service {
+            self.in_service.insert(node);
+            if self.held[node as usize] == 0 {
+                self.mark_idle(node);
+            }
+        } else {
+            self.in_service.remove(node);
+            if self.held[node as usize] == 0 {
+                self.mark_busy(node);
+            }
+        }
+    }
+
+    /// A state to try things on; dropping it undoes them.
+    pub fn what_if(&mut self) -> WhatIf<'_> {
+        WhatIf { occupancy: self, done: Vec::new() }
+    }
+
+    #[inline]
+    fn take(&mut self, node: NodeIndex, share: Share) {
+        let index = node as usize;
+        match share {
+            // No slot fits where no core is left, so the memory need not be touched.
+            Share::Whole => self.cores_free[index] = 0,
+            Share::Part { cores, memory } => {
+                self.cores_free[index] -= cores;
+                self.memory_free[index] -= memory;
+            }
+        }
+        self.held[index] += 1;
+        if self.held[index] == 1 {
+            self.mark_busy(node);
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self, node: NodeIndex, share: Share) {
+        let index = node as usize;
+        match share {
+            Share::Whole => self.cores_free[index] = self.fabric.kind(node).cores(),
+            Share::Part { cores, memory } => {
+                self.cores_free[index] += cores;
+                self.memory_free[index] += memory;
+            }
+        }
+        self.held[index] -= 1;
+        if self.held[index] == 0 && self.in_service.contains(node) {
+            self.mark_idle(node);
+        }
+    }
+
+    #[inline]
+    fn mark_idle(&mut self, node: NodeIndex) {
+        self.idle.insert(node);
+        for level in 1..=self.fabric.depth() {
+            self.idle_in[level][self.fabric.group(level, node) as usize] += 1;
+        }
+    }
+
+    #[inline]
+    fn mark_busy(&mut self, node: NodeIndex) {
+        self.idle.remove(node);
+        for level in 1..=self.fabric.depth() {
+            self.idle_in[level][self.fabric.group(level, node) as usize] -= 1;
+        }
+    }
+
+    fn count_crossings(&mut self, placement: &Placement, change: impl Fn(&mut u32)) {
+        for &(level, group) in placement.crossed() {
+            change(&mut self.crossing[level as usize][group as usize]);
+        }
+        if matches!(placement.share(), Share::Part { .. }) && placement.spans_nodes() {
+            for (index, &node) in placement.nodes().iter().enumerate() {
+                if !placement.nodes()[..index].contains(&node) {
+                    change(&mut self.crossing[0][node as usize]);
+                }
+            }
+        }
+    }
+}
+
+/// A guard over an [`Occupancy`]: claims and releases made through it are undone when it drops.
+#[derive(Debug)]
+pub struct WhatIf<'a> {
+    occupancy: &'a mut Occupancy,
+    done: Vec<(Change, Arc<Placement>)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Claimed,
+    Released,
+}
+
+impl WhatIf<'_> {
+    /// As [`Occupancy::claim`].
+    ///
+    /// # Errors
+    /// As [`Occupancy::claim`].
+    pub fn claim(&mut self, placement: Arc<Placement>) -> Result<(), OccupancyError> {
+        self.occupancy.claim(&placement)?;
+        self.done.push((Change::Claimed, placement));
+        Ok(())
+    }
+
+    /// As [`Occupancy::release`].
+    pub fn release(&mut self, placement: Arc<Placement>) {
+        self.occupancy.release(&placement);
+        self.done.push((Change::Released, placement));
+    }
+}
+
+impl Deref for WhatIf<'_> {
+    type Target = Occupancy;
+
+    fn deref(&self) -> &Occupancy {
+        self.occupancy
+    }
+}
+
+impl Drop for WhatIf<'_> {
+    fn drop(&mut self) {
+        while let Some((change, placement)) = self.done.pop() {
+            match change {
+                Change::Claimed => self.occupancy.release(&placement),
+                // What was held before is held again, on nodes in service or not.
+                Change::Released => {
+                    let restored = self.occupancy.adopt(&placement);
+                    debug_assert!(restored.is_ok(), "undo in reverse order always fits");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a policy answers: the nodes, and what they imply.
+
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
+
+use crate::request::Share;
+
+/// The nodes given to a request, in rank order; a node stands once per slot on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placement {
+    nodes: Box<[NodeIndex]>,
+    share: Share,
+    /// Groups of level 1 and above with nodes of the placement inside and outside.
+    crossed: Box<[(u8, GroupIndex)]>,
+}
+
+impl Placement {
+    /// A placement of slots that each take `share` on `nodes`.
+    pub fn new(fabric: &Fabric, nodes: Vec<NodeIndex>, share: Share) -> Self {
+        let crossed = crossed_groups(fabric, &nodes);
+        Placement { nodes: nodes.into(), share, crossed: crossed.into() }
+    }
+
+    /// The nodes in rank order.
+    pub fn nodes(&self) -> &[NodeIndex] {
+        &self.nodes
+    }
+
+    /// What each slot takes from its node.
+    pub fn share(&self) -> Share {
+        self.share
+    }
+
+    /// The groups it crosses, level 1 and above: it may use their uplinks.
+    pub fn crossed(&self) -> &[(u8, GroupIndex)] {
+        &self.crossed
+    }
+
+    /// Whether it holds more than one node, and so uses the links of its nodes.
+    pub fn spans_nodes(&self) -> bool {
+        self.nodes.iter().any(|&node| node != self.nodes[0])
+    }
+}
+
+/// Groups of levels 1 to the top that hold some of `nodes` but not all of them.
+fn crossed_groups(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<(u8, GroupIndex)> {
+    let mut crossed = Vec::new();
+    for level in 1..=fabric.depth() {
+        let before = crossed.len();
+        for &node in nodes {
+            let entry = (level as u8, fabric.group(level, node));
+            if crossed.last() != Some(&entry) {
+                crossed.push(entry);
+            }
+        }
+        crossed[before..].sort_unstable();
+        let mut kept = before;
+        for index in before..crossed.len() {
+            if kept == before || crossed[kept - 1] != crossed[index] {
+                crossed[kept] = crossed[index];
+                kept += 1;
+            }
+        }
+        crossed.truncate(kept);
+        if crossed.len() - before <= 1 {
+            crossed.truncate(before);
+            break;
+        }
+    }
+    crossed
+}

@@ -1,0 +1,147 @@
+use std::cmp::Reverse;
+
+use topolane_fabric::{GroupIndex, NodeIndex};
+
+use crate::{Occupancy, Policy, Refusal, Request, Room, Share};
+
+/// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
+///
+/// A job's class is the lowest level whose groups are large enough for it: T1 a leaf, T2 a pod,
+/// T3 the machine; on deeper trees so on. A job of class k lies inside one group of level k, and in
+/// every group below that it touches it is the only one to cross it, so that nobody else uses
+/// the uplinks it may use.
+///
+/// Choice, as in the paper: groups that can hold the whole job are tried least available first;
+/// inside, the groups that it may cross are filled most available first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Isolated;
+
+impl Policy for Isolated {
+    fn name(&self) -> &'static str {
+        "isolated"
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Vec<NodeIndex>, Refusal> {
+        let mut nodes = Vec::with_capacity(request.nodes as usize);
+        search(request, room, occupancy, |search, home| {
+            search.fill(search.class, home, request.nodes, &mut nodes);
+        })?;
+        nodes.sort_unstable();
+        Ok(nodes)
+    }
+
+    fn finds(&self, request: &Request, room: &Room<'_>, occupancy: &Occupancy) -> Result<(), Refusal> {
+        search(request, room, occupancy, |_, _| ())
+    }
+
+    fn by_shape(&self) -> bool {
+        true
+    }
+
+    fn isolates(&self) -> bool {
+        true
+    }
+}
+
+/// Finds the group for the job and hands it to `found`.
+fn search(
+    request: &Request,
+    room: &Room<'_>,
+    occupancy: &Occupancy,
+    found: impl FnOnce(&Search<'_>, GroupIndex),
+) -> Result<(), Refusal> {
+    let fabric = room.fabric();
+    let wanted = request.nodes;
+    let fits = |level: usize| {
+        (0..fabric.groups(level)).any(|group| fabric.node_range(level, group).len() >= wanted as usize)
+    };
+    let Some(class) = (1..=fabric.depth()).find(|&level| fits(level)) else {
+        return Err(Refusal::Never { wanted, most: fabric.nodes() });
+    };
+    // The link of a shared node is one more link: a job of several nodes wants it for itself.
+    let own_nodes;
+    let room = if wanted > 1 && request.share != Share::Whole {
+        own_nodes = room.only(|node| occupancy.crossing(0, node) == 0);
+        &own_nodes
+    } else {
+        room
+    };
+    let search = Search { room, occupancy, class, wanted };
+    let top = fabric.depth();
+    let home = search.least_available(0..fabric.sites(), top, |site| search.home(top, site));
+    match home {
+        Some(home) => {
+            found(&search, home);
+            Ok(())
+        }
+        None => Err(Refusal::WouldShareLinks { wanted, free: room.total() }),
+    }
+}
+
+struct Search<'a> {
+    room: &'a Room<'a>,
+    occupancy: &'a Occupancy,
+    class: usize,
+    wanted: u32,
+}
+
+impl Search<'_> {
+    /// The first answer of `ask` over the groups that have room enough, least available first.
+    fn least_available(
+        &self,
+        groups: std::ops::Range<GroupIndex>,
+        level: usize,
+        ask: impl Fn(GroupIndex) -> Option<GroupIndex>,
+    ) -> Option<GroupIndex> {
+        let holds = |&group: &GroupIndex| self.room.count(level, group) >= self.wanted;
+        let mut groups: Vec<GroupIndex> = groups.filter(holds).collect();
+        groups.sort_by_key(|&group| (self.room.count(level, group), group));
+        groups.into_iter().find_map(ask)
+    }
+
+    /// The group of the job's class, at or below `group`, that can hold it.
+    fn home(&self, level: usize, group: GroupIndex) -> Option<GroupIndex> {
+        if level == self.class {
+            return (self.usable(level, group) >= self.wanted).then_some(group);
+        }
+        let children = self.room.fabric().children(level, group);
+        self.least_available(children, level - 1, |child| self.home(level - 1, child))
+    }
+
+    /// Slots of a group in subgroups that nobody crosses, at every level below.
+    fn usable(&self, level: usize, group: GroupIndex) -> u32 {
+        if level == 1 {
+            return self.room.count(1, group);
+        }
+        self.uncrossed(level, group).map(|child| self.usable(level - 1, child)).sum()
+    }
+
+    /// Groups directly below that no job crosses.
+    fn uncrossed(&self, level: usize, group: GroupIndex) -> impl Iterator<Item = GroupIndex> + '_ {
+        let children = self.room.fabric().children(level, group);
+        children.filter(move |&child| self.occupancy.crossing(level - 1, child) == 0)
+    }
+
+    /// Takes `wanted` slots of a group, its uncrossed subgroups most available first; returns
+    /// how many it took.
+    fn fill(&self, level: usize, group: GroupIndex, wanted: u32, nodes: &mut Vec<NodeIndex>) -> u32 {
+        if level == 1 {
+            return self.room.take(1, group, wanted, nodes);
+        }
+        let mut children: Vec<GroupIndex> = self.uncrossed(level, group).collect();
+        children.sort_by_key(|&child| (Reverse(self.room.count(level - 1, child)), child));
+        let mut left = wanted;
+        for child in children {
+            if left == 0 {
+                break;
+            }
+            left -= self.fill(level - 1, child, left, nodes);
+        }
+        wanted - left
+    }
+}

@@ -1,0 +1,43 @@
+use rand::SeedableRng;
+use rand::seq::index::sample;
+use rand_chacha::ChaCha8Rng;
+use topolane_fabric::NodeIndex;
+
+use crate::{Occupancy, Policy, Refusal, Request, Room};
+
+/// Free slots drawn at random, from a seed and the request's identity.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Random {
+    /// Another seed gives other draws.
+    pub seed: u64,
+}
+
+impl Policy for Random {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        _: &Occupancy,
+    ) -> Result<Vec<NodeIndex>, Refusal> {
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.seed.to_le_bytes());
+        seed[8..16].copy_from_slice(&request.id.to_le_bytes());
+        let mut random = ChaCha8Rng::from_seed(seed);
+        let slots: Vec<NodeIndex> = room
+            .nodes()
+            .flat_map(|node| std::iter::repeat_n(node, room.count(0, node) as usize))
+            .collect();
+        let drawn = sample(&mut random, slots.len(), request.nodes as usize);
+        let mut nodes: Vec<NodeIndex> = drawn.iter().map(|index| slots[index]).collect();
+        nodes.sort_unstable();
+        Ok(nodes)
+    }
+
+    fn count_only(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,30 @@
+use topolane_fabric::NodeIndex;
+
+use crate::{Occupancy, Policy, Refusal, Request, Room};
+
+/// The nodes that a log names for the job: what really happened, as a baseline.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Recorded;
+
+impl Policy for Recorded {
+    fn name(&self) -> &'static str {
+        "recorded"
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        _: &Occupancy,
+    ) -> Result<Vec<NodeIndex>, Refusal> {
+        let wanted = request.nodes;
+        let Some(nodes) = &request.recorded else {
+            return Err(Refusal::Never { wanted, most: 0 });
+        };
+        let free = nodes.iter().filter(|&&node| room.contains(node)).count();
+        if free < nodes.len() {
+            return Err(Refusal::NotNow { wanted, free: free as u32 });
+        }
+        Ok(nodes.to_vec())
+    }
+}

@@ -1,0 +1,39 @@
+use topolane_fabric::NodeIndex;
+
+use crate::{Occupancy, Policy, Refusal, Request, Room};
+
+/// One slot from each leaf in turn: the worst case for the network.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Scattered;
+
+impl Policy for Scattered {
+    fn name(&self) -> &'static str {
+        "scattered"
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        _: &Occupancy,
+    ) -> Result<Vec<NodeIndex>, Refusal> {
+        let mut leaves: Vec<std::vec::IntoIter<NodeIndex>> = (0..room.fabric().groups(1))
+            .filter(|&leaf| room.count(1, leaf) > 0)
+            .map(|leaf| {
+                let mut slots = Vec::new();
+                room.take(1, leaf, request.nodes, &mut slots);
+                slots.into_iter()
+            })
+            .collect();
+        let mut nodes = Vec::with_capacity(request.nodes as usize);
+        while nodes.len() < request.nodes as usize {
+            let left = request.nodes as usize - nodes.len();
+            nodes.extend(leaves.iter_mut().filter_map(Iterator::next).take(left));
+        }
+        Ok(nodes)
+    }
+
+    fn count_only(&self) -> bool {
+        true
+    }
+}

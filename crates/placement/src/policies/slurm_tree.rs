@@ -1,0 +1,59 @@
+use std::cmp::Reverse;
+
+use topolane_fabric::NodeIndex;
+
+use crate::{Occupancy, Policy, Refusal, Request, Room};
+
+/// The rule of Slurm's topology/tree: the lowest switch with enough room, of those the one with
+/// the least; then leaf by leaf, the tightest leaf that holds all that is left, else the one with
+/// the most room (Slurm, `select/linear`, best fit on switches).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SlurmTree;
+
+impl Policy for SlurmTree {
+    fn name(&self) -> &'static str {
+        "slurm-tree"
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        _: &Occupancy,
+    ) -> Result<Vec<NodeIndex>, Refusal> {
+        let fabric = room.fabric();
+        let lowest = (1..=fabric.depth()).find_map(|level| {
+            (0..fabric.groups(level))
+                .filter(|&group| room.count(level, group) >= request.nodes)
+                .min_by_key(|&group| room.count(level, group))
+                .map(|group| fabric.node_range(level, group))
+        });
+        // No one site holds it where sites are joined by a WAN: then the whole machine does.
+        let range = lowest.unwrap_or(0..fabric.nodes());
+        let first = fabric.group(1, range.start);
+        let mut leaves: Vec<(u32, u32)> = (first..=fabric.group(1, range.end - 1))
+            .map(|leaf| (room.count(1, leaf), leaf))
+            .collect();
+        leaves.sort_by_key(|&(slots, leaf)| (Reverse(slots), leaf));
+        let mut nodes = Vec::with_capacity(request.nodes as usize);
+        let mut next = 0;
+        while nodes.len() < request.nodes as usize {
+            let left = request.nodes - nodes.len() as u32;
+            // Of the leaves that hold the rest, the tightest, and of equals the first.
+            let holding = next + leaves[next..].partition_point(|&(slots, _)| slots >= left);
+            let tightest = match holding {
+                0 => 0,
+                end if end == next => next,
+                end => leaves[next..].partition_point(|&(slots, _)| slots > leaves[end - 1].0) + next,
+            };
+            room.take(1, leaves[tightest].1, left, &mut nodes);
+            next += 1;
+        }
+        nodes.sort_unstable();
+        Ok(nodes)
+    }
+
+    fn count_only(&self) -> bool {
+        true
+    }
+}

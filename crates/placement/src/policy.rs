@@ -1,0 +1,130 @@
+//! What a policy is, and how it is asked.
+
+use topolane_fabric::NodeIndex;
+
+use crate::occupancy::Occupancy;
+use crate::placement::Placement;
+use crate::refusal::Refusal;
+use crate::request::Request;
+use crate::room::Room;
+
+/// A rule that chooses nodes. Pure: the same request in the same state gets the same answer.
+///
+/// A policy implements [`Policy::choose`]; everybody else calls `place` and `admits` (on
+/// `dyn Policy`), which settle what is the same for all rules: too few slots, sites that no
+/// link joins, and slots that are not there.
+pub trait Policy: Send + Sync {
+    /// The name it is registered under.
+    fn name(&self) -> &str;
+
+    /// The nodes for the request, once per slot, in rank order. The room has at least
+    /// `request.nodes` slots, all joined by links.
+    ///
+    /// # Errors
+    /// A refusal where the rule finds no place in this room.
+    fn choose(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Vec<NodeIndex>, Refusal>;
+
+    /// Whether [`Policy::choose`] would find a place; for rules that can tell without choosing.
+    ///
+    /// # Errors
+    /// The refusal that [`Policy::choose`] would give.
+    fn finds(&self, request: &Request, room: &Room<'_>, occupancy: &Occupancy) -> Result<(), Refusal> {
+        self.choose(request, room, occupancy).map(drop)
+    }
+
+    /// Whether enough slots are all it needs, wherever they are. Reservations are then arithmetic.
+    fn count_only(&self) -> bool {
+        false
+    }
+
+    /// Whether requests that differ only in identity and times get the same answer up to the
+    /// choice among equals. A queue then asks once for all jobs of one size.
+    fn by_shape(&self) -> bool {
+        self.count_only()
+    }
+
+    /// Whether it promises that no link carries two jobs' traffic.
+    fn isolates(&self) -> bool {
+        false
+    }
+}
+
+impl dyn Policy + '_ {
+    /// Places a request.
+    ///
+    /// # Errors
+    /// The policy's refusal, or that there are too few slots now or at all.
+    pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
+        let nodes = in_regions(request, occupancy, |room| self.choose(request, room, occupancy))?;
+        Ok(Placement::new(occupancy.fabric(), nodes, request.share))
+    }
+
+    /// Whether [`place`](#method.place) would succeed, told without choosing nodes where it can be.
+    ///
+    /// # Errors
+    /// The refusal that `place` would give.
+    pub fn admits(&self, request: &Request, occupancy: &Occupancy) -> Result<(), Refusal> {
+        in_regions(request, occupancy, |room| {
+            if self.count_only() { Ok(()) } else { self.finds(request, room, occupancy) }
+        })
+    }
+}
+
+/// Asks `answer` for the room as a whole, or, where some sites are not joined, for the room of
+/// each set of joined sites in turn: a placement stays within one.
+fn in_regions<T>(
+    request: &Request,
+    occupancy: &Occupancy,
+    answer: impl Fn(&Room<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let fabric = occupancy.fabric();
+    let room = occupancy.room(request);
+    let total = room.total();
+    if total < request.nodes {
+        return Err(shortage(request, occupancy, total));
+    }
+    if fabric.is_connected() {
+        return answer(&room);
+    }
+    let top = fabric.depth();
+    let joined = |a, b| fabric.site_hops(a, b).is_some();
+    let mut refusal = Refusal::NotNow { wanted: request.nodes, free: 0 };
+    for site in 0..fabric.sites() {
+        let first_of_region = (0..site).all(|other| !joined(other, site));
+        let holds_members =
+            request.members.iter().all(|&member| joined(site, fabric.group(top, member)));
+        if !first_of_region || !holds_members {
+            continue;
+        }
+        let region = room.only(|node| joined(site, fabric.group(top, node)));
+        let free = region.total();
+        let answered = if free < request.nodes {
+            Err(Refusal::NotNow { wanted: request.nodes, free })
+        } else {
+            answer(&region)
+        };
+        match (answered, refusal) {
+            (Ok(found), _) => return Ok(found),
+            (Err(Refusal::NotNow { free, .. }), Refusal::NotNow { free: most, .. })
+                if free <= most => {}
+            (Err(Refusal::NotNow { .. }), Refusal::WouldShareLinks { .. }) => {}
+            (Err(reason), _) => refusal = reason,
+        }
+    }
+    Err(refusal)
+}
+
+/// Too few slots: now, or even on the empty machine.
+fn shortage(request: &Request, occupancy: &Occupancy, free: u32) -> Refusal {
+    let wanted = request.nodes;
+    if wanted <= occupancy.fabric().nodes() && request.is_plain() {
+        return Refusal::NotNow { wanted, free };
+    }
+    let most = Occupancy::new(occupancy.fabric().clone()).room(request).total();
+    if wanted > most { Refusal::Never { wanted, most } } else { Refusal::NotNow { wanted, free } }
+}

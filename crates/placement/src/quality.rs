@@ -1,0 +1,103 @@
+//! How good a placement is: hops between its nodes, and the least there could be.
+
+use topolane_fabric::{Fabric, NodeIndex};
+
+/// Hop measures of a set of nodes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quality {
+    /// Sum of hops over unordered pairs: the hop-bytes of one byte between every pair.
+    pub pair_hops: f64,
+    /// Average pairwise hops over ordered pairs of nodes (SC'18, section on metrics); 0 for one node.
+    pub aph: f64,
+}
+
+impl Quality {
+    /// Measures `nodes`, once per slot, in any order. O(depth x nodes).
+    pub fn of(fabric: &Fabric, nodes: &[NodeIndex]) -> Self {
+        let sorted;
+        let nodes = if nodes.is_sorted() {
+            nodes
+        } else {
+            let mut copy = nodes.to_vec();
+            copy.sort_unstable();
+            sorted = copy;
+            &sorted
+        };
+        let n = nodes.len() as f64;
+        let mut pair_hops = 0.0;
+        for level in 1..fabric.depth() {
+            // Pairs apart at this level climb one link more on either side, unless the level
+            // above is padding.
+            for run in nodes.chunk_by(|&a, &b| fabric.group(level, a) == fabric.group(level, b)) {
+                let above = fabric.group(level + 1, run[0]);
+                if !fabric.is_padding(level + 1, above) {
+                    pair_hops += run.len() as f64 * (n - run.len() as f64);
+                }
+            }
+        }
+        pair_hops += wan_hops(fabric, nodes);
+        let pairs = n * (n - 1.0) / 2.0;
+        Quality { pair_hops, aph: if pairs > 0.0 { pair_hops / pairs } else { 0.0 } }
+    }
+}
+
+fn wan_hops(fabric: &Fabric, sorted: &[NodeIndex]) -> f64 {
+    if fabric.sites() == 1 {
+        return 0.0;
+    }
+    let top = fabric.depth();
+    let sites: Vec<(u32, f64)> = sorted
+        .chunk_by(|&a, &b| fabric.group(top, a) == fabric.group(top, b))
+        .map(|run| (fabric.group(top, run[0]), run.len() as f64))
+        .collect();
+    let mut hops = 0.0;
+    for (index, &(a, in_a)) in sites.iter().enumerate() {
+        for &(b, in_b) in &sites[..index] {
+            hops += fabric.site_hops(a, b).map_or(0.0, f64::from) * in_a * in_b;
+        }
+    }
+    hops
+}
+
+/// The least APH of 1, 2, ... nodes on the empty machine: `least[n - 1]` for n nodes.
+///
+/// Filling the largest groups first is optimal on a tree whose groups are all of one size (the
+/// counts per group majorise all others at every level); on an uneven tree it is an upper bound.
+pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
+    let depth = fabric.depth();
+    let mut order = Vec::new();
+    fill_order(fabric, depth, (0..fabric.sites()).collect(), &mut order);
+    // A node added to c others in its group of `level` saves one climb to each on either side.
+    let mut inside: Vec<Vec<f64>> =
+        (0..=depth).map(|level| vec![0.0; fabric.groups(level) as usize]).collect();
+    let mut total = 0.0;
+    let mut in_sites = vec![0.0; fabric.sites() as usize];
+    let mut least = Vec::with_capacity(order.len());
+    for (count, &node) in order.iter().enumerate() {
+        for level in 1..depth {
+            let group = fabric.group(level, node) as usize;
+            total += 2.0 * (count as f64 - inside[level][group]);
+            inside[level][group] += 1.0;
+        }
+        let site = fabric.group(depth, node);
+        for (other, &held) in in_sites.iter().enumerate() {
+            total += fabric.site_hops(site, other as u32).map_or(0.0, f64::from) * held;
+        }
+        in_sites[site as usize] += 1.0;
+        let pairs = count as f64 * (count as f64 + 1.0) / 2.0;
+        least.push(if pairs > 0.0 { total / pairs } else { 0.0 });
+    }
+    least
+}
+
+/// Nodes of the groups of `level`, the largest groups first, and so on below.
+fn fill_order(fabric: &Fabric, level: usize, mut groups: Vec<u32>, order: &mut Vec<NodeIndex>) {
+    groups.sort_by_key(|&group| std::cmp::Reverse(fabric.node_range(level, group).len()));
+    for group in groups {
+        if level == 1 {
+            order.extend(fabric.node_range(1, group));
+        } else {
+            fill_order(fabric, level - 1, fabric.children(level, group).collect(), order);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Why a policy did not place.
+
+use std::fmt;
+
+/// A typed reason for not placing a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is not enough room at this moment.
+    NotNow {
+        /// Slots wanted.
+        wanted: u32,
+        /// The most that could be had now.
+        free: u32,
+    },
+    /// The request would not fit even if nobody else were there.
+    Never {
+        /// Slots wanted.
+        wanted: u32,
+        /// The most there are.
+        most: u32,
+    },
+    /// There is enough room, but using it would put two jobs on one link.
+    WouldShareLinks {
+        /// Slots wanted.
+        wanted: u32,
+        /// Free slots.
+        free: u32,
+    },
+}
+
+impl Refusal {
+    /// A short constant name: `not-now`, `never`, `would-share-links`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Refusal::NotNow { .. } => "not-now",
+            Refusal::Never { .. } => "never",
+            Refusal::WouldShareLinks { .. } => "would-share-links",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NotNow { wanted, free } => {
+                write!(f, "does not fit now: {wanted} wanted, {free} to be had")
+            }
+            Refusal::Never { wanted, most } => {
+                write!(f, "never fits: {wanted} wanted, {most} in all")
+            }
+            Refusal::WouldShareLinks { wanted, free } => {
+                write!(f, "would share links: {wanted} wanted, {free} free but not on links of its own")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

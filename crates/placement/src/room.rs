@@ -1,0 +1,135 @@
+//! The room a request may use: free slots per node and per group.
+
+use std::borrow::Cow;
+
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex, NodeSet};
+
+use crate::occupancy::Occupancy;
+use crate::request::{Request, Share};
+
+/// Free slots for one request. A slot is a node, unless the request may stack several on one.
+#[derive(Debug, Clone)]
+pub struct Room<'a> {
+    fabric: &'a Fabric,
+    /// Nodes with at least one slot.
+    nodes: Cow<'a, NodeSet>,
+    /// Slots of every group by level; level 0 is empty.
+    counts: Cow<'a, [Vec<u32>]>,
+    /// Slots of every node where they can be more than one.
+    stack: Option<Vec<u32>>,
+}
+
+impl<'a> Room<'a> {
+    pub(crate) fn of(occupancy: &'a Occupancy, request: &Request) -> Self {
+        let fabric: &Fabric = occupancy.fabric();
+        match (request.share, &request.eligible) {
+            (Share::Whole, None) => Room {
+                fabric,
+                nodes: Cow::Borrowed(occupancy.idle()),
+                counts: Cow::Borrowed(occupancy.idle_counts()),
+                stack: None,
+            },
+            (Share::Whole, Some(eligible)) => {
+                let mut nodes = occupancy.idle().clone();
+                nodes.intersect(eligible);
+                Room::counted(fabric, nodes, None)
+            }
+            (Share::Part { cores, memory }, eligible) => {
+                let fitting = occupancy.in_service().iter().filter(|&node| {
+                    occupancy.fits(node, request.share)
+                        && eligible.as_ref().is_none_or(|set| set.contains(node))
+                });
+                let nodes = NodeSet::of(fabric.nodes(), fitting);
+                let stack = request.stacked.then(|| {
+                    let slots = |node| {
+                        let by_cores = occupancy.cores_free(node) / cores.max(1);
+                        let by_memory = occupancy.memory_free(node).checked_div(memory);
+                        by_memory.map_or(by_cores, |m| by_cores.min(m.min(u64::from(u32::MAX)) as u32))
+                    };
+                    (0..fabric.nodes())
+                        .map(|node| if nodes.contains(node) { slots(node) } else { 0 })
+                        .collect()
+                });
+                Room::counted(fabric, nodes, stack)
+            }
+        }
+    }
+
+    fn counted(fabric: &'a Fabric, nodes: NodeSet, stack: Option<Vec<u32>>) -> Self {
+        let mut counts: Vec<Vec<u32>> =
+            (0..=fabric.depth()).map(|level| vec![0; fabric.groups(level) as usize]).collect();
+        counts[0].clear();
+        for node in nodes.iter() {
+            counts[1][fabric.group(1, node) as usize] +=
+                stack.as_ref().map_or(1, |slots| slots[node as usize]);
+        }
+        for level in 2..=fabric.depth() {
+            for group in 0..fabric.groups(level) {
+                counts[level][group as usize] =
+                    fabric.children(level, group).map(|child| counts[level - 1][child as usize]).sum();
+            }
+        }
+        Room { fabric, nodes: Cow::Owned(nodes), counts: Cow::Owned(counts), stack }
+    }
+
+    /// The same room without the nodes for which `keep` is false.
+    #[must_use]
+    pub fn only(&self, keep: impl Fn(NodeIndex) -> bool) -> Room<'a> {
+        let nodes = NodeSet::of(self.fabric.nodes(), self.nodes.iter().filter(|&node| keep(node)));
+        Room::counted(self.fabric, nodes, self.stack.clone())
+    }
+
+    /// The machine.
+    pub fn fabric(&self) -> &'a Fabric {
+        self.fabric
+    }
+
+    /// All slots.
+    #[inline]
+    pub fn total(&self) -> u32 {
+        self.counts.last().map_or(0, |sites| sites.iter().sum())
+    }
+
+    /// Slots of a group; of a node at level 0.
+    #[inline]
+    pub fn count(&self, level: usize, group: GroupIndex) -> u32 {
+        if level > 0 {
+            self.counts[level][group as usize]
+        } else if !self.nodes.contains(group) {
+            0
+        } else {
+            self.stack.as_ref().map_or(1, |slots| slots[group as usize])
+        }
+    }
+
+    /// Whether the node has a slot.
+    pub fn contains(&self, node: NodeIndex) -> bool {
+        self.nodes.contains(node)
+    }
+
+    /// All nodes with a slot, ascending.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        self.nodes.iter()
+    }
+
+    /// Takes up to `wanted` slots of a group in node order, appending a node once per slot;
+    /// returns how many it took.
+    pub fn take(
+        &self,
+        level: usize,
+        group: GroupIndex,
+        wanted: u32,
+        taken: &mut Vec<NodeIndex>,
+    ) -> u32 {
+        let mut left = wanted;
+        for node in self.nodes.iter_in(self.fabric.node_range(level, group)) {
+            if left == 0 {
+                break;
+            }
+            let slots = self.stack.as_ref().map_or(1, |stack| stack[node as usize]).min(left);
+            taken.extend(std::iter::repeat_n(node, slots as usize));
+            left -= slots;
+        }
+        wanted - left
+    }
+}

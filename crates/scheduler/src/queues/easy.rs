@@ -1,0 +1,237 @@
+use std::sync::Arc;
+
+use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request};
+
+use crate::queue::{Pass, Queue, Reservation};
+use crate::running::Running;
+use crate::view::View;
+
+/// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001) over any policy.
+///
+/// Jobs start in order until one, the head, is refused. The head gets the one reservation: the
+/// earliest expected completion at which the policy can place it. A job behind it may start if
+/// the policy can place it now and it ends by then, or if the head can still be placed then with
+/// it running. With a count-only policy that is textbook EASY.
+#[derive(Debug, Default)]
+pub struct Easy {
+    kept: Option<Kept>,
+    refused: RefusedSizes,
+}
+
+/// The head and its reservation, good until something other than an arrival happens.
+#[derive(Debug)]
+struct Kept {
+    head: u64,
+    request: Request,
+    refusal: Refusal,
+    shadow: Shadow,
+}
+
+impl Queue for Easy {
+    fn name(&self) -> &'static str {
+        "easy"
+    }
+
+    fn pass(&mut self, view: &mut View<'_>) -> Pass {
+        let first_untried = match &self.kept {
+            Some(_) if !view.changed => view.fresh,
+            _ => match self.start_in_order(view) {
+                Some(head) => head + 1,
+                None => return Pass::default(),
+            },
+        };
+        let Some(kept) = &mut self.kept else { return Pass::default() };
+        backfill(kept, &mut self.refused, view, first_untried);
+        Pass {
+            reservation: Some(Reservation { id: kept.head, at: kept.shadow.at }),
+            refusal: Some((kept.head, kept.refusal)),
+        }
+    }
+}
+
+impl Easy {
+    /// Starts jobs in order; returns the index of the first that is refused, now the head.
+    fn start_in_order(&mut self, view: &mut View<'_>) -> Option<usize> {
+        self.kept = None;
+        self.refused.forget();
+        for index in 0..view.waiting.len() {
+            if !view.is_visible(index) {
+                continue;
+            }
+            if let Err(refusal) = view.place_and_start(index) {
+                let request = (*view.waiting[index].request).clone();
+                let shadow = Shadow::of(&request, view.now, view.running, view.occupancy, view.policy);
+                self.kept = Some(Kept { head: request.id, request, refusal, shadow });
+                return Some(index);
+            }
+        }
+        None
+    }
+}
+
+fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, first: usize) {
+    let by_shape = view.policy.by_shape();
+    let mut idle = view.occupancy.idle_nodes();
+    for index in first..view.waiting.len() {
+        let job = &view.waiting[index];
+        if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
+            continue;
+        }
+        let in_time = view.now + job.walltime <= kept.shadow.at;
+        if !in_time && kept.shadow.cannot_spare(job.nodes, job.whole) {
+            continue;
+        }
+        let size = (by_shape && job.request.is_plain()).then_some(job.nodes);
+        if refused.contains(size, in_time) {
+            continue;
+        }
+        let started = match view.policy.place(&job.request, view.occupancy) {
+            Err(_) => {
+                refused.insert(size, true);
+                false
+            }
+            Ok(placement) => {
+                let placement = Arc::new(placement);
+                let harmless = in_time || kept.shadow.spare(&kept.request, &placement, view);
+                if !harmless {
+                    refused.insert(size, false);
+                }
+                harmless && view.start(index, placement)
+            }
+        };
+        if started {
+            idle = view.occupancy.idle_nodes();
+            refused.forget();
+        }
+    }
+}
+
+/// Job sizes refused since the last start: all that are asked for are refused again, since a
+/// policy that goes by shape sees the same state.
+#[derive(Debug, Default)]
+struct RefusedSizes {
+    /// The generation in which the size was refused whatever its end, by size.
+    any_end: Vec<u32>,
+    /// The generation in which the size was refused for jobs that outlast the reservation.
+    late_end: Vec<u32>,
+    generation: u32,
+}
+
+impl RefusedSizes {
+    fn forget(&mut self) {
+        self.generation += 1;
+    }
+
+    fn contains(&self, size: Option<u32>, in_time: bool) -> bool {
+        let is_in = |sizes: &[u32], size: u32| sizes.get(size as usize) == Some(&self.generation);
+        size.is_some_and(|size| {
+            is_in(&self.any_end, size) || !in_time && is_in(&self.late_end, size)
+        })
+    }
+
+    fn insert(&mut self, size: Option<u32>, whatever_its_end: bool) {
+        let Some(size) = size else { return };
+        let sizes = if whatever_its_end { &mut self.any_end } else { &mut self.late_end };
+        if sizes.len() <= size as usize {
+            sizes.resize(size as usize + 1, 0);
+        }
+        sizes[size as usize] = self.generation;
+    }
+}
+
+/// The machine at the head's reservation.
+#[derive(Debug)]
+struct Shadow {
+    /// When the head starts at the latest, seconds.
+    at: f64,
+    at_that_time: AtThatTime,
+}
+
+#[derive(Debug)]
+enum AtThatTime {
+    /// Only counts matter: nodes beyond what the head needs.
+    Spare(u32),
+    /// The occupancy, built when it is first needed.
+    Occupied(Option<Box<Occupancy>>),
+}
+
+impl Shadow {
+    fn of(
+        head: &Request,
+        now: f64,
+        running: &Running,
+        occupancy: &mut Occupancy,
+        policy: &dyn Policy,
+    ) -> Shadow {
+        let counting = policy.count_only()
+            && head.is_plain()
+            && !running.any_sharing()
+            && occupancy.fabric().is_connected()
+            && occupancy.in_service().count() == occupancy.fabric().nodes();
+        if counting {
+            return Shadow::by_count(head, running, occupancy);
+        }
+        let mut then = occupancy.what_if();
+        let mut at = f64::INFINITY;
+        for ending in running.ending_together() {
+            if ending[0].expected_end == f64::INFINITY {
+                break;
+            }
+            for job in ending {
+                then.release(Arc::clone(&job.placement));
+            }
+            if policy.admits(head, &then).is_ok() {
+                at = ending[0].expected_end.max(now);
+                break;
+            }
+        }
+        Shadow { at, at_that_time: AtThatTime::Occupied(None) }
+    }
+
+    /// Nodes that end together count together, as in the textbook.
+    fn by_count(head: &Request, running: &Running, occupancy: &Occupancy) -> Shadow {
+        let mut free = occupancy.idle_nodes();
+        for ending in running.ending_together() {
+            free += ending.iter().map(|job| job.placement.nodes().len() as u32).sum::<u32>();
+            if free >= head.nodes {
+                let at_that_time = AtThatTime::Spare(free - head.nodes);
+                return Shadow { at: ending[0].expected_end, at_that_time };
+            }
+        }
+        Shadow { at: f64::INFINITY, at_that_time: AtThatTime::Spare(0) }
+    }
+
+    /// Whether it is plain from the numbers that the head could not be placed beside the job.
+    fn cannot_spare(&self, nodes: u32, whole: bool) -> bool {
+        matches!(self.at_that_time, AtThatTime::Spare(spare) if whole && nodes > spare)
+    }
+
+    /// Lets a job run past the reservation if the head can still be placed then beside it.
+    fn spare(&mut self, head: &Request, placement: &Arc<Placement>, view: &View<'_>) -> bool {
+        match &mut self.at_that_time {
+            AtThatTime::Spare(spare) => {
+                let left = spare.checked_sub(placement.nodes().len() as u32);
+                *spare = left.unwrap_or(*spare);
+                left.is_some()
+            }
+            AtThatTime::Occupied(state) => {
+                let at = self.at;
+                let then = state.get_or_insert_with(|| {
+                    let mut then = Box::new(view.occupancy.clone());
+                    for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
+                        then.release(&job.placement);
+                    }
+                    then
+                });
+                if then.claim(placement).is_err() {
+                    return false;
+                }
+                let harmless = view.policy.admits(head, then).is_ok();
+                if !harmless {
+                    then.release(placement);
+                }
+                harmless
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+use crate::queue::{Pass, Queue};
+use crate::view::View;
+
+/// Every job as soon as its begin time has come and its nodes are free; nothing blocks anything.
+/// A driver that sets begin times from a log replays what really happened.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Recorded;
+
+impl Queue for Recorded {
+    fn name(&self) -> &'static str {
+        "recorded"
+    }
+
+    fn pass(&mut self, view: &mut View<'_>) -> Pass {
+        let mut pass = Pass::default();
+        for index in 0..view.waiting.len() {
+            if view.is_visible(index)
+                && let Err(refusal) = view.place_and_start(index)
+            {
+                pass.refusal.get_or_insert((view.waiting[index].request.id, refusal));
+            }
+        }
+        pass
+    }
+}

@@ -1,0 +1,75 @@
+//! The running jobs, by expected end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use topolane_placement::{Placement, Share};
+
+/// A job that holds nodes.
+#[derive(Debug, Clone)]
+pub struct RunningJob {
+    /// The request's identity.
+    pub id: u64,
+    /// When it started, seconds.
+    pub start: f64,
+    /// When it must have ended, seconds: start + walltime.
+    pub expected_end: f64,
+    /// What it holds.
+    pub placement: Arc<Placement>,
+}
+
+/// Running jobs in order of (expected end, id).
+#[derive(Debug, Clone, Default)]
+pub struct Running {
+    jobs: Vec<RunningJob>,
+    ends: HashMap<u64, f64>,
+    /// How many of them leave room for others on their nodes.
+    sharing: usize,
+}
+
+impl Running {
+    /// The jobs in order of (expected end, id).
+    pub fn jobs(&self) -> &[RunningJob] {
+        &self.jobs
+    }
+
+    /// The running job of that identity.
+    pub fn get(&self, id: u64) -> Option<&RunningJob> {
+        self.position(id).map(|index| &self.jobs[index])
+    }
+
+    /// The jobs in groups that are expected to end at one time, earliest first.
+    pub fn ending_together(&self) -> impl Iterator<Item = &[RunningJob]> {
+        self.jobs.chunk_by(|a, b| a.expected_end.total_cmp(&b.expected_end).is_eq())
+    }
+
+    /// Whether any of them leaves room for others on its nodes.
+    pub fn any_sharing(&self) -> bool {
+        self.sharing > 0
+    }
+
+    pub(crate) fn insert(&mut self, job: RunningJob) {
+        let key = (job.expected_end, job.id);
+        let index = self.jobs.partition_point(|other| before((other.expected_end, other.id), key));
+        self.ends.insert(job.id, job.expected_end);
+        self.sharing += usize::from(job.placement.share() != Share::Whole);
+        self.jobs.insert(index, job);
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) -> Option<RunningJob> {
+        let index = self.position(id)?;
+        self.ends.remove(&id);
+        let job = self.jobs.remove(index);
+        self.sharing -= usize::from(job.placement.share() != Share::Whole);
+        Some(job)
+    }
+
+    fn position(&self, id: u64) -> Option<usize> {
+        let key = (*self.ends.get(&id)?, id);
+        Some(self.jobs.partition_point(|other| before((other.expected_end, other.id), key)))
+    }
+}
+
+fn before(a: (f64, u64), b: (f64, u64)) -> bool {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).is_lt()
+}

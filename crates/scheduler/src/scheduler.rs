@@ -1,0 +1,209 @@
+//! The queue, the running jobs and the occupancy behind one call per event.
+
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, NodeIndex};
+use topolane_placement::{Occupancy, OccupancyError, Placement, Policy, Refusal, Request};
+
+use crate::queue::{Pass, Queue};
+use crate::running::{Running, RunningJob};
+use crate::view::{View, Waiting};
+
+/// A job to be started now, on these nodes.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The request.
+    pub request: Box<Request>,
+    /// Where.
+    pub placement: Arc<Placement>,
+}
+
+/// Everything a driver needs to decide: tell it what happened, then ask for a pass.
+pub struct Scheduler {
+    occupancy: Occupancy,
+    /// Nobody on it: tells requests that will never fit.
+    empty: Occupancy,
+    policy: Arc<dyn Policy>,
+    queue: Box<dyn Queue>,
+    waiting: Vec<Waiting>,
+    running: Running,
+    fresh: usize,
+    changed: bool,
+    last: Pass,
+}
+
+impl Scheduler {
+    /// An empty machine and an empty queue.
+    pub fn new(fabric: Arc<Fabric>, policy: Arc<dyn Policy>, queue: Box<dyn Queue>) -> Self {
+        let empty = Occupancy::new(fabric);
+        Scheduler {
+            occupancy: empty.clone(),
+            empty,
+            policy,
+            queue,
+            waiting: Vec::new(),
+            running: Running::default(),
+            fresh: 0,
+            changed: true,
+            last: Pass::default(),
+        }
+    }
+
+    /// Queues a request behind those of its own and of higher priority.
+    ///
+    /// # Errors
+    /// [`Refusal::Never`] for what would not fit on the empty machine; it is not queued.
+    pub fn submit(&mut self, request: Request, priority: f64) -> Result<(), Refusal> {
+        let wanted = request.nodes;
+        if wanted == 0 {
+            return Err(Refusal::Never { wanted, most: 0 });
+        }
+        if self.policy.admits(&request, &self.empty).is_err() {
+            let most = self.empty.room(&request).total();
+            return Err(Refusal::Never { wanted, most });
+        }
+        let index = self.waiting.partition_point(|other| other.priority >= priority);
+        if index < self.waiting.len() {
+            self.changed = true;
+        }
+        self.waiting.insert(index, Waiting::new(request, priority));
+        Ok(())
+    }
+
+    /// Takes a waiting request out; false if it does not wait.
+    pub fn cancel(&mut self, id: u64) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| waiting.request.id != id);
+        self.changed |= self.waiting.len() < before;
+        self.waiting.len() < before
+    }
+
+    /// A running job has ended; false if it did not run.
+    pub fn complete(&mut self, id: u64) -> bool {
+        let Some(job) = self.running.remove(id) else { return false };
+        self.occupancy.release(&job.placement);
+        self.changed = true;
+        true
+    }
+
+    /// Takes over a job that was started by somebody else, or before this driver was.
+    ///
+    /// # Errors
+    /// A node that cannot hold it; nothing is done then.
+    pub fn adopt(
+        &mut self,
+        request: &Request,
+        nodes: Vec<NodeIndex>,
+        start: f64,
+    ) -> Result<(), OccupancyError> {
+        let placement = Placement::new(self.occupancy.fabric(), nodes, request.share);
+        self.occupancy.adopt(&placement)?;
+        self.changed = true;
+        self.running.insert(RunningJob {
+            id: request.id,
+            start,
+            expected_end: start + request.walltime,
+            placement: Arc::new(placement),
+        });
+        Ok(())
+    }
+
+    /// Changes the walltime of a waiting or running job; false if there is no such job.
+    pub fn set_walltime(&mut self, id: u64, walltime: f64) -> bool {
+        self.changed = true;
+        if let Some(mut job) = self.running.remove(id) {
+            job.expected_end = job.start + walltime;
+            self.running.insert(job);
+            return true;
+        }
+        let Some(waiting) = self.waiting.iter_mut().find(|w| w.request.id == id) else {
+            return false;
+        };
+        waiting.walltime = walltime;
+        waiting.request.walltime = walltime;
+        true
+    }
+
+    /// Takes a node out of service or puts it back.
+    pub fn set_in_service(&mut self, node: NodeIndex, in_service: bool) {
+        self.occupancy.set_in_service(node, in_service);
+        self.changed = true;
+    }
+
+    /// Starts what may start at `now`, in the order it was started.
+    pub fn pass(&mut self, now: f64) -> Vec<Start> {
+        // A begin time that has come makes a job visible that no pass has tried yet.
+        self.changed |= self.waiting.iter().any(|w| w.begin > 0.0 && w.begin <= now);
+        let mut view = View {
+            now,
+            waiting: &self.waiting,
+            fresh: self.fresh,
+            changed: self.changed,
+            running: &mut self.running,
+            occupancy: &mut self.occupancy,
+            policy: &*self.policy,
+            started: Vec::new(),
+        };
+        self.last = self.queue.pass(&mut view);
+        let started = view.started;
+        self.changed = false;
+        let starts = self.take(started);
+        self.fresh = self.waiting.len();
+        starts
+    }
+
+    /// When a pass is due though nothing happens: the next begin time after `now`.
+    pub fn next_begin(&self, now: f64) -> Option<f64> {
+        let later = self.waiting.iter().map(|w| w.begin).filter(|&begin| begin > now);
+        later.min_by(f64::total_cmp)
+    }
+
+    /// Moves the started requests out of the queue.
+    fn take(&mut self, started: Vec<(usize, Arc<Placement>)>) -> Vec<Start> {
+        let Some(first) = started.iter().map(|&(index, _)| index).min() else { return Vec::new() };
+        let mut order: Vec<(usize, usize, Arc<Placement>)> = started
+            .into_iter()
+            .enumerate()
+            .map(|(rank, (index, placement))| (index, rank, placement))
+            .collect();
+        order.sort_unstable_by_key(|&(index, ..)| index);
+        let mut order = order.into_iter().peekable();
+        let mut starts = Vec::with_capacity(order.len());
+        let tail = self.waiting.split_off(first);
+        for (index, waiting) in (first..).zip(tail) {
+            match order.next_if(|&(started, ..)| started == index) {
+                Some((_, rank, placement)) => {
+                    starts.push((rank, Start { request: waiting.request, placement }));
+                }
+                None => self.waiting.push(waiting),
+            }
+        }
+        starts.sort_unstable_by_key(|&(rank, _)| rank);
+        starts.into_iter().map(|(_, start)| start).collect()
+    }
+
+    /// The queue in order.
+    pub fn waiting(&self) -> &[Waiting] {
+        &self.waiting
+    }
+
+    /// The running jobs.
+    pub fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Who holds what.
+    pub fn occupancy(&self) -> &Occupancy {
+        &self.occupancy
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
+    /// What the last pass promised and refused.
+    pub fn last_pass(&self) -> &Pass {
+        &self.last
+    }
+}

@@ -1,0 +1,189 @@
+//! What a run's outcome says about users and machine.
+
+use topolane_fabric::Fabric;
+use topolane_placement::{Quality, Share, least_aph};
+
+use crate::simulate::Outcome;
+use crate::workload::Workload;
+
+/// Upper ends of the job-size bins of the SC'18 figures, in nodes; the last bin is open.
+pub const SIZE_BINS: [u32; 6] = [1, 4, 18, 64, 128, 256];
+
+/// Runs of less than this are counted as this long in the bounded slowdown, seconds.
+const SLOWDOWN_BOUND: f64 = 10.0;
+
+/// Mean wait of jobs of some sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SizeBin {
+    /// Fewest nodes.
+    pub low: u32,
+    /// Most nodes.
+    pub high: u32,
+    /// Jobs of these sizes.
+    pub jobs: u64,
+    /// Their mean wait, seconds.
+    pub mean_wait: f64,
+}
+
+/// The state of the machine at a full minute.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Minute {
+    /// Seconds since the workload's epoch.
+    pub time: f64,
+    /// Nodes in use; a shared node counts by its cores in use.
+    pub busy_nodes: f64,
+    /// Jobs waiting.
+    pub waiting_jobs: u32,
+}
+
+/// All measures of a run. Per-job columns are in order of [`Outcome::jobs`].
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    /// Average pairwise hops.
+    pub aph: Vec<f64>,
+    /// The least APH of that many nodes on the empty machine.
+    pub least_aph: Vec<f64>,
+    /// Hop-bytes for one byte between every pair of nodes.
+    pub hop_bytes: Vec<f64>,
+    /// Cables on which another job's traffic may meet the job's, at some time of its life.
+    pub links_shared: Vec<u32>,
+    /// Seconds from submission to start.
+    pub wait: Vec<f64>,
+    /// Bounded slowdown: (wait + run) / max(run, 10 s), at least 1.
+    pub slowdown: Vec<f64>,
+    /// Samples at every full minute.
+    pub minutes: Vec<Minute>,
+    /// Mean wait by job size.
+    pub wait_by_size: Vec<SizeBin>,
+    /// First submission to last completion, seconds.
+    pub makespan: f64,
+    /// Share of the machine in use, over the makespan.
+    pub utilization: f64,
+    /// Share of the machine in use while jobs wait; of a run in which none waits, 0.
+    pub utilization_while_waiting: f64,
+}
+
+impl Metrics {
+    /// Measures a run.
+    pub fn of(workload: &Workload, fabric: &Fabric, outcome: &Outcome) -> Self {
+        let mut metrics = Metrics::default();
+        let least = least_aph(fabric);
+        for job in &outcome.jobs {
+            let nodes = job.placement.nodes();
+            let quality = Quality::of(fabric, nodes);
+            metrics.aph.push(quality.aph);
+            metrics.hop_bytes.push(quality.pair_hops);
+            metrics.least_aph.push(least.get(nodes.len() - 1).copied().unwrap_or_default());
+            let wait = job.start - workload.jobs[job.job].submit;
+            let run = job.finish - job.start;
+            metrics.wait.push(wait);
+            metrics.slowdown.push(((wait + run) / run.max(SLOWDOWN_BOUND)).max(1.0));
+        }
+        metrics.links_shared = links_shared(fabric, outcome);
+        metrics.wait_by_size = wait_by_size(workload, outcome);
+        metrics.follow(workload, fabric, outcome);
+        metrics
+    }
+
+    /// Follows busy nodes and waiting jobs through time.
+    fn follow(&mut self, workload: &Workload, fabric: &Fabric, outcome: &Outcome) {
+        let mut events: Vec<(f64, f64, i32)> = Vec::with_capacity(3 * outcome.jobs.len());
+        for job in &outcome.jobs {
+            let held = match job.placement.share() {
+                Share::Whole => job.placement.nodes().len() as f64,
+                Share::Part { cores, .. } => job
+                    .placement
+                    .nodes()
+                    .iter()
+                    .map(|&node| f64::from(cores) / f64::from(fabric.kind(node).cores()))
+                    .sum(),
+            };
+            events.push((workload.jobs[job.job].submit, 0.0, 1));
+            events.push((job.start, held, -1));
+            events.push((job.finish, -held, 0));
+        }
+        events.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
+        self.makespan = last.0 - first.0;
+        let size = f64::from(fabric.nodes());
+        let mut minute = (first.0 / 60.0).ceil() * 60.0;
+        let (mut now, mut busy, mut waiting) = (first.0, 0.0, 0i32);
+        let (mut used, mut used_waiting, mut time_waiting) = (0.0, 0.0, 0.0);
+        for &(time, held, queued) in &events {
+            while minute < time {
+                self.minutes.push(Minute {
+                    time: minute,
+                    busy_nodes: busy,
+                    waiting_jobs: waiting as u32,
+                });
+                minute += 60.0;
+            }
+            used += busy * (time - now);
+            if waiting > 0 {
+                used_waiting += busy * (time - now);
+                time_waiting += time - now;
+            }
+            now = time;
+            busy += held;
+            waiting += queued;
+        }
+        if self.makespan > 0.0 {
+            self.utilization = used / (size * self.makespan);
+        }
+        if time_waiting > 0.0 {
+            self.utilization_while_waiting = used_waiting / (size * time_waiting);
+        }
+    }
+}
+
+fn wait_by_size(workload: &Workload, outcome: &Outcome) -> Vec<SizeBin> {
+    let mut bins = Vec::new();
+    let mut low = 1;
+    for high in SIZE_BINS.into_iter().chain([u32::MAX]) {
+        bins.push(SizeBin { low, high, ..SizeBin::default() });
+        low = high.saturating_add(1);
+    }
+    for job in &outcome.jobs {
+        let submitted = &workload.jobs[job.job];
+        if let Some(bin) = bins.iter_mut().find(|bin| submitted.nodes <= bin.high) {
+            bin.jobs += 1;
+            bin.mean_wait += job.start - submitted.submit;
+        }
+    }
+    for bin in &mut bins {
+        bin.mean_wait /= (bin.jobs as f64).max(1.0);
+    }
+    bins
+}
+
+/// For every job the cables that another job may have used at the same time: the uplinks of the
+/// groups that both cross. Jobs are in order of start.
+fn links_shared(fabric: &Fabric, outcome: &Outcome) -> Vec<u32> {
+    let top = fabric.depth();
+    // By level and group: the jobs that cross it and may still run, and whether they have met one.
+    let mut crossing: Vec<Vec<Vec<(usize, bool)>>> =
+        (0..=top).map(|level| vec![Vec::new(); fabric.groups(level) as usize]).collect();
+    let mut shared = vec![0; outcome.jobs.len()];
+    for (index, job) in outcome.jobs.iter().enumerate() {
+        if job.finish <= job.start {
+            continue;
+        }
+        for &(level, group) in job.placement.crossed() {
+            let cables = if usize::from(level) < top {
+                fabric.uplinks(level.into(), group).len() as u32
+            } else {
+                fabric.wans().filter(|&(_, (a, b), ..)| a == group || b == group).count() as u32
+            };
+            let present = &mut crossing[usize::from(level)][group as usize];
+            present.retain(|&(other, _)| outcome.jobs[other].finish > job.start);
+            for (other, met) in present.iter_mut().filter(|(_, met)| !met) {
+                shared[*other] += cables;
+                *met = true;
+            }
+            let meets = !present.is_empty();
+            shared[index] += if meets { cables } else { 0 };
+            present.push((index, meets));
+        }
+    }
+    shared
+}

@@ -1,0 +1,111 @@
+//! The tables a run leaves behind, as CSV.
+
+use std::io::{self, Write};
+
+use crate::metrics::Metrics;
+use crate::simulate::Outcome;
+use crate::workload::Workload;
+
+/// Writes `jobs.csv`: the columns that Batsim writes (so that evalys reads it), then ours.
+/// Times in seconds since the workload's epoch; `allocated_resources` is an interval set.
+///
+/// # Errors
+/// What the writer returns.
+pub fn write_jobs(
+    to: &mut impl Write,
+    workload: &Workload,
+    outcome: &Outcome,
+    metrics: &Metrics,
+) -> io::Result<()> {
+    writeln!(
+        to,
+        "job_id,workload_name,profile,submission_time,requested_number_of_resources,\
+         requested_time,success,final_state,starting_time,execution_time,finish_time,\
+         waiting_time,turnaround_time,stretch,allocated_resources,consumed_energy,metadata,\
+         slowdown,aph,least_aph,hop_bytes,links_shared"
+    )?;
+    let name = quoted(&workload.name);
+    let mut row = Vec::with_capacity(512);
+    for (index, job) in outcome.jobs.iter().enumerate() {
+        let submitted = &workload.jobs[job.job];
+        let run = job.finish - job.start;
+        let turnaround = job.finish - submitted.submit;
+        let state = if job.killed { "COMPLETED_WALLTIME_REACHED" } else { "COMPLETED_SUCCESSFULLY" };
+        row.clear();
+        write!(row, "{},{name},run,", submitted.id)?;
+        number(&mut row, submitted.submit)?;
+        write!(row, "{},", submitted.nodes)?;
+        number(&mut row, job.walltime)?;
+        write!(row, "{},{state},", u8::from(!job.killed))?;
+        for value in [job.start, run, job.finish, metrics.wait[index], turnaround] {
+            number(&mut row, value)?;
+        }
+        number(&mut row, turnaround / run.max(1.0))?;
+        write_intervals(&mut row, job.placement.nodes())?;
+        row.extend_from_slice(b",-1,,");
+        for value in [
+            metrics.slowdown[index],
+            metrics.aph[index],
+            metrics.least_aph[index],
+            metrics.hop_bytes[index],
+        ] {
+            number(&mut row, value)?;
+        }
+        writeln!(row, "{}", metrics.links_shared[index])?;
+        to.write_all(&row)?;
+    }
+    Ok(())
+}
+
+/// Writes `utilization.csv`: a row for every full minute.
+///
+/// # Errors
+/// What the writer returns.
+pub fn write_utilization(to: &mut impl Write, machine_nodes: u32, metrics: &Metrics) -> io::Result<()> {
+    writeln!(to, "time,busy_nodes,waiting_jobs,utilization")?;
+    let mut row = Vec::with_capacity(64);
+    for minute in &metrics.minutes {
+        row.clear();
+        number(&mut row, minute.time)?;
+        number(&mut row, minute.busy_nodes)?;
+        write!(row, "{},{:.5}", minute.waiting_jobs, minute.busy_nodes / f64::from(machine_nodes))?;
+        row.push(b'\n');
+        to.write_all(&row)?;
+    }
+    Ok(())
+}
+
+/// A number and a comma; whole numbers without a fraction, which is also quicker.
+fn number(row: &mut Vec<u8>, value: f64) -> io::Result<()> {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        write!(row, "{},", value as i64)
+    } else {
+        write!(row, "{value:.6},")
+    }
+}
+
+/// Node indices as an interval set: `0-3 7`.
+fn write_intervals(row: &mut Vec<u8>, nodes: &[u32]) -> io::Result<()> {
+    let mut sorted = nodes.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    for (index, run) in sorted.chunk_by(|a, b| a + 1 == *b).enumerate() {
+        if index > 0 {
+            row.push(b' ');
+        }
+        match run {
+            [one] => write!(row, "{one}")?,
+            _ => write!(row, "{}-{}", run[0], run[run.len() - 1])?,
+        }
+    }
+    Ok(())
+}
+
+/// A field of text, quoted where CSV wants it.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

@@ -1,0 +1,250 @@
+//! The event loop: a clock and a workload around a [`Scheduler`].
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, InputError, NodeIndex, expand};
+use topolane_placement::{Placement, Policy, Refusal, Request};
+use topolane_scheduler::{Queue, Scheduler};
+
+use crate::scenario::Scenario;
+use crate::workload::{Job, Workload};
+
+/// What a run depends on beside workload, machine, policy and queue.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Cut in run time that isolation brings; applied only under policies that isolate.
+    pub scenario: Scenario,
+    /// Seed of the scenario's draws.
+    pub seed: u64,
+    /// Walltime of jobs without one, seconds; `None`: their run time.
+    pub default_walltime: Option<f64>,
+}
+
+/// One job's fate. Times in seconds since the workload's epoch.
+#[derive(Debug, Clone)]
+pub struct JobOutcome {
+    /// Index into the workload's jobs.
+    pub job: usize,
+    /// When it started.
+    pub start: f64,
+    /// When it ended.
+    pub finish: f64,
+    /// The walltime it was scheduled with.
+    pub walltime: f64,
+    /// Whether it was ended at its walltime.
+    pub killed: bool,
+    /// Where it ran.
+    pub placement: Arc<Placement>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// The jobs that ran, in order of start.
+    pub jobs: Vec<JobOutcome>,
+    /// Indices of jobs that the policy would never place, and why.
+    pub refused: Vec<(usize, Refusal)>,
+    /// Seconds in which the head of the queue was refused though enough nodes were free.
+    pub fragmented_seconds: f64,
+    /// How many jobs that befell.
+    pub fragmented_jobs: usize,
+    /// Jobs of the log whose recorded start had to wait for nodes the log also gave to another.
+    pub late_against_log: usize,
+}
+
+/// Told the share of jobs that have ended, now and then; an error stops the run.
+pub type Progress<'a, E> = &'a mut dyn FnMut(f64) -> Result<(), E>;
+
+/// How many events pass between two calls of the progress function.
+const PROGRESS_EVERY: usize = 4096;
+
+/// An event time that orders as a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Time(f64);
+
+impl Eq for Time {}
+
+impl Ord for Time {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Runs a workload. At one instant: completions, then arrivals, then one pass of the queue.
+///
+/// # Errors
+/// A recorded node list that does not parse or names nodes the machine does not have, as an
+/// [`InputError`]; and what `progress` returns.
+pub fn simulate<E: From<InputError>>(
+    workload: &Workload,
+    fabric: &Arc<Fabric>,
+    policy: &Arc<dyn Policy>,
+    queue: Box<dyn Queue>,
+    options: &Options,
+    progress: Progress<'_, E>,
+) -> Result<Outcome, E> {
+    let replay = queue.name() == "recorded";
+    let mut run = Run {
+        scheduler: Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue),
+        workload,
+        options,
+        speeds_up: policy.isolates(),
+        ends: BinaryHeap::new(),
+        outcome: Outcome::default(),
+        fragmented: HashSet::new(),
+        blocked_since: None,
+    };
+    let mut recorded = RecordedNodes { fabric, known: HashMap::new() };
+    let mut next = 0;
+    let mut events = 0;
+    let mut begin = None;
+    loop {
+        let arrival = workload.jobs.get(next).map(|job| Time(job.submit));
+        let completion = run.ends.peek().map(|Reverse((time, _, _))| *time);
+        let due = [arrival, completion, begin.map(Time)].into_iter().flatten().min();
+        let Some(Time(now)) = due else { break };
+        run.complete(now);
+        while let Some(job) = workload.jobs.get(next).filter(|job| job.submit <= now) {
+            let mut request = request_of(next, job, options);
+            if job.recorded.is_some() && (replay || policy.name() == "recorded") {
+                request.recorded = recorded.nodes(job)?;
+            }
+            if replay {
+                request.begin = job.recorded.as_ref().map_or(0.0, |recorded| recorded.start);
+            }
+            run.submit(request);
+            next += 1;
+        }
+        run.pass(now);
+        begin = if replay { run.scheduler.next_begin(now) } else { None };
+        events += 1;
+        if events % PROGRESS_EVERY == 0 {
+            let ended = run.outcome.jobs.len() - run.ends.len();
+            progress(ended as f64 / workload.jobs.len() as f64)?;
+        }
+    }
+    progress(1.0)?;
+    run.outcome.fragmented_jobs = run.fragmented.len();
+    Ok(run.outcome)
+}
+
+/// A job asks under its index in the workload, so that ids in logs need not be unique numbers.
+fn request_of(index: usize, job: &Job, options: &Options) -> Request {
+    Request {
+        id: index as u64,
+        nodes: job.nodes,
+        share: job.share,
+        walltime: walltime_of(job, options),
+        ..Request::default()
+    }
+}
+
+fn walltime_of(job: &Job, options: &Options) -> f64 {
+    job.walltime.or(options.default_walltime).unwrap_or(job.run)
+}
+
+struct Run<'a> {
+    scheduler: Scheduler,
+    workload: &'a Workload,
+    options: &'a Options,
+    speeds_up: bool,
+    /// (time, order of start, request) of every running job.
+    ends: BinaryHeap<Reverse<(Time, usize, u64)>>,
+    outcome: Outcome,
+    fragmented: HashSet<u64>,
+    /// Since when the head is refused though enough nodes are free.
+    blocked_since: Option<f64>,
+}
+
+impl Run<'_> {
+    fn complete(&mut self, now: f64) {
+        while let Some(Reverse((Time(time), _, id))) = self.ends.peek().copied()
+            && time <= now
+        {
+            self.ends.pop();
+            self.scheduler.complete(id);
+        }
+    }
+
+    fn submit(&mut self, request: Request) {
+        let index = request.id as usize;
+        if let Err(refusal) = self.scheduler.submit(request, 0.0) {
+            self.outcome.refused.push((index, refusal));
+        }
+    }
+
+    fn pass(&mut self, now: f64) {
+        if let Some(since) = self.blocked_since.take() {
+            self.outcome.fragmented_seconds += now - since;
+        }
+        for start in self.scheduler.pass(now) {
+            let index = start.request.id as usize;
+            let job = &self.workload.jobs[index];
+            let walltime = start.request.walltime;
+            let cut = if self.speeds_up {
+                self.options.scenario.speed_up(job.id, job.nodes, self.options.seed)
+            } else {
+                0.0
+            };
+            let run = job.run * (1.0 - cut);
+            let finish = now + run.min(walltime);
+            self.ends.push(Reverse((Time(finish), self.outcome.jobs.len(), start.request.id)));
+            if start.request.begin > 0.0 && now > start.request.begin.max(job.submit) {
+                self.outcome.late_against_log += 1;
+            }
+            self.outcome.jobs.push(JobOutcome {
+                job: index,
+                start: now,
+                finish,
+                walltime,
+                killed: run > walltime,
+                placement: start.placement,
+            });
+        }
+        if let Some((id, Refusal::WouldShareLinks { .. })) = self.scheduler.last_pass().refusal {
+            self.fragmented.insert(id);
+            self.blocked_since = Some(now);
+        }
+    }
+}
+
+/// Node lists of a log as node indices; lists recur, so each is looked up once.
+struct RecordedNodes<'a> {
+    fabric: &'a Fabric,
+    known: HashMap<String, Arc<[NodeIndex]>>,
+}
+
+impl RecordedNodes<'_> {
+    fn nodes(&mut self, job: &Job) -> Result<Option<Arc<[NodeIndex]>>, InputError> {
+        let Some(hosts) = job.recorded.as_ref().map(|recorded| &recorded.hosts) else {
+            return Ok(None);
+        };
+        if hosts.is_empty() {
+            return Ok(None);
+        }
+        if let Some(nodes) = self.known.get(hosts) {
+            return Ok(Some(Arc::clone(nodes)));
+        }
+        let name = |name: String| {
+            self.fabric.node_named(&name).ok_or_else(|| {
+                InputError::whole(format!(
+                    "job {} ran on node {name}, which machine {} does not have",
+                    job.id,
+                    self.fabric.name()
+                ))
+            })
+        };
+        let nodes: Arc<[NodeIndex]> =
+            expand(hosts)?.into_iter().map(name).collect::<Result<Vec<_>, _>>()?.into();
+        self.known.insert(hosts.clone(), Arc::clone(&nodes));
+        Ok(Some(nodes))
+    }
+}
