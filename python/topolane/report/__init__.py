@@ -1,0 +1,36 @@
+"""Figures and the self-contained page that `simulate` and `compare` write.
+
+    write_report(directory, runs, picture, at=None) -> Path of report.html
+
+Matplotlib and Jinja2 are imported when a report is written, not before: most commands draw nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .data import Group, MachinePicture, Run
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["Group", "MachinePicture", "Run", "write_report"]
+
+
+def write_report(
+    directory: str | os.PathLike[str],
+    runs: Sequence[Run],
+    picture: MachinePicture,
+    *,
+    at: float | None = None,
+) -> Path:
+    """Write `report.html` and `figures/*.svg, *.png` into `directory`; return the page's path.
+
+    `at` is the moment the tree is drawn, in seconds since the workload's epoch; by default the
+    busiest minute of each run. Everything is drawn before anything in `directory` changes.
+    """
+    from .write import write
+
+    return write(directory, runs, picture, at)

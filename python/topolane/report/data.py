@@ -1,0 +1,147 @@
+"""What a report is made of: runs, and the shape of the machine they ran on.
+
+Times are in seconds relative to the workload's epoch. The columns of `jobs` are those of Batsim's
+`jobs.csv`, with the network's columns beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars
+
+JOB_COLUMNS = (
+    "job_id",
+    "submission_time",
+    "starting_time",
+    "finish_time",
+    "waiting_time",
+    "execution_time",
+    "requested_time",
+    "requested_number_of_resources",  # nodes
+    "slowdown",  # bounded at 10 s
+    "aph",  # average pairwise hops, node-leaf links not counted
+    "least_aph",  # the least any placement of that many nodes could have
+    "hop_bytes",
+    "links_shared",  # cables on which another job's traffic may meet this one's during its life
+    "allocated_resources",  # Batsim's interval set: "0-3 7 9-10"
+    "final_state",
+)
+
+UTILIZATION_COLUMNS = ("time", "busy_nodes", "waiting_jobs", "utilization")  # a row every minute
+
+
+@dataclass(frozen=True)
+class Run:
+    """One workload on one machine under one policy, queue and scenario.
+
+    `summary` holds: nodes, jobs, mean_wait, median_wait, p95_wait, wait_by_size (a list of low,
+    high, jobs, mean_wait), utilization (time-mean over the makespan), utilization_while_waiting,
+    makespan, mean_slowdown, mean_aph, mean_least_aph, jobs_sharing_links, fragmentation (jobs,
+    seconds), without_walltime, left_out (reason: count), load. A missing or null value is shown
+    as a dash.
+    """
+
+    label: str
+    policy: str
+    queue: str
+    scenario: str
+    workload: str
+    machine: str
+    jobs: polars.DataFrame
+    utilization: polars.DataFrame
+    summary: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        for table, frame, columns in (
+            ("jobs", self.jobs, JOB_COLUMNS),
+            ("utilization", self.utilization, UTILIZATION_COLUMNS),
+        ):
+            missing = [column for column in columns if column not in frame.columns]
+            if missing:
+                raise ValueError(f"run {self.label!r}: {table} lacks {', '.join(missing)}")
+
+    def number(self, key: str) -> float | None:
+        """A number of the summary, or None where it is missing, null or not finite."""
+        return finite(self.summary.get(key))
+
+    def wait_by_size(self) -> dict[tuple[int, int | None], float | None]:
+        """Mean wait in seconds by (low, high) of the job size in nodes; None where no job is."""
+        return {
+            (int(row["low"]), None if finite(row["high"]) is None else int(row["high"])): (
+                finite(row["mean_wait"]) if row["jobs"] else None
+            )
+            for row in self.summary.get("wait_by_size") or ()
+        }
+
+
+def finite(value: Any) -> float | None:
+    """`value` as a float, or None where it is absent, not a number, or infinite."""
+    if value is None:
+        return None
+    number = float(value)
+    return number if abs(number) < float("inf") else None
+
+
+@dataclass(frozen=True)
+class Group:
+    """A subtree: the nodes `start` to `end`, the last one not among them."""
+
+    name: str
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class MachinePicture:
+    """A tree to draw: `levels[0]` its leaves, `levels[1]` its pods, ... the last the whole of it.
+
+    The groups of a level are in node order and do not overlap; each lies inside one of the next
+    level. A group of the last level has no uplinks.
+    """
+
+    nodes: int
+    levels: Sequence[Sequence[Group]]
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise ValueError("a machine's picture needs at least its leaves")
+        for number, level in enumerate(self.levels, start=1):
+            at = 0
+            for group in level:
+                if group.start != at or group.end <= group.start:
+                    raise ValueError(f"level {number}: group {group.name!r} does not begin at node {at}")
+                at = group.end
+            if at != self.nodes:
+                raise ValueError(f"level {number} ends at node {at} of {self.nodes}")
+        for number, (below, above) in enumerate(zip(self.levels, self.levels[1:]), start=1):
+            if not {group.start for group in above} <= {group.start for group in below}:
+                raise ValueError(f"level {number + 1} splits a group of level {number}")
+
+    @classmethod
+    def tree(cls, children: Sequence[int]) -> MachinePicture:
+        """The regular tree of `children` nodes a leaf, leaves a pod, pods, ...: (18, 18, 4) is Cab."""
+        names = ("leaf", "pod", "core") if len(children) == 3 else ("leaf",)
+        nodes, size, levels = 1, 1, []
+        for count in children:
+            nodes *= count
+        for depth, count in enumerate(children):
+            size *= count
+            name = names[depth] if depth < len(names) else f"level {depth + 1} group"
+            levels.append([Group(f"{name} {i}", i * size, (i + 1) * size) for i in range(nodes // size)])
+        return cls(nodes, levels)
+
+    @property
+    def leaf(self) -> int:
+        """The size of the largest leaf, in nodes."""
+        return max(len(group) for group in self.levels[0])
+
+    def level_name(self, level: int) -> str:
+        """What a group of `level` (0 the leaves) is called in the text."""
+        return ("leaf", "pod")[level] if level < 2 else f"level-{level + 1}"

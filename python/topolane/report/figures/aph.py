@@ -1,0 +1,50 @@
+"""Average pairwise hops by job size (SC'18: APH beside the least possible)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars
+
+from ..bins import nodes_label, size_bins
+from ..data import MachinePicture, Run
+from ..plot import Plot, box, box_statistics, empty, label, name_rows, panels
+from ..style import MUTED, series
+from ..units import decimal
+
+NAME = "aph"
+TITLE = "Average pairwise hops by job size"
+WORDS = (
+    "How far apart a job's nodes are: the mean number of links between switches on the route from one of its nodes to "
+    "another, over all pairs. The link from a node to its leaf is not counted, so two nodes of one leaf are 0 hops "
+    "apart, of one pod 2, of different pods 4 (on a three-level tree). Fewer is better. A box holds the middle half "
+    "of the jobs of that size, its line is the median, the dot the mean, the whiskers reach from the 5th to the 95th "
+    "percentile. The grey box is the least any placement on the empty machine could have."
+)
+SIZE = "requested_number_of_resources"
+
+
+def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+    """Boxes of APH in hops: a panel per size bin, a row per run, the least possible last."""
+    largest = max((run.jobs[SIZE].max() or 0 for run in runs), default=0)
+    if largest < 2:
+        return Plot(NAME, TITLE, WORDS, "No job has two nodes.", empty("No job has two nodes."))
+    columns = [(label(run), run.jobs, "aph", series(index)) for index, run in enumerate(runs)]
+    columns.append(("least possible", runs[0].jobs, "least_aph", MUTED))
+
+    bins = [(2, high) if low == 1 else (low, high) for low, high in size_bins(picture.leaf, largest) if high != 1]
+    drawn, axes = panels(len(bins), len(columns))
+    numbers = [["run", *(nodes_label(bounds) for bounds in bins)], *([name] for name, *_ in columns)]
+    for one, (low, high) in zip(axes, bins):
+        one.set_title(nodes_label((low, high)))
+        for row, (_, jobs, column, colour) in enumerate(columns):
+            inside = jobs.filter(polars.col(SIZE).is_between(low, largest if high is None else high))
+            statistics = box_statistics(inside[column])
+            box(one, row, statistics, colour)
+            numbers[row + 1].append(decimal(statistics and statistics["mean"]))
+    name_rows(axes[0], [name for name, *_ in columns])
+    axes[0].set_xlim(-0.08, 2 * (len(picture.levels) - 1) + 0.08)
+    axes[0].set_xticks(range(0, 2 * len(picture.levels) - 1))
+    drawn.supxlabel("average pairwise hops of a job", fontsize=9)
+    alt = "Mean APH by job size. " + " ".join(f"{name}: {', '.join(values)}." for name, *values in numbers[1:])
+    return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[numbers[0], *numbers[1:]])

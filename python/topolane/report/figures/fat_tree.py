@@ -1,0 +1,134 @@
+"""The tree at one moment: nodes coloured by job, uplinks that two jobs may share in red (SC'18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
+
+from ..data import MachinePicture, Run
+from ..fat_tree import Held, held
+from ..plot import Plot, figure
+from ..style import FAINT, IDLE, INK, LOCAL, MUTED, SHARED, SURFACE
+from ..tree_layout import Layout, Row, lay_out
+from ..units import moment, plural
+
+NAME = "fat-tree"
+TITLE = "Who holds which nodes"
+WORDS = (
+    "A column is a leaf, its cells the nodes in order. Colours tell jobs apart that span leaves; they repeat, but "
+    "neighbours differ. Grey jobs lie inside one leaf and use no link. Above each leaf its links up to the pod, above "
+    "each pod those to the core, drawn as one line: in the colour of the one job that may use them, or thick and red "
+    "where two or more jobs may meet, whatever the routing."
+)
+LISTED = 5
+
+
+def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Plot:
+    """The tree under `run` at `at` (seconds since the epoch), by default its busiest minute."""
+    state = held(run, picture, at)
+    layout = lay_out(picture)
+    drawn = figure(9.6, len(layout.rows) * layout.row_height + 0.55)
+    for axes, row in zip(drawn.subplots(len(layout.rows), 1, squeeze=False).flat, layout.rows):
+        axes.set_axis_off()
+        axes.set_xlim(-layout.margin, layout.width + 0.5)
+        axes.set_ylim(layout.bottom, layout.top)
+        _cells(axes, row, layout, picture, state)
+        _links(axes, row, layout, picture, state)
+    drawn.legend(handles=_legend(state), loc="outside lower left", ncols=5, fontsize=8, handlelength=1.3, columnspacing=1.4)
+    tips = {f"job-{job}": f"job {job}: {plural(nodes, 'node')}" for job, nodes in state.size.items()}
+    return Plot(f"{NAME}-{number}", run.label, _facts(picture, state), _facts(picture, state), drawn, tips)
+
+
+def _facts(picture: MachinePicture, state: Held) -> str:
+    parts = [
+        f"{moment(state.time).capitalize()}: {state.busy:,} of {plural(picture.nodes, 'node')} in use by {plural(len(state.size), 'job')}"
+    ]
+    for level in range(len(picture.levels) - 1):
+        name, total = picture.level_name(level), len(picture.levels[level])
+        groups = ("leaves" if name == "leaf" else name + "s") if total != 1 else name
+        parts.append(f"two jobs or more may meet on the uplinks of {state.shared(level):,} of {total:,} {groups}")
+    return "; ".join(parts) + "."
+
+
+def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
+    """One path per job, the neighbouring cells of a leaf as one rectangle."""
+    boxes: dict[int | None, list[tuple[float, float, float, float]]] = {}
+    for index in row.leaves:
+        leaf, x = picture.levels[0][index], layout.x[0][index]
+        start = leaf.start
+        for node in range(leaf.start + 1, leaf.end + 1):
+            if node == leaf.end or state.holder[node] != state.holder[start]:
+                boxes.setdefault(state.holder[start], []).append((x - 0.42, x + 0.42, leaf.start - node, leaf.start - start))
+                start = node
+    for job, shapes in boxes.items():
+        patch = PathPatch(_rectangles(shapes), facecolor=IDLE if job is None else state.colour[job], linewidth=0)
+        patch.set_gid("idle" if job is None else f"job-{job}")
+        axes.add_patch(patch)
+    width = 0.6 if layout.cell_points > 3.5 else 0.25
+    axes.hlines(range(-1, -picture.leaf, -1), -0.5, layout.width, color=SURFACE, linewidth=width)
+
+
+def _rectangles(shapes: Iterable[tuple[float, float, float, float]]) -> Path:
+    vertices, codes = [], []
+    for left, right, low, high in shapes:
+        vertices += [(left, low), (right, low), (right, high), (left, high), (left, low)]
+        codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    return Path(vertices, codes)
+
+
+def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
+    """The uplinks of every group as one line, from its bar to the bar of the level above."""
+    top = len(picture.levels) - 1
+    for level in range(top):
+        by_kind: dict[tuple[str, float], list[list[tuple[float, float]]]] = {}
+        for group in row.groups[level]:
+            jobs = state.crossing[level][group]
+            kind = (FAINT, 0.8) if not jobs else (state.colour[jobs[0]], 1.6) if len(jobs) == 1 else (SHARED, 2.6)
+            x = layout.x[level][group]
+            by_kind.setdefault(kind, []).append([(x, layout.y[level]), (x, layout.y[level + 1])])
+            if level and len(jobs) > 1:
+                middle = (layout.y[level] + layout.y[level + 1]) / 2
+                axes.text(x + 0.5, middle, plural(len(jobs), "job"), va="center", fontsize=8, color=INK)
+        for (colour, width), segments in sorted(by_kind.items(), key=lambda item: item[0][1]):
+            axes.add_collection(LineCollection(segments, colors=colour, linewidths=width, capstyle="butt"), autolim=False)
+    for level in range(1, top + 1):
+        for first, last in _bars(level, row, layout, picture):
+            axes.plot([first, last], [layout.y[level]] * 2, color=MUTED, linewidth=3.2, solid_capstyle="round", zorder=3)
+    for level in range(1, top + 1):
+        name = "core" if level == top else picture.level_name(level) + "s"
+        axes.text(-1.0, layout.y[level], name, ha="right", va="center", fontsize=8, color=MUTED)
+    axes.text(-1.0, -picture.leaf / 2, "nodes", ha="right", va="center", fontsize=8, color=MUTED)
+    if top > 1 and layout.named:
+        for group in row.groups[top - 1]:
+            axes.text(layout.x[top - 1][group], layout.bottom + 0.2, picture.levels[top - 1][group].name[:18], ha="center", va="bottom", fontsize=8, color=MUTED)
+
+
+def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list[tuple[float, float]]:
+    """The switches of a level, one bar per group, as far as it stands in this row."""
+    bars = []
+    for group in picture.levels[level]:
+        inside = [layout.x[0][leaf] for leaf in row.leaves if group.start <= picture.levels[0][leaf].start < group.end]
+        if inside:
+            bars.append((min(inside), max(inside)))
+    return bars
+
+
+def _legend(state: Held) -> list[Patch | Line2D]:
+    spanning = sorted({job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job))
+    handles: list[Patch | Line2D] = [
+        Patch(color=state.colour[job], label=f"job {job}: {plural(state.size[job], 'node')}") for job in spanning[:LISTED]
+    ]
+    if len(spanning) > LISTED:
+        handles.append(Patch(color=SURFACE, label=f"and {plural(len(spanning) - LISTED, 'smaller job')}"))
+    return [
+        *handles,
+        Patch(color=LOCAL, label="jobs inside one leaf"),
+        Patch(color=IDLE, label="idle"),
+        Line2D([], [], color=FAINT, linewidth=1, label="links no job uses"),
+        Line2D([], [], color=SHARED, linewidth=2.6, label="links two jobs may share"),
+    ]

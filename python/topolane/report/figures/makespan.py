@@ -1,0 +1,43 @@
+"""Makespan against the first run (SC'18: first submission to last completion)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..data import MachinePicture, Run
+from ..plot import WIDTH, Plot, empty, figure, label, name_rows
+from ..style import MUTED, series
+from ..units import NOTHING, span
+
+NAME = "makespan"
+TITLE = "Makespan"
+
+
+def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+    """Bars of the makespan, in per cent of the first run's, labelled with the time itself."""
+    words = (
+        f"From the first submission to the last completion, relative to “{runs[0].label}” (100 %). Shorter is "
+        "better. On a machine that is not overloaded the last jobs submitted decide the makespan, and policies "
+        "hardly differ."
+    )
+    first = runs[0].number("makespan")
+    if not first:
+        return Plot(NAME, TITLE, words, "The first run has no makespan.", empty("The first run has no makespan."))
+    spans = [run.number("makespan") for run in runs]
+    shares = [100 * (value or 0.0) / first for value in spans]
+    texts = [
+        NOTHING if value is None else f"{share:.1f} %   {span(value)}" for value, share in zip(spans, shares)
+    ]
+    drawn = figure(WIDTH, 0.75 + 0.3 * len(runs))
+    axes = drawn.add_subplot()
+    bars = axes.barh(range(len(runs)), shares, height=0.66, color=[series(i) for i in range(len(runs))])
+    axes.bar_label(bars, texts, padding=4, fontsize=8.5)
+    axes.axvline(100, color=MUTED, linewidth=1, linestyle=(0, (4, 2)))
+    axes.set_xlim(0, max(shares) * 1.2)
+    axes.set_ylim(len(runs) - 0.5, -0.5)
+    axes.set_xlabel("makespan, % of the first run's")
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    name_rows(axes, [label(run) for run in runs])
+    alt = "; ".join(f"{run.label}: {text}" for run, text in zip(runs, texts))
+    return Plot(NAME, TITLE, words, alt, drawn)

@@ -1,0 +1,61 @@
+"""The table of mean waits, policies by scenarios (SC'18: mean wait in hours)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..data import MachinePicture, Run
+from ..plot import WIDTH, Plot, figure
+from ..style import FAINT, INK, MUTED
+from ..units import HOUR, NOTHING, clean
+
+NAME = "mean-wait"
+TITLE = "Mean wait, policies by scenarios"
+WORDS = (
+    "From submission to start, the mean over all jobs, in hours. A row is a policy with its queue, a column a scenario "
+    "(how much faster a job runs when it shares no link with another). The shortest wait of each column is bold."
+)
+
+
+def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+    """The table, in hours; a run that is not among `runs` is a dash."""
+    rows, columns, cells = table(runs)
+    widths = [max(len(clean(row)) for row in (*rows, "policy, queue")) * 0.075 + 0.3]
+    widths += [max(0.95, len(clean(column, 22)) * 0.08 + 0.25) for column in columns]
+    total = max(sum(widths), 3.0)
+    drawn = figure(min(total, WIDTH * 1.6), 0.32 * (len(rows) + 1) + 0.2)
+    axes = drawn.add_subplot()
+    axes.set_axis_off()
+    axes.set_xlim(0, total)
+    axes.set_ylim(len(rows) + 0.5, -0.5)
+    edges = [sum(widths[: i + 1]) + widths[i + 1] - 0.1 for i in range(len(columns))]
+    axes.text(0, 0, "policy, queue", va="center", color=MUTED)
+    for edge, column in zip(edges, columns):
+        axes.text(edge, 0, clean(column, 22), ha="right", va="center", color=MUTED)
+    axes.plot([0, total], [0.5, 0.5], color=MUTED, linewidth=0.8)
+    for y, row in enumerate(rows, start=1):
+        axes.text(0, y, clean(row), va="center", color=INK)
+        axes.plot([0, total], [y + 0.5, y + 0.5], color=FAINT, linewidth=0.6)
+        for edge, column in zip(edges, columns):
+            value = cells.get((row, column))
+            best = value is not None and value == min(v for (_, c), v in cells.items() if c == column and v is not None)
+            axes.text(edge, y, hours(value), ha="right", va="center", weight="bold" if best and len(rows) > 1 else None)
+    numbers = [["policy, queue", *columns], *([row, *(hours(cells.get((row, column))) for column in columns)] for row in rows)]
+    alt = "Mean wait in hours. " + " ".join(f"{name}: {', '.join(f'{c} {v}' for c, v in zip(columns, values))}." for name, *values in numbers[1:])
+    return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=numbers)
+
+
+def table(runs: Sequence[Run]) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
+    """Rows, columns and the mean waits in seconds; a row per run where two runs share a cell."""
+    names = [f"{run.policy}, {run.queue}" for run in runs]
+    if len({(name, run.scenario) for name, run in zip(names, runs)}) < len(runs):
+        names = [run.label for run in runs]
+    cells = {(name, run.scenario): run.number("mean_wait") for name, run in zip(names, runs)}
+    return list(dict.fromkeys(names)), list(dict.fromkeys(run.scenario for run in runs)), cells
+
+
+def hours(seconds: float | None) -> str:
+    """Seconds as hours to two decimals, to none from a hundred on."""
+    if seconds is None:
+        return NOTHING
+    return f"{seconds / HOUR:.2f}" if seconds < 100 * HOUR else f"{seconds / HOUR:,.0f}"

@@ -1,0 +1,49 @@
+"""The distribution of the waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars
+
+from ..data import MachinePicture, Run
+from ..plot import Plot, decade_axis, empty, lines
+from ..units import duration, percent
+
+NAME = "wait-distribution"
+TITLE = "How long jobs wait"
+WORDS = (
+    "The share of the jobs (upward) that waited at most so long (to the right); where a line leaves the left edge is "
+    "the share that did not wait at all. Higher is better. The axis of the wait is logarithmic beyond one minute."
+)
+POINTS = 400
+
+
+def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+    """Cumulative distributions of the wait, in per cent of the jobs."""
+    waits = [run.jobs["waiting_time"].drop_nulls().drop_nans().sort() for run in runs]
+    if all(wait.is_empty() for wait in waits):
+        return Plot(NAME, TITLE, WORDS, "No jobs.", empty("No jobs."))
+    longest = max(wait.max() or 0.0 for wait in waits)
+    drawn, axes = lines(runs, [curve(wait, longest * 1.3) for wait in waits], 3.2, together=4)
+    for one in axes:
+        one.set_ylim(0, 102)
+    unit = decade_axis(axes[0].xaxis, longest * 1.3, every=2 if len(axes) > 1 else 1)
+    drawn.supxlabel(f"wait ({unit})", fontsize=9)
+    drawn.supylabel("% of the jobs", fontsize=9)
+    numbers = [["run", "did not wait", "median", "95th percentile", "longest"]]
+    for run, wait in zip(runs, waits):
+        still = None if wait.is_empty() else (wait < 1.0).mean()
+        points = [wait.quantile(q, "linear") for q in (0.5, 0.95, 1.0)]
+        numbers.append([run.label, percent(still), *(duration(point) for point in points)])
+    alt = "; ".join(f"{name}: {still} did not wait, median {median}, 95th percentile {high}" for name, still, median, high, _ in numbers[1:])
+    return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=numbers)
+
+
+def curve(wait: polars.Series, end: float) -> tuple[list[float], list[float]]:
+    """At most `POINTS` points of the distribution of the sorted `wait`, drawn on to `end`."""
+    if wait.is_empty():
+        return [], []
+    places = sorted({round(i * (wait.len() - 1) / (POINTS - 1)) for i in range(POINTS)})
+    x = wait.gather(places).to_list()
+    return [x[0], *x, end], [0.0, *(100 * (place + 1) / wait.len() for place in places), 100.0]

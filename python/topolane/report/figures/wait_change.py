@@ -1,0 +1,57 @@
+"""Who gains and who loses: the change of the mean wait by job size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..bins import merge_bins, nodes_label
+from ..data import MachinePicture, Run
+from ..plot import Plot, decade_axis, empty, label, name_rows, panels, plain_time, spans_decades
+from ..style import GAIN, INK, LOSS, MUTED
+from ..units import change
+
+NAME = "wait-change"
+TITLE = "Who gains and who loses"
+
+
+def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+    """Bars of the difference to the first run's mean wait: a panel per size bin, a row per run."""
+    first, *others = ((run, run.wait_by_size()) for run in runs)
+    bins = [bounds for bounds in merge_bins([first[1]]) if first[1][bounds] is not None]
+    changes = [[difference(wait.get(bounds), first[1][bounds]) for bounds in bins] for _, wait in others]
+    values = [value for row in changes for value in row]
+    wide = spans_decades(values)
+    words = (
+        f"The mean wait of each size less that under “{first[0].label}”: to the left (blue) jobs of that size start "
+        "earlier, to the right (orange) later."
+    ) + (" The axis is logarithmic beyond one minute: compare the numbers." if wide else "")
+    if not bins or not others:
+        reason = "No jobs." if others else "There is one run: nothing to compare it with."
+        return Plot(NAME, TITLE, words, reason, empty(reason))
+
+    drawn, axes = panels(len(bins), len(others))
+    for column, (one, bounds) in enumerate(zip(axes, bins)):
+        one.set_title(nodes_label(bounds))
+        one.axvline(0, color=MUTED, linewidth=0.9)
+        for row, value in enumerate(line[column] for line in changes):
+            later = (value or 0.0) > 0
+            one.barh(row, value or 0.0, height=0.66, color=LOSS if later else GAIN)
+            one.annotate(
+                "no jobs" if value is None else change(value), (value or 0.0, row), xytext=(4 if later else -4, 0),
+                textcoords="offset points", va="center", ha="left" if later else "right", fontsize=8,
+                color=MUTED if value is None else INK,
+            )  # fmt: skip
+    most = max((abs(value) for value in values if value is not None), default=0.0)
+    axis = axes[0].xaxis
+    unit = decade_axis(axis, most * 60, signed=True, every=2) if wide else plain_time(axis, max(most * 2, 1.0), signed=True)
+    name_rows(axes[0], [label(run) for run, _ in others])
+    drawn.supxlabel(f"change of the mean wait ({unit})", fontsize=9)
+    numbers = [["run", *(nodes_label(bounds) for bounds in bins)]]
+    numbers += [[run.label, *(change(value) for value in row)] for (run, _), row in zip(others, changes)]
+    alt = f"Change of the mean wait against {first[0].label}. " + " ".join(f"{name}: {', '.join(cells)}." for name, *cells in numbers[1:])
+    return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)
+
+
+def difference(value: float | None, base: float | None) -> float | None:
+    """`value` less `base`, where both are known."""
+    return None if value is None or base is None else value - base

@@ -1,0 +1,123 @@
+"""The page: words, the summary table and the figures, in one file that asks for nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from .data import MachinePicture, Run, finite
+from .style import THEME
+from .units import NOTHING, count, decimal, duration, percent, span
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure as the page shows it; `svg` is ours, every text in it is escaped already."""
+
+    name: str
+    title: str
+    words: str
+    svg: Markup
+    numbers: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading of the page with its words and one figure or several."""
+
+    name: str
+    title: str
+    words: str
+    figures: list[Shown]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the summary: its text, what it sorts by, and whether it is the best."""
+
+    text: str
+    value: float | None
+    best: bool = False
+
+
+def _fragmentation(run: Run, key: str) -> float | None:
+    return finite((run.summary.get("fragmentation") or {}).get(key))
+
+
+# heading, what it means, value, text, +1 where more is better and -1 where less is
+Column = tuple[str, str, Callable[[Run], "float | None"], Callable[["float | None"], str], int]
+COLUMNS: tuple[Column, ...] = (
+    ("Jobs", "jobs that ran", lambda run: run.number("jobs"), count, 0),
+    ("Mean wait", "submission to start", lambda run: run.number("mean_wait"), duration, -1),
+    ("Median wait", "half of the jobs wait no longer", lambda run: run.number("median_wait"), duration, -1),
+    ("95 % wait", "95 of 100 jobs wait no longer", lambda run: run.number("p95_wait"), duration, -1),
+    ("Slowdown", "mean bounded slowdown", lambda run: run.number("mean_slowdown"), decimal, -1),
+    ("Utilisation", "mean over the makespan", lambda run: run.number("utilization"), percent, 1),
+    ("… while jobs wait", "mean over the time a job waits", lambda run: run.number("utilization_while_waiting"), percent, 1),
+    ("Makespan", "first submission to last completion", lambda run: run.number("makespan"), span, -1),
+    ("APH", "mean average pairwise hops", lambda run: run.number("mean_aph"), decimal, -1),
+    ("Least APH", "the least possible", lambda run: run.number("mean_least_aph"), decimal, 0),
+    ("Jobs sharing links", "jobs whose traffic may meet another's", lambda run: run.number("jobs_sharing_links"), count, -1),
+    ("Refused though free", "jobs refused while enough nodes were idle", lambda run: _fragmentation(run, "jobs"), count, -1),
+    ("… for", "time the head of the queue was refused so", lambda run: _fragmentation(run, "seconds"), duration, -1),
+)  # fmt: skip
+
+
+def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section]) -> str:
+    """The page as HTML."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(files(__package__).joinpath("page.html.j2").read_text("utf-8"))
+    return template.render(
+        heading=_heading(runs),
+        facts=_facts(runs, picture),
+        left_out=_left_out(runs),
+        columns=COLUMNS,
+        rows=_rows(runs),
+        runs=runs,
+        sections=sections,
+        light={name: light for light, (name, _) in THEME.items()},
+        dark=dict(THEME.values()),
+    )
+
+
+def _heading(runs: Sequence[Run]) -> str:
+    workloads = ", ".join(dict.fromkeys(run.workload for run in runs))
+    machines = ", ".join(dict.fromkeys(run.machine for run in runs))
+    return f"{workloads} on {machines}"
+
+
+def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]]:
+    first = runs[0]
+    levels = [f"{len(level):,} {picture.level_name(number)}{'s' if number else ''}" for number, level in enumerate(picture.levels[:-1])]
+    shape = [text.replace(" leaf", " leaves") if not text.startswith("1 ") else text.removesuffix("s") for text in levels]
+    return [
+        ("Runs", count(len(runs))),
+        ("Machine", f"{picture.nodes:,} nodes" + (f" in {', '.join(shape)}" if shape else "")),
+        ("Jobs", count(first.number("jobs"))),
+        ("Load", decimal(first.number("load"))),
+        ("Jobs without a walltime", count(first.number("without_walltime"))),
+    ]
+
+
+def _left_out(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    reasons = runs[0].summary.get("left_out") or {}
+    return [(str(reason), count(number)) for reason, number in reasons.items() if number]
+
+
+def _rows(runs: Sequence[Run]) -> list[tuple[Run, list[Cell]]]:
+    rows: list[list[Cell]] = [[] for _ in runs]
+    for *_, value_of, text_of, better in COLUMNS:
+        values = [value_of(run) for run in runs]
+        known = [value for value in values if value is not None]
+        best = None
+        if better and len(set(known)) > 1:
+            best = max(known) if better > 0 else min(known)
+        for row, value in zip(rows, values):
+            text = NOTHING if value is None else text_of(value)
+            row.append(Cell(text, value, best is not None and value == best))
+    return list(zip(runs, rows))
+

@@ -1,0 +1,192 @@
+"""What every figure shares: the drawn thing with its words, panels, and axes of time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import polars
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from .data import Run, finite
+from .style import INK, MUTED, SURFACE, series
+from .units import HOUR, MINUTE, clean
+
+WIDTH = 9.2  # inches, of a figure as wide as the page
+DECADES = (MINUTE, 10 * MINUTE, HOUR, 10 * HOUR, 100 * HOUR, 1000 * HOUR, 10000 * HOUR, 100000 * HOUR)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure, what it is called, what it shows in plain words, and the text that stands for it.
+
+    `tips` are the hover texts of the parts drawn with that gid; `numbers` a table of what is
+    drawn, the first row its heading.
+    """
+
+    name: str
+    title: str
+    words: str
+    alt: str
+    figure: Figure
+    tips: dict[str, str] = field(default_factory=dict)
+    numbers: list[list[str]] = field(default_factory=list)
+
+
+def figure(width: float, height: float) -> Figure:
+    """A blank figure in inches, its parts kept from overlapping."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def label(run: Run) -> str:
+    """The name of a run beside its mark."""
+    return clean(run.label)
+
+
+def empty(reason: str) -> Figure:
+    """A figure of nothing that says why."""
+    blank = figure(6.0, 1.6)
+    axes = blank.add_subplot()
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, reason, ha="center", va="center", color=MUTED, fontsize=11)
+    return blank
+
+
+def panels(count: int, rows: int, columns: int = 3, *, extra: float = 0.75) -> tuple[Figure, list[Axes]]:
+    """`count` panels of `rows` labelled rows each, sharing both axes; the rows go downward."""
+    columns = min(columns, count)
+    lines = math.ceil(count / columns)
+    drawn = figure(WIDTH, lines * (extra + 0.235 * rows) + 0.3)
+    grid = drawn.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    axes = list(grid.flat)
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    for position, one in enumerate(axes[:count]):
+        one.grid(axis="y", visible=False)
+        one.tick_params(axis="y", length=0)
+        if position + columns >= count:  # nothing beneath it
+            one.tick_params(axis="x", labelbottom=True)
+    axes[0].set_ylim(rows - 0.4, -0.6)
+    return drawn, axes[:count]
+
+
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Write the runs' names on the rows."""
+    axes.set_yticks(range(len(names)), list(names))
+
+
+def box_statistics(values: polars.Series) -> dict[str, float] | None:
+    """Quartiles, median, mean, and whiskers from the 5th to the 95th percentile."""
+    values = values.cast(polars.Float64).drop_nulls().drop_nans()
+    if values.is_empty():
+        return None
+    low, first, median, third, high = (values.quantile(q, "linear") for q in (0.05, 0.25, 0.5, 0.75, 0.95))
+    return {"whislo": low, "q1": first, "med": median, "q3": third, "whishi": high, "mean": values.mean()}
+
+
+def box(axes: Axes, row: int, statistics: dict[str, float] | None, colour: str) -> None:
+    """A box lying on `row`: no outliers, the mean as a dot."""
+    if statistics is None:
+        axes.text(0.02, row, "no jobs", transform=axes.get_yaxis_transform(), va="center", color=MUTED, fontsize=8)
+        return
+    axes.bxp(
+        [{**statistics, "fliers": []}],
+        positions=[row],
+        orientation="horizontal",
+        widths=0.6,
+        manage_ticks=False,
+        showfliers=False,
+        showmeans=True,
+        showcaps=False,
+        patch_artist=True,
+        boxprops={"facecolor": colour, "edgecolor": colour, "alpha": 0.45, "linewidth": 1},
+        whiskerprops={"color": colour, "linewidth": 1.2},
+        medianprops={"color": INK, "linewidth": 1.6, "solid_capstyle": "butt"},
+        meanprops={"marker": "o", "markersize": 3.6, "markerfacecolor": SURFACE, "markeredgecolor": INK},
+    )
+
+
+def spans_decades(values: Iterable[float | None], ratio: float = 50.0) -> bool:
+    """True when the sizes differ so much that a linear axis would hide the small ones."""
+    sizes = [abs(value) for value in values if finite(value) and abs(value) >= 1.0]
+    return bool(sizes) and max(sizes) >= MINUTE and max(sizes) / min(sizes) > ratio
+
+
+def decade_axis(axis: Axis, largest: float, *, signed: bool = False, every: int = 1) -> str:
+    """An axis of seconds, linear up to a minute and logarithmic beyond it; its unit in words."""
+    top = max(largest, 10 * MINUTE)
+    ticks = [tick for tick in DECADES if tick <= top * 1.05][(every - 1) % 2 :: every]
+    both = [*(-tick for tick in reversed(ticks)), 0.0, *ticks] if signed else [0.0, *ticks]
+    _set(axis, "scale", "symlog", linthresh=MINUTE, linscale=0.6)
+    axis.set_major_locator(FixedLocator(both))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, signed)))
+    _set(axis, "lim", -top if signed else 0, top)
+    return "logarithmic beyond 1 min"
+
+
+def _tick(seconds: float, signed: bool) -> str:
+    size = abs(seconds)
+    if size == 0:
+        return "0"
+    text = f"{size / MINUTE:.0f} min" if size < HOUR else f"{size / HOUR:,.0f} h"
+    return ("−" if seconds < 0 else "+") + text if signed else text
+
+
+def plain_time(axis: Axis, largest: float, *, signed: bool = False) -> str:
+    """A linear axis of seconds with its ticks in hours, minutes or seconds; which, in words."""
+    units = ((HOUR, "hours"), (MINUTE, "minutes"), (1.0, "seconds"))
+    unit, word = next((pair for pair in units if largest >= 2 * pair[0]), units[-1])
+    steps = MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10])
+    ticks = steps.tick_values(-largest / unit if signed else 0, max(largest, 1.0) / unit) * unit
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value / unit, signed)))
+    _set(axis, "lim", -largest if signed else 0, largest)
+    return word
+
+
+def _set(axis: Axis, what: str, *arguments: float | str, **options: float) -> None:
+    getattr(axis.axes, f"set_{axis.axis_name}{what}")(*arguments, **options)
+
+
+def _plain(value: float, signed: bool) -> str:
+    text = f"{abs(value):,.0f}" if abs(value) >= 1000 else f"{abs(value):.3g}"
+    return ("−" if value < 0 else "+" if signed and value > 0 else "") + text
+
+
+def thousands(axis) -> None:
+    """Thousands separators on an axis of counts."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def lines(runs: Sequence[Run], curves: Sequence[tuple[Sequence[float], Sequence[float]]], height: float, together: int) -> tuple[Figure, list[Axes]]:
+    """One line per run: in one panel up to `together` runs, beyond that a panel each.
+
+    In the panels the first run stays as a grey line to compare with.
+    """
+    if len(runs) <= together:
+        drawn = figure(WIDTH, height)
+        axes = drawn.add_subplot()
+        for index, (run, (x, y)) in enumerate(zip(runs, curves)):
+            axes.plot(x, y, color=series(index), linewidth=1.3, label=label(run), linestyle=("-", (0, (5, 1.5)))[index % 2])
+        if len(runs) > 1:
+            drawn.legend(loc="outside upper left", ncols=min(len(runs), 3), borderaxespad=0)
+        return drawn, [axes]
+    columns = 2 if len(runs) <= 8 else 3
+    rows = math.ceil(len(runs) / columns)
+    drawn = figure(WIDTH, 0.5 + rows * max(1.15, height * 0.45))
+    grid = list(drawn.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
+    for spare in grid[len(runs) :]:
+        spare.set_axis_off()
+    for index, (run, (x, y), axes) in enumerate(zip(runs, curves, grid)):
+        if index:
+            axes.plot(*curves[0], color=MUTED, linewidth=0.9, alpha=0.75)
+        axes.plot(x, y, color=series(index), linewidth=1.2)
+        axes.set_title(label(run), fontsize=8.5)
+        if index + columns >= len(runs):
+            axes.tick_params(axis="x", labelbottom=True)
+    return drawn, grid[: len(runs)]

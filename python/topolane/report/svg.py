@@ -1,0 +1,81 @@
+"""What Matplotlib writes as SVG, made small, and made fit to stand inside a page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from xml.sax.saxutils import escape, quoteattr
+
+from matplotlib.figure import Figure
+
+from .style import THEME
+
+PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+PATH_DATA = re.compile(r'(<path\b[^>]*?\bd=")([^"]*)(")', re.DOTALL)
+COLOUR = re.compile("|".join(THEME))
+OPENING = re.compile(r"<svg\b[^>]*>")
+VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+BETWEEN = re.compile(r">\s+<")
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as SVG in points: the same figure gives the same text."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = METADATA.sub("", COMMENT.sub("", file.getvalue()))
+    text = PATH_DATA.sub(lambda match: match[1] + "".join(_shorter(match[2])) + match[3], text)
+    return BETWEEN.sub(">\n<", text)
+
+
+def to_png(figure: Figure, dots_per_inch: float) -> bytes:
+    """The figure as PNG."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=dots_per_inch, metadata={"Software": None})
+    return file.getvalue()
+
+
+def inline(svg: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -> str:
+    """`svg` for the page: its own ids, colours that follow the theme, a title and hover texts.
+
+    The alternative text is what a screen reader says in place of the picture.
+    """
+    text = PROLOGUE.sub("", svg)
+    width, height = (float(size) for size in VIEW_BOX.search(text).groups())
+    for old in (' id="', '"#', "url(#"):
+        text = text.replace(old, f"{old}{name}-")
+    for gid, tip in tips.items():
+        opening = f'<g id="{name}-{gid}">'
+        text = text.replace(opening, f"{opening}<title>{escape(tip)}</title>")
+    text = COLOUR.sub(lambda match: f"var(--{THEME[match[0]][0]})", text)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {width:g} {height:g}" '
+        f'style="width:{width / 0.75:.0f}px;min-width:{width:.0f}px" role="img" aria-label={quoteattr(f"{title}. {alt}")}>'
+    )
+    return OPENING.sub(lambda _: head, text, count=1)
+
+
+def _shorter(data: str) -> Iterator[str]:
+    """Path data to a hundredth of a point, level and upright lines by their one coordinate."""
+    tokens = data.split()
+    x = y = ""
+    place = 0
+    while place < len(tokens):
+        command = tokens[place]
+        count = {"M": 2, "L": 2, "Q": 4, "C": 6}.get(command, 0)
+        numbers = [_short(token) for token in tokens[place + 1 : place + 1 + count]]
+        place += 1 + count
+        if command == "L" and numbers[0] == x:
+            yield f"V{numbers[1]}"
+        elif command == "L" and numbers[1] == y:
+            yield f"H{numbers[0]}"
+        else:
+            yield command + " ".join(numbers)
+        if count:
+            x, y = numbers[-2:]
+
+
+def _short(number: str) -> str:
+    return f"{round(float(number), 2):g}" if abs(float(number)) < 10000 else number

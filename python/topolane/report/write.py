@@ -1,0 +1,79 @@
+"""Draw everything, then put it in place: nothing in the directory changes before all is drawn."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from .data import MachinePicture, Run
+from .figures import aph, fat_tree, job_sizes, makespan, mean_wait, nodes_in_use, utilisation, wait_by_size, wait_cdf, wait_change
+from .page import Section, Shown, render
+from .plot import Plot
+from .style import drawing
+from .svg import inline, to_png, to_svg
+
+FIGURES = (mean_wait, wait_by_size, wait_change, wait_cdf, nodes_in_use, utilisation, makespan, aph, job_sizes)
+MOST_RUNS = 20
+DOTS_PER_INCH = 130
+
+
+def write(directory: str | os.PathLike[str], runs: Sequence[Run], picture: MachinePicture, at: float | None) -> Path:
+    """See `topolane.report.write_report`."""
+    _check(runs, picture)
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".report-", dir=directory))
+    try:
+        figures = draft / "figures"
+        figures.mkdir()
+        with drawing():
+            sections = [_section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures) for module in FIGURES]
+            trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
+            sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.WORDS))
+        (draft / "report.html").write_text(render(runs, picture, sections), encoding="utf-8")
+        _put(draft, directory)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return directory / "report.html"
+
+
+def _check(runs: Sequence[Run], picture: MachinePicture) -> None:
+    if not 1 <= len(runs) <= MOST_RUNS:
+        raise ValueError(f"a report shows 1 to {MOST_RUNS} runs, not {len(runs)}")
+    if len({run.label for run in runs}) < len(runs):
+        raise ValueError("two runs have the same label")
+    for run in runs:
+        nodes = run.number("nodes")
+        if nodes is not None and nodes != picture.nodes:
+            raise ValueError(f"run {run.label!r} is of a machine of {nodes:,.0f} nodes, the picture of one of {picture.nodes:,}")
+
+
+def _section(name: str, title: str, plots: Sequence[Plot] | Iterator[Plot], figures: Path, words: str = "") -> Section:
+    """Write each plot's files and keep what the page shows; a drawn figure is let go at once."""
+    shown = []
+    for plot in plots:
+        text = to_svg(plot.figure)
+        (figures / f"{plot.name}.svg").write_text(text, encoding="utf-8")
+        (figures / f"{plot.name}.png").write_bytes(to_png(plot.figure, DOTS_PER_INCH))
+        svg = Markup(inline(text, plot.name, plot.title, plot.alt, plot.tips))
+        shown.append(Shown(plot.name, plot.title, plot.words, svg, plot.numbers))
+    return Section(name, title, words, shown)
+
+
+def _put(draft: Path, directory: Path) -> None:
+    """Move every file over its old self, the page last; take away trees of runs that are no more."""
+    figures = directory / "figures"
+    figures.mkdir(exist_ok=True)
+    drawn = sorted(file.name for file in (draft / "figures").iterdir())
+    for name in drawn:
+        os.replace(draft / "figures" / name, figures / name)
+    os.replace(draft / "report.html", directory / "report.html")
+    for old in figures.iterdir():
+        if re.fullmatch(rf"{fat_tree.NAME}-\d+\.(svg|png)", old.name) and old.name not in drawn:
+            old.unlink()
