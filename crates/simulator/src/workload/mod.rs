@@ -1,0 +1,22 @@
+//! Workloads: read from logs, written, made up, and changed.
+
+mod csv;
+mod job;
+mod parse;
+mod read;
+mod sacct;
+mod swf;
+mod synthetic;
+mod transform;
+mod write;
+
+pub use csv::csv;
+pub use job::{Job, Recorded, Workload};
+pub use read::{ReadOptions, read};
+pub use sacct::sacct;
+pub use swf::swf;
+pub use synthetic::{
+    Arrivals, Exponential, HyperGamma, Month, PRESETS, exponential, generate, month, preset,
+};
+pub use transform::{Shape, TooWide, apply};
+pub use write::{to_csv, to_swf};

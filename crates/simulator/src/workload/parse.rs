@@ -1,0 +1,202 @@
+//! What the readers share: numbers, times, and the jobs kept so far.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, BufRead, ErrorKind};
+
+use topolane_fabric::InputError;
+
+use super::job::{Job, Workload};
+use super::read::ReadOptions;
+
+/// Times beyond this (30 million years) are a mistake.
+pub(super) const LATEST: f64 = 1e15;
+/// Integers beyond this have no exact floating-point number.
+pub(super) const LARGEST_INTEGER: f64 = 9_007_199_254_740_992.0;
+/// More nodes or processors than this are a mistake.
+pub(super) const MOST_PROCESSORS: f64 = 2_147_483_648.0;
+
+/// Why a record is no job.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LeftOut {
+    NeverRan,
+    PartialExecution,
+    OtherPartition,
+    NeverStarted,
+    StillRunning,
+    Step,
+    EndBeforeStart,
+}
+
+impl LeftOut {
+    fn reason(self) -> &'static str {
+        match self {
+            LeftOut::NeverRan => "never ran",
+            LeftOut::PartialExecution => "part of a job that has a line of its own",
+            LeftOut::OtherPartition => "in another partition",
+            LeftOut::NeverStarted => "never started",
+            LeftOut::StillRunning => "still running",
+            LeftOut::Step => "step of a job",
+            LeftOut::EndBeforeStart => "ended before it started",
+        }
+    }
+}
+
+/// The jobs kept so far and the count of the others.
+#[derive(Default)]
+pub(super) struct Kept {
+    pub(super) jobs: Vec<Job>,
+    left_out: [u64; 7],
+    highest: Option<u64>,
+    /// All ids, once they stop rising: most logs never need it.
+    seen: Option<HashSet<u64>>,
+}
+
+impl Kept {
+    pub(super) fn leave_out(&mut self, why: LeftOut) {
+        self.left_out[why as usize] += 1;
+    }
+
+    /// Keeps a job, unless its id was there before.
+    pub(super) fn keep(&mut self, job: Job) -> Result<(), String> {
+        let rising = self.highest.is_none_or(|highest| job.id > highest);
+        if rising {
+            self.highest = Some(job.id);
+        }
+        if self.seen.is_some() || !rising {
+            let kept = &self.jobs;
+            let seen = self.seen.get_or_insert_with(|| kept.iter().map(|job| job.id).collect());
+            if !seen.insert(job.id) {
+                return Err(format!("job {} appears a second time", job.id));
+            }
+        }
+        self.jobs.push(job);
+        Ok(())
+    }
+
+    /// Whether no further job is wanted.
+    pub(super) fn is_full(&self, options: &ReadOptions) -> bool {
+        options.limit.is_some_and(|limit| self.jobs.len() >= limit)
+    }
+
+    /// The workload, its jobs by submission and then by position in the log.
+    pub(super) fn into_workload(mut self, cores_per_node: u32) -> Workload {
+        use LeftOut::{
+            EndBeforeStart, NeverRan, NeverStarted, OtherPartition, PartialExecution, Step,
+            StillRunning,
+        };
+        self.jobs.sort_by(|a, b| a.submit.total_cmp(&b.submit));
+        let left_out: BTreeMap<String, u64> = [
+            NeverRan,
+            PartialExecution,
+            OtherPartition,
+            NeverStarted,
+            StillRunning,
+            Step,
+            EndBeforeStart,
+        ]
+        .into_iter()
+        .filter(|&why| self.left_out[why as usize] > 0)
+        .map(|why| (why.reason().to_string(), self.left_out[why as usize]))
+        .collect();
+        Workload { cores_per_node, jobs: self.jobs, left_out, ..Workload::default() }
+    }
+}
+
+/// The lines of an input, numbered from 1, without their ends.
+pub(super) struct Lines<R> {
+    input: R,
+    line: Vec<u8>,
+    pub(super) number: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Lines { input, line: Vec::new(), number: 0 }
+    }
+
+    /// The next line; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, InputError> {
+        self.line.clear();
+        self.number += 1;
+        let length = self
+            .input
+            .read_until(b'\n', &mut self.line)
+            .map_err(|error| unreadable(self.number, &error))?;
+        Ok((length > 0).then(|| self.line.trim_ascii_end()))
+    }
+}
+
+/// The error of an input that breaks off.
+pub(super) fn unreadable(line: usize, error: &io::Error) -> InputError {
+    let message = match error.kind() {
+        ErrorKind::UnexpectedEof => "the compressed data ends too early".to_string(),
+        ErrorKind::InvalidData | ErrorKind::InvalidInput => {
+            format!("the data is damaged: {error}")
+        }
+        _ => format!("cannot be read: {error}"),
+    };
+    InputError::at(line, message)
+}
+
+/// Foreign text as an error message shows it: short, and without control characters.
+pub(super) fn shown(text: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    let cut = &text[..text.len().min(LONGEST)];
+    let dots = if text.len() > LONGEST { "..." } else { "" };
+    format!("'{}{dots}'", String::from_utf8_lossy(cut).escape_debug())
+}
+
+/// A time or a length of time: finite, and not beyond belief.
+pub(super) fn seconds(what: &str, text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(value) if value.abs() <= LATEST => Ok(value),
+        Ok(value) if value.is_finite() => Err(format!("{what} {value} is too large")),
+        _ => Err(format!("{what} {} is not a number", shown(text.as_bytes()))),
+    }
+}
+
+/// A count of nodes, cores or processors, from 1 on.
+pub(super) fn count(what: &str, text: &str) -> Result<u32, String> {
+    match text.trim().parse::<f64>() {
+        Ok(value) if value.fract() == 0.0 && (1.0..=MOST_PROCESSORS).contains(&value) => {
+            Ok(value as u32)
+        }
+        _ => Err(format!(
+            "{what} {} is not a whole number from 1 to {MOST_PROCESSORS}",
+            shown(text.as_bytes())
+        )),
+    }
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar.
+///
+/// Counted from March on, so that the leap day is the last of its year (Hinnant,
+/// "chrono-compatible low-level date algorithms", 2013).
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// Seconds since 1970 of a civil time taken as UTC; `None` if there is no such time.
+pub(super) fn civil_seconds(date: (i64, i64, i64), time: (i64, i64, i64)) -> Option<f64> {
+    let (year, month, day) = date;
+    let (hour, minute, second) = time;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let exists = (1..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=last).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second);
+    let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+    exists.then_some(seconds as f64)
+}

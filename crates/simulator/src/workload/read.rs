@@ -1,0 +1,111 @@
+//! Workloads from files, by what they are called and what they hold.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use topolane_fabric::InputError;
+
+use super::job::Workload;
+use super::parse::unreadable;
+use super::{csv::csv, sacct::sacct, swf::swf};
+
+/// How to read a log. What does not apply to its format is not looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReadOptions {
+    /// Cores of a node, to turn processors into nodes; by default the log's header says.
+    pub cores_per_node: Option<u32>,
+    /// Stop after so many jobs.
+    pub limit: Option<usize>,
+    /// Only the jobs of this partition (SWF: its number or name; sacct: its name).
+    pub partition: Option<String>,
+    /// Jobs take cores and memory of nodes that others may share (sacct); else whole nodes.
+    pub shared: bool,
+}
+
+/// The formats known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Swf,
+    Csv,
+    Sacct,
+}
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Enough for the first bytes of a file to hold a header line.
+const BUFFER: usize = 1 << 16;
+
+/// Reads a log: SWF, CSV or the output of `sacct -P`, plain or gzipped.
+///
+/// # Errors
+/// A file that is missing or unreadable, and whatever its reader finds; all name the file.
+pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Workload, InputError> {
+    let path = path.as_ref();
+    let in_file = |error: InputError| error.in_file(path.display().to_string());
+    let file = File::open(path)
+        .map_err(|error| in_file(InputError::whole(format!("cannot be opened: {error}"))))?;
+    let mut input = BufReader::with_capacity(BUFFER, file);
+    let start = input.fill_buf().map_err(|error| in_file(unreadable(0, &error)))?;
+    let mut workload = if start.starts_with(&GZIP) {
+        let plain = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input));
+        read_plain(path, plain, options)
+    } else {
+        read_plain(path, input, options)
+    }
+    .map_err(in_file)?;
+    workload.name = name(path);
+    Ok(workload)
+}
+
+fn read_plain(
+    path: &Path,
+    mut input: impl BufRead,
+    options: &ReadOptions,
+) -> Result<Workload, InputError> {
+    let start = input.fill_buf().map_err(|error| unreadable(1, &error))?;
+    if start.trim_ascii().is_empty() && start.len() < BUFFER {
+        return Err(InputError::whole("the file is empty"));
+    }
+    match format(path, start) {
+        Some(Format::Swf) => swf(input, options),
+        Some(Format::Csv) => csv(input, options),
+        Some(Format::Sacct) => sacct(input, options),
+        None => Err(InputError::whole(
+            "not a log known here: SWF, CSV with a header line, or the output of sacct -P",
+        )),
+    }
+}
+
+/// The format by the first line that is no comment, and by the extension where that is unclear.
+fn format(path: &Path, start: &[u8]) -> Option<Format> {
+    let line =
+        start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|l| !l.is_empty())?;
+    let has_extension = |extension: &str| {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
+        name.is_some_and(|name| name.trim_end_matches(".gz").ends_with(extension))
+    };
+    if line[0] == b';' || has_extension(".swf") {
+        Some(Format::Swf)
+    } else if has_extension(".csv") {
+        Some(Format::Csv)
+    } else if line.contains(&b'|') {
+        Some(Format::Sacct)
+    } else if line.contains(&b',') {
+        Some(Format::Csv)
+    } else if line[0].is_ascii_digit() {
+        Some(Format::Swf)
+    } else {
+        None
+    }
+}
+
+/// The file's name without its extensions.
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem.to_string(),
+        _ => name.to_string(),
+    }
+}

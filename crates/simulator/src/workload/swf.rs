@@ -1,0 +1,262 @@
+//! The Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
+
+use std::io::BufRead;
+
+use topolane_fabric::InputError;
+use topolane_placement::Share;
+
+use super::job::{Job, Recorded, Workload};
+use super::parse::{
+    Kept, LARGEST_INTEGER, LATEST, LeftOut, Lines, MOST_PROCESSORS, civil_seconds, shown,
+};
+use super::read::ReadOptions;
+
+/// Fields of a record.
+const FIELDS: usize = 18;
+
+// Positions of the fields used, from 0.
+const ID: usize = 0;
+const SUBMIT: usize = 1;
+const WAIT: usize = 2;
+const RUN: usize = 3;
+const ALLOCATED: usize = 4;
+const REQUESTED: usize = 7;
+const WALLTIME: usize = 8;
+const STATUS: usize = 10;
+const PARTITION: usize = 15;
+
+/// Reads a log in the Standard Workload Format; it stops reading at `options.limit` jobs.
+///
+/// # Errors
+/// A record of fewer than 18 fields, a field that is no number or beyond belief, the same job
+/// twice, an unknown partition, an input without records.
+pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
+    let mut lines = Lines::new(input);
+    let mut header = Header::default();
+    let mut setting: Option<Setting> = None;
+    let mut kept = Kept::default();
+    while !kept.is_full(options) {
+        let Some(line) = lines.next()? else { break };
+        let line = line.trim_ascii_start();
+        match line.first() {
+            None => {}
+            Some(b';') => header.read(&line[1..]),
+            Some(_) => {
+                let setting = match setting {
+                    Some(setting) => setting,
+                    None => *setting.insert(header.setting(options)?),
+                };
+                record(line, setting, &mut kept)
+                    .map_err(|message| InputError::at(lines.number, message))?;
+            }
+        }
+    }
+    if setting.is_none() && !kept.is_full(options) {
+        return Err(InputError::whole("no job records: not a log in the Standard Workload Format"));
+    }
+    let cores_per_node = setting.map_or(1, |setting| setting.cores_per_node);
+    let mut workload = kept.into_workload(cores_per_node);
+    workload.epoch = header.unix_start.unwrap_or(0.0);
+    workload.utc_offset = header.utc_offset();
+    Ok(workload)
+}
+
+/// What of the header decides how records are read.
+#[derive(Clone, Copy)]
+struct Setting {
+    cores_per_node: u32,
+    partition: Option<f64>,
+}
+
+/// The header comments that matter here.
+#[derive(Default)]
+struct Header {
+    unix_start: Option<f64>,
+    /// `StartTime`, the local time of `UnixStartTime`, as if it were UTC.
+    local_start: Option<f64>,
+    time_zone: Option<f64>,
+    nodes: Option<f64>,
+    processors: Option<f64>,
+    /// Numbers and names of partitions.
+    partitions: Vec<(f64, String)>,
+}
+
+impl Header {
+    /// Takes one comment: `Label: value`. Anything else is for humans.
+    fn read(&mut self, comment: &[u8]) {
+        let comment = String::from_utf8_lossy(comment);
+        let Some((label, value)) = comment.split_once(':') else { return };
+        let value = value.trim();
+        let mut words = value.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        let number = first.parse::<f64>().ok().filter(|number| number.abs() <= LATEST);
+        match label.trim() {
+            "UnixStartTime" => self.unix_start = number,
+            "StartTime" => self.local_start = local_time(value),
+            "TimeZone" => self.time_zone = number,
+            "MaxNodes" => self.nodes = number,
+            "MaxProcs" => self.processors = number,
+            "Partition" => {
+                if let (Some(number), Some(name)) = (number, words.next()) {
+                    self.partitions.push((number, name.to_string()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Seconds from UTC to the site's time when the log starts.
+    ///
+    /// The difference between `StartTime` and `UnixStartTime` comes first: the format calls
+    /// `TimeZone` buggy, and logs from the Pacific coast say 3600 there.
+    fn utc_offset(&self) -> f64 {
+        const QUARTER: f64 = 900.0;
+        const FARTHEST: f64 = 14.0 * 3_600.0;
+        let by_start = self.local_start.zip(self.unix_start).map(|(local, unix)| local - unix);
+        by_start
+            .filter(|offset| offset.abs() <= FARTHEST && offset % QUARTER == 0.0)
+            .or(self.time_zone.filter(|offset| offset.abs() <= FARTHEST))
+            .unwrap_or(0.0)
+    }
+
+    fn setting(&self, options: &ReadOptions) -> Result<Setting, InputError> {
+        let cores_per_node = match options.cores_per_node {
+            Some(0) => return Err(InputError::whole("a node has at least 1 core, not 0")),
+            Some(cores) => cores,
+            None => self.cores_per_node().unwrap_or(1),
+        };
+        let partition =
+            options.partition.as_deref().map(|name| self.partition(name)).transpose()?;
+        Ok(Setting { cores_per_node, partition })
+    }
+
+    /// `MaxProcs / MaxNodes`, where both are given and divide.
+    fn cores_per_node(&self) -> Option<u32> {
+        let cores = self.processors? / self.nodes?;
+        (cores.fract() == 0.0 && (1.0..=MOST_PROCESSORS).contains(&cores)).then_some(cores as u32)
+    }
+
+    /// The number of a partition given by number or by name.
+    fn partition(&self, name: &str) -> Result<f64, InputError> {
+        if let Some((number, _)) = self.partitions.iter().find(|(_, known)| known == name) {
+            return Ok(*number);
+        }
+        name.parse::<u32>().map(f64::from).map_err(|_| {
+            let known: Vec<&str> = self.partitions.iter().map(|(_, name)| name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+            InputError::whole(format!(
+                "no partition {}: the log's header names {known}",
+                shown(name.as_bytes())
+            ))
+        })
+    }
+}
+
+/// `Fri Nov 10 15:05:01 PST 2006` as if it were UTC.
+fn local_time(text: &str) -> Option<f64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [_, month, day, time, .., year] = words.as_slice() else { return None };
+    let (_, month) = MONTHS.iter().zip(1..).find(|(known, _)| *known == month)?;
+    let mut clock = time.split(':').map(|part| part.parse::<i64>().ok());
+    let time = (clock.next()??, clock.next()??, clock.next()??);
+    civil_seconds((year.parse().ok()?, month, day.parse().ok()?), time)
+}
+
+/// Reads one record and keeps it or leaves it out.
+fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> {
+    let fields = fields(line)?;
+    let status = fields[STATUS];
+    if setting.partition.is_some_and(|partition| partition.total_cmp(&fields[PARTITION]).is_ne()) {
+        kept.leave_out(LeftOut::OtherPartition);
+        return Ok(());
+    }
+    // A job that was swapped out has one line for all of it and one for each part (2, 3, 4).
+    if (2.0..=4.0).contains(&status) {
+        kept.leave_out(LeftOut::PartialExecution);
+        return Ok(());
+    }
+    let processors = if fields[ALLOCATED] > 0.0 { fields[ALLOCATED] } else { fields[REQUESTED] };
+    if processors > MOST_PROCESSORS {
+        return Err(format!("{processors} processors are too many"));
+    }
+    let (id, submit, wait, run) = (fields[ID], fields[SUBMIT], fields[WAIT], fields[RUN]);
+    for (what, time) in [
+        ("submit time", submit),
+        ("wait time", wait),
+        ("run time", run),
+        ("requested time", fields[WALLTIME]),
+    ] {
+        if time > LATEST {
+            return Err(format!("{what} {time} is too large"));
+        }
+    }
+    if id < 0.0 || id.fract() != 0.0 {
+        return Err(format!("job number {id} is not a whole number from 0"));
+    }
+    if submit < 0.0 {
+        return Err(format!("submit time {submit} is negative"));
+    }
+    if run < 0.0 || processors <= 0.0 {
+        kept.leave_out(LeftOut::NeverRan);
+        return Ok(());
+    }
+    kept.keep(Job {
+        id: id as u64,
+        submit,
+        run,
+        walltime: Some(fields[WALLTIME]).filter(|&walltime| walltime > 0.0),
+        nodes: (processors / f64::from(setting.cores_per_node)).ceil() as u32,
+        share: Share::Whole,
+        recorded: (wait >= 0.0).then(|| Recorded { start: submit + wait, hosts: String::new() }),
+    })
+}
+
+/// The fields of a record. More than 18 are allowed: some logs add their own.
+fn fields(line: &[u8]) -> Result<[f64; FIELDS], String> {
+    let mut fields = [0.0; FIELDS];
+    let mut rest = line;
+    for (index, field) in fields.iter_mut().enumerate() {
+        rest = rest.trim_ascii_start();
+        if rest.is_empty() {
+            return Err(format!("{index} fields, where a record has {FIELDS}"));
+        }
+        let (value, length) = number(rest)
+            .ok_or_else(|| format!("field {} is {}, not a number", index + 1, word(rest)))?;
+        if value.abs() > LARGEST_INTEGER {
+            return Err(format!("field {} is {}, too large", index + 1, word(rest)));
+        }
+        *field = value;
+        rest = &rest[length..];
+    }
+    Ok(fields)
+}
+
+/// The number at the start of the text and its length; integers by hand, for speed.
+fn number(text: &[u8]) -> Option<(f64, usize)> {
+    // 15 digits stay exact.
+    const DIGITS: usize = 15;
+    let sign = usize::from(text[0] == b'-');
+    let digits = text[sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let length = sign + digits;
+    let ends = text.get(length).is_none_or(u8::is_ascii_whitespace);
+    if ends && (1..=DIGITS).contains(&digits) {
+        let value = text[sign..length]
+            .iter()
+            .fold(0_i64, |value, digit| value * 10 + i64::from(digit - b'0'));
+        return Some((if sign == 1 { -value } else { value } as f64, length));
+    }
+    let length = first_word(text).len();
+    let value = std::str::from_utf8(&text[..length]).ok()?.parse::<f64>().ok()?;
+    // `nan` and `inf` are numbers to Rust, and to nobody else here.
+    value.is_finite().then_some((value, length))
+}
+
+fn first_word(text: &[u8]) -> &[u8] {
+    text.split(u8::is_ascii_whitespace).next().unwrap_or_default()
+}
+
+fn word(text: &[u8]) -> String {
+    shown(first_word(text))
+}

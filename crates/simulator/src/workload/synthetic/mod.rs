@@ -1,0 +1,11 @@
+//! Workloads made up: months like those of a published log, and exponential mixes.
+
+mod arrivals;
+mod exponential;
+mod month;
+mod presets;
+
+pub use arrivals::Arrivals;
+pub use exponential::{Exponential, exponential};
+pub use month::{HyperGamma, Month, generate};
+pub use presets::{PRESETS, month, preset};

@@ -1,0 +1,194 @@
+//! A month of jobs after Lublin and Feitelson (2003), fitted to what is published of a log.
+//!
+//! `docs/workloads.md` gives the source of every parameter.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Gamma};
+use topolane_placement::Share;
+
+use super::arrivals::{Arrivals, arrivals};
+use crate::workload::job::{Job, Workload};
+
+/// Natural logarithms of run times: one of two gamma distributions, the first more often for
+/// narrow jobs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HyperGamma {
+    /// Shape and scale of the short jobs' logarithms.
+    pub short: (f64, f64),
+    /// Shape and scale of the long jobs' logarithms.
+    pub long: (f64, f64),
+    /// Share of short jobs among jobs of no nodes.
+    pub short_share: f64,
+    /// What every node takes from that share.
+    pub short_share_per_node: f64,
+}
+
+/// A month to make up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Month {
+    /// Name of the workload.
+    pub name: String,
+    /// Unix time of its first second: midnight at the site.
+    pub epoch: f64,
+    /// Seconds from UTC to the site's time.
+    pub utc_offset: f64,
+    /// Weekday of the first day, 0 for Monday.
+    pub first_weekday: u32,
+    /// Days from the first submission to the last.
+    pub days: u32,
+    /// Jobs.
+    pub jobs: usize,
+    /// Offered load on `machine_nodes`, met by one factor on all run times.
+    pub load: f64,
+    /// Nodes of the machine the load is for.
+    pub machine_nodes: u32,
+    /// Share of jobs of one node.
+    pub serial_share: f64,
+    /// Share of jobs under `narrow_below` nodes.
+    pub narrow_share: f64,
+    /// Nodes of the narrowest of the wide jobs.
+    pub narrow_below: u32,
+    /// Nodes of the widest job.
+    pub widest: u32,
+    /// Share of powers of two among jobs of several nodes.
+    pub power_of_two_share: f64,
+    /// Run times before the load is met.
+    pub run: HyperGamma,
+    /// Longest run time and longest walltime, seconds.
+    pub longest: f64,
+    /// Share of jobs that run until their walltime ends them.
+    pub killed_share: f64,
+    /// When jobs come.
+    pub arrivals: Arrivals,
+}
+
+/// The walltimes users ask for, minutes, up to any longest (Tsafrir, Etsion and Feitelson 2005).
+const WALLTIMES: [f64; 20] = [
+    5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 150.0, 180.0, 240.0, 300.0, 360.0, 480.0,
+    600.0, 720.0, 960.0, 1_080.0, 1_440.0,
+];
+
+/// log2 of the lower end of the several-node sizes, so that 2 is drawn often enough (Lublin and
+/// Feitelson 2003).
+const LOWEST_EXPONENT: f64 = 0.8;
+
+/// Makes a month up; the same month and seed give the same jobs.
+pub fn generate(month: &Month, seed: u64) -> Workload {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let gammas = [gamma(month.run.short), gamma(month.run.long)];
+    let drawn: Vec<(u32, f64)> = (0..month.jobs)
+        .map(|_| {
+            let nodes = size(month, &mut random);
+            (nodes, run_time(&month.run, &gammas, nodes, &mut random))
+        })
+        .collect();
+    let span = f64::from(month.days) * 86_400.0;
+    let work = month.load * f64::from(month.machine_nodes) * span;
+    let factor = factor(&drawn, month.longest, work);
+    let sizes_and_runs: Vec<(u32, f64)> =
+        drawn.iter().map(|&(nodes, run)| (nodes, scaled(run, factor, month.longest))).collect();
+    let submits = arrivals(month, &sizes_and_runs, span, &mut random);
+    let mut jobs: Vec<Job> = sizes_and_runs
+        .iter()
+        .zip(submits)
+        .map(|(&(nodes, run), submit)| Job {
+            id: 0,
+            submit,
+            run,
+            walltime: Some(walltime(month, run, &mut random)),
+            nodes,
+            share: Share::Whole,
+            recorded: None,
+        })
+        .collect();
+    jobs.sort_by(|a, b| a.submit.total_cmp(&b.submit));
+    for (job, id) in jobs.iter_mut().zip(1..) {
+        job.id = id;
+    }
+    Workload {
+        name: month.name.clone(),
+        epoch: month.epoch,
+        utc_offset: month.utc_offset,
+        cores_per_node: 1,
+        jobs,
+        ..Workload::default()
+    }
+}
+
+/// Nodes of a job: one, or two-stage log-uniform with powers of two favoured.
+fn size(month: &Month, random: &mut ChaCha8Rng) -> u32 {
+    let narrow = f64::from(month.narrow_below) - 0.5;
+    let draw: f64 = random.random();
+    if draw < month.serial_share {
+        return 1;
+    }
+    let (low, high) = if draw < month.narrow_share {
+        (LOWEST_EXPONENT, narrow.log2())
+    } else {
+        (narrow.log2(), f64::from(month.widest).log2())
+    };
+    let exponent = low + (high - low) * random.random::<f64>();
+    let (least, most) = if draw < month.narrow_share {
+        (2, month.narrow_below - 1)
+    } else {
+        (month.narrow_below, month.widest)
+    };
+    if random.random::<f64>() < month.power_of_two_share {
+        let down = 1 << (most.ilog2());
+        let up = least.next_power_of_two();
+        (exponent.round().exp2() as u32).clamp(up.min(down), down)
+    } else {
+        (exponent.exp2().round() as u32).clamp(least, most)
+    }
+}
+
+fn gamma((shape, scale): (f64, f64)) -> Option<Gamma<f64>> {
+    Gamma::new(shape, scale).ok()
+}
+
+/// Seconds a job would run, before the load is met.
+fn run_time(
+    run: &HyperGamma,
+    gammas: &[Option<Gamma<f64>>; 2],
+    nodes: u32,
+    random: &mut ChaCha8Rng,
+) -> f64 {
+    let short_share = run.short_share - run.short_share_per_node * f64::from(nodes);
+    let which = usize::from(random.random::<f64>() >= short_share);
+    gammas[which].map_or(1.0, |gamma| gamma.sample(random).exp())
+}
+
+fn scaled(run: f64, factor: f64, longest: f64) -> f64 {
+    (run * factor).round().clamp(1.0, longest)
+}
+
+/// The factor on all run times that gives the work, node-seconds; found by halving intervals.
+fn factor(drawn: &[(u32, f64)], longest: f64, work: f64) -> f64 {
+    let (mut low, mut high) = (0.0_f64, 64.0_f64);
+    for _ in 0..40 {
+        let middle = low.midpoint(high);
+        let sum: f64 = drawn
+            .iter()
+            .map(|&(nodes, run)| f64::from(nodes) * (run * middle).clamp(1.0, longest))
+            .sum();
+        if sum < work {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low.midpoint(high)
+}
+
+/// What the user asks for: the run time over a uniform accuracy, rounded up to a usual value.
+fn walltime(month: &Month, run: f64, random: &mut ChaCha8Rng) -> f64 {
+    let accuracy = if random.random::<f64>() < month.killed_share {
+        1.0
+    } else {
+        1.0 - random.random::<f64>()
+    };
+    let wanted = run / accuracy / 60.0;
+    let usual = WALLTIMES.iter().find(|&&value| value >= wanted);
+    usual.map_or(month.longest, |minutes| (minutes * 60.0).min(month.longest))
+}

@@ -1,0 +1,122 @@
+//! A workload made wider, shorter, denser or heavier.
+
+use topolane_fabric::InputError;
+
+use super::job::Workload;
+
+const DAY: f64 = 86_400.0;
+
+/// What to change; `None` leaves a thing as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Shape {
+    /// Keep the jobs submitted in the first so many days of the log.
+    pub days: Option<f64>,
+    /// Multiply the nodes of every job, rounded, at least 1.
+    pub nodes_x: Option<f64>,
+    /// Multiply the distances between submissions: 0.6 squeezes them.
+    pub squeeze: Option<f64>,
+    /// Multiply the distances between submissions by the one factor that gives this load.
+    pub load: Option<f64>,
+}
+
+/// Jobs that no placement could hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TooWide {
+    /// How many.
+    pub jobs: u64,
+    /// Nodes of the widest; 0 if there is none.
+    pub widest: u32,
+}
+
+/// Changes a workload for a machine of `machine_nodes` nodes.
+///
+/// In this order: the first days of the log as it was written; the jobs wider; those wider than
+/// the machine left out; the submissions squeezed or spread to the load. The load is therefore
+/// that of the jobs that are left. What was recorded is dropped as soon as widths or submission
+/// times change: it happened to another workload.
+///
+/// # Errors
+/// A factor that is not a number above 0, `squeeze` together with `load`, a load that no spread
+/// of these submissions can give.
+pub fn apply(
+    workload: &mut Workload,
+    shape: &Shape,
+    machine_nodes: u32,
+) -> Result<TooWide, InputError> {
+    for (name, value) in [
+        ("days", shape.days),
+        ("nodes-x", shape.nodes_x),
+        ("squeeze", shape.squeeze),
+        ("load", shape.load),
+    ] {
+        if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
+            let message = format!("{value} is not a number above 0");
+            return Err(InputError::whole(message).in_file(name));
+        }
+    }
+    if shape.squeeze.is_some() && shape.load.is_some() {
+        return Err(InputError::whole(
+            "squeeze and load both set the distances between submissions: give one of them",
+        ));
+    }
+    if let Some(days) = shape.days {
+        keep_days(workload, days);
+    }
+    if let Some(factor) = shape.nodes_x {
+        for job in &mut workload.jobs {
+            job.nodes = (f64::from(job.nodes) * factor).round().max(1.0) as u32;
+            job.recorded = None;
+        }
+    }
+    let too_wide = leave_out_too_wide(workload, machine_nodes);
+    if let Some(factor) = shape.squeeze {
+        spread(workload, factor);
+    }
+    if let Some(load) = shape.load {
+        let now = workload.load(machine_nodes);
+        if !(now.is_finite() && now > 0.0) {
+            return Err(InputError::whole(
+                "no load can be set: the jobs are submitted all at once, or need no time",
+            )
+            .in_file("load"));
+        }
+        spread(workload, now / load);
+    }
+    Ok(too_wide)
+}
+
+fn keep_days(workload: &mut Workload, days: f64) {
+    let Some(first) = workload.jobs.first().map(|job| job.submit) else { return };
+    let before = workload.jobs.len();
+    workload.jobs.retain(|job| job.submit < first + days * DAY);
+    leave_out(workload, "after the days asked for", (before - workload.jobs.len()) as u64);
+}
+
+fn leave_out_too_wide(workload: &mut Workload, machine_nodes: u32) -> TooWide {
+    let mut too_wide = TooWide::default();
+    workload.jobs.retain(|job| {
+        let fits = job.nodes <= machine_nodes;
+        if !fits {
+            too_wide.jobs += 1;
+            too_wide.widest = too_wide.widest.max(job.nodes);
+        }
+        fits
+    });
+    leave_out(workload, "wider than the machine", too_wide.jobs);
+    too_wide
+}
+
+fn leave_out(workload: &mut Workload, reason: &str, jobs: u64) {
+    if jobs > 0 {
+        *workload.left_out.entry(reason.to_string()).or_default() += jobs;
+    }
+}
+
+/// Multiplies the distances between submissions; the first stays where it is.
+fn spread(workload: &mut Workload, factor: f64) {
+    let Some(first) = workload.jobs.first().map(|job| job.submit) else { return };
+    for job in &mut workload.jobs {
+        job.submit = first + (job.submit - first) * factor;
+        job.recorded = None;
+    }
+}

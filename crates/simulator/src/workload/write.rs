@@ -1,0 +1,101 @@
+//! Workloads as text: the Standard Workload Format and comma-separated values.
+
+use std::fmt::Write;
+
+use topolane_fabric::InputError;
+use topolane_placement::Share;
+
+use super::job::{Job, Workload};
+
+/// The workload in the Standard Workload Format 2.2.
+///
+/// Times are whole seconds, as the format wants them. Host names have no place in it.
+///
+/// # Errors
+/// A job that shares its nodes: the format cannot say so.
+pub fn to_swf(workload: &Workload) -> Result<String, InputError> {
+    let cores = u64::from(workload.cores_per_node.max(1));
+    let nodes = u64::from(workload.jobs.iter().map(|job| job.nodes).max().unwrap_or(0));
+    let count = workload.jobs.len();
+    let name: String =
+        workload.name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut text = format!(
+        "; Version: 2.2\n; Computer: {name}\n; MaxJobs: {count}\n; MaxRecords: {count}\n\
+         ; Preemption: No\n; UnixStartTime: {:.0}\n; TimeZone: {:.0}\n; MaxNodes: {nodes}\n\
+         ; MaxProcs: {}\n",
+        workload.epoch,
+        workload.utc_offset,
+        nodes * cores
+    );
+    for (reason, records) in &workload.left_out {
+        line(&mut text, format_args!("; Note: {records} records left out: {reason}"));
+    }
+    for job in &workload.jobs {
+        if job.share != Share::Whole {
+            let message = format!(
+                "job {} shares its nodes, which the Standard Workload Format cannot say; use CSV",
+                job.id
+            );
+            return Err(InputError::whole(message));
+        }
+        let processors = u64::from(job.nodes) * cores;
+        let submit = job.submit.round();
+        line(
+            &mut text,
+            format_args!(
+                "{} {submit:.0} {:.0} {:.0} {processors} -1 -1 {processors} {:.0} -1 1 -1 -1 -1 -1 \
+                 -1 -1 -1",
+                job.id,
+                wait(job, submit),
+                job.run,
+                job.walltime.unwrap_or(-1.0),
+            ),
+        );
+    }
+    Ok(text)
+}
+
+/// Seconds from submission to the recorded start; -1, the format's "unknown", without one.
+fn wait(job: &Job, submit: f64) -> f64 {
+    match &job.recorded {
+        Some(recorded) if recorded.start >= submit => recorded.start.round() - submit,
+        _ => -1.0,
+    }
+}
+
+/// The workload as comma-separated values with a header line; reads back exactly.
+///
+/// Columns nobody has a value for are left away.
+pub fn to_csv(workload: &Workload) -> String {
+    let shares = workload.jobs.iter().any(|job| job.share != Share::Whole);
+    let recorded = workload.jobs.iter().any(|job| job.recorded.is_some());
+    let mut text = String::from("id,submit,run,walltime,nodes");
+    text.push_str(if shares { ",cores,memory" } else { "" });
+    text.push_str(if recorded { ",start,hosts\n" } else { "\n" });
+    for job in &workload.jobs {
+        let walltime = job.walltime.map(|walltime| walltime.to_string()).unwrap_or_default();
+        let share = match job.share {
+            _ if !shares => String::new(),
+            Share::Whole => ",,".to_string(),
+            Share::Part { cores, memory } => format!(",{cores},{memory}"),
+        };
+        let history = match &job.recorded {
+            _ if !recorded => String::new(),
+            None => ",,".to_string(),
+            Some(recorded) => format!(",{},{}", recorded.start, quoted(&recorded.hosts)),
+        };
+        let Job { id, submit, run, nodes, .. } = job;
+        line(&mut text, format_args!("{id},{submit},{run},{walltime},{nodes}{share}{history}"));
+    }
+    text
+}
+
+/// A field in quotes, since hostlists hold commas.
+fn quoted(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+}
+
+fn line(text: &mut String, row: std::fmt::Arguments) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{row}");
+}
