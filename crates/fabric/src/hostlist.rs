@@ -78,6 +78,14 @@ fn bad(text: &str, what: &str) -> InputError {
     InputError::whole(format!("hostlist {shown:?} {what}"))
 }
 
+/// The name with what separates, brackets or quotes replaced, so that every format can hold it.
+pub(crate) fn plain(name: &str) -> String {
+    let odd = |letter: char| {
+        letter.is_whitespace() || letter.is_control() || "[],\"#=\\".contains(letter)
+    };
+    if name.is_empty() { "_".to_owned() } else { name.replace(odd, "_") }
+}
+
 /// Adds the names of one element such as `rack[0-1]n[01-16]`.
 fn expand_element(element: &str, names: &mut Vec<String>) -> Result<(), InputError> {
     let mut stems = VecDeque::from([String::new()]);

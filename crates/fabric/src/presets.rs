@@ -14,7 +14,7 @@ pub const PRESETS: [(&str, &str); 4] = [
 ];
 
 /// Bandwidth of an InfiniBand QDR 4x cable: 32 Gbit/s of data.
-const QDR: f64 = 4e9;
+pub(crate) const QDR: f64 = 4e9;
 
 /// The machine of that name; `None` where there is none.
 ///
@@ -81,8 +81,8 @@ pub fn fat_tree(radix: u32, pods: u32) -> Result<Description, InputError> {
 /// length. Nodes are `{name}1`, `{name}2`, ...; leaves `leaf0`, ...; pods `pod0`, ...; the top `core`.
 pub fn pgft(name: &str, children: &[u32], parents: &[u32], cables: &[u32]) -> Description {
     let depth = children.len();
-    let mut next = vec![0u32; depth + 1];
-    let root = grow(name, children, depth, &mut next);
+    let mut nodes = (1..).map(|number: u64| node_of_kind_0(format!("{name}{number}")));
+    let root = regular_group("core", children, depth, &mut vec![0; depth + 1], &mut nodes);
     let cabling = parents
         .iter()
         .zip(cables)
@@ -96,24 +96,33 @@ pub fn pgft(name: &str, children: &[u32], parents: &[u32], cables: &[u32]) -> De
     }
 }
 
-fn grow(prefix: &str, children: &[u32], level: usize, next: &mut [u32]) -> Group {
+fn node_of_kind_0(name: String) -> NodeDescription {
+    NodeDescription { name, kind: 0 }
+}
+
+/// The regular group at `level` of a tree whose root is named `root`, its nodes taken from
+/// `nodes`; `next` counts the groups made so far at every level.
+pub(crate) fn regular_group(
+    root: &str,
+    children: &[u32],
+    level: usize,
+    next: &mut [u32],
+    nodes: &mut dyn Iterator<Item = NodeDescription>,
+) -> Group {
     let index = next[level];
     next[level] += 1;
     let name = match (level, children.len()) {
-        (level, depth) if level == depth => "core".to_owned(),
+        (level, depth) if level == depth => root.to_owned(),
         (1, _) => format!("leaf{index}"),
         (2, _) => format!("pod{index}"),
         _ => format!("level{level}-{index}"),
     };
+    let below = children[level - 1] as usize;
     let children = if level == 1 {
-        let nodes = (0..children[0]).map(|_| {
-            next[0] += 1;
-            NodeDescription { name: format!("{prefix}{}", next[0]), kind: 0 }
-        });
-        Children::Nodes(nodes.collect())
+        Children::Nodes(nodes.take(below).collect())
     } else {
-        let groups = 0..children[level - 1];
-        Children::Groups(groups.map(|_| grow(prefix, children, level - 1, next)).collect())
+        let child = |_| regular_group(root, children, level - 1, next, nodes);
+        Children::Groups((0..below).map(child).collect())
     };
     Group { name, switches: Vec::new(), children }
 }

@@ -25,7 +25,7 @@ pub type Route = Vec<Link>;
 
 impl Fabric {
     /// The d-mod-k route from `from` to `to` (Zahavi 2010): at level l the up port is
-    /// floor(to / (w_1 ... w_l)) mod (w_{l+1} p_{l+1}), missing cables skipped in port order.
+    /// `floor(to / (w_1 ... w_l)) mod (w_{l+1} p_{l+1})`, missing cables skipped in port order.
     /// Includes the node-to-leaf links. `None` where the two are not joined. O(depth) on a
     /// whole tree.
     pub fn route(&self, from: NodeIndex, to: NodeIndex) -> Option<Route> {

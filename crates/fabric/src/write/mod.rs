@@ -1,1 +1,12 @@
 //! Writers: a [`Fabric`](crate::Fabric) to text in somebody's format.
+
+mod infiniband;
+mod machine_toml;
+mod slurm_topology;
+mod tree;
+mod wiring;
+
+pub use infiniband::{ibnetdiscover, ibsim_net};
+pub use machine_toml::machine_toml;
+pub use slurm_topology::slurm_topology;
+pub use tree::tree;

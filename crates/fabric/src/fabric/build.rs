@@ -1,0 +1,269 @@
+//! From a description to the arrays.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::check::{MOST, check_cabling, check_kinds, check_sites, check_wan, depth_of, too_large};
+use super::{CableId, Fabric, GroupIndex, Level, NodeIndex, Site, Wan};
+use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
+use crate::error::InputError;
+
+impl Fabric {
+    /// Checks a description and lays it out.
+    ///
+    /// # Errors
+    /// No site, no node or no node kind; two nodes or two sites of one name; a group without
+    /// children; cabling for another number of levels than the tree has, or with a zero or an
+    /// impossible bandwidth; a missing cable or a WAN link that names what is not there.
+    pub fn build(description: &Description) -> Result<Fabric, InputError> {
+        check_kinds(description)?;
+        check_sites(description)?;
+        let mut depth = 1;
+        for site in &description.sites {
+            let own = depth_of(&site.root, 1)?;
+            check_cabling(&site.root.name, &site.cabling, own)?;
+            depth = depth.max(own);
+        }
+        let mut fabric = Fabric {
+            name: description.name.clone(),
+            levels: vec![Level::default(); depth + 1],
+            sites: Vec::new(),
+            wans: Vec::new(),
+            site_hops: Vec::new(),
+            kinds: description.kinds.clone(),
+            kind_of: Vec::new(),
+            node_names: Vec::new(),
+            node_by_name: HashMap::new(),
+            missing: Vec::new(),
+            climb: Vec::new(),
+            cables: 0,
+        };
+        for site in &description.sites {
+            // A shorter site is padded above its leaves, so that is where its cabling is too.
+            let own = site.cabling.len();
+            let mut cabling = site.cabling.clone();
+            let padding = Cabling { parents: 1, cables: 1, bandwidth: 1.0 };
+            let above_leaves = own.min(2);
+            cabling.splice(above_leaves..above_leaves, vec![padding; depth - own]);
+            let mut width = vec![1u32];
+            for level in &cabling {
+                let wider = width.last().and_then(|w| w.checked_mul(level.parents));
+                width.push(wider.ok_or_else(|| too_large(&site.root.name))?);
+            }
+            fabric.sites.push(Site { depth: own, cabling, width });
+            fabric.add_group(&site.root, depth)?;
+        }
+        fabric.close_levels();
+        fabric.number_cables()?;
+        fabric.mark_missing(description)?;
+        fabric.join_sites(description)?;
+        fabric.measure_climbs();
+        Ok(fabric)
+    }
+
+    /// Adds `group` at `level`, padded down while it is shorter than the tree is deep.
+    fn add_group(&mut self, group: &Group, level: usize) -> Result<GroupIndex, InputError> {
+        let start = self.node_names.len() as NodeIndex;
+        let first_child = self.levels[level - 1].start.len() as GroupIndex;
+        let index = self.levels[level].start.len() as GroupIndex;
+        let own = &mut self.levels[level];
+        own.start.push(start);
+        own.first_child.push(first_child);
+        own.names.push(group.name.clone());
+        own.switches.push(group.switches.clone());
+        own.padding.push(false);
+        match &group.children {
+            // The leaf itself stands at level 1; what is above it on a short branch is padding.
+            Children::Nodes(_) if level > 1 => {
+                self.levels[level].padding[index as usize] = true;
+                let child = self.add_group(group, level - 1)?;
+                self.set_parent(level - 1, child, index);
+            }
+            Children::Nodes(nodes) => self.add_nodes(&group.name, nodes, index)?,
+            Children::Groups(groups) => {
+                for child in groups {
+                    let child = self.add_group(child, level - 1)?;
+                    self.set_parent(level - 1, child, index);
+                }
+            }
+        }
+        Ok(index)
+    }
+
+    fn set_parent(&mut self, level: usize, child: GroupIndex, parent: GroupIndex) {
+        let parents = &mut self.levels[level].parent;
+        parents.resize(parents.len().max(child as usize + 1), 0);
+        parents[child as usize] = parent;
+    }
+
+    fn add_nodes(
+        &mut self,
+        leaf: &str,
+        nodes: &[NodeDescription],
+        parent: GroupIndex,
+    ) -> Result<(), InputError> {
+        for node in nodes {
+            let index = self.node_names.len();
+            if index as u64 >= MOST {
+                return Err(too_large(leaf));
+            }
+            if node.kind as usize >= self.kinds.len() {
+                return Err(InputError::whole(format!(
+                    "node {} is of kind {}, but there are {} kinds",
+                    node.name,
+                    node.kind,
+                    self.kinds.len()
+                )));
+            }
+            if self.node_by_name.insert(node.name.clone(), index as u32).is_some() {
+                return Err(InputError::whole(format!("node {} stands in two places", node.name)));
+            }
+            self.node_names.push(node.name.clone());
+            self.kind_of.push(node.kind);
+            let level = &mut self.levels[0];
+            level.start.push(index as u32);
+            level.parent.push(parent);
+            level.padding.push(false);
+        }
+        Ok(())
+    }
+
+    fn close_levels(&mut self) {
+        let nodes = self.node_names.len() as u32;
+        let children: Vec<u32> = self.levels.iter().map(|l| l.start.len() as u32).collect();
+        for (index, level) in self.levels.iter_mut().enumerate() {
+            level.start.push(nodes);
+            if index > 0 {
+                level.first_child.push(children[index - 1]);
+            }
+            level.of_node = Vec::with_capacity(nodes as usize);
+            for group in 0..level.start.len() - 1 {
+                let upto = level.start[group + 1] as usize;
+                level.of_node.resize(upto, group as u32);
+            }
+        }
+    }
+
+    fn number_cables(&mut self) -> Result<(), InputError> {
+        let mut next = 0u64;
+        for index in 0..self.depth() {
+            let mut first = Vec::with_capacity(self.levels[index].start.len());
+            for group in 0..self.groups(index) {
+                first.push(next as CableId);
+                let site = &self.sites[self.site_of_group(index, group) as usize];
+                let cabling = site.cabling[index];
+                if self.has_switch_above(index, group) {
+                    next += u64::from(site.width[index])
+                        * u64::from(cabling.parents)
+                        * u64::from(cabling.cables);
+                }
+                if next > MOST {
+                    return Err(too_large(&self.name));
+                }
+            }
+            first.push(next as CableId);
+            self.levels[index].first_cable = first;
+        }
+        self.cables = next as u32;
+        Ok(())
+    }
+
+    /// Whether cables leave the group: it is not padding, and something above it is not either.
+    fn has_switch_above(&self, level: usize, group: GroupIndex) -> bool {
+        let node = self.levels[level].start[group as usize];
+        !self.levels[level].padding[group as usize]
+            && (level + 1..=self.depth())
+                .any(|above| level == 0 || !self.is_padding(above, self.group(above, node)))
+    }
+
+    fn mark_missing(&mut self, description: &Description) -> Result<(), InputError> {
+        for (index, site) in description.sites.iter().enumerate() {
+            for cable in &site.missing {
+                let id = self.cable_at(index as u32, *cable).ok_or_else(|| {
+                    InputError::whole(format!(
+                        "missing cable (level {}, group {}, switch {}, parent {}, cable {}) names \
+                         a place that {} does not have",
+                        cable.level,
+                        cable.group,
+                        cable.switch,
+                        cable.parent,
+                        cable.cable,
+                        site.root.name
+                    ))
+                })?;
+                self.missing.push(id);
+            }
+        }
+        self.missing.sort_unstable();
+        self.missing.dedup();
+        Ok(())
+    }
+
+    fn cable_at(&self, site: u32, cable: MissingCable) -> Option<CableId> {
+        let own = self.sites[site as usize].depth;
+        if cable.level >= own {
+            return None;
+        }
+        let level = cable.level + if cable.level > 1 { self.depth() - own } else { 0 };
+        let groups = self.level_range(site, level);
+        let group = groups.start.checked_add(cable.group).filter(|group| groups.contains(group))?;
+        self.cable(level, group, cable.switch, cable.parent, cable.cable)
+    }
+
+    fn join_sites(&mut self, description: &Description) -> Result<(), InputError> {
+        let count = self.sites.len();
+        let mut by_name = HashMap::new();
+        for (index, site) in description.sites.iter().enumerate() {
+            if by_name.insert(site.root.name.as_str(), index).is_some() {
+                return Err(InputError::whole(format!("two sites are named {}", site.root.name)));
+            }
+        }
+        let mut joined = vec![Vec::new(); count];
+        for wan in &description.wans {
+            check_wan(wan)?;
+            let site = |name: &str| {
+                by_name.get(name).copied().ok_or_else(|| {
+                    InputError::whole(format!("a WAN link names site {name}, which is not there"))
+                })
+            };
+            let (a, b) = (site(&wan.between.0)?, site(&wan.between.1)?);
+            joined[a].push(b);
+            joined[b].push(a);
+            self.wans.push(Wan {
+                between: (a as u32, b as u32),
+                latency: wan.latency,
+                bandwidth: wan.bandwidth,
+            });
+        }
+        self.site_hops = vec![u32::MAX; count * count];
+        for from in 0..count {
+            let hops = &mut self.site_hops[from * count..(from + 1) * count];
+            hops[from] = 0;
+            let mut reached = VecDeque::from([from]);
+            while let Some(site) = reached.pop_front() {
+                for &next in &joined[site] {
+                    if hops[next] == u32::MAX {
+                        hops[next] = hops[site] + 1;
+                        reached.push_back(next);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn measure_climbs(&mut self) {
+        if !self.levels.iter().any(|level| level.padding.contains(&true)) {
+            return;
+        }
+        let depth = self.depth();
+        let mut climb = vec![0u8; self.node_names.len() * depth];
+        for node in 0..self.nodes() {
+            let mut links = 0;
+            for level in 2..=depth {
+                links += u8::from(!self.levels[level].padding[self.group(level, node) as usize]);
+                climb[node as usize * depth + level - 1] = links;
+            }
+        }
+        self.climb = climb;
+    }
+}

@@ -1,0 +1,112 @@
+//! What a description must fulfil before it is laid out.
+
+use crate::description::{Cabling, Children, Description, Group, WanDescription};
+use crate::error::InputError;
+
+/// The deepest tree that is accepted.
+pub(crate) const DEEPEST: usize = 16;
+/// The most nodes or cables that are accepted.
+pub(super) const MOST: u64 = 1 << 30;
+
+/// The most sites that are accepted: the ways between them are a table of all pairs.
+const MOST_SITES: usize = 1024;
+
+fn positive(value: f64) -> bool {
+    value.is_finite() && value > 0.0
+}
+
+pub(super) fn too_large(name: &str) -> InputError {
+    InputError::whole(format!("{name} is too large: more than {MOST} nodes or cables"))
+}
+
+pub(super) fn check_kinds(description: &Description) -> Result<(), InputError> {
+    if description.kinds.is_empty() {
+        return Err(InputError::whole("the machine has no kind of node"));
+    }
+    for kind in &description.kinds {
+        let sound = kind.sockets > 0
+            && kind.cores_per_socket > 0
+            && kind.sockets.checked_mul(kind.cores_per_socket).is_some()
+            && kind.nics > 0
+            && positive(kind.core_speed)
+            && positive(kind.nic_bandwidth);
+        if !sound {
+            return Err(InputError::whole(format!(
+                "a node needs at least one socket, core and NIC and speeds above 0, not {kind:?}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_cabling(
+    site: &str,
+    cabling: &[Cabling],
+    depth: usize,
+) -> Result<(), InputError> {
+    if cabling.len() != depth {
+        return Err(InputError::whole(format!(
+            "{site} has {depth} levels of switches, but cabling for {}",
+            cabling.len()
+        )));
+    }
+    for (level, c) in cabling.iter().enumerate() {
+        if c.parents == 0 || c.cables == 0 || !positive(c.bandwidth) {
+            return Err(InputError::whole(format!(
+                "{site}: level {} needs parents, cables and bandwidth above 0, not {}, {}, {} B/s",
+                level + 1,
+                c.parents,
+                c.cables,
+                c.bandwidth
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn depth_of(group: &Group, level: usize) -> Result<usize, InputError> {
+    if level > DEEPEST {
+        return Err(InputError::whole(format!(
+            "{} lies more than {DEEPEST} levels deep",
+            group.name
+        )));
+    }
+    match &group.children {
+        Children::Nodes(nodes) if nodes.is_empty() => {
+            Err(InputError::whole(format!("switch {} has no nodes", group.name)))
+        }
+        Children::Nodes(_) => Ok(1),
+        Children::Groups(groups) => {
+            let mut deepest = 0;
+            for child in groups {
+                deepest = deepest.max(depth_of(child, level + 1)?);
+            }
+            if deepest == 0 {
+                return Err(InputError::whole(format!("switch {} has no switches", group.name)));
+            }
+            Ok(deepest + 1)
+        }
+    }
+}
+
+pub(super) fn check_sites(description: &Description) -> Result<(), InputError> {
+    match description.sites.len() {
+        0 => Err(InputError::whole("the machine has no site")),
+        1..=MOST_SITES => Ok(()),
+        count => Err(InputError::whole(format!(
+            "the machine has {count} sites (trees that nothing joins), more than {MOST_SITES}"
+        ))),
+    }
+}
+
+pub(super) fn check_wan(wan: &WanDescription) -> Result<(), InputError> {
+    let latency = wan.latency.is_finite() && wan.latency >= 0.0;
+    if wan.between.0 != wan.between.1 && latency && positive(wan.bandwidth) {
+        return Ok(());
+    }
+    Err(InputError::whole(format!(
+        "the WAN link between {} and {} must join two sites with a latency of at least 0 and a \
+         bandwidth above 0, not {} s and {} B/s",
+        wan.between.0, wan.between.1, wan.latency, wan.bandwidth
+    )))
+}

@@ -1,0 +1,347 @@
+//! The output of `ibnetdiscover`: a running `InfiniBand` subnet as its subnet manager sees it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::UNNAMED;
+use super::levels::{Levels, Uplink};
+use super::natural::natural_order;
+use super::planes::{Planes, SitePart, number_planes};
+use super::subnet::Subnet;
+use crate::description::{
+    Cabling, Children, Description, Group, MissingCable, NodeDescription, NodeKind, SiteDescription,
+};
+use crate::error::InputError;
+
+/// Reads what `ibnetdiscover` prints. A leaf is a switch with a host; levels are links from the
+/// nearest host; a group of a level is what cables up to that level join. Parallel switches are
+/// ordered so that the cabling is that of a PGFT, and cables which that cabling implies and the
+/// subnet lacks are marked missing. The bandwidth of a level is that of most of its cables.
+///
+/// Hosts are named by the first word of their description and ordered by leaf, leaves by their
+/// names in natural order, then by port. Several adapters of a host are its parallel cables, or
+/// its rails where they lead to several leaves. A group of several switches is named by what
+/// their names share. Routers and the adapters inside switches are left out; parts that no cable
+/// joins are sites. All nodes are of the default kind, with the network interfaces found.
+///
+/// # Errors
+/// With its line: what is not a line of `ibnetdiscover`, a port whose far end is not described or
+/// leads elsewhere (a file cut short), a host cabled to a host, and a switch whose cables are not
+/// those of a parallel-port fat tree.
+pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
+    let subnet = Subnet::parse(text)?;
+    let levels = Levels::of(&subnet)?;
+    let orders = Orders::of(&subnet, &levels);
+    let mut roots = levels.roots.clone();
+    roots.sort_by(|a, b| natural_order(&orders.key[a.0][a.1], &orders.key[b.0][b.1]));
+    let mut taken = HashSet::new();
+    let mut sites = Vec::with_capacity(roots.len());
+    for (index, &(level, group)) in roots.iter().enumerate() {
+        let (site, order) = part_of(&levels, &orders, level, group);
+        let host = &subnet.vertices[site.vertices[0][0]];
+        if level == 0 {
+            let message = format!("host {} is cabled to no switch", host.name);
+            return Err(InputError::at(host.line, message));
+        }
+        let planes = number_planes(&subnet, &levels, &site)?;
+        let reader = SiteReader { subnet: &subnet, levels: &levels, orders: &orders, planes };
+        let (cabling, missing) = reader.cabling(&site, &order)?;
+        let mut names = HashSet::new();
+        let mut root = reader.group(level, group, &mut names);
+        if !taken.insert(root.name.clone()) {
+            root.name = format!("{}-{index}", root.name);
+            taken.insert(root.name.clone());
+        }
+        sites.push(SiteDescription { root, cabling, missing });
+    }
+    let first = sites[0].cabling[0];
+    let kind = NodeKind {
+        nics: first.parents.saturating_mul(first.cables),
+        nic_bandwidth: first.bandwidth,
+        ..NodeKind::default()
+    };
+    Ok(Description { name: UNNAMED.to_owned(), sites, wans: Vec::new(), kinds: vec![kind] })
+}
+
+/// The children of every group in order, and the name that orders it: its first leaf's.
+struct Orders {
+    children: Vec<Vec<Vec<usize>>>,
+    key: Vec<Vec<String>>,
+}
+
+impl Orders {
+    fn of(subnet: &Subnet, levels: &Levels) -> Orders {
+        let name = |vertex: &usize| subnet.vertices[*vertex].name.as_str();
+        // The lowest-named leaf, and the port there, of every host.
+        let mut leaf_port: HashMap<usize, (&str, u32)> = HashMap::new();
+        for link in levels.uplinks.first().into_iter().flatten() {
+            let here = (name(&link.upper.vertex), link.upper.port);
+            let first = leaf_port.entry(link.lower.vertex).or_insert(here);
+            if natural_order(here.0, first.0).then(here.1.cmp(&first.1)).is_lt() {
+                *first = here;
+            }
+        }
+        let mut orders = Orders { children: Vec::new(), key: Vec::new() };
+        for (level, groups) in levels.groups.iter().enumerate() {
+            let (mut all_children, mut keys) = (Vec::new(), Vec::new());
+            for group in groups {
+                let mut children = group.children.clone();
+                if level == 1 {
+                    children.sort_by_key(|&host| {
+                        let vertex = levels.groups[0][host].switches[0];
+                        let (leaf, port) = leaf_port.get(&vertex).copied().unwrap_or_default();
+                        (port, leaf, vertex)
+                    });
+                } else if level > 1 {
+                    let key = &orders.key[level - 1];
+                    children.sort_by(|&a, &b| natural_order(&key[a], &key[b]));
+                }
+                let key = match children.first() {
+                    Some(&first) if level > 1 => orders.key[level - 1][first].clone(),
+                    _ => {
+                        let first =
+                            group.switches.iter().map(name).min_by(|a, b| natural_order(a, b));
+                        first.unwrap_or_default().to_owned()
+                    }
+                };
+                all_children.push(children);
+                keys.push(key);
+            }
+            orders.children.push(all_children);
+            orders.key.push(keys);
+        }
+        orders
+    }
+}
+
+/// What belongs to the site of a root group, and the number of each of its groups by level.
+fn part_of<'a>(
+    levels: &'a Levels,
+    orders: &Orders,
+    top: usize,
+    root: usize,
+) -> (SitePart<'a>, Vec<Vec<usize>>) {
+    let mut places = vec![vec![root]];
+    for level in (1..=top).rev() {
+        let above = &places[places.len() - 1];
+        let below = above.iter().flat_map(|&group| orders.children[level][group].iter().copied());
+        places.push(below.collect());
+    }
+    places.reverse();
+    let mut vertices = Vec::with_capacity(top + 1);
+    for (level, groups) in places.iter().enumerate() {
+        let switches = groups.iter().flat_map(|&group| &levels.groups[level][group].switches);
+        vertices.push(switches.copied().collect::<Vec<usize>>());
+    }
+    let uplinks = (0..top).map(|level| {
+        let inside: HashSet<usize> = vertices[level].iter().copied().collect();
+        levels.uplinks[level].iter().filter(|link| inside.contains(&link.lower.vertex)).collect()
+    });
+    let uplinks = uplinks.collect();
+    (SitePart { vertices, uplinks }, places)
+}
+
+struct SiteReader<'a> {
+    subnet: &'a Subnet,
+    levels: &'a Levels,
+    orders: &'a Orders,
+    planes: Vec<Planes>,
+}
+
+/// The cables of one level by their lower switch and parent, as ports of the lower switch.
+type Bundles = BTreeMap<(usize, usize), Vec<u32>>;
+
+impl SiteReader<'_> {
+    fn cabling(
+        &self,
+        part: &SitePart,
+        places: &[Vec<usize>],
+    ) -> Result<(Vec<Cabling>, Vec<MissingCable>), InputError> {
+        let (mut cabling, mut missing) = (Vec::new(), Vec::new());
+        for (level, uplinks) in part.uplinks.iter().enumerate() {
+            let parents = self.planes[level + 1].parents;
+            let mut bundles = Bundles::new();
+            for link in uplinks {
+                let parent = self.planes[level + 1].of[&link.upper.vertex] % parents;
+                bundles.entry((link.lower.vertex, parent)).or_default().push(link.lower.port);
+            }
+            for ports in bundles.values_mut() {
+                ports.sort_unstable();
+            }
+            let cables = bundles.values().map(Vec::len).max().unwrap_or(1);
+            let width = self.planes[level].width;
+            let implied = [width, parents, cables]
+                .into_iter()
+                .fold(places[level].len(), usize::saturating_mul);
+            if implied / 2 > uplinks.len() {
+                return Err(self.irregular(&part.vertices[level], uplinks));
+            }
+            cabling.push(Cabling {
+                parents: parents as u32,
+                cables: cables as u32,
+                bandwidth: usual_bandwidth(uplinks),
+            });
+            if implied > uplinks.len() {
+                self.mark_missing(level, &places[level], &bundles, cables, &mut missing);
+            }
+        }
+        Ok((cabling, missing))
+    }
+
+    fn irregular(&self, lower: &[usize], uplinks: &[&Uplink]) -> InputError {
+        let mut count: HashMap<usize, usize> = lower.iter().map(|&vertex| (vertex, 0)).collect();
+        for link in uplinks {
+            *count.entry(link.lower.vertex).or_default() += 1;
+        }
+        let least = lower.iter().copied().min_by_key(|vertex| count[vertex]).unwrap_or_default();
+        let most = lower.iter().copied().max_by_key(|vertex| count[vertex]).unwrap_or_default();
+        let (few, many) = (&self.subnet.vertices[least], &self.subnet.vertices[most]);
+        InputError::at(
+            few.line,
+            format!(
+                "more than half of the cables of a regular tree would be missing above {} and its \
+                 like: it has {} uplinks where {} (line {}) has {}",
+                few.name, count[&least], many.name, many.line, count[&most]
+            ),
+        )
+    }
+
+    /// Marks the places of the cabling that no cable of the subnet takes. Which of parallel
+    /// cables it is shows by its port, if the other switches use the same ports in order.
+    fn mark_missing(
+        &self,
+        level: usize,
+        groups: &[usize],
+        bundles: &Bundles,
+        cables: usize,
+        missing: &mut Vec<MissingCable>,
+    ) {
+        let parents = self.planes[level + 1].parents;
+        let usual: Vec<Vec<u32>> =
+            (0..parents).map(|parent| usual_ports(parent, bundles, cables)).collect();
+        for (index, &group) in groups.iter().enumerate() {
+            let mut switch_at = vec![None; self.planes[level].width];
+            for &vertex in &self.levels.groups[level][group].switches {
+                switch_at[self.planes[level].of[&vertex]] = Some(vertex);
+            }
+            for (switch, vertex) in switch_at.into_iter().enumerate() {
+                for (parent, usual) in usual.iter().enumerate() {
+                    let ports = vertex.and_then(|vertex| bundles.get(&(vertex, parent)));
+                    let ports = ports.map_or(&[][..], Vec::as_slice);
+                    let by_port = ports.iter().all(|port| usual.contains(port));
+                    let there = |cable: usize| {
+                        if by_port {
+                            usual.get(cable).is_some_and(|port| ports.contains(port))
+                        } else {
+                            cable < ports.len()
+                        }
+                    };
+                    missing.extend((0..cables).filter(|&cable| !there(cable)).map(|cable| {
+                        MissingCable {
+                            level,
+                            group: index as u32,
+                            switch: switch as u32,
+                            parent: parent as u32,
+                            cable: cable as u32,
+                        }
+                    }));
+                }
+            }
+        }
+    }
+
+    fn group(&self, level: usize, group: usize, taken: &mut HashSet<String>) -> Group {
+        let (name, switches) = self.names(level, group);
+        let first = &self.orders.key[level][group];
+        let name = [name, format!("{first}-level{level}")]
+            .into_iter()
+            .find(|name| !taken.contains(name))
+            .unwrap_or_else(|| format!("level{level}-{group}"));
+        taken.insert(name.clone());
+        let below = &self.orders.children[level][group];
+        let children = if level == 1 {
+            let node = |&host: &usize| {
+                let vertex = self.levels.groups[0][host].switches[0];
+                NodeDescription { name: self.subnet.vertices[vertex].name.clone(), kind: 0 }
+            };
+            Children::Nodes(below.iter().map(node).collect())
+        } else {
+            Children::Groups(
+                below.iter().map(|&child| self.group(level - 1, child, taken)).collect(),
+            )
+        };
+        Group { name, switches, children }
+    }
+
+    /// Name of a group, and of its switches where they have names of their own.
+    fn names(&self, level: usize, group: usize) -> (String, Vec<String>) {
+        let planes = &self.planes[level];
+        let mut there: Vec<(usize, &str)> = self.levels.groups[level][group]
+            .switches
+            .iter()
+            .map(|vertex| (planes.of[vertex], self.subnet.vertices[*vertex].name.as_str()))
+            .collect();
+        there.sort_unstable();
+        if planes.width == 1 {
+            return (there[0].1.to_owned(), Vec::new());
+        }
+        let numbered = |(number, name): &(usize, &'_ str)| {
+            name.strip_suffix(&format!("-s{number}")).map(str::to_owned)
+        };
+        if let Some(stem) = there.first().and_then(numbered) {
+            if there.iter().all(|switch| numbered(switch).as_deref() == Some(&stem)) {
+                return (stem, Vec::new());
+            }
+        }
+        let name = shared_stem(&there).unwrap_or_else(|| there[0].1.to_owned());
+        let mut switches: Vec<String> =
+            (0..planes.width).map(|number| format!("{name}-s{number}")).collect();
+        for (number, own) in there {
+            own.clone_into(&mut switches[number]);
+        }
+        (name, switches)
+    }
+}
+
+/// What the names share up to the number in which they differ; `None` if that is nothing.
+fn shared_stem(names: &[(usize, &str)]) -> Option<String> {
+    let (_, first) = names.first()?;
+    let shared = names.iter().fold(*first, |stem: &str, (_, name)| {
+        let same = stem.char_indices().zip(name.chars()).find(|((_, a), b)| a != b);
+        let end = same.map_or(stem.len().min(name.len()), |((place, _), _)| place);
+        &stem[..end]
+    });
+    let digit = |letter: char| letter.is_ascii_digit();
+    // `agg-1-1` is not what `agg-1-10` and `agg-1-11` share.
+    let cut = names.iter().any(|(_, name)| name[shared.len()..].starts_with(digit));
+    let stem = if cut { shared.trim_end_matches(digit) } else { shared };
+    let stem = stem.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    (!stem.is_empty()).then(|| stem.to_owned())
+}
+
+/// The ports that lead to parent number `parent`: those of most whole bundles, or all ports in
+/// use where no bundle is whole but together they are.
+fn usual_ports(parent: usize, bundles: &Bundles, cables: usize) -> Vec<u32> {
+    let mut whole: BTreeMap<&[u32], usize> = BTreeMap::new();
+    let mut any: Vec<u32> = Vec::new();
+    for ((_, to), ports) in bundles {
+        if *to == parent {
+            any.extend(ports);
+            if ports.len() == cables {
+                *whole.entry(ports).or_default() += 1;
+            }
+        }
+    }
+    any.sort_unstable();
+    any.dedup();
+    let most = whole.into_iter().max_by_key(|&(_, count)| count);
+    most.map_or_else(|| any.into_iter().take(cables).collect(), |(ports, _)| ports.to_vec())
+}
+
+fn usual_bandwidth(uplinks: &[&Uplink]) -> f64 {
+    let mut count: BTreeMap<u64, usize> = BTreeMap::new();
+    for link in uplinks {
+        // Positive numbers sort as their bits do.
+        *count.entry(link.bandwidth.to_bits()).or_default() += 1;
+    }
+    count.into_iter().max_by_key(|&(_, count)| count).map_or(1.0, |(bits, _)| f64::from_bits(bits))
+}

@@ -1,0 +1,358 @@
+//! Topolane's own description of a machine, `machine.toml`.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor, value::SeqAccessDeserializer};
+use toml::Spanned;
+
+use super::assemble::{Below, Switch, Tree, assemble, at_line, nodes_mut};
+use crate::description::{
+    Cabling, Children, Description, Group, MissingCable, NodeDescription, NodeKind,
+    SiteDescription, WanDescription,
+};
+use crate::error::InputError;
+use crate::fabric::DEEPEST;
+use crate::hostlist::{MOST_NAMES, expand};
+use crate::presets::{QDR, regular_group};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Machine {
+    name: String,
+    #[serde(default)]
+    node: NodeKind,
+    #[serde(default)]
+    node_kind: Vec<OtherKind>,
+    site: Vec<Spanned<Site>>,
+    #[serde(default)]
+    wan: Vec<Wan>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct OtherKind {
+    nodes: Spanned<String>,
+    sockets: Option<u32>,
+    cores_per_socket: Option<u32>,
+    core_speed: Option<f64>,
+    memory: Option<u64>,
+    nics: Option<u32>,
+    nic_bandwidth: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Site {
+    name: String,
+    children: Option<Spanned<Vec<u32>>>,
+    nodes: Option<Spanned<String>>,
+    parents: Option<Spanned<Vec<u32>>>,
+    cables: Option<Spanned<Vec<u32>>>,
+    bandwidth: Option<Spanned<PerLevel>>,
+    #[serde(default)]
+    missing: Vec<[u32; 5]>,
+    #[serde(default)]
+    switch: Vec<Spanned<SwitchTable>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct SwitchTable {
+    name: String,
+    nodes: Option<String>,
+    switches: Option<String>,
+    #[serde(default)]
+    switch_names: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Wan {
+    between: (String, String),
+    latency: f64,
+    bandwidth: f64,
+}
+
+/// One number for every level, or a number for each.
+enum PerLevel {
+    All(f64),
+    Each(Vec<f64>),
+}
+
+impl<'de> Deserialize<'de> for PerLevel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrList;
+        impl<'de> Visitor<'de> for NumberOrList {
+            type Value = PerLevel;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a number, or a list of one number a level")
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<PerLevel, E> {
+                Ok(PerLevel::All(value as f64))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<PerLevel, E> {
+                Ok(PerLevel::All(value))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<PerLevel, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(PerLevel::Each)
+            }
+        }
+        deserializer.deserialize_any(NumberOrList)
+    }
+}
+
+/// Reads a machine in Topolane's own format (`docs/formats.md`): regular sites as
+/// PGFT(children; parents; cables), or sites of switches that name their children. The group of
+/// a site's root has the site's name.
+///
+/// # Errors
+/// With its line: what is not TOML, an unknown key, a value of another type or length than
+/// expected, a node name given twice or too often, and, for explicit switches, what
+/// [`slurm_topology`](super::slurm_topology()) refuses, and more roots than one. What only the
+/// whole machine shows, [`Fabric::build`](crate::Fabric::build) refuses.
+pub fn machine_toml(text: &str) -> Result<Description, InputError> {
+    let machine: Machine = toml::from_str(text).map_err(|error| {
+        InputError::at(error.span().map_or(0, |span| line_at(text, span.start)), error.message())
+    })?;
+    let mut description = Description {
+        name: machine.name,
+        sites: Vec::new(),
+        wans: Vec::new(),
+        kinds: vec![machine.node],
+    };
+    let mut nodes = 0;
+    for site in machine.site {
+        let reader = SiteReader { text, line: line_at(text, site.span().start) };
+        let site = reader.read(site.into_inner(), &description.name, &mut nodes)?;
+        description.sites.push(site);
+    }
+    description.wans = machine
+        .wan
+        .into_iter()
+        .map(|Wan { between, latency, bandwidth }| WanDescription { between, latency, bandwidth })
+        .collect();
+    set_kinds(text, machine.node_kind, &mut description)?;
+    Ok(description)
+}
+
+fn line_at(text: &str, place: usize) -> usize {
+    text.bytes().take(place).filter(|&byte| byte == b'\n').count() + 1
+}
+
+fn set_kinds(
+    text: &str,
+    kinds: Vec<OtherKind>,
+    description: &mut Description,
+) -> Result<(), InputError> {
+    let mut kind_of = HashMap::new();
+    for kind in kinds {
+        let index = description.kinds.len() as u32;
+        let line = line_at(text, kind.nodes.span().start);
+        let names = expand(kind.nodes.get_ref()).map_err(|error| at_line(error, line))?;
+        if kind_of.len() + names.len() > MOST_NAMES {
+            return Err(InputError::at(
+                line,
+                format!("node kinds of more than {MOST_NAMES} nodes"),
+            ));
+        }
+        for name in names {
+            if let Some((_, first)) = kind_of.insert(name.clone(), (index, line)) {
+                let message = format!("node {name} is of the kind of line {first} already");
+                return Err(InputError::at(line, message));
+            }
+        }
+        let default = description.kinds[0].clone();
+        description.kinds.push(NodeKind {
+            sockets: kind.sockets.unwrap_or(default.sockets),
+            cores_per_socket: kind.cores_per_socket.unwrap_or(default.cores_per_socket),
+            core_speed: kind.core_speed.unwrap_or(default.core_speed),
+            memory: kind.memory.unwrap_or(default.memory),
+            nics: kind.nics.unwrap_or(default.nics),
+            nic_bandwidth: kind.nic_bandwidth.unwrap_or(default.nic_bandwidth),
+        });
+    }
+    for node in nodes_mut(description) {
+        if let Some((kind, _)) = kind_of.remove(&node.name) {
+            node.kind = kind;
+        }
+    }
+    match kind_of.into_iter().min_by(|(a, x), (b, y)| (x, a).cmp(&(y, b))) {
+        Some((name, (_, line))) => {
+            Err(InputError::at(line, format!("there is no node {name} to be of this kind")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reads the site whose table starts on `line`.
+struct SiteReader<'a> {
+    text: &'a str,
+    line: usize,
+}
+
+impl SiteReader<'_> {
+    fn read(
+        &self,
+        site: Site,
+        machine: &str,
+        nodes: &mut usize,
+    ) -> Result<SiteDescription, InputError> {
+        let (root, depth) = match (&site.children, site.switch.is_empty()) {
+            (Some(children), true) => {
+                let names = self.node_names(children, site.nodes.as_ref(), machine, *nodes)?;
+                let children = children.get_ref();
+                *nodes += names.len();
+                (regular(&site.name, children, names), children.len())
+            }
+            (None, false) if site.nodes.is_none() => {
+                let Tree { mut root, depth, .. } = self.explicit(site.switch)?;
+                root.name.clone_from(&site.name);
+                *nodes += count_nodes(&root);
+                (root, depth)
+            }
+            _ => {
+                return Err(self.refuse(format!(
+                    "site {} needs either children (and perhaps nodes) or [[site.switch]] tables",
+                    site.name
+                )));
+            }
+        };
+        let parents = self.per_level(site.parents.as_ref(), "parents", depth)?;
+        let cables = self.per_level(site.cables.as_ref(), "cables", depth)?;
+        let bandwidth = match site.bandwidth {
+            None => vec![QDR; depth],
+            Some(value) => match value.get_ref() {
+                PerLevel::All(one) => vec![*one; depth],
+                PerLevel::Each(list) => {
+                    self.check_length("bandwidth", list.len(), depth, value.span().start)?;
+                    list.clone()
+                }
+            },
+        };
+        let cabling = (0..depth)
+            .map(|level| Cabling {
+                parents: parents[level],
+                cables: cables[level],
+                bandwidth: bandwidth[level],
+            })
+            .collect();
+        let missing = site.missing.into_iter().map(|[level, group, switch, parent, cable]| {
+            MissingCable { level: level as usize, group, switch, parent, cable }
+        });
+        Ok(SiteDescription { root, cabling, missing: missing.collect() })
+    }
+
+    fn refuse(&self, message: String) -> InputError {
+        InputError::at(self.line, message)
+    }
+
+    fn check_length(
+        &self,
+        key: &str,
+        length: usize,
+        depth: usize,
+        place: usize,
+    ) -> Result<(), InputError> {
+        if length == depth {
+            return Ok(());
+        }
+        let message = format!("{key} has {length} numbers, but the site has {depth} levels");
+        Err(InputError::at(line_at(self.text, place), message))
+    }
+
+    fn per_level(
+        &self,
+        list: Option<&Spanned<Vec<u32>>>,
+        key: &str,
+        depth: usize,
+    ) -> Result<Vec<u32>, InputError> {
+        let Some(list) = list else { return Ok(vec![1; depth]) };
+        self.check_length(key, list.get_ref().len(), depth, list.span().start)?;
+        if list.get_ref().contains(&0) {
+            let line = line_at(self.text, list.span().start);
+            return Err(InputError::at(line, format!("{key} must be at least 1 at every level")));
+        }
+        Ok(list.get_ref().clone())
+    }
+
+    /// Names of the nodes of a regular site, as many as its tree holds.
+    fn node_names(
+        &self,
+        children: &Spanned<Vec<u32>>,
+        nodes: Option<&Spanned<String>>,
+        machine: &str,
+        before: usize,
+    ) -> Result<Vec<String>, InputError> {
+        let levels = children.get_ref();
+        let line = line_at(self.text, children.span().start);
+        if levels.is_empty() || levels.len() > DEEPEST {
+            return Err(InputError::at(line, format!("children needs 1 to {DEEPEST} levels")));
+        }
+        let count = levels.iter().fold(1, |all: usize, &each| all.saturating_mul(each as usize));
+        if count == 0 || count > MOST_NAMES - before.min(MOST_NAMES) {
+            let message = format!("children {levels:?} make {count} nodes: not 1 to {MOST_NAMES}");
+            return Err(InputError::at(line, message));
+        }
+        let Some(nodes) = nodes else {
+            return Ok((before + 1..=before + count).map(|i| format!("{machine}{i}")).collect());
+        };
+        let line = line_at(self.text, nodes.span().start);
+        let names = expand(nodes.get_ref()).map_err(|error| at_line(error, line))?;
+        if names.len() != count {
+            return Err(InputError::at(
+                line,
+                format!("nodes names {} nodes, but children make {count}", names.len()),
+            ));
+        }
+        Ok(names)
+    }
+
+    fn explicit(&self, tables: Vec<Spanned<SwitchTable>>) -> Result<Tree, InputError> {
+        let mut switches = Vec::with_capacity(tables.len());
+        for table in tables {
+            let line = line_at(self.text, table.span().start);
+            let table = table.into_inner();
+            let below = match (table.nodes, table.switches) {
+                (Some(nodes), None) => Below::Nodes(nodes),
+                (None, Some(switches)) => Below::Switches(switches),
+                _ => {
+                    let message =
+                        format!("switch {} needs nodes or switches, one of them", table.name);
+                    return Err(InputError::at(line, message));
+                }
+            };
+            switches.push(Switch { name: table.name, switches: table.switch_names, below, line });
+        }
+        let mut trees = assemble(switches)?.into_iter();
+        match (trees.next(), trees.next()) {
+            (Some(tree), None) => Ok(tree),
+            (Some(first), Some(second)) => Err(InputError::at(
+                second.line,
+                format!(
+                    "switch {} is a second root beside {} of line {}: nothing names it as a child",
+                    second.root.name, first.root.name, first.line
+                ),
+            )),
+            _ => Err(self.refuse("the site has no root switch".to_owned())),
+        }
+    }
+}
+
+fn count_nodes(group: &Group) -> usize {
+    match &group.children {
+        Children::Nodes(nodes) => nodes.len(),
+        Children::Groups(groups) => groups.iter().map(count_nodes).sum(),
+    }
+}
+
+fn regular(name: &str, children: &[u32], nodes: Vec<String>) -> Group {
+    let mut nodes = nodes.into_iter().map(|name| NodeDescription { name, kind: 0 });
+    let mut next = vec![0; children.len() + 1];
+    regular_group(name, children, children.len(), &mut next, &mut nodes)
+}

@@ -1,0 +1,266 @@
+//! The text of `ibnetdiscover` as hosts, switches and the cables between them.
+
+use std::collections::HashMap;
+
+use crate::error::InputError;
+use crate::hostlist::plain;
+
+/// A host, or a switch, with at least one cable.
+pub(super) struct Vertex {
+    pub name: String,
+    pub is_host: bool,
+    /// Line of the file that describes it.
+    pub line: usize,
+}
+
+/// One end of a cable: a vertex and its port. Ports of a host's second adapter follow those of
+/// its first.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    pub vertex: usize,
+    pub port: u32,
+}
+
+pub(super) struct Cable {
+    pub ends: [End; 2],
+    /// Data, bytes per second in each direction.
+    pub bandwidth: f64,
+}
+
+#[derive(Default)]
+pub(super) struct Subnet {
+    pub vertices: Vec<Vertex>,
+    pub cables: Vec<Cable>,
+}
+
+/// Ports of an adapter that come before those of the host's next adapter.
+const ADAPTER_PORTS: u32 = 256;
+
+/// Adapters inside switches that reduce data on its way; they run no jobs.
+const AGGREGATION: &str = "Aggregation Node";
+
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Switch,
+    Host,
+    /// A router, or an adapter inside a switch: not a part of the tree.
+    Other,
+}
+
+struct Device<'a> {
+    id: &'a str,
+    description: &'a str,
+    role: Role,
+    line: usize,
+    ports: Vec<Port<'a>>,
+}
+
+struct Port<'a> {
+    number: u32,
+    peer: &'a str,
+    /// Port at the peer.
+    back: u32,
+    bandwidth: f64,
+    line: usize,
+}
+
+impl Subnet {
+    pub(super) fn parse(text: &str) -> Result<Subnet, InputError> {
+        let devices = devices(text)?;
+        let mut by_id = HashMap::new();
+        let mut by_port = HashMap::new();
+        for (index, device) in devices.iter().enumerate() {
+            if let Some(first) = by_id.insert(device.id, index) {
+                return Err(InputError::at(
+                    device.line,
+                    format!("{} is described on line {} already", device.id, devices[first].line),
+                ));
+            }
+            for port in &device.ports {
+                if by_port.insert((index, port.number), port).is_some() {
+                    let message = format!("port {} of {} is given twice", port.number, device.id);
+                    return Err(InputError::at(port.line, message));
+                }
+            }
+        }
+        let mut subnet = Subnet::default();
+        let place = subnet.add_vertices(&devices);
+        for (index, device) in devices.iter().enumerate() {
+            for port in &device.ports {
+                let refuse = |what: &str| {
+                    Err(InputError::at(
+                        port.line,
+                        format!("port {} of {} leads to {what}", port.number, device.id),
+                    ))
+                };
+                let Some(&peer) = by_id.get(port.peer) else {
+                    return refuse(&format!("{}, which the file does not describe", port.peer));
+                };
+                let far_end = by_port.get(&(peer, port.back));
+                if !far_end.is_some_and(|end| end.peer == device.id && end.back == port.number) {
+                    let other = format!("port {} of {}", port.back, port.peer);
+                    return refuse(&format!("{other}, which does not lead back"));
+                }
+                let (Some(near), Some(far)) = (place[index], place[peer]) else { continue };
+                if (index, port.number) <= (peer, port.back) {
+                    let end = |(vertex, first), port| End { vertex, port: first + port };
+                    subnet.cables.push(Cable {
+                        ends: [end(near, port.number), end(far, port.back)],
+                        bandwidth: port.bandwidth,
+                    });
+                }
+            }
+        }
+        Ok(subnet)
+    }
+
+    /// Adds a vertex for every switch, and one for all adapters of a host. Gives the vertex of
+    /// each device and the number that its ports start from.
+    fn add_vertices(&mut self, devices: &[Device]) -> Vec<Option<(usize, u32)>> {
+        let names = switch_names(devices);
+        let mut hosts: HashMap<String, (usize, u32)> = HashMap::new();
+        // Adapters of one host count in the order of their descriptions, whatever the file's.
+        let mut order: Vec<usize> = (0..devices.len()).collect();
+        order.sort_by_key(|&index| match devices[index].role {
+            Role::Host => (devices[index].description, devices[index].id),
+            _ => ("", ""),
+        });
+        let mut place = vec![None; devices.len()];
+        for index in order {
+            let device = &devices[index];
+            if device.ports.is_empty() && device.role != Role::Switch {
+                continue;
+            }
+            let next = self.vertices.len();
+            let (vertex, first) = match device.role {
+                Role::Other => continue,
+                Role::Switch => (next, 0),
+                Role::Host => *hosts
+                    .entry(host_name(device).to_owned())
+                    .and_modify(|(_, first)| *first = first.saturating_add(ADAPTER_PORTS))
+                    .or_insert((next, 0)),
+            };
+            if vertex == next {
+                let is_host = device.role == Role::Host;
+                let name = if is_host { host_name(device) } else { names[index] };
+                self.vertices.push(Vertex { name: plain(name), is_host, line: device.line });
+            }
+            place[index] = Some((vertex, first));
+        }
+        place
+    }
+}
+
+/// The first word of the description, without the adapter that follows it.
+fn host_name<'a>(device: &Device<'a>) -> &'a str {
+    device.description.split_ascii_whitespace().next().unwrap_or(device.id)
+}
+
+/// The shortest name of each switch that is no other's: what stands between `MF0;` and the model
+/// in a description that a managed switch makes, the description, or the identifier.
+fn switch_names<'a>(devices: &[Device<'a>]) -> Vec<&'a str> {
+    let short = |device: &Device<'a>| {
+        let name = device.description.strip_prefix("MF0;").unwrap_or(device.description);
+        if name.len() == device.description.len() {
+            name
+        } else {
+            name.split(':').next().unwrap_or(name)
+        }
+    };
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    for device in devices.iter().filter(|device| device.role == Role::Switch) {
+        *seen.entry(device.description).or_default() += 1;
+        if short(device) != device.description {
+            *seen.entry(short(device)).or_default() += 1;
+        }
+    }
+    let alone = |name: &&str| !name.is_empty() && seen.get(name) == Some(&1);
+    let name = |device: &Device<'a>| {
+        [short(device), device.description].into_iter().find(alone).unwrap_or(device.id)
+    };
+    devices.iter().map(name).collect()
+}
+
+fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
+    let mut devices: Vec<Device> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        let line = line.trim();
+        let refuse = |what: &str| InputError::at(number, format!("{what}: {:?}", cut(line)));
+        if line.starts_with('[') {
+            let device = devices
+                .last_mut()
+                .ok_or_else(|| refuse("a port stands before the first switch or adapter"))?;
+            let port = port(line, number).ok_or_else(|| {
+                refuse("a port should read like [1] \"S-...\"[19] # ... 4xQDR, not")
+            })?;
+            device.ports.push(port);
+            continue;
+        }
+        let role = match line.split_ascii_whitespace().next() {
+            Some("Switch") => Role::Switch,
+            Some("Ca") => Role::Host,
+            Some("Rt") => Role::Other,
+            Some(word) if is_remark(word) => continue,
+            None => continue,
+            Some(_) => return Err(refuse("not a line of ibnetdiscover")),
+        };
+        let mut quoted = line.split('"').skip(1).step_by(2);
+        let id = quoted
+            .next()
+            .filter(|id| !id.is_empty() && line.matches('"').count() >= 2)
+            .ok_or_else(|| refuse("no quoted identifier follows"))?;
+        let description = quoted.next().unwrap_or_default().trim();
+        let role = if description.contains(AGGREGATION) { Role::Other } else { role };
+        devices.push(Device { id, description, role, line: number, ports: Vec::new() });
+    }
+    Ok(devices)
+}
+
+fn cut(line: &str) -> String {
+    line.chars().take(60).collect()
+}
+
+/// Lines that say nothing of the cabling: comments, `vendid=...`, chassis headings.
+fn is_remark(word: &str) -> bool {
+    word.starts_with('#') || word.contains('=') || word.contains("Chassis")
+}
+
+/// `[19][ext 3](guid) "S-..."[18][ext 2](guid) # "name" lid 773 4xSDR`, what is in brackets
+/// after the first number being optional at both ends.
+fn port(line: &str, number: usize) -> Option<Port<'_>> {
+    let (own, rest) = bracketed(line)?;
+    let (_, rest) = rest.split_once('"')?;
+    let (peer, rest) = rest.split_once('"')?;
+    let (back, rest) = bracketed(rest)?;
+    let (_, comment) = rest.split_once('#')?;
+    let bandwidth = comment.split_ascii_whitespace().rev().find_map(bandwidth)?;
+    Some(Port { number: own, peer, back, bandwidth, line: number })
+}
+
+fn bracketed(text: &str) -> Option<(u32, &str)> {
+    let (number, rest) = text.strip_prefix('[')?.split_once(']')?;
+    // A port is a byte; beyond it the ports of a host's adapters would run into each other.
+    number.parse::<u8>().ok().map(|number| (u32::from(number), rest))
+}
+
+/// Data bandwidth of a link such as `4xQDR`, bytes per second.
+fn bandwidth(word: &str) -> Option<f64> {
+    let (width, speed) = word.split_once('x')?;
+    let width = width.parse::<u8>().ok().filter(|width| [1, 2, 4, 8, 12].contains(width))?;
+    let four = SPEEDS.iter().find(|(name, _)| *name == speed).map(|(_, four)| four)?;
+    Some(four * f64::from(width) / 4.0)
+}
+
+/// Data bandwidth of four lanes, bytes per second: signalling less its encoding.
+pub(crate) const SPEEDS: [(&str, f64); 9] = [
+    ("SDR", 1e9),
+    ("DDR", 2e9),
+    ("QDR", 4e9),
+    ("FDR10", 5e9),
+    ("FDR", 6.8e9),
+    ("EDR", 12.1e9),
+    ("HDR", 25e9),
+    ("NDR", 50e9),
+    ("XDR", 100e9),
+];

@@ -1,0 +1,165 @@
+//! Topolane's own description of a machine, `machine.toml`.
+
+use std::fmt::Write;
+
+use super::wiring::Names;
+use crate::description::{
+    Children, Description, Group, NodeDescription, NodeKind, SiteDescription,
+};
+use crate::fabric::Fabric;
+use crate::hostlist::{compress, plain};
+use crate::presets::regular_group;
+
+/// The fabric in Topolane's own format: sites that are regular and whose groups have the default
+/// names as PGFT(children; parents; cables), others switch by switch. Reading it back gives the
+/// same fabric, unless a name holds what no hostlist can or two groups of a site share one.
+pub fn machine_toml(fabric: &Fabric) -> String {
+    let description = fabric.description();
+    let mut text = format!("name = {}\n\n[node]\n", quoted(&description.name));
+    put_kind(&mut text, &description.kinds[0]);
+    for (index, kind) in description.kinds.iter().enumerate().skip(1) {
+        let nodes = (0..fabric.nodes()).filter(|&node| fabric.kind_index(node) == index as u32);
+        let names: Vec<String> = nodes.map(|node| plain(fabric.node_name(node))).collect();
+        let _ = writeln!(text, "\n[[node-kind]]\nnodes = {}", quoted(&hostlist(&names)));
+        put_kind(&mut text, kind);
+    }
+    let mut before = 0;
+    for site in &description.sites {
+        before += put_site(&mut text, &description, site, before);
+    }
+    for wan in &description.wans {
+        let (a, b) = (quoted(&wan.between.0), quoted(&wan.between.1));
+        let _ = writeln!(
+            text,
+            "\n[[wan]]\nbetween = [{a}, {b}]\nlatency = {:?}\nbandwidth = {:?}",
+            wan.latency, wan.bandwidth
+        );
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+fn hostlist(names: &[String]) -> String {
+    compress(names.iter().map(String::as_str))
+}
+
+fn put_kind(text: &mut String, kind: &NodeKind) {
+    let _ = writeln!(
+        text,
+        "sockets = {}\ncores-per-socket = {}\ncore-speed = {:?}\nmemory = {}\nnics = {}\n\
+         nic-bandwidth = {:?}",
+        kind.sockets,
+        kind.cores_per_socket,
+        kind.core_speed,
+        kind.memory,
+        kind.nics,
+        kind.nic_bandwidth
+    );
+}
+
+/// Writes one site and gives the number of its nodes; `before` nodes come before it.
+fn put_site(
+    text: &mut String,
+    machine: &Description,
+    site: &SiteDescription,
+    before: usize,
+) -> usize {
+    let mut names = Vec::new();
+    node_names(&site.root, &mut names);
+    let _ = writeln!(text, "\n[[site]]\nname = {}", quoted(&site.root.name));
+    let regular = regular_children(&site.root);
+    if let Some(children) = &regular {
+        let _ = writeln!(text, "children = {children:?}");
+        let default = |(index, name): (usize, &String)| {
+            *name == format!("{}{}", machine.name, before + index + 1)
+        };
+        if !names.iter().enumerate().all(default) {
+            let _ = writeln!(text, "nodes = {}", quoted(&hostlist(&names)));
+        }
+    }
+    let parents: Vec<u32> = site.cabling.iter().map(|cabling| cabling.parents).collect();
+    let cables: Vec<u32> = site.cabling.iter().map(|cabling| cabling.cables).collect();
+    let bandwidth: Vec<f64> = site.cabling.iter().map(|cabling| cabling.bandwidth).collect();
+    let _ = writeln!(text, "parents = {parents:?}\ncables = {cables:?}\nbandwidth = {bandwidth:?}");
+    if !site.missing.is_empty() {
+        let _ = writeln!(text, "missing = [ # level, group, switch, parent, cable");
+        for cable in &site.missing {
+            let place = [cable.group, cable.switch, cable.parent, cable.cable];
+            let [group, switch, parent, cable_number] = place;
+            let level = cable.level;
+            let _ = writeln!(text, "  [{level}, {group}, {switch}, {parent}, {cable_number}],");
+        }
+        let _ = writeln!(text, "]");
+    }
+    if regular.is_none() {
+        put_switch(text, &site.root, &site.root.name, &mut Names::default());
+    }
+    names.len()
+}
+
+fn node_names(group: &Group, names: &mut Vec<String>) {
+    match &group.children {
+        Children::Nodes(nodes) => names.extend(nodes.iter().map(|node| plain(&node.name))),
+        Children::Groups(groups) => groups.iter().for_each(|group| node_names(group, names)),
+    }
+}
+
+/// Children of a group of each level, from the nodes up, if the regular tree of that shape is
+/// this one, down to the names of its groups.
+fn regular_children(root: &Group) -> Option<Vec<u32>> {
+    let mut children = Vec::new();
+    let mut first = root;
+    loop {
+        match &first.children {
+            Children::Nodes(nodes) => {
+                children.push(nodes.len() as u32);
+                break;
+            }
+            Children::Groups(groups) => {
+                children.push(groups.len() as u32);
+                first = groups.first()?;
+            }
+        }
+    }
+    children.reverse();
+    let mut next = vec![0; children.len() + 1];
+    let mut nodes = std::iter::repeat_with(|| NodeDescription { name: String::new(), kind: 0 });
+    let regular = regular_group(&root.name, &children, children.len(), &mut next, &mut nodes);
+    same_groups(&regular, root).then_some(children)
+}
+
+fn same_groups(a: &Group, b: &Group) -> bool {
+    let below = match (&a.children, &b.children) {
+        (Children::Nodes(a), Children::Nodes(b)) => a.len() == b.len(),
+        (Children::Groups(a), Children::Groups(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_groups(a, b))
+        }
+        _ => false,
+    };
+    below && a.name == b.name && a.switches == b.switches
+}
+
+/// Writes the tables of a group, those below it first, and gives the name it got.
+fn put_switch(text: &mut String, group: &Group, site: &str, taken: &mut Names) -> String {
+    let (key, below): (_, Vec<String>) = match &group.children {
+        Children::Nodes(nodes) => ("nodes", nodes.iter().map(|node| plain(&node.name)).collect()),
+        Children::Groups(groups) => {
+            ("switches", groups.iter().map(|group| put_switch(text, group, site, taken)).collect())
+        }
+    };
+    let name = taken.unique(&group.name, site);
+    let _ = writeln!(
+        text,
+        "\n  [[site.switch]]\n  name = {}\n  {key} = {}",
+        quoted(&name),
+        quoted(&hostlist(&below))
+    );
+    if !group.switches.is_empty() {
+        let names = toml::Value::from(group.switches.clone());
+        let _ = writeln!(text, "  switch-names = {names}");
+    }
+    name
+}

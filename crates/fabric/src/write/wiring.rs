@@ -1,0 +1,210 @@
+//! Every switch and cable of a fabric with port numbers, as a subnet would have them.
+
+use std::collections::HashSet;
+
+use crate::fabric::{Fabric, GroupIndex, NodeIndex};
+use crate::hostlist::plain;
+
+/// One physical switch.
+pub(super) struct Switch {
+    pub name: String,
+    /// Ports the switch has, cabled or not; ports count from 1.
+    pub ports: u32,
+    pub links: Vec<Link>,
+}
+
+/// A cable as one of its ends sees it.
+pub(super) struct Link {
+    pub port: u32,
+    pub to: Device,
+    pub to_port: u32,
+    /// Bytes per second.
+    pub bandwidth: f64,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Device {
+    Node(NodeIndex),
+    /// By number in [`Wiring::switches`].
+    Switch(usize),
+}
+
+/// The switches from the leaves up, and the links of every node.
+pub(super) struct Wiring {
+    pub switches: Vec<Switch>,
+    pub nodes: Vec<Vec<Link>>,
+}
+
+/// Cables of a node, or of a switch, to one parent of the level above.
+struct Bundle {
+    lower: Device,
+    upper: usize,
+    /// First port of the bundle at the lower end; its cables take the ports that follow.
+    up_port: u32,
+    /// Which of the cables are there, and how many there could be.
+    there: Vec<u32>,
+    cables: u32,
+    bandwidth: f64,
+}
+
+impl Wiring {
+    pub(super) fn of(fabric: &Fabric) -> Wiring {
+        let mut wiring = Wiring {
+            switches: Vec::new(),
+            nodes: (0..fabric.nodes()).map(|_| Vec::new()).collect(),
+        };
+        let first = wiring.name_switches(fabric);
+        let mut bundles = Vec::new();
+        for level in 0..fabric.depth() {
+            for group in 0..fabric.groups(level) {
+                if !fabric.uplinks(level, group).is_empty() {
+                    add_bundles(fabric, &first, level, group, &mut bundles);
+                }
+            }
+        }
+        wiring.connect(fabric, &first, &bundles);
+        wiring
+    }
+
+    /// Makes the switches without cables; gives the first of each group by level, from level 1.
+    fn name_switches(&mut self, fabric: &Fabric) -> Vec<Vec<usize>> {
+        let mut names = Names::default();
+        let mut all = vec![Vec::new()];
+        for level in 1..=fabric.depth() {
+            let mut first = Vec::new();
+            for group in 0..fabric.groups(level) {
+                first.push(self.switches.len());
+                if fabric.is_padding(level, group) {
+                    continue;
+                }
+                let site = fabric.site_of_group(level, group);
+                let width = fabric.width(site, level);
+                let (own, given) =
+                    (fabric.group_name(level, group), fabric.switch_names(level, group));
+                for number in 0..width {
+                    let name = match given.get(number as usize) {
+                        Some(name) => name.clone(),
+                        None if width == 1 => own.to_owned(),
+                        None => format!("{own}-s{number}"),
+                    };
+                    let name = names.unique(&name, fabric.group_name(fabric.depth(), site));
+                    self.switches.push(Switch { name, ports: 0, links: Vec::new() });
+                }
+            }
+            all.push(first);
+        }
+        all
+    }
+
+    /// Gives the down ports of every switch in the order of what is below, the up ports after
+    /// them, from one number on in all switches of a level of a site.
+    fn connect(&mut self, fabric: &Fabric, first: &[Vec<usize>], bundles: &[Bundle]) {
+        let mut down = vec![0; self.switches.len()];
+        for bundle in bundles {
+            down[bundle.upper] += bundle.cables;
+        }
+        let mut up_from = down.clone();
+        for level in 1..=fabric.depth() {
+            for site in 0..fabric.sites() {
+                let groups = fabric.level_range(site, level);
+                let start = first[level][groups.start as usize];
+                let end = first[level].get(groups.end as usize);
+                let end = end.or_else(|| first.get(level + 1).and_then(|above| above.first()));
+                let range = start..end.copied().unwrap_or(self.switches.len());
+                let most = down[range.clone()].iter().copied().max().unwrap_or(0);
+                up_from[range].fill(most);
+            }
+        }
+        for (switch, &ports) in self.switches.iter_mut().zip(&up_from) {
+            switch.ports = ports;
+        }
+        let mut next = vec![0; self.switches.len()];
+        for bundle in bundles {
+            let base = match bundle.lower {
+                Device::Node(_) => 0,
+                Device::Switch(switch) => up_from[switch],
+            };
+            if let Device::Switch(switch) = bundle.lower {
+                let last = base + bundle.up_port + bundle.cables;
+                self.switches[switch].ports = self.switches[switch].ports.max(last);
+            }
+            for cable in &bundle.there {
+                let (port, to_port) =
+                    (base + bundle.up_port + cable + 1, next[bundle.upper] + cable + 1);
+                let (to, bandwidth) = (Device::Switch(bundle.upper), bundle.bandwidth);
+                let up = Link { port, to, to_port, bandwidth };
+                match bundle.lower {
+                    Device::Node(node) => self.nodes[node as usize].push(up),
+                    Device::Switch(switch) => self.switches[switch].links.push(up),
+                }
+                let to = bundle.lower;
+                let link = Link { port: to_port, to, to_port: port, bandwidth };
+                self.switches[bundle.upper].links.push(link);
+            }
+            next[bundle.upper] += bundle.cables;
+        }
+        for switch in &mut self.switches {
+            switch.links.sort_unstable_by_key(|link| link.port);
+        }
+    }
+}
+
+fn add_bundles(
+    fabric: &Fabric,
+    first: &[Vec<usize>],
+    level: usize,
+    group: GroupIndex,
+    bundles: &mut Vec<Bundle>,
+) {
+    let site = fabric.site_of_group(level, group);
+    let cabling = fabric.cabling(site, level);
+    // Above padding, the first parent stands for all that the padded levels would have.
+    let (mut above, mut step) = (level + 1, 1);
+    let mut parent_group = fabric.parent(level, group);
+    while fabric.is_padding(above, parent_group) {
+        step *= fabric.cabling(site, above).parents as usize;
+        parent_group = fabric.parent(above, parent_group);
+        above += 1;
+    }
+    for switch in 0..fabric.width(site, level) {
+        for parent in 0..cabling.parents {
+            let there = (0..cabling.cables).filter(|&cable| {
+                let id = fabric.cable(level, group, switch, parent, cable);
+                id.is_some_and(|id| fabric.has_cable(id))
+            });
+            let lower = match level {
+                0 => Device::Node(group),
+                _ => Device::Switch(first[level][group as usize] + switch as usize),
+            };
+            let number = (switch * cabling.parents + parent) as usize * step;
+            bundles.push(Bundle {
+                lower,
+                upper: first[above][parent_group as usize] + number,
+                up_port: parent * cabling.cables,
+                there: there.collect(),
+                cables: cabling.cables,
+                bandwidth: cabling.bandwidth,
+            });
+        }
+    }
+}
+
+/// Names that a format can hold, each given once.
+#[derive(Default)]
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    /// `name` without letters that need quotes; where it is taken, with `site` before it, and
+    /// where that is taken too, a number behind.
+    pub(super) fn unique(&mut self, name: &str, site: &str) -> String {
+        let name = plain(name);
+        let sited = format!("{}-{name}", plain(site));
+        let mut free = if self.0.contains(&name) { sited.clone() } else { name };
+        let mut number = 2;
+        while !self.0.insert(free.clone()) {
+            free = format!("{sited}-{number}");
+            number += 1;
+        }
+        free
+    }
+}
