@@ -19,6 +19,8 @@ from .units import HOUR, MINUTE, clean
 WIDTH = 9.2  # inches, of a figure as wide as the page
 DECADES = (MINUTE, 10 * MINUTE, HOUR, 10 * HOUR, 100 * HOUR, 1000 * HOUR, 10000 * HOUR, 100000 * HOUR)
 
+LINEAR = 0.6  # the first minute of a logarithmic axis takes as much room as this part of a decade
+
 
 @dataclass(frozen=True)
 class Plot:
@@ -116,17 +118,30 @@ def spans_decades(values: Iterable[float | None], ratio: float = 50.0) -> bool:
     return bool(sizes) and max(sizes) >= MINUTE and max(sizes) / min(sizes) > ratio
 
 
-def decade_axis(axis: Axis, largest: float, *, signed: bool = False, every: int = 1) -> str:
-    """An axis of seconds, linear up to a minute and logarithmic beyond it; its unit in words."""
-    top = max(largest, 10 * MINUTE)
-    ticks = [tick for tick in DECADES if tick <= top * 1.05][(every - 1) % 2 :: every]
-    both = [*(-tick for tick in reversed(ticks)), 0.0, *ticks] if signed else [0.0, *ticks]
-    _set(axis, "scale", "symlog", linthresh=MINUTE, linscale=0.6)
+def decade_axis(axis: Axis, largest: float, *, room: float, gap: float, signed: bool = False) -> str:
+    """An axis of seconds, linear up to a minute and logarithmic beyond it; its unit in words.
+
+    `largest` lies at `room` of the way to the end; ticks are at least `gap` of the axis apart.
+    """
+    end = _place(max(largest, 2 * MINUTE)) / room
+    top = MINUTE * 10 ** (end - LINEAR)
+    length = 2 * end if signed else end
+    ticks = [0.0]
+    for tick in DECADES:
+        if tick <= top and _place(tick) - _place(ticks[-1]) >= gap * length:
+            ticks.append(tick)
+    both = sorted({-tick for tick in ticks} | set(ticks)) if signed else ticks
+    _set(axis, "scale", "symlog", linthresh=MINUTE, linscale=LINEAR * 0.9)
     axis.set_major_locator(FixedLocator(both))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, signed)))
     _set(axis, "lim", -top if signed else 0, top)
     return "logarithmic beyond 1 min"
+
+
+def _place(seconds: float) -> float:
+    """Where a time lies on that axis, in decades from 0."""
+    return LINEAR * seconds / MINUTE if seconds < MINUTE else LINEAR + math.log10(seconds / MINUTE)
 
 
 def _tick(seconds: float, signed: bool) -> str:
@@ -161,6 +176,9 @@ def _plain(value: float, signed: bool) -> str:
 def thousands(axis) -> None:
     """Thousands separators on an axis of counts."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+TOGETHER = " The grey line in each panel is the first run, to compare with."
 
 
 def lines(runs: Sequence[Run], curves: Sequence[tuple[Sequence[float], Sequence[float]]], height: float, together: int) -> tuple[Figure, list[Axes]]:

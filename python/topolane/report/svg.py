@@ -18,6 +18,8 @@ PATH_DATA = re.compile(r'(<path\b[^>]*?\bd=")([^"]*)(")', re.DOTALL)
 COLOUR = re.compile("|".join(THEME))
 OPENING = re.compile(r"<svg\b[^>]*>")
 VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+SCALE = 1.6  # pixels of the page to a point of the figure: its text is then as large as the page's
+LEAST = 1.2  # on a narrow screen a figure scrolls sideways before its text gets too small
 BETWEEN = re.compile(r">\s+<")
 
 
@@ -31,7 +33,8 @@ def to_svg(figure: Figure) -> str:
 
 
 def to_png(figure: Figure, dots_per_inch: float) -> bytes:
-    """The figure as PNG."""
+    """The figure as PNG, laid out as `to_svg` left it."""
+    figure.set_layout_engine("none")
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=dots_per_inch, metadata={"Software": None})
     return file.getvalue()
@@ -52,7 +55,7 @@ def inline(svg: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -
     text = COLOUR.sub(lambda match: f"var(--{THEME[match[0]][0]})", text)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {width:g} {height:g}" '
-        f'style="width:{width / 0.75:.0f}px;min-width:{width:.0f}px" role="img" aria-label={quoteattr(f"{title}. {alt}")}>'
+        f'style="width:{width * SCALE:.0f}px;min-width:{width * LEAST:.0f}px" role="img" aria-label={quoteattr(f"{title}. {alt}")}>'
     )
     return OPENING.sub(lambda _: head, text, count=1)
 

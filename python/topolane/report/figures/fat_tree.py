@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
@@ -23,7 +22,7 @@ WORDS = (
     "A column is a leaf, its cells the nodes in order. Colours tell jobs apart that span leaves; they repeat, but "
     "neighbours differ. Grey jobs lie inside one leaf and use no link. Above each leaf its links up to the pod, above "
     "each pod those to the core, drawn as one line: in the colour of the one job that may use them, or thick and red "
-    "where two or more jobs may meet, whatever the routing."
+    "where two or more jobs may meet, whatever the routing. Where the pods take several rows, the core is drawn on each."
 )
 LISTED = 5
 
@@ -45,14 +44,13 @@ def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Pl
 
 
 def _facts(picture: MachinePicture, state: Held) -> str:
-    parts = [
-        f"{moment(state.time).capitalize()}: {state.busy:,} of {plural(picture.nodes, 'node')} in use by {plural(len(state.size), 'job')}"
-    ]
+    nodes, jobs, shared = plural(picture.nodes, "node"), plural(len(state.size), "job"), []
+    text = f"{moment(state.time).capitalize()}: {state.busy:,} of {nodes} in use by {jobs}."
     for level in range(len(picture.levels) - 1):
         name, total = picture.level_name(level), len(picture.levels[level])
         groups = ("leaves" if name == "leaf" else name + "s") if total != 1 else name
-        parts.append(f"two jobs or more may meet on the uplinks of {state.shared(level):,} of {total:,} {groups}")
-    return "; ".join(parts) + "."
+        shared.append(f"{state.shared(level):,} of {total:,} {groups}")
+    return text + (f" Two or more may meet on the uplinks of {' and of '.join(shared)}." if shared else "")
 
 
 def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
@@ -69,8 +67,8 @@ def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
         patch = PathPatch(_rectangles(shapes), facecolor=IDLE if job is None else state.colour[job], linewidth=0)
         patch.set_gid("idle" if job is None else f"job-{job}")
         axes.add_patch(patch)
-    width = 0.6 if layout.cell_points > 3.5 else 0.25
-    axes.hlines(range(-1, -picture.leaf, -1), -0.5, layout.width, color=SURFACE, linewidth=width)
+    between = [[(-0.5, -node), (layout.width, -node)] for node in range(1, picture.leaf)]
+    _strokes(axes, between, SURFACE, 0.6 if layout.cell_points > 3.5 else 0.25)
 
 
 def _rectangles(shapes: Iterable[tuple[float, float, float, float]]) -> Path:
@@ -79,6 +77,12 @@ def _rectangles(shapes: Iterable[tuple[float, float, float, float]]) -> Path:
         vertices += [(left, low), (right, low), (right, high), (left, high), (left, low)]
         codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
     return Path(vertices, codes)
+
+
+def _strokes(axes: Axes, segments: Sequence[Sequence[tuple[float, float]]], colour: str, width: float) -> None:
+    """Many lines of one kind as one path: a large machine has thousands."""
+    path = Path([point for ends in segments for point in ends], [Path.MOVETO, Path.LINETO] * len(segments))
+    axes.add_patch(PathPatch(path, facecolor="none", edgecolor=colour, linewidth=width, capstyle="butt"))
 
 
 def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
@@ -95,7 +99,7 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
                 middle = (layout.y[level] + layout.y[level + 1]) / 2
                 axes.text(x + 0.5, middle, plural(len(jobs), "job"), va="center", fontsize=8, color=INK)
         for (colour, width), segments in sorted(by_kind.items(), key=lambda item: item[0][1]):
-            axes.add_collection(LineCollection(segments, colors=colour, linewidths=width, capstyle="butt"), autolim=False)
+            _strokes(axes, segments, colour, width)
     for level in range(1, top + 1):
         for first, last in _bars(level, row, layout, picture):
             axes.plot([first, last], [layout.y[level]] * 2, color=MUTED, linewidth=3.2, solid_capstyle="round", zorder=3)

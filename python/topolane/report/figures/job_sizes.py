@@ -48,7 +48,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     ):
         bars = axes.barh(range(len(rows)), [100 * share for share in shares], height=0.7, color=colour)
         axes.bar_label(bars, [f"{percent(s)}  ({text})" for s, text in zip(shares, labels)], padding=3, fontsize=8.5)
-        axes.set_xlim(0, 100 * max(max(shares), 0.01) * 1.45)
+        axes.set_xlim(0, 100 * max(max(shares), 0.01) * 1.75)
         axes.set_title(title)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axes.set_xlabel("%")

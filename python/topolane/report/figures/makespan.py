@@ -30,8 +30,9 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     ]
     drawn = figure(WIDTH, 0.75 + 0.3 * len(runs))
     axes = drawn.add_subplot()
-    bars = axes.barh(range(len(runs)), shares, height=0.66, color=[series(i) for i in range(len(runs))])
-    axes.bar_label(bars, texts, padding=4, fontsize=8.5)
+    axes.barh(range(len(runs)), shares, height=0.66, color=[series(i) for i in range(len(runs))])
+    for row, text in enumerate(texts):
+        axes.text(max(100.0, *shares) * 1.012, row, text, va="center", fontsize=8.5)
     axes.axvline(100, color=MUTED, linewidth=1, linestyle=(0, (4, 2)))
     axes.set_xlim(0, max(shares) * 1.2)
     axes.set_ylim(len(runs) - 0.5, -0.5)

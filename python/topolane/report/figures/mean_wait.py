@@ -58,4 +58,6 @@ def hours(seconds: float | None) -> str:
     """Seconds as hours to two decimals, to none from a hundred on."""
     if seconds is None:
         return NOTHING
+    if 0 < seconds < 0.005 * HOUR:
+        return "< 0.01"
     return f"{seconds / HOUR:.2f}" if seconds < 100 * HOUR else f"{seconds / HOUR:,.0f}"

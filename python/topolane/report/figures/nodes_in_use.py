@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import polars
 
 from ..data import MachinePicture, Run
-from ..plot import Plot, empty, lines, thousands
+from ..plot import TOGETHER, Plot, empty, lines, thousands
 from ..style import MUTED
 from ..units import DAY, HOUR, count, percent, plural
 
 NAME = "nodes-in-use"
 TITLE = "Nodes in use"
 MOST_POINTS = 1000
+OVERLAID = 3  # runs in one panel
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
@@ -26,7 +27,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         f"How many of the machine's {plural(picture.nodes, 'node')} run a job, as the mean of every {every}. "
         "The dotted line is the whole machine: the space beneath it is idle. A run that ends further to the "
         "right took longer for the same jobs."
-    )
+    ) + (TOGETHER if len(runs) > OVERLAID else "")
     if all(run.utilization.is_empty() for run in runs):
         return Plot(NAME, TITLE, words, "Nothing ran.", empty("Nothing ran."))
 
@@ -36,7 +37,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     for run in runs:
         block = run.utilization.group_by((polars.col("time") // (hours * HOUR)).alias("block")).agg(polars.col("busy_nodes").mean()).sort("block")
         curves.append((((block["block"] + 0.5) * hours * HOUR / unit).to_list(), block["busy_nodes"].to_list()))
-    drawn, axes = lines(runs, curves, 3.0, together=3)
+    drawn, axes = lines(runs, curves, 3.0, together=OVERLAID)
     for one in axes:
         one.axhline(picture.nodes, color=MUTED, linewidth=1, linestyle=(0, (1, 1.5)))
         one.set_ylim(0, picture.nodes * 1.12)

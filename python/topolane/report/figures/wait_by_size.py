@@ -41,7 +41,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
                 textcoords="offset points", va="center", fontsize=8, color=MUTED if value is None else INK,
             )  # fmt: skip
     axis = axes[0].xaxis
-    unit = decade_axis(axis, longest * 12, every=2) if wide else plain_time(axis, max(longest * 1.4, 1.0))
+    unit = decade_axis(axis, longest, room=0.74, gap=0.2) if wide else plain_time(axis, max(longest * 1.4, 1.0))
     name_rows(axes[0], [label(run) for run in runs])
     drawn.supxlabel(f"mean wait ({unit})", fontsize=9)
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)]]

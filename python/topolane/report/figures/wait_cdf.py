@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars
 
 from ..data import MachinePicture, Run
-from ..plot import Plot, decade_axis, empty, lines
+from ..plot import TOGETHER, Plot, decade_axis, empty, lines
 from ..units import duration, percent
 
 NAME = "wait-distribution"
@@ -17,18 +17,21 @@ WORDS = (
     "the share that did not wait at all. Higher is better. The axis of the wait is logarithmic beyond one minute."
 )
 POINTS = 400
+OVERLAID = 4  # runs in one panel
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     """Cumulative distributions of the wait, in per cent of the jobs."""
+    words = WORDS + (TOGETHER if len(runs) > OVERLAID else "")
     waits = [run.jobs["waiting_time"].drop_nulls().drop_nans().sort() for run in runs]
     if all(wait.is_empty() for wait in waits):
-        return Plot(NAME, TITLE, WORDS, "No jobs.", empty("No jobs."))
+        return Plot(NAME, TITLE, words, "No jobs.", empty("No jobs."))
     longest = max(wait.max() or 0.0 for wait in waits)
-    drawn, axes = lines(runs, [curve(wait, longest * 1.3) for wait in waits], 3.2, together=4)
+    drawn, axes = lines(runs, [curve(wait, longest * 10) for wait in waits], 3.2, together=OVERLAID)
+    least = min(100 * (wait < 1.0).mean() for wait in waits if not wait.is_empty())
     for one in axes:
-        one.set_ylim(0, 102)
-    unit = decade_axis(axes[0].xaxis, longest * 1.3, every=2 if len(axes) > 1 else 1)
+        one.set_ylim(max(0.0, 10 * (least // 10) - 10) if least > 40 else 0.0, 101)
+    unit = decade_axis(axes[0].xaxis, longest, room=0.96, gap=0.08 if len(axes) == 1 else 0.2)
     drawn.supxlabel(f"wait ({unit})", fontsize=9)
     drawn.supylabel("% of the jobs", fontsize=9)
     numbers = [["run", "did not wait", "median", "95th percentile", "longest"]]
@@ -37,7 +40,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         points = [wait.quantile(q, "linear") for q in (0.5, 0.95, 1.0)]
         numbers.append([run.label, percent(still), *(duration(point) for point in points)])
     alt = "; ".join(f"{name}: {still} did not wait, median {median}, 95th percentile {high}" for name, still, median, high, _ in numbers[1:])
-    return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=numbers)
+    return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)
 
 
 def curve(wait: polars.Series, end: float) -> tuple[list[float], list[float]]:

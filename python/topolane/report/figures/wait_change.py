@@ -34,7 +34,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         one.set_title(nodes_label(bounds))
         one.axvline(0, color=MUTED, linewidth=0.9)
         for row, value in enumerate(line[column] for line in changes):
-            later = (value or 0.0) > 0
+            later = (value or 0.0) >= 0
             one.barh(row, value or 0.0, height=0.66, color=LOSS if later else GAIN)
             one.annotate(
                 "no jobs" if value is None else change(value), (value or 0.0, row), xytext=(4 if later else -4, 0),
@@ -43,7 +43,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
             )  # fmt: skip
     most = max((abs(value) for value in values if value is not None), default=0.0)
     axis = axes[0].xaxis
-    unit = decade_axis(axis, most * 60, signed=True, every=2) if wide else plain_time(axis, max(most * 2, 1.0), signed=True)
+    unit = decade_axis(axis, most, room=0.62, gap=0.22, signed=True) if wide else plain_time(axis, max(most * 2, 1.0), signed=True)
     name_rows(axes[0], [label(run) for run, _ in others])
     drawn.supxlabel(f"change of the mean wait ({unit})", fontsize=9)
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)]]
