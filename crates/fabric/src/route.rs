@@ -76,7 +76,8 @@ impl Fabric {
         false
     }
 
-    /// The cable if it is there, `CableId::MAX` above padding, `None` if it is missing.
+    /// The cable if it is there, `None` if it is missing, `CableId::MAX` where the tree needs none:
+    /// above padding, and above a leaf that is a site of its own.
     fn group_uplink(
         &self,
         level: usize,
@@ -85,7 +86,7 @@ impl Fabric {
         parent: u32,
         cable: u32,
     ) -> Option<CableId> {
-        if self.is_padding(level, group) {
+        if self.uplinks(level, group).is_empty() {
             return Some(CableId::MAX);
         }
         self.cable(level, group, switch, parent, cable).filter(|&id| self.has_cable(id))

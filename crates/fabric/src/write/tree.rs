@@ -38,7 +38,7 @@ pub fn tree(fabric: &Fabric, limit: usize) -> String {
             "WAN {} - {}: {} ms, {}",
             name(a),
             name(b),
-            latency * 1e3,
+            short(latency * 1e3),
             speed(bandwidth)
         );
     }
@@ -76,8 +76,13 @@ fn count(number: u32, what: &str) -> String {
     format!("{} {what}{plural}", thousands(number))
 }
 
+/// The number to three decimals, without zeros at the end.
+fn short(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
+}
+
 fn speed(bandwidth: f64) -> String {
-    format!("{} GB/s", bandwidth / 1e9)
+    format!("{} GB/s", short(bandwidth / 1e9))
 }
 
 fn put_kinds(text: &mut String, fabric: &Fabric) {
@@ -88,12 +93,12 @@ fn put_kinds(text: &mut String, fabric: &Fabric) {
     for (kind, nodes) in fabric.kinds().iter().zip(of_kind).filter(|(_, nodes)| *nodes > 0) {
         let _ = writeln!(
             text,
-            "{} of {} x {} at {} GHz, {:.4} GiB of memory, {} of {}",
+            "{} of {} x {} at {} GHz, {} GiB of memory, {} of {}",
             count(nodes, "node"),
             count(kind.sockets, "socket"),
             count(kind.cores_per_socket, "core"),
-            kind.core_speed / 1e9,
-            kind.memory as f64 / f64::from(1 << 30),
+            short(kind.core_speed / 1e9),
+            short(kind.memory as f64 / f64::from(1 << 30)),
             count(kind.nics, "NIC"),
             speed(kind.nic_bandwidth),
         );

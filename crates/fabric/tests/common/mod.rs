@@ -1,9 +1,7 @@
 //! Machines for the tests.
 
 use proptest::prelude::*;
-use topolane_fabric::{
-    Children, Description, Fabric, Group, MissingCable, NodeDescription, WanDescription, pgft,
-};
+use topolane_fabric::{Description, Fabric, MissingCable, WanDescription, pgft};
 
 /// A regular tree of one to three levels and a few dozen nodes, named so that two sites of one
 /// machine can hold it.
@@ -51,19 +49,4 @@ pub fn mark_missing(machine: &mut Description, which: prop::sample::Index) {
     if fabric.site_of_group(level, group) == 0 && fabric.site_depth(0) == fabric.depth() {
         machine.sites[0].missing.push(MissingCable { level, group, switch, parent, cable });
     }
-}
-
-/// A leaf of nodes `{name}n0`, ...
-pub fn leaf(name: &str, nodes: usize) -> Group {
-    let nodes = (0..nodes).map(|i| NodeDescription { name: format!("{name}n{i}"), kind: 0 });
-    Group {
-        name: name.to_owned(),
-        switches: Vec::new(),
-        children: Children::Nodes(nodes.collect()),
-    }
-}
-
-/// A group of groups.
-pub fn over(name: &str, groups: Vec<Group>) -> Group {
-    Group { name: name.to_owned(), switches: Vec::new(), children: Children::Groups(groups) }
 }

@@ -1,0 +1,122 @@
+//! Readers of arbitrary and of damaged text: a machine or one error, never a panic.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::machine;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use topolane_fabric::read::{Format, machine as read_machine};
+use topolane_fabric::{Fabric, write};
+
+const FORMATS: [Format; 3] = [Format::Toml, Format::SlurmTopology, Format::Ibnetdiscover];
+
+fn read_all(text: &str) {
+    for format in FORMATS {
+        match read_machine(text, format) {
+            Ok(description) => {
+                if let Ok(fabric) = Fabric::build(&description) {
+                    // What was read can be written in every format.
+                    write::machine_toml(&fabric);
+                    write::slurm_topology(&fabric);
+                    write::ibnetdiscover(&fabric);
+                    write::tree(&fabric, 40);
+                }
+            }
+            Err(error) => assert!(!error.message.is_empty()),
+        }
+        Format::guess("machine", text);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Damage {
+    Truncate(Index),
+    DuplicateLine(Index, Index),
+    DropLine(Index),
+    SwapLines(Index, Index),
+    FlipDigit(Index, char),
+    Insert(Index, char),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let letter = prop::sample::select("[]\"=,-#\\\n 09aé".chars().collect::<Vec<_>>());
+    prop_oneof![
+        any::<Index>().prop_map(Damage::Truncate),
+        any::<(Index, Index)>().prop_map(|(from, to)| Damage::DuplicateLine(from, to)),
+        any::<Index>().prop_map(Damage::DropLine),
+        any::<(Index, Index)>().prop_map(|(a, b)| Damage::SwapLines(a, b)),
+        (any::<Index>(), prop::char::range('0', '9')).prop_map(|(i, d)| Damage::FlipDigit(i, d)),
+        (any::<Index>(), letter).prop_map(|(i, letter)| Damage::Insert(i, letter)),
+    ]
+}
+
+fn apply(text: &str, damage: &Damage) -> String {
+    let mut letters: Vec<char> = text.chars().collect();
+    let mut lines: Vec<&str> = text.lines().collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    match damage {
+        Damage::Truncate(at) => return letters[..at.index(letters.len())].iter().collect(),
+        Damage::Insert(at, letter) => {
+            letters.insert(at.index(letters.len()), *letter);
+            return letters.into_iter().collect();
+        }
+        Damage::FlipDigit(which, digit) => {
+            let digits: Vec<usize> =
+                (0..letters.len()).filter(|&i| letters[i].is_ascii_digit()).collect();
+            if !digits.is_empty() {
+                letters[digits[which.index(digits.len())]] = *digit;
+            }
+            return letters.into_iter().collect();
+        }
+        Damage::DuplicateLine(from, to) => {
+            let line = lines[from.index(lines.len())];
+            lines.insert(to.index(lines.len()), line);
+        }
+        Damage::DropLine(which) => {
+            lines.remove(which.index(lines.len()));
+        }
+        Damage::SwapLines(a, b) => {
+            let count = lines.len();
+            lines.swap(a.index(count), b.index(count));
+        }
+    }
+    lines.join("\n")
+}
+
+proptest! {
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        read_all(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn words_of_the_formats(words in prop::collection::vec(prop::sample::select(vec![
+        "SwitchName=a ", "SwitchName=b ", "Nodes=n[1-3]", "Nodes=", "Switches=a", "Switches=b,a ", "\n",
+        "\\\n", "#", "LinkSpeed=1 ", "name = 'm'\n", "[node]\n", "[[site]]\n", "children = [2, 3]\n",
+        "nodes = 'n[1-6]'\n", "parents = [1, 4000000000]\n", "cables = [4294967295, 1]\n",
+        "bandwidth = 1\n", "missing = [[1, 0, 3, 1, 4294967295]]\n", "[[node-kind]]\n",
+        "[[site.switch]]\n", "switches = 'm'\n", "Switch\t4 \"S-1\"\t# \"a\"\n",
+        "Ca\t1 \"H-1\"\t# \"n1\"\n", "[1]\t\"H-1\"[1](1) \t# \"n1\" lid 1 4xQDR\n",
+        "[1](1)\t\"S-1\"[1]\t# \"a\" lid 1 4xQDR\n", "[2]\t\"S-1\"[2]\t# 4xQDR\n",
+    ]), 0..24)) {
+        read_all(&words.concat());
+    }
+
+    #[test]
+    fn damaged_files(
+        machine in machine(),
+        format in 0usize..3,
+        damages in prop::collection::vec(damage(), 1..6),
+    ) {
+        let fabric = Fabric::build(&machine).unwrap();
+        let write = [write::machine_toml, write::slurm_topology, write::ibnetdiscover][format];
+        let mut text = write(&fabric);
+        for damage in &damages {
+            text = apply(&text, damage);
+        }
+        read_all(&text);
+    }
+}
