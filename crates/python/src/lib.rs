@@ -1,1 +1,25 @@
-//! x
+//! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
+
+mod error;
+mod machine;
+mod policy;
+mod run;
+mod state;
+mod workload;
+
+/// The module.
+#[pyo3::pymodule]
+mod _engine {
+    #[pymodule_export]
+    use crate::error::InputError;
+    #[pymodule_export]
+    use crate::machine::{Machine, presets};
+    #[pymodule_export]
+    use crate::policy::{policies, queues};
+    #[pymodule_export]
+    use crate::run::{Outcome, simulate};
+    #[pymodule_export]
+    use crate::state::{RequestView, State, StateView};
+    #[pymodule_export]
+    use crate::workload::{Workload, workload_presets};
+}

@@ -4,9 +4,10 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 
 use crate::{Occupancy, Policy, Refusal, Request, Room};
 
-/// The rule for groups of virtual machines (hop-byte scheduling in OpenStack, 2013), at every
-/// level of the tree from the top: the group that will hold most members, those already running
-/// counted; of equals the one with more of them already; of equals the tightest.
+/// The rule for groups of virtual machines (hop-byte scheduling in `OpenStack`, 2013) at every
+/// level of the tree. Inside a group, the lowest subgroup that can end up with all members, those
+/// already running counted; where there is none, the child that will hold most of them, and so on
+/// with the rest. Of equals the one with more members already, then the tightest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HopBytes;
 
@@ -21,9 +22,10 @@ impl Policy for HopBytes {
         room: &Room<'_>,
         _: &Occupancy,
     ) -> Result<Vec<NodeIndex>, Refusal> {
-        let mut nodes = Vec::with_capacity(request.nodes as usize);
         let fabric = room.fabric();
-        fill(room, request, fabric.depth(), 0..fabric.sites(), request.nodes, &mut nodes);
+        let mut nodes = Vec::with_capacity(request.nodes as usize);
+        let group = Inside { room, members: &request.members, level: fabric.depth() + 1, group: 0 };
+        group.fill(request.nodes, &mut nodes);
         nodes.sort_unstable();
         Ok(nodes)
     }
@@ -33,37 +35,79 @@ impl Policy for HopBytes {
     }
 }
 
-/// Takes `wanted` slots from the groups of `level`, best group first.
-fn fill(
-    room: &Room<'_>,
-    request: &Request,
+/// A group to place in; one level above the top it is the whole machine.
+#[derive(Clone, Copy)]
+struct Inside<'a> {
+    room: &'a Room<'a>,
+    members: &'a [NodeIndex],
     level: usize,
-    groups: std::ops::Range<GroupIndex>,
-    wanted: u32,
-    nodes: &mut Vec<NodeIndex>,
-) {
-    let fabric = room.fabric();
-    let mut left = wanted;
-    let mut open: Vec<(GroupIndex, u32, u32)> = groups
-        .map(|group| {
-            let inside = |&&member: &&NodeIndex| fabric.group(level, member) == group;
-            let members = request.members.iter().filter(inside).count() as u32;
-            (group, room.count(level, group), members)
-        })
-        .filter(|&(_, slots, _)| slots > 0)
-        .collect();
-    while left > 0 && !open.is_empty() {
-        let rank = |&(group, slots, members): &(GroupIndex, u32, u32)| {
-            (members + min(slots, left), members, Reverse(slots), Reverse(group))
-        };
-        let Some(best) = (0..open.len()).max_by_key(|&index| rank(&open[index])) else { return };
-        let (group, slots, _) = open.swap_remove(best);
-        let here = min(slots, left);
-        if level <= 1 {
-            room.take(level, group, here, nodes);
-        } else {
-            fill(room, request, level - 1, fabric.children(level, group), here, nodes);
+    group: GroupIndex,
+}
+
+impl<'a> Inside<'a> {
+    fn fill(self, wanted: u32, nodes: &mut Vec<NodeIndex>) {
+        if self.level == 1 {
+            self.room.take(1, self.group, wanted, nodes);
+            return;
         }
-        left -= here;
+        let mut left = wanted;
+        let mut full = Vec::new();
+        while left > 0 {
+            let all = self.members_inside() + left;
+            let holds_all = (1..self.level).find_map(|level| {
+                self.best(level, left, &full).filter(|&(_, score)| score == all)
+            });
+            let Some((best, _)) = holds_all.or_else(|| self.best(self.level - 1, left, &full))
+            else {
+                return;
+            };
+            let here = min(best.slots(), left);
+            best.fill(here, nodes);
+            // Less than what is left means the whole child was taken.
+            full.push(best.group);
+            left -= here;
+        }
+    }
+
+    /// The group of `level` in here that will hold most members, and how many.
+    fn best(
+        self,
+        level: usize,
+        left: u32,
+        full: &[GroupIndex],
+    ) -> Option<(Inside<'a>, u32)> {
+        let fabric = self.room.fabric();
+        let range = if self.level > fabric.depth() {
+            0..fabric.groups(level)
+        } else {
+            let nodes = fabric.node_range(self.level, self.group);
+            fabric.group(level, nodes.start)..fabric.group(level, nodes.end - 1) + 1
+        };
+        let open = range
+            .map(|group| Inside { level, group, ..self })
+            .filter(|inside| inside.slots() > 0 && !full.contains(&self.child_with(*inside)));
+        open.map(|inside| (inside, inside.members_inside() + min(inside.slots(), left)))
+            .max_by_key(|&(inside, score)| {
+                (score, inside.members_inside(), Reverse(inside.slots()), Reverse(inside.group))
+            })
+    }
+
+    /// The child of this group that `below` lies in.
+    fn child_with(self, below: Inside<'_>) -> GroupIndex {
+        let fabric = self.room.fabric();
+        fabric.group(self.level - 1, fabric.node_range(below.level, below.group).start)
+    }
+
+    fn slots(self) -> u32 {
+        self.room.count(self.level, self.group)
+    }
+
+    fn members_inside(self) -> u32 {
+        let fabric = self.room.fabric();
+        if self.level > fabric.depth() {
+            return self.members.len() as u32;
+        }
+        let inside = |&&member: &&NodeIndex| fabric.group(self.level, member) == self.group;
+        self.members.iter().filter(inside).count() as u32
     }
 }

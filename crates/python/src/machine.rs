@@ -1,0 +1,206 @@
+//! `Machine`: a fabric for Python.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use topolane_fabric::{Direction, Fabric, PRESETS, preset, read, write};
+use topolane_placement::{Quality, least_aph};
+
+use crate::error::{bad_input, input_error};
+
+/// A machine: sites of fat trees and the inside of their nodes. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Machine {
+    pub fabric: Arc<Fabric>,
+}
+
+/// (start, end, name) of a group.
+type GroupRow = (u32, u32, String);
+
+#[pymethods]
+impl Machine {
+    /// The machine of that name, or None if there is none.
+    #[staticmethod]
+    fn preset(name: &str) -> PyResult<Option<Machine>> {
+        preset(name)
+            .map(|description| description.and_then(|d| Fabric::build(&d)))
+            .transpose()
+            .map(|fabric| fabric.map(|fabric| Machine { fabric: Arc::new(fabric) }))
+            .map_err(input_error)
+    }
+
+    /// The machine that `text` describes; `format` is "toml", "slurm", "ibnetdiscover", or None to
+    /// guess from the file's name and its text.
+    #[staticmethod]
+    #[pyo3(signature = (text, source, format=None))]
+    fn parse(text: &str, source: &str, format: Option<&str>) -> PyResult<Machine> {
+        let format = match format {
+            Some("toml") => read::Format::Toml,
+            Some("slurm") => read::Format::SlurmTopology,
+            Some("ibnetdiscover") => read::Format::Ibnetdiscover,
+            Some(name) => return Err(bad_input(format!("unknown machine format {name:?}"))),
+            None => read::Format::guess(source, text).ok_or_else(|| {
+                bad_input(format!(
+                    "{source}: neither a TOML machine, a topology.conf nor ibnetdiscover output"
+                ))
+            })?,
+        };
+        let fabric = read::machine(text, format)
+            .map(|mut description| {
+                if description.name.is_empty() {
+                    let stem = std::path::Path::new(source).file_stem();
+                    description.name =
+                        stem.map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+                }
+                description
+            })
+            .and_then(|description| Fabric::build(&description))
+            .map_err(|error| input_error(error.in_file(source)))?;
+        Ok(Machine { fabric: Arc::new(fabric) })
+    }
+
+    /// The machine in a format: "toml", "slurm", "ibnetdiscover" or "ibsim-net".
+    fn to(&self, format: &str) -> PyResult<String> {
+        match format {
+            "toml" => Ok(write::machine_toml(&self.fabric)),
+            "slurm" => Ok(write::slurm_topology(&self.fabric)),
+            "ibnetdiscover" => Ok(write::ibnetdiscover(&self.fabric)),
+            "ibsim-net" => Ok(write::ibsim_net(&self.fabric)),
+            _ => Err(bad_input(format!("unknown machine format {format:?}"))),
+        }
+    }
+
+    /// The tree as text, `limit` lines of it.
+    fn tree(&self, limit: usize) -> String {
+        write::tree(&self.fabric, limit)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.fabric.name()
+    }
+
+    /// Number of nodes.
+    #[getter]
+    fn nodes(&self) -> u32 {
+        self.fabric.nodes()
+    }
+
+    /// Levels of switches.
+    #[getter]
+    fn depth(&self) -> usize {
+        self.fabric.depth()
+    }
+
+    /// Number of links with an id: cables, missing ones included, and WAN links.
+    #[getter]
+    fn links(&self) -> u32 {
+        self.fabric.links()
+    }
+
+    /// Number of cables that are missing.
+    #[getter]
+    fn missing_cables(&self) -> usize {
+        self.fabric.missing_cables().len()
+    }
+
+    /// Cores of each kind of node, with how many nodes there are of it.
+    fn cores(&self) -> Vec<(u32, usize)> {
+        let of_kind = |kind: u32| (0..self.fabric.nodes()).filter(move |&n| self.fabric.kind_index(n) == kind);
+        (0..self.fabric.kinds().len())
+            .map(|kind| (self.fabric.kinds()[kind].cores(), of_kind(kind as u32).count()))
+            .collect()
+    }
+
+    /// (start, end, name) of every group of a level from 1 (leaves) to `depth` (sites).
+    fn groups(&self, level: usize) -> PyResult<Vec<GroupRow>> {
+        if level == 0 || level > self.fabric.depth() {
+            return Err(bad_input(format!(
+                "level must be from 1 to {}, not {level}",
+                self.fabric.depth()
+            )));
+        }
+        Ok((0..self.fabric.groups(level))
+            .map(|group| {
+                let range = self.fabric.node_range(level, group);
+                (range.start, range.end, self.fabric.group_name(level, group).to_owned())
+            })
+            .collect())
+    }
+
+    fn node_name(&self, node: u32) -> PyResult<&str> {
+        self.check(node)?;
+        Ok(self.fabric.node_name(node))
+    }
+
+    /// The node of that name, or None.
+    fn node_named(&self, name: &str) -> Option<u32> {
+        self.fabric.node_named(name)
+    }
+
+    /// The nodes that a hostlist expression names.
+    fn nodes_named(&self, hosts: &str) -> PyResult<Vec<u32>> {
+        topolane_fabric::expand(hosts)
+            .map_err(input_error)?
+            .into_iter()
+            .map(|name| {
+                self.fabric.node_named(&name).ok_or_else(|| {
+                    bad_input(format!("machine {} has no node {name}", self.fabric.name()))
+                })
+            })
+            .collect()
+    }
+
+    /// The hostlist expression of some nodes.
+    fn hostlist(&self, nodes: Vec<u32>) -> PyResult<String> {
+        for &node in &nodes {
+            self.check(node)?;
+        }
+        Ok(topolane_fabric::compress(nodes.iter().map(|&node| self.fabric.node_name(node))))
+    }
+
+    /// Hops between two nodes, or None where no link joins them.
+    fn hops(&self, a: u32, b: u32) -> PyResult<Option<u32>> {
+        self.check(a)?;
+        self.check(b)?;
+        Ok(self.fabric.hops(a, b))
+    }
+
+    /// The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none.
+    fn route(&self, a: u32, b: u32) -> PyResult<Option<Vec<(u32, &'static str)>>> {
+        self.check(a)?;
+        self.check(b)?;
+        let way = |direction| if direction == Direction::Up { "up" } else { "down" };
+        let route = self.fabric.route(a, b);
+        Ok(route.map(|links| links.iter().map(|l| (l.cable, way(l.direction))).collect()))
+    }
+
+    /// (average pairwise hops, hop-bytes for one byte a pair) of some nodes.
+    fn quality(&self, nodes: Vec<u32>) -> PyResult<(f64, f64)> {
+        for &node in &nodes {
+            self.check(node)?;
+        }
+        let quality = Quality::of(&self.fabric, &nodes);
+        Ok((quality.aph, quality.pair_hops))
+    }
+
+    /// The least average pairwise hops of 1, 2, ... nodes on the empty machine.
+    fn least_aph(&self) -> Vec<f64> {
+        least_aph(&self.fabric)
+    }
+}
+
+impl Machine {
+    fn check(&self, node: u32) -> PyResult<()> {
+        if node < self.fabric.nodes() {
+            return Ok(());
+        }
+        Err(bad_input(format!("node {node} is not among the {} nodes", self.fabric.nodes())))
+    }
+}
+
+/// (name, summary) of every machine known by name.
+#[pyfunction]
+pub fn presets() -> Vec<(&'static str, &'static str)> {
+    PRESETS.to_vec()
+}

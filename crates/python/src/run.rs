@@ -1,0 +1,158 @@
+//! `simulate` and its outcome for Python.
+
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use topolane_simulator::{
+    Metrics, Options, Scenario, simulate as run_events, write_jobs, write_utilization,
+};
+
+use crate::error::{RunError, bad_input, input_error};
+use crate::machine::Machine;
+use crate::policy::policy_from;
+use crate::workload::Workload;
+
+/// What happened in a run, and its measures.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Outcome {
+    workload: Py<Workload>,
+    machine_nodes: u32,
+    outcome: topolane_simulator::Outcome,
+    metrics: Metrics,
+}
+
+/// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
+/// `progress`, if given, is called now and then with the share of jobs that have ended.
+#[pyfunction]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, progress=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn simulate(
+    py: Python<'_>,
+    workload: &Bound<'_, Workload>,
+    machine: &Bound<'_, Machine>,
+    policy: &Bound<'_, PyAny>,
+    queue: &str,
+    scenario: &str,
+    seed: u64,
+    default_walltime: Option<f64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Outcome> {
+    let (policy, raised) = policy_from(policy, seed)?;
+    let discipline = topolane_scheduler::queue(queue)
+        .ok_or_else(|| bad_input(format!("unknown queue {queue:?}")))?;
+    if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
+        return Err(bad_input("the default walltime must be above 0 seconds"));
+    }
+    let scenario: Scenario = scenario.parse().map_err(input_error)?;
+    let options = Options { scenario, seed, default_walltime };
+    let jobs = &workload.get().jobs;
+    let fabric = &machine.get().fabric;
+    let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
+        let mut report = |share: f64| -> Result<(), RunError> {
+            if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+                return Err(RunError::Raised(error));
+            }
+            Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
+            })
+            .map_err(RunError::Raised)
+        };
+        let outcome = run_events(jobs, fabric, &policy, discipline, &options, &mut report)?;
+        let metrics = Metrics::of(jobs, fabric, &outcome);
+        Ok((outcome, metrics))
+    })?;
+    Ok(Outcome {
+        workload: workload.clone().unbind(),
+        machine_nodes: fabric.nodes(),
+        outcome,
+        metrics,
+    })
+}
+
+#[pymethods]
+impl Outcome {
+    /// `jobs.csv` as bytes: a row for every job that ran, in order of start.
+    fn jobs_csv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let jobs = &self.workload.get().jobs;
+        let mut text = Vec::new();
+        py.detach(|| write_jobs(&mut text, jobs, &self.outcome, &self.metrics))?;
+        Ok(PyBytes::new(py, &text))
+    }
+
+    /// `utilization.csv` as bytes: a row for every full minute.
+    fn utilization_csv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut text = Vec::new();
+        py.detach(|| write_utilization(&mut text, self.machine_nodes, &self.metrics))?;
+        Ok(PyBytes::new(py, &text))
+    }
+
+    /// The nodes of every job, in the order of `jobs_csv`: a list of uint32 arrays in rank order.
+    fn placements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let nodes = self.outcome.jobs.iter().map(|job| job.placement.nodes());
+        PyList::new(py, nodes.map(|nodes| nodes.to_vec().into_pyarray(py)))
+    }
+
+    /// The run in a few figures.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metrics = &self.metrics;
+        let jobs = &self.workload.get().jobs;
+        let mut waits = metrics.wait.clone();
+        waits.sort_unstable_by(f64::total_cmp);
+        // Average hops mean nothing to a job of one node.
+        let several: Vec<usize> = (0..waits.len())
+            .filter(|&index| self.outcome.jobs[index].placement.nodes().len() > 1)
+            .collect();
+        let over_several =
+            |values: &[f64]| mean(&several.iter().map(|&index| values[index]).collect::<Vec<_>>());
+        let sizes = PyList::empty(py);
+        for bin in &metrics.wait_by_size {
+            let row = PyDict::new(py);
+            row.set_item("low", bin.low)?;
+            row.set_item("high", (bin.high < u32::MAX).then_some(bin.high))?;
+            row.set_item("jobs", bin.jobs)?;
+            row.set_item("mean_wait", bin.mean_wait)?;
+            sizes.append(row)?;
+        }
+        let fragmentation = PyDict::new(py);
+        fragmentation.set_item("jobs", self.outcome.fragmented_jobs)?;
+        fragmentation.set_item("seconds", self.outcome.fragmented_seconds)?;
+        let mut left_out = jobs.left_out.clone();
+        for (_, refusal) in &self.outcome.refused {
+            *left_out.entry(format!("refused by the policy: {}", refusal.name())).or_default() += 1;
+        }
+        let summary = PyDict::new(py);
+        summary.set_item("nodes", self.machine_nodes)?;
+        summary.set_item("jobs", self.outcome.jobs.len())?;
+        summary.set_item("load", Some(jobs.load(self.machine_nodes)).filter(|l| l.is_finite()))?;
+        summary.set_item("mean_wait", mean(&metrics.wait))?;
+        summary.set_item("median_wait", quantile(&waits, 0.5))?;
+        summary.set_item("p95_wait", quantile(&waits, 0.95))?;
+        summary.set_item("wait_by_size", sizes)?;
+        summary.set_item("utilization", metrics.utilization)?;
+        summary.set_item("utilization_while_waiting", metrics.utilization_while_waiting)?;
+        summary.set_item("makespan", metrics.makespan)?;
+        summary.set_item("mean_slowdown", mean(&metrics.slowdown))?;
+        summary.set_item("mean_aph", over_several(&metrics.aph))?;
+        summary.set_item("mean_least_aph", over_several(&metrics.least_aph))?;
+        let sharing = metrics.links_shared.iter().filter(|&&links| links > 0).count();
+        summary.set_item("jobs_sharing_links", sharing)?;
+        summary.set_item("fragmentation", fragmentation)?;
+        let killed = self.outcome.jobs.iter().filter(|job| job.killed).count();
+        summary.set_item("killed_at_walltime", killed)?;
+        summary.set_item("without_walltime", jobs.without_walltime())?;
+        summary.set_item("late_against_log", self.outcome.late_against_log)?;
+        summary.set_item("left_out", left_out)?;
+        Ok(summary)
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// The value at a share of sorted values, the lower of two.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let index = (share * sorted.len().saturating_sub(1) as f64) as usize;
+    sorted.get(index).copied().unwrap_or_default()
+}

@@ -1,0 +1,155 @@
+//! What a Python policy sees, and the state behind `topolane place`.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use topolane_fabric::NodeSet;
+use topolane_placement::{Occupancy, Placement, Quality, Request, Room, Share};
+
+use crate::error::bad_input;
+use crate::machine::Machine;
+use crate::policy::{policy_from, share_view};
+
+/// A request as a policy sees it.
+#[pyclass(frozen, get_all, name = "Request", module = "topolane._engine")]
+pub struct RequestView {
+    /// Identity.
+    id: u64,
+    /// Slots wanted.
+    nodes: u32,
+    /// (cores, memory in bytes) of each slot; None for whole nodes.
+    share: Option<(u32, u64)>,
+    /// Whether several slots may lie on one node.
+    stacked: bool,
+    /// Longest time it will run, seconds.
+    walltime: f64,
+    /// Nodes that already run members of its group.
+    members: Vec<u32>,
+}
+
+impl RequestView {
+    pub fn of(request: &Request) -> Self {
+        RequestView {
+            id: request.id,
+            nodes: request.nodes,
+            share: share_view(request.share),
+            stacked: request.stacked,
+            walltime: request.walltime,
+            members: request.members.clone(),
+        }
+    }
+}
+
+/// The machine at one moment, as a policy sees it: a copy, valid during the call.
+#[pyclass(frozen, get_all, name = "StateView", module = "topolane._engine")]
+pub struct StateView {
+    /// Free slots of every node for this request: uint32, one per node.
+    free: Py<PyArray1<u32>>,
+    /// Placements that cross each group, by level from 0 (nodes): uint32, one per group.
+    crossing: Vec<Py<PyArray1<u32>>>,
+    /// The machine.
+    machine: Py<Machine>,
+}
+
+impl StateView {
+    pub fn of(py: Python<'_>, room: &Room<'_>, occupancy: &Occupancy) -> PyResult<Self> {
+        let fabric = occupancy.fabric();
+        let free: Vec<u32> = (0..fabric.nodes()).map(|node| room.count(0, node)).collect();
+        let crossing = |level| -> Vec<u32> {
+            (0..fabric.groups(level)).map(|group| occupancy.crossing(level, group)).collect()
+        };
+        Ok(StateView {
+            free: free.into_pyarray(py).unbind(),
+            crossing: (0..=fabric.depth())
+                .map(|level| crossing(level).into_pyarray(py).unbind())
+                .collect(),
+            machine: Py::new(py, Machine { fabric: Arc::clone(fabric) })?,
+        })
+    }
+}
+
+/// Who holds what on a machine, to place requests on.
+#[pyclass(module = "topolane._engine")]
+pub struct State {
+    occupancy: Occupancy,
+}
+
+/// Nodes, average pairwise hops and hop-bytes; or None and the refusal's name and sentence.
+type Answer = (Option<(Vec<u32>, f64, f64)>, Option<(&'static str, String)>);
+
+#[pymethods]
+impl State {
+    #[new]
+    fn new(machine: &Machine) -> Self {
+        State { occupancy: Occupancy::new(Arc::clone(&machine.fabric)) }
+    }
+
+    /// Lets a job hold nodes, once per slot; `share` is (cores, memory) of each slot, or None.
+    #[pyo3(signature = (nodes, share=None))]
+    fn hold(&mut self, nodes: Vec<u32>, share: Option<(u32, u64)>) -> PyResult<()> {
+        let fabric = Arc::clone(self.occupancy.fabric());
+        if let Some(node) = nodes.iter().find(|&&node| node >= fabric.nodes()) {
+            return Err(bad_input(format!("node {node} is not among the {}", fabric.nodes())));
+        }
+        let placement = Placement::new(&fabric, nodes, share_from(share));
+        self.occupancy.adopt(&placement).map_err(|error| {
+            let name = fabric.node_name(error.node);
+            bad_input(format!("node {name} has not enough left for a job that is said to hold it"))
+        })
+    }
+
+    /// Takes nodes out of service.
+    fn take_out(&mut self, nodes: Vec<u32>) -> PyResult<()> {
+        for node in nodes {
+            if node >= self.occupancy.fabric().nodes() {
+                return Err(bad_input(format!("node {node} is not on the machine")));
+            }
+            self.occupancy.set_in_service(node, false);
+        }
+        Ok(())
+    }
+
+    /// Asks a policy for nodes; the state stays as it is.
+    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, seed=0))]
+    #[allow(clippy::too_many_arguments)]
+    fn place(
+        &self,
+        policy: &Bound<'_, PyAny>,
+        nodes: u32,
+        id: u64,
+        share: Option<(u32, u64)>,
+        stacked: bool,
+        members: Vec<u32>,
+        eligible: Option<Vec<u32>>,
+        seed: u64,
+    ) -> PyResult<Answer> {
+        let fabric = self.occupancy.fabric();
+        if nodes == 0 {
+            return Err(bad_input("a request asks for at least 1 node, not 0"));
+        }
+        if let Some(member) = members.iter().find(|&&member| member >= fabric.nodes()) {
+            return Err(bad_input(format!("member node {member} is not on the machine")));
+        }
+        let (policy, raised) = policy_from(policy, seed)?;
+        let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
+        let share = share_from(share);
+        let request =
+            Request { id, nodes, share, stacked, members, eligible, ..Request::default() };
+        let answer = policy.place(&request, &self.occupancy);
+        if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+            return Err(error);
+        }
+        Ok(match answer {
+            Ok(placement) => {
+                let quality = Quality::of(fabric, placement.nodes());
+                (Some((placement.nodes().to_vec(), quality.aph, quality.pair_hops)), None)
+            }
+            Err(refusal) => (None, Some((refusal.name(), refusal.to_string()))),
+        })
+    }
+}
+
+fn share_from(share: Option<(u32, u64)>) -> Share {
+    share.map_or(Share::Whole, |(cores, memory)| Share::Part { cores, memory })
+}

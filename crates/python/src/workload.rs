@@ -1,0 +1,143 @@
+//! `Workload`: jobs for Python.
+
+use std::collections::BTreeMap;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use topolane_simulator::workload;
+
+use crate::error::{bad_input, input_error};
+
+/// Jobs in order of submission, and what was left out on the way. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Workload {
+    pub jobs: workload::Workload,
+}
+
+#[pymethods]
+impl Workload {
+    /// Reads a log: SWF, CSV or the output of `sacct -P`, plain or gzipped.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, cores_per_node=None, limit=None, partition=None, shared=false))]
+    fn read(
+        py: Python<'_>,
+        path: &str,
+        cores_per_node: Option<u32>,
+        limit: Option<usize>,
+        partition: Option<String>,
+        shared: bool,
+    ) -> PyResult<Workload> {
+        let options = workload::ReadOptions { cores_per_node, limit, partition, shared };
+        let jobs = py.detach(|| workload::read(path, &options)).map_err(input_error)?;
+        Ok(Workload { jobs })
+    }
+
+    /// Makes a month up: a preset's name (see `workload_presets`) and a seed.
+    #[staticmethod]
+    fn generate(name: &str, seed: u64) -> PyResult<Workload> {
+        let jobs = workload::preset(name, seed).map_err(input_error)?;
+        Ok(Workload { jobs })
+    }
+
+    /// The workload changed for a machine of that many nodes: its first days, its jobs wider,
+    /// those wider than the machine left out, its submissions squeezed or set to a load.
+    #[pyo3(signature = (machine_nodes, *, days=None, nodes_x=None, squeeze=None, load=None, limit=None))]
+    fn shaped(
+        &self,
+        machine_nodes: u32,
+        days: Option<f64>,
+        nodes_x: Option<f64>,
+        squeeze: Option<f64>,
+        load: Option<f64>,
+        limit: Option<usize>,
+    ) -> PyResult<Workload> {
+        let mut jobs = self.jobs.clone();
+        jobs.jobs.truncate(limit.unwrap_or(usize::MAX));
+        let shape = workload::Shape { days, nodes_x, squeeze, load };
+        workload::apply(&mut jobs, &shape, machine_nodes).map_err(input_error)?;
+        Ok(Workload { jobs })
+    }
+
+    /// The workload as text: "swf" or "csv".
+    fn to(&self, format: &str) -> PyResult<String> {
+        match format {
+            "swf" => workload::to_swf(&self.jobs).map_err(input_error),
+            "csv" => Ok(workload::to_csv(&self.jobs)),
+            _ => Err(bad_input(format!("unknown workload format {format:?}; there are swf, csv"))),
+        }
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.jobs.name
+    }
+
+    /// Unix time of second 0; 0 where unknown.
+    #[getter]
+    fn epoch(&self) -> f64 {
+        self.jobs.epoch
+    }
+
+    /// Cores of a node by which processors were turned into nodes.
+    #[getter]
+    fn cores_per_node(&self) -> u32 {
+        self.jobs.cores_per_node
+    }
+
+    fn __len__(&self) -> usize {
+        self.jobs.jobs.len()
+    }
+
+    /// Jobs without a requested walltime.
+    #[getter]
+    fn without_walltime(&self) -> usize {
+        self.jobs.without_walltime()
+    }
+
+    /// Records left out, by reason.
+    #[getter]
+    fn left_out(&self) -> BTreeMap<String, u64> {
+        self.jobs.left_out.clone()
+    }
+
+    /// Seconds from the first submission to the last.
+    #[getter]
+    fn span(&self) -> f64 {
+        self.jobs.span()
+    }
+
+    /// Whether the log names the nodes of its jobs.
+    #[getter]
+    fn names_nodes(&self) -> bool {
+        self.jobs.jobs.iter().any(|job| job.recorded.as_ref().is_some_and(|r| !r.hosts.is_empty()))
+    }
+
+    /// Sum of nodes x run time over (machine nodes x span).
+    fn load(&self, machine_nodes: u32) -> f64 {
+        self.jobs.load(machine_nodes)
+    }
+
+    /// Columns id, submit, run, walltime (NaN where absent), nodes; seconds.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let jobs = &self.jobs.jobs;
+        let floats = |value: &dyn Fn(&workload::Job) -> f64| -> Bound<'py, PyArray1<f64>> {
+            jobs.iter().map(value).collect::<Vec<f64>>().into_pyarray(py)
+        };
+        let columns = PyDict::new(py);
+        let ids: Vec<u64> = jobs.iter().map(|job| job.id).collect();
+        let nodes: Vec<u32> = jobs.iter().map(|job| job.nodes).collect();
+        columns.set_item("id", ids.into_pyarray(py))?;
+        columns.set_item("submit", floats(&|job| job.submit))?;
+        columns.set_item("run", floats(&|job| job.run))?;
+        columns.set_item("walltime", floats(&|job| job.walltime.unwrap_or(f64::NAN)))?;
+        columns.set_item("nodes", nodes.into_pyarray(py))?;
+        Ok(columns)
+    }
+}
+
+/// (name, summary) of every workload that can be made up.
+#[pyfunction]
+pub fn workload_presets() -> Vec<(&'static str, &'static str)> {
+    workload::PRESETS.to_vec()
+}

@@ -1,0 +1,30 @@
+"""Place parallel jobs where the network lets them run at full speed.
+
+    import topolane
+
+    machine = topolane.machine("cab")
+    workload = topolane.workload("cab-aug", seed=1)
+    run = topolane.simulate(workload, machine, policy="isolated", queue="easy")
+    run.summary["mean_wait"], run.jobs, run.utilization     # seconds, data frames
+"""
+
+from topolane._engine import InputError, Machine, State, Workload
+from topolane.policy import Policy
+from topolane.run import Run, simulate
+from topolane.sources import Shape, machine, workload
+from topolane.sweep import Task, compare
+
+__all__ = [
+    "InputError",
+    "Machine",
+    "Policy",
+    "Run",
+    "Shape",
+    "State",
+    "Task",
+    "Workload",
+    "compare",
+    "machine",
+    "simulate",
+    "workload",
+]

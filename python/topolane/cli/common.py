@@ -1,0 +1,227 @@
+"""Options and tables that several commands share."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topolane._engine import InputError
+from topolane.sources import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from topolane.run import Run
+
+HOUR = 3600.0
+
+
+def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
+    """Applies option decorators so that `--help` lists them in the order given."""
+
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+machine_options = options(
+    click.option(
+        "--machine",
+        default="cab",
+        show_default=True,
+        help="A name (cab, pinot, sc18-network, 'fat-tree(radix=R, pods=P)') or a file.",
+    ),
+    click.option(
+        "--machine-format",
+        type=click.Choice(["toml", "slurm", "ibnetdiscover"]),
+        help="Format of the machine file; guessed unless given.",
+    ),
+)
+
+workload_shape_options = options(
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all that is drawn."),
+    click.option("--cores-per-node", type=click.IntRange(1), help="Turns processors into nodes [default: as the log's header says]."),
+    click.option("--limit", type=click.IntRange(1), help="Only so many jobs."),
+    click.option("--partition", help="Only the jobs of this partition of the log."),
+    click.option("--shared", is_flag=True, help="Jobs of a sacct log share nodes, by cores and memory."),
+    click.option("--days", type=float, help="Only the jobs of the first so many days."),
+    click.option("--nodes-x", type=float, help="Multiply the nodes of every job."),
+    click.option("--squeeze", type=float, help="Multiply the distances between submissions (0.6: a deep queue)."),
+    click.option("--load", type=float, help="Spread the submissions to this load of the machine."),
+)
+
+workload_options = options(
+    click.option("--workload", help="A made-up workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."),
+    click.option("--trace", help="A log instead: SWF, CSV or sacct -P output, gzipped or not."),
+    workload_shape_options,
+)
+
+default_walltime_option = click.option(
+    "--default-walltime", type=float, help="Seconds, for jobs without a walltime [default: their run time]."
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def source_of(workload: str | None, trace: str | None, default: str | None = None) -> str:
+    """The one workload that is meant."""
+    if workload and trace:
+        raise InputError("--workload and --trace name two workloads: give one of them")
+    source = trace or workload or default
+    if source is None:
+        raise InputError("give a workload with --workload NAME or a log with --trace FILE")
+    return source
+
+
+SHAPE = ("cores_per_node", "limit", "partition", "shared", "days", "nodes_x", "squeeze", "load")
+
+
+def shape_of(options: dict[str, Any]) -> Shape:
+    """Takes what shapes a workload out of a command's options."""
+    return Shape(**{name: options.pop(name) for name in SHAPE})
+
+
+@contextlib.contextmanager
+def outputs(out: str | None) -> Iterator[Path | None]:
+    """A directory to write into, moved to `out` when all is written and removed on an error.
+
+    What stands in `out` under other names stays. Raises OSError, before any work is done, where
+    `out` cannot be written.
+    """
+    if out is None:
+        yield None
+        return
+    target = Path(out)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists() and not (target.is_dir() and os.access(target, os.W_OK)):
+        raise InputError(f"--out {out}: not a directory that can be written")
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as made:
+        written = Path(made) / "outputs"
+        written.mkdir()
+        yield written
+        target.mkdir(exist_ok=True)
+        for entry in sorted(written.iterdir()):
+            place = target / entry.name
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            entry.replace(place)
+
+
+def write_text(out: str | None, text: str) -> None:
+    """Writes text to a file, whole or not at all, or to standard output."""
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    target = Path(out)
+    with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        file.write(text)
+    Path(file.name).replace(target)
+
+
+def size_name(bin: dict[str, Any]) -> str:
+    """The job sizes of a bin."""
+    if bin["high"] is None:
+        return f"{bin['low']} or more"
+    return f"{bin['low']}" if bin["low"] == bin["high"] else f"{bin['low']}-{bin['high']}"
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """Prints a table, its first column to the left and the others to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    # A pipe has no width: tables there are as wide as they need to be.
+    width = None if sys.stdout.isatty() else 200
+    Console(width=width, highlight=False, markup=False).print(table)
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, total: float) -> Iterator[Callable[[float], None]]:
+    """A bar on a terminal, nothing in a pipe; yields a function that sets how much is done."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    if total > 1:
+        columns.insert(2, MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def hours(seconds: float) -> str:
+    """A wait in hours, as the SC'18 tables have it."""
+    return f"{seconds / HOUR:,.2f}"
+
+
+RUN_COLUMNS = (
+    "policy",
+    "queue",
+    "mean wait\n(h)",
+    "p95 wait\n(h)",
+    "in use",
+    "in use\nwhile waiting",
+    "makespan\n(h)",
+    "APH",
+    "least\nAPH",
+    "jobs that\nshare links",
+    "head refused\nthough free (h)",
+)
+
+
+def run_row(run: Run) -> list[str]:
+    """A run in the columns of `RUN_COLUMNS`."""
+    summary = run.summary
+    return [
+        run.label,
+        run.queue,
+        hours(summary["mean_wait"]),
+        hours(summary["p95_wait"]),
+        f"{summary['utilization']:.1%}",
+        f"{summary['utilization_while_waiting']:.1%}",
+        f"{summary['makespan'] / HOUR:,.1f}",
+        f"{summary['mean_aph']:.3f}",
+        f"{summary['mean_least_aph']:.3f}",
+        f"{summary['jobs_sharing_links']:,}",
+        hours(summary["fragmentation"]["seconds"]),
+    ]
+
+
+def workload_notes(run: Run) -> list[str]:
+    """What the reader must know of the workload: its size, its load, and what was left out."""
+    summary = run.summary
+    load = "" if summary["load"] is None else f", load {summary['load']:.2f}"
+    notes = [f"{run.workload} on {run.machine}: {summary['jobs']:,} jobs, {summary['nodes']:,} nodes{load}"]
+    if summary["without_walltime"]:
+        notes.append(f"{summary['without_walltime']:,} jobs name no walltime")
+    if summary["killed_at_walltime"]:
+        notes.append(f"{summary['killed_at_walltime']:,} jobs ended at their walltime")
+    if summary["late_against_log"]:
+        notes.append(f"{summary['late_against_log']:,} jobs started later than the log says: nodes given twice there")
+    notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
+    return notes

@@ -1,0 +1,79 @@
+"""`topolane compare`: policies x queues x scenarios on one workload."""
+
+from __future__ import annotations
+
+import click
+
+from topolane.cli import common
+from topolane.sweep import Task, compare, tasks_for
+
+
+def names(text: str) -> list[str]:
+    """A comma-separated list, without repetitions."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+@click.command("compare")
+@common.machine_options
+@common.workload_options
+@common.default_walltime_option
+@click.option("--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma.")
+@click.option("--queue", "--queues", "queues", default="easy", show_default=True, help="Queue disciplines, by comma.")
+@click.option("--scenarios", default="none,10", show_default=True, help="Speed-ups of isolated jobs: none, 5, 10, 20, v1, v2.")
+@click.option("--out", help="Directory for the report, its figures and the tables.")
+@click.option("--at", type=float, help="Hours after the first submission to draw the machine at [default: the busiest minute].")
+@click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
+@click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
+@click.option("--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes.")
+@common.json_option
+def command(
+    machine: str,
+    machine_format: str | None,
+    workload: str | None,
+    trace: str | None,
+    policies: str,
+    queues: str,
+    scenarios: str,
+    out: str | None,
+    at: float | None,
+    parquet: bool,
+    workers: int | None,
+    executor: str | None,
+    as_json: bool,
+    **others: object,
+) -> None:
+    """Run policies x queues x scenarios on one workload and put them side by side."""
+    source = common.source_of(workload, trace, default="cab-aug")
+    base = Task(
+        machine=machine,
+        machine_format=machine_format,
+        workload=source,
+        policy="first-fit",
+        shape=common.shape_of(others),
+        **others,
+    )
+    tasks = tasks_for(base, names(policies), names(queues), names(scenarios))
+    if not tasks:
+        raise click.UsageError("there is nothing to run: name a policy, a queue and a scenario")
+    with common.outputs(out) as directory:
+        with common.progress_bar("simulating", len(tasks)) as show:
+            finished = 0
+
+            def done() -> None:
+                nonlocal finished
+                finished += 1
+                show(finished)
+
+            runs = compare(tasks, executor=executor, workers=workers, done=done)
+        if directory is not None:
+            from topolane.writing import write_all
+
+            write_all(directory, runs, base, at=at, parquet=parquet)
+    if as_json:
+        common.print_json([run.facts for run in runs])
+        return
+    for note in common.workload_notes(runs[0]):
+        click.echo(note)
+    common.print_table(common.RUN_COLUMNS, [common.run_row(run) for run in runs])
+    if out:
+        click.echo(f"report: {out}/report.html")

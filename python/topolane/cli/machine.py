@@ -1,0 +1,75 @@
+"""`topolane machine`: look at a machine, convert it, check it."""
+
+from __future__ import annotations
+
+import click
+
+import topolane
+from topolane import _engine
+from topolane.cli import common
+
+FORMATS = ["toml", "slurm", "ibnetdiscover"]
+
+
+@click.group("machine")
+def command() -> None:
+    """Look at a machine, convert it between formats, check it."""
+
+
+@command.command()
+@click.argument("machine", required=False)
+@click.option("--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given.")
+@click.option("--lines", type=click.IntRange(1), default=60, show_default=True, help="At most so many lines of tree.")
+@common.json_option
+def show(machine: str | None, machine_format: str | None, lines: int, as_json: bool) -> None:
+    """Print a machine as a tree; without a name, list the machines known by name."""
+    if machine is None:
+        known = _engine.presets()
+        if as_json:
+            common.print_json([{"name": name, "summary": summary} for name, summary in known])
+            return
+        width = max(len(name) for name, _ in known)
+        for name, summary in known:
+            click.echo(f"{name:{width}}  {summary}")
+        return
+    fabric = topolane.machine(machine, machine_format)
+    if not as_json:
+        click.echo(fabric.tree(lines), nl=False)
+        return
+    levels = [
+        [{"name": name, "start": start, "end": end} for start, end, name in fabric.groups(level)]
+        for level in range(1, fabric.depth + 1)
+    ]
+    common.print_json(
+        {
+            "name": fabric.name,
+            "nodes": fabric.nodes,
+            "node_names": fabric.hostlist(range(fabric.nodes)),
+            "links": fabric.links,
+            "missing_cables": fabric.missing_cables,
+            "levels": levels,
+        }
+    )
+
+
+@command.command()
+@click.argument("machine")
+@click.option("--to", "target", required=True, type=click.Choice([*FORMATS, "ibsim-net"]), help="Format to write.")
+@click.option("--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given.")
+@click.option("--out", help="File to write [default: standard output].")
+def convert(machine: str, target: str, machine_format: str | None, out: str | None) -> None:
+    """Write a machine in another format."""
+    text = topolane.machine(machine, machine_format).to(target)
+    common.write_text(out, text)
+
+
+@command.command()
+@click.argument("machine")
+@click.option("--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given.")
+def check(machine: str, machine_format: str | None) -> None:
+    """Say whether a machine can be used; if not, why, and exit with 2."""
+    fabric = topolane.machine(machine, machine_format)
+    click.echo(
+        f"{fabric.name}: {fabric.nodes:,} nodes, {fabric.depth} levels of switches, "
+        f"{fabric.links:,} links, {fabric.missing_cables:,} of them missing"
+    )

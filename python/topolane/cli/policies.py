@@ -1,0 +1,30 @@
+"""`topolane policies`: what there is to choose from."""
+
+from __future__ import annotations
+
+import click
+
+from topolane import _engine
+from topolane.cli import common
+
+
+@click.command("policies")
+@common.json_option
+def command(as_json: bool) -> None:
+    """List the policies and the queue disciplines."""
+    kinds = {"policy": _engine.policies(), "queue": _engine.queues()}
+    if as_json:
+        common.print_json(
+            [
+                {"kind": kind, "name": name, "summary": summary}
+                for kind, known in kinds.items()
+                for name, summary in known
+            ]
+        )
+        return
+    for kind, known in kinds.items():
+        width = max(len(name) for name, _ in known)
+        click.echo(f"{kind}:")
+        for name, summary in known:
+            click.echo(f"  {name:{width}}  {summary}")
+    click.echo("A policy can also be module:Class, a subclass of topolane.Policy.")

@@ -1,0 +1,58 @@
+"""`topolane simulate`: one run with all its outputs."""
+
+from __future__ import annotations
+
+import click
+
+from topolane.cli import common
+from topolane.sweep import Task
+
+
+@click.command("simulate")
+@common.machine_options
+@common.workload_options
+@common.default_walltime_option
+@click.option("--policy", default="first-fit", show_default=True, help="A policy's name, or module:Class.")
+@click.option("--queue", default="easy", show_default=True, help="fcfs, easy or conservative.")
+@click.option("--scenario", default="none", show_default=True, help="Speed-up of isolated jobs: none, 5, 10, 20, v1, v2.")
+@click.option("--out", help="Directory for jobs.csv, utilization.csv, summary.json and the report.")
+@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html and its figures.")
+@click.option("--at", type=float, help="Hours after the first submission to draw the machine at [default: the busiest minute].")
+@click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
+@common.json_option
+def command(
+    workload: str | None,
+    trace: str | None,
+    out: str | None,
+    report: bool,
+    at: float | None,
+    parquet: bool,
+    as_json: bool,
+    **others: object,
+) -> None:
+    """Run one workload under one policy and queue."""
+    task = Task(
+        workload=common.source_of(workload, trace, default="cab-aug"),
+        shape=common.shape_of(others),
+        **others,
+    )
+    with common.outputs(out) as directory:
+        with common.progress_bar("simulating", 1) as show:
+            run = task.run(show)
+        if directory is not None:
+            from topolane.writing import write_all
+
+            write_all(directory, [run], task, at=at, parquet=parquet, report=report)
+    if as_json:
+        common.print_json(run.facts)
+        return
+    for note in common.workload_notes(run):
+        click.echo(note)
+    common.print_table(common.RUN_COLUMNS, [common.run_row(run)])
+    rows = [
+        [common.size_name(bin), f"{bin['jobs']:,}", common.hours(bin["mean_wait"])]
+        for bin in run.summary["wait_by_size"]
+    ]
+    common.print_table(("nodes", "jobs", "mean wait (h)"), rows)
+    if out:
+        click.echo(f"written: {out}")

@@ -1,0 +1,98 @@
+"""`topolane workload`: look at a workload, make one, convert one."""
+
+from __future__ import annotations
+
+import click
+
+import topolane
+from topolane import _engine
+from topolane.cli import common
+
+
+@click.group("workload")
+def command() -> None:
+    """Look at a workload, make one up, convert one."""
+
+
+@command.command()
+@common.machine_options
+@common.workload_options
+@common.json_option
+def show(
+    machine: str,
+    machine_format: str | None,
+    workload: str | None,
+    trace: str | None,
+    seed: int,
+    as_json: bool,
+    **others: object,
+) -> None:
+    """Say what a workload asks of a machine; without a name, list those that can be made up."""
+    if workload is None and trace is None:
+        known = _engine.workload_presets()
+        if as_json:
+            common.print_json([{"name": name, "summary": summary} for name, summary in known])
+            return
+        width = max(len(name) for name, _ in known)
+        for name, summary in known:
+            click.echo(f"{name:{width}}  {summary}")
+        return
+    fabric = topolane.machine(machine, machine_format)
+    shape = common.shape_of(others)
+    jobs = topolane.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
+    columns = jobs.columns()
+    nodes, runs = columns["nodes"], columns["run"]
+    facts = {
+        "name": jobs.name,
+        "jobs": len(jobs),
+        "span_hours": jobs.span / common.HOUR,
+        "load": jobs.load(fabric.nodes) if jobs.span else None,
+        "machine": fabric.name,
+        "cores_per_node": jobs.cores_per_node,
+        "mean_nodes": float(nodes.mean()) if len(jobs) else None,
+        "widest": int(nodes.max()) if len(jobs) else None,
+        "mean_run_hours": float(runs.mean()) / common.HOUR if len(jobs) else None,
+        "without_walltime": jobs.without_walltime,
+        "names_nodes": jobs.names_nodes,
+        "left_out": jobs.left_out,
+    }
+    if as_json:
+        common.print_json(facts)
+        return
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{count:,} {reason}" for reason, count in value.items()) or "nothing"
+        elif isinstance(value, float):
+            value = f"{value:,.2f}"
+        elif isinstance(value, int) and not isinstance(value, bool):
+            value = f"{value:,}"
+        click.echo(f"{name.replace('_', ' '):17} {value}")
+
+
+def write(source: str, to: str, out: str | None, seed: int, options: dict[str, object]) -> None:
+    """Writes a workload, shaped for a machine if one is named."""
+    shape = common.shape_of(options)
+    fabric = topolane.machine(options["machine"], options["machine_format"])
+    common.write_text(out, topolane.workload(source, fabric.nodes, seed=seed, shape=shape).to(to))
+
+
+@command.command()
+@click.argument("name")
+@click.option("--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write.")
+@click.option("--out", help="File to write [default: standard output].")
+@common.machine_options
+@common.workload_shape_options
+def make(name: str, to: str, out: str | None, seed: int, **options: object) -> None:
+    """Make up the workload NAME."""
+    write(name, to, out, seed, options)
+
+
+@command.command()
+@click.argument("file")
+@click.option("--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write.")
+@click.option("--out", help="File to write [default: standard output].")
+@common.machine_options
+@common.workload_shape_options
+def convert(file: str, to: str, out: str | None, seed: int, **options: object) -> None:
+    """Write the log FILE in another format, shaped if asked."""
+    write(file, to, out, seed, options)

@@ -1,0 +1,74 @@
+"""Policies written in Python, and policies by name."""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, ClassVar
+
+from topolane import _engine
+from topolane._engine import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topolane._engine import Request, StateView
+
+_registered: dict[str, type[Policy]] = {}
+
+
+class Policy(abc.ABC):
+    """A rule that chooses nodes; subclass it, write `choose`, and it runs like those built in.
+
+    `choose` must be pure: the same request in the same state gets the same answer. A subclass is
+    registered under its `name`; on the command line it is `module:Class`.
+    """
+
+    name: ClassVar[str]
+    isolates: ClassVar[bool] = False
+    """Whether it promises that no link carries two jobs' traffic."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = cls.__dict__.get("name", cls.__name__)
+        _registered[cls.name] = cls
+
+    @abc.abstractmethod
+    def choose(self, request: Request, state: StateView) -> Sequence[int] | None:
+        """The nodes for the request, one per slot in rank order, or None if it does not fit now.
+
+        There are at least `request.nodes` free slots in all. A node may be named at most
+        `state.free[node]` times; an answer that names others is an error.
+        """
+
+
+def resolve(name: str) -> str | Policy:
+    """The policy of that name: one built in, one registered, or `module:Class`.
+
+    Raises InputError where there is none.
+    """
+    if name in _registered:
+        return _registered[name]()
+    module_name, colon, class_name = name.partition(":")
+    if not colon:
+        built_in = [known for known, _ in _engine.policies()]
+        if name not in built_in:
+            raise InputError(f"unknown policy {name!r}; there are {', '.join(built_in)}, or module:Class")
+        return name
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        cls = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"policy {name!r} cannot be loaded: {error}") from error
+    if not (isinstance(cls, type) and issubclass(cls, Policy)):
+        raise InputError(f"policy {name!r} is not a subclass of topolane.Policy")
+    return cls()
+
+
+def isolates(name: str) -> bool:
+    """Whether the policy of that name promises isolation."""
+    policy = resolve(name)
+    return name == "isolated" if isinstance(policy, str) else policy.isolates

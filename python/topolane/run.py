@@ -1,0 +1,114 @@
+"""One run: a workload on a machine under a policy and a queue."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import io
+from typing import TYPE_CHECKING, Any
+
+from topolane import _engine
+from topolane.policy import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars
+
+    from topolane._engine import Machine, Workload
+    from topolane.policy import Policy
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a run left behind. Times are in seconds since the workload's epoch."""
+
+    workload: str
+    machine: str
+    policy: str
+    queue: str
+    scenario: str
+    summary: dict[str, Any]
+    jobs_csv: bytes
+    utilization_csv: bytes
+
+    @functools.cached_property
+    def jobs(self) -> polars.DataFrame:
+        """A row for every job that ran: Batsim's columns, then slowdown, aph, ..."""
+        import polars
+
+        floats = "submission_time requested_time starting_time execution_time finish_time waiting_time"
+        ours = "turnaround_time stretch slowdown aph least_aph hop_bytes"
+        schema = dict.fromkeys(f"{floats} {ours}".split(), polars.Float64)
+        text = {name: polars.String for name in ("workload_name", "allocated_resources", "metadata")}
+        return polars.read_csv(io.BytesIO(self.jobs_csv), schema_overrides=schema | text)
+
+    @functools.cached_property
+    def utilization(self) -> polars.DataFrame:
+        """A row for every full minute: time, busy_nodes, waiting_jobs, utilization."""
+        import polars
+
+        floats = dict.fromkeys(("time", "busy_nodes", "utilization"), polars.Float64)
+        return polars.read_csv(io.BytesIO(self.utilization_csv), schema_overrides=floats)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was run, and the run in a few figures, as `summary.json` has them."""
+        what = {name: getattr(self, name) for name in ("policy", "queue", "scenario", "workload", "machine")}
+        return what | self.summary
+
+    @property
+    def label(self) -> str:
+        """Short name for tables and figures, without what is the same for all."""
+        speed_up = {"none": "", "v1": " V1", "v2": " V2"}.get(self.scenario, f" {self.scenario} %")
+        return f"{self.policy}{speed_up}"
+
+
+def simulate(
+    workload: Workload,
+    machine: Machine,
+    *,
+    policy: str | Policy = "first-fit",
+    queue: str = "easy",
+    scenario: str = "none",
+    seed: int = 0,
+    default_walltime: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Run:
+    """Runs a workload.
+
+    policy: a name (see `topolane policies`), `module:Class`, or an object. The policy `recorded`
+    replays the log's node lists and start times whatever the queue.
+    scenario: the cut in run time that isolation brings: none, a percentage (5, 10, 20), v1, v2;
+    it applies only under a policy that isolates.
+    default_walltime: seconds, for jobs without one; by default their run time.
+    progress: called now and then with the share of jobs that have ended.
+
+    Raises InputError for an unknown name, and under `recorded` for a log without node lists.
+    """
+    rule = resolve(policy) if isinstance(policy, str) else policy
+    name = rule if isinstance(rule, str) else rule.name
+    if name == "recorded":
+        queue = "recorded"
+        if not workload.names_nodes:
+            raise _engine.InputError(f"workload {workload.name} names no nodes, so none can be replayed")
+    outcome = _engine.simulate(
+        workload,
+        machine,
+        rule,
+        queue,
+        scenario=scenario,
+        seed=seed,
+        default_walltime=default_walltime,
+        progress=progress,
+    )
+    return Run(
+        workload=workload.name,
+        machine=machine.name,
+        policy=name,
+        queue=queue,
+        scenario=scenario,
+        summary=outcome.summary(),
+        jobs_csv=outcome.jobs_csv(),
+        utilization_csv=outcome.utilization_csv(),
+    )

@@ -1,0 +1,84 @@
+"""Machines and workloads by name or from files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from topolane import _engine
+from topolane._engine import InputError, Machine, Workload
+
+
+def machine(source: str | Path, format: str | None = None) -> Machine:
+    """The machine known by that name, or the one a file describes.
+
+    A file is our own TOML, Slurm's topology.conf or the output of ibnetdiscover; `format` (`toml`,
+    `slurm`, `ibnetdiscover`) is guessed from its name and text unless given.
+    Raises InputError for an unknown name and for a file that does not parse or is not a tree.
+    """
+    preset = Machine.preset(str(source))
+    if preset is not None:
+        return preset
+    try:
+        text = Path(source).read_text()
+    except FileNotFoundError:
+        names = ", ".join(name for name, _ in _engine.presets())
+        raise InputError(f"no machine and no file is called {str(source)!r}; there are {names}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{source}: {error}") from error
+    return Machine.parse(text, str(source), format)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """How to read a log and what to change in it; None leaves a thing as it is."""
+
+    cores_per_node: int | None = None
+    """Turns processors into nodes; by default what the log's header says."""
+    limit: int | None = None
+    """Only so many jobs."""
+    partition: str | None = None
+    """Only the jobs of this partition."""
+    shared: bool = False
+    """Jobs take cores and memory of nodes that others may share (sacct)."""
+    days: float | None = None
+    """Only the jobs submitted in the first so many days."""
+    nodes_x: float | None = None
+    """Multiplies the nodes of every job."""
+    squeeze: float | None = None
+    """Multiplies the distances between submissions."""
+    load: float | None = None
+    """Spreads the submissions so that this share of the machine is asked for."""
+
+
+def workload(
+    source: str | Path, machine_nodes: int | None = None, *, seed: int = 0, shape: Shape = Shape()
+) -> Workload:
+    """A month made up by name, or the jobs of a log (SWF, CSV, `sacct -P`; gzipped or not).
+
+    With `machine_nodes`, jobs wider than that are left out and counted, and the shape's changes
+    are made. Raises InputError for an unknown name and for a log that does not parse.
+    """
+    path = Path(source)
+    if path.is_file():
+        jobs = Workload.read(
+            str(path),
+            cores_per_node=shape.cores_per_node,
+            limit=shape.limit,
+            partition=shape.partition,
+            shared=shape.shared,
+        )
+    elif path.suffix or len(path.parts) > 1:
+        raise InputError(f"{source}: there is no such file")
+    else:
+        jobs = Workload.generate(str(source), seed)
+    if machine_nodes is None:
+        return jobs
+    return jobs.shaped(
+        machine_nodes,
+        days=shape.days,
+        nodes_x=shape.nodes_x,
+        squeeze=shape.squeeze,
+        load=shape.load,
+        limit=shape.limit,
+    )

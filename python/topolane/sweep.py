@@ -1,0 +1,140 @@
+"""Many runs at once: over processes of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import itertools
+import multiprocessing
+import os
+from typing import TYPE_CHECKING
+
+from topolane import policy as policies
+from topolane.run import Run, simulate
+from topolane.sources import Shape, machine, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One run by name: what a worker needs to know, small enough to send anywhere.
+
+    Files are named by path: on a cluster every worker must see them there.
+    """
+
+    machine: str
+    workload: str
+    policy: str
+    queue: str = "easy"
+    scenario: str = "none"
+    seed: int = 0
+    shape: Shape = Shape()
+    default_walltime: float | None = None
+    machine_format: str | None = None
+
+    def run(self, progress: Callable[[float], None] | None = None) -> Run:
+        """Does it here and now."""
+        fabric = machine(self.machine, self.machine_format)
+        jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
+        return simulate(
+            jobs,
+            fabric,
+            policy=self.policy,
+            queue=self.queue,
+            scenario=self.scenario,
+            seed=self.seed,
+            default_walltime=self.default_walltime,
+            progress=progress,
+        )
+
+
+def tasks_for(
+    base: Task, policy_names: Sequence[str], queues: Sequence[str], scenarios: Sequence[str]
+) -> list[Task]:
+    """`base` under every policy, queue and scenario.
+
+    A speed-up is what isolation brings, so policies that do not isolate run once per queue; and
+    `recorded` has its own order, so it runs once.
+    """
+    tasks = []
+    for name in policy_names:
+        own_queues = ["recorded"] if name == "recorded" else queues
+        own_scenarios = scenarios if policies.isolates(name) else ["none"]
+        for queue, scenario in itertools.product(own_queues, own_scenarios):
+            tasks.append(dataclasses.replace(base, policy=name, queue=queue, scenario=scenario))
+    return tasks
+
+
+def compare(
+    tasks: Sequence[Task],
+    *,
+    executor: str | None = None,
+    workers: int | None = None,
+    done: Callable[[], None] | None = None,
+) -> list[Run]:
+    """Runs all tasks and returns their runs in the same order.
+
+    executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there,
+    `dask://` for a Dask cluster of this machine made for the occasion.
+    workers: processes to use here, by default as many as there are cores.
+    done: called after each run.
+
+    Raises InputError for what a task names wrongly; the first error ends the sweep.
+    """
+    workers = min(workers or os.cpu_count() or 1, max(len(tasks), 1))
+    if executor is not None:
+        return list(_over_dask(tasks, executor, workers, done))
+    if workers == 1:
+        return [_counted(task.run(), done) for task in tasks]
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+        futures = [pool.submit(task.run) for task in tasks]
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                _counted(future.result(), done)
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _counted(run: Run, done: Callable[[], None] | None) -> Run:
+    if done is not None:
+        done()
+    return run
+
+
+def _over_dask(
+    tasks: Iterable[Task], address: str, workers: int, done: Callable[[], None] | None
+) -> Iterator[Run]:
+    from topolane._engine import InputError
+
+    scheme, separator, host = address.partition("://")
+    if scheme != "dask" or not separator:
+        raise InputError(f"executor {address!r} is not dask://HOST:PORT")
+    try:
+        import distributed
+    except ImportError as error:
+        raise InputError(f"executor {address!r} needs the package distributed: {error}") from error
+    with contextlib.ExitStack() as stack:
+        if host:
+            try:
+                client = stack.enter_context(distributed.Client(f"tcp://{host}", timeout="10s"))
+            except OSError as error:
+                raise InputError(f"no Dask scheduler answers at {host}: {error}") from error
+        else:
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+                )
+            )
+            client = stack.enter_context(distributed.Client(cluster))
+        futures = [client.submit(Task.run, task, pure=False) for task in tasks]
+        for _ in distributed.as_completed(futures):
+            if done is not None:
+                done()
+        yield from client.gather(futures)

@@ -1,0 +1,53 @@
+"""The files a comparison or a run leaves behind."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from topolane.sources import machine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from topolane.run import Run
+    from topolane.sweep import Task
+
+
+def write_all(
+    directory: Path,
+    runs: Sequence[Run],
+    task: Task,
+    *,
+    at: float | None = None,
+    parquet: bool = False,
+    report: bool = True,
+) -> None:
+    """Writes the tables of every run, `summary.json` and the report into an empty directory.
+
+    One run's tables stand in the directory itself, several in `runs/LABEL`.
+    at: hours after the first submission to draw the machine at; by default the busiest minute.
+    """
+    for run in runs:
+        place = directory
+        if len(runs) > 1:
+            place = directory / "runs" / re.sub(r"[^\w.-]+", "-", f"{run.policy}-{run.queue}-{run.scenario}")
+            place.mkdir(parents=True)
+        (place / "jobs.csv").write_bytes(run.jobs_csv)
+        (place / "utilization.csv").write_bytes(run.utilization_csv)
+        if parquet:
+            run.jobs.write_parquet(place / "jobs.parquet")
+            run.utilization.write_parquet(place / "utilization.parquet")
+    facts = [run.facts for run in runs]
+    (directory / "summary.json").write_text(json.dumps(facts if len(runs) > 1 else facts[0], indent=2) + "\n")
+    if report:
+        from topolane.report import Group, MachinePicture, write_report
+
+        fabric = machine(task.machine, task.machine_format)
+        levels = [
+            [Group(name, start, end) for start, end, name in fabric.groups(level)]
+            for level in range(1, fabric.depth + 1)
+        ]
+        write_report(directory, runs, MachinePicture(fabric.nodes, levels), at=at)
