@@ -107,9 +107,46 @@ impl<'de> Deserialize<'de> for PerLevel {
     }
 }
 
-/// Reads a machine in Topolane's own format (`docs/formats.md`): regular sites as
-/// PGFT(children; parents; cables), or sites of switches that name their children. The group of
-/// a site's root has the site's name.
+/// Reads a machine in Topolane's own format.
+///
+/// A site is regular, PGFT(children; parents; cables) from the nodes up, or has switches that
+/// name their children, the one that none names being its root; the group of the root has the
+/// site's name. Parents and cables are 1 and bandwidth (of one cable, B/s; one number, or one a
+/// level) is 4e9 where absent, nodes of a regular site are the machine's name and a number, and
+/// `[node]` is the default [`NodeKind`].
+///
+/// ```
+/// let machine = topolane_fabric::read::machine_toml(r#"
+///     name = "toy"
+///     [node]
+///     sockets = 2
+///     cores-per-socket = 18
+///     [[node-kind]]                   # other kinds: what is absent is as in [node]
+///     nodes = "toy[1-4]"
+///     memory = 137438953472
+///     [[site]]
+///     name = "core"
+///     children = [18, 18, 4]
+///     parents = [1, 18, 2]
+///     cables = [1, 1, 9]
+///     missing = [[1, 0, 0, 5, 0]]     # level, group, switch, parent, cable, from 0
+///     [[site]]
+///     name = "east"
+///     [[site.switch]]
+///     name = "leaf0"
+///     nodes = "e[1-16]"
+///     [[site.switch]]
+///     name = "top"
+///     switches = "leaf0"
+///     switch-names = ["spine"]        # names of the group's parallel switches, if any
+///     [[wan]]
+///     between = ["core", "east"]
+///     latency = 0.005
+///     bandwidth = 1.25e8
+/// "#)?;
+/// assert_eq!(topolane_fabric::Fabric::build(&machine)?.nodes(), 1296 + 16);
+/// # Ok::<(), topolane_fabric::InputError>(())
+/// ```
 ///
 /// # Errors
 /// With its line: what is not TOML, an unknown key, a value of another type or length than
