@@ -181,9 +181,10 @@ proptest! {
         let id = above_nodes + which.index((whole.links() - above_nodes) as usize) as u32;
         let (level, group, switch, parent, cable) = whole.cable_place(id).unwrap();
         machine.sites[0].missing.push(MissingCable { level, group, switch, parent, cable });
-        let uplinks = whole.uplinks(level, 0).len() as u32;
-        // With a single uplink in all, what hangs on it would be a tree of its own.
-        prop_assume!(whole.width(0, level) == 1 && uplinks > 1 || whole.width(0, level) > 1 && uplinks > whole.width(0, level));
+        // What hangs on a single uplink would be a tree of its own without it.
+        if whole.uplinks(level, 0).len() as u32 <= whole.width(0, level) {
+            return Ok(());
+        }
         let back = reread(&build(&machine), write::ibnetdiscover, read::ibnetdiscover);
         prop_assert_eq!(&back.sites, &machine.sites);
     }
