@@ -197,6 +197,9 @@ pub(super) fn civil_seconds(date: (i64, i64, i64), time: (i64, i64, i64)) -> Opt
         && (0..24).contains(&hour)
         && (0..60).contains(&minute)
         && (0..=60).contains(&second);
-    let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
-    exists.then_some(seconds as f64)
+    if !exists {
+        return None;
+    }
+    let days = days_from_civil(year, month, day);
+    Some((days * 86_400 + hour * 3_600 + minute * 60 + second) as f64)
 }

@@ -34,8 +34,7 @@ impl Default for Exponential {
 /// A mean, a load or run times out of range, or a load for fewer than two jobs.
 pub fn exponential(mix: &Exponential, seed: u64) -> Result<Workload, InputError> {
     let mean = mix.mean_nodes;
-    let sizes =
-        Exp::new(1.0 / mean).ok().filter(|_| mean.is_finite() && (0.0..1e9).contains(&mean));
+    let sizes = Exp::new(1.0 / mean).ok().filter(|_| mean > 0.0 && mean < 1e9);
     let Some(sizes) = sizes else {
         return Err(InputError::whole(format!("{mean} is no mean number of nodes")));
     };

@@ -1,0 +1,110 @@
+//! Comma-separated workloads: read by column name, written so that they read back exactly.
+
+use proptest::prelude::*;
+use topolane_placement::Share;
+use topolane_simulator::workload::{Job, ReadOptions, Recorded, Workload, csv, to_csv};
+
+fn read(text: &str) -> Result<Vec<Job>, String> {
+    csv(text.as_bytes(), &ReadOptions::default())
+        .map(|workload| workload.jobs)
+        .map_err(|error| error.to_string())
+}
+
+fn whole(id: u64, submit: f64, run: f64, walltime: Option<f64>, nodes: u32) -> Job {
+    Job { id, submit, run, walltime, nodes, share: Share::Whole, recorded: None }
+}
+
+#[test]
+fn columns_have_names_and_any_order() {
+    let text = "nodes, run ,id,walltime,submit,colour\n4,60.5,9,120,10,red\n2,1,8,,5,blue\n";
+    let expected = [whole(8, 5.0, 1.0, None, 2), whole(9, 10.0, 60.5, Some(120.0), 4)];
+    assert_eq!(read(text).unwrap(), expected);
+}
+
+#[test]
+fn what_is_optional_may_be_there() {
+    let text = "id,submit,run,nodes,cores,memory,start,hosts\n\
+                1,0,60,2,4,1024,7,\"n[1,3]\"\n2,0,60,2,4,,,\n3,0,60,2,,,7,\n";
+    let jobs = read(text).unwrap();
+    assert_eq!(jobs[0].share, Share::Part { cores: 4, memory: 1_024 });
+    assert_eq!(jobs[0].recorded, Some(Recorded { start: 7.0, hosts: "n[1,3]".into() }));
+    assert_eq!(jobs[1].share, Share::Part { cores: 4, memory: 0 });
+    assert_eq!((jobs[2].share, &jobs[1].recorded), (Share::Whole, &None));
+}
+
+#[test]
+fn the_job_table_of_batsim_is_read() {
+    let text = "job_id,workload_name,profile,submission_time,requested_number_of_resources,\
+                requested_time,success,final_state,starting_time,execution_time,finish_time\n\
+                3,w0,delay,10.0,4,-1.0,1,COMPLETED_SUCCESSFULLY,12.0,5.5,17.5\n";
+    let mut expected = whole(3, 10.0, 5.5, None, 4);
+    expected.recorded = Some(Recorded { start: 12.0, hosts: String::new() });
+    assert_eq!(read(text).unwrap(), [expected]);
+}
+
+#[test]
+fn an_error_names_the_line_and_the_value() {
+    let cases = [
+        ("", "line 1: no column id or job_id"),
+        ("id,submit,run,nodes\n", "a header line and no jobs"),
+        ("id,id,submit,run,nodes\n", "line 1: two columns id or job_id"),
+        ("id,submit,run,nodes\n1,2\n", "line 2: 2 fields, where the header has 4"),
+        ("id,submit,run,nodes\n1,0,soon,1\n", "line 2: run 'soon' is not a number"),
+        ("id,submit,run,nodes\n1,0,inf,1\n", "line 2: run 'inf' is not a number"),
+        ("id,submit,run,nodes\n1,0,-1,1\n", "line 2: run -1 is negative"),
+        ("id,submit,run,nodes\n1,1e16,1,1\n", "line 2: submit 10000000000000000 is too large"),
+        (
+            "id,submit,run,nodes\n1,0,1,0\n",
+            "line 2: nodes '0' is not a whole number from 1 to 2147483648",
+        ),
+        ("id,submit,run,nodes\n1.5,0,1,1\n", "line 2: id '1.5' is not a number"),
+        ("id,submit,run,nodes\n1,0,1,1\n1,0,1,1\n", "line 3: job 1 appears a second time"),
+        ("id,submit,run,nodes,memory\n1,0,1,1,5\n", "line 2: memory without cores"),
+        ("id,submit,run,nodes,start,hosts\n1,0,1,1,,n1\n", "line 2: hosts 'n1' without a start"),
+    ];
+    for (text, message) in cases {
+        assert_eq!(read(text), Err(message.into()));
+    }
+    let error = csv(&b"id,submit,run,nodes\n1,0,1,\xff\n"[..], &ReadOptions::default());
+    assert_eq!(error.unwrap_err().message, "not UTF-8 text");
+}
+
+fn any_job() -> impl Strategy<Value = Job> {
+    let share = prop_oneof![
+        Just(Share::Whole),
+        (1..=64_u32, any::<u64>()).prop_map(|(cores, memory)| Share::Part { cores, memory }),
+    ];
+    let hosts = prop_oneof![Just(""), Just("n[1-3,5]"), Just("a\"b"), Just("x,y")];
+    let recorded =
+        (0.0..1e9, hosts).prop_map(|(start, hosts)| Recorded { start, hosts: hosts.to_string() });
+    (
+        0.0..1e9,
+        0.0..1e6,
+        prop::option::of(1.0..1e6),
+        1..=10_000_u32,
+        share,
+        prop::option::of(recorded),
+    )
+        .prop_map(|(submit, run, walltime, nodes, share, recorded)| Job {
+            id: 0,
+            submit,
+            run,
+            walltime,
+            nodes,
+            share,
+            recorded,
+        })
+}
+
+proptest! {
+    /// Whatever the jobs, they come back to the last bit.
+    #[test]
+    fn what_is_written_reads_back_exactly(mut jobs in prop::collection::vec(any_job(), 1..20)) {
+        jobs.sort_by(|a, b| a.submit.total_cmp(&b.submit));
+        for (job, id) in jobs.iter_mut().zip(1..) {
+            job.id = id;
+        }
+        let text = to_csv(&Workload { jobs: jobs.clone(), ..Workload::default() });
+        prop_assert_eq!(read(&text), Ok(jobs));
+    }
+}
