@@ -21,15 +21,15 @@ const GOOD: [&str; 3] = [
 
 /// Reads with every reader.
 fn read(bytes: &[u8], options: &ReadOptions) {
-    for result in [swf(bytes, options), sacct(bytes, options), csv(bytes, options)] {
-        if let Ok(workload) = result {
-            assert!(workload.jobs.is_sorted_by(|a, b| a.submit <= b.submit));
-            assert!(options.limit.is_none_or(|limit| workload.jobs.len() <= limit));
-            for job in &workload.jobs {
-                assert!(job.nodes >= 1 && job.submit >= 0.0 && job.run >= 0.0);
-                assert!(job.run.is_finite() && job.submit.is_finite());
-                assert!(job.walltime.is_none_or(|walltime| walltime > 0.0));
-            }
+    for workload in
+        [swf(bytes, options), sacct(bytes, options), csv(bytes, options)].into_iter().flatten()
+    {
+        assert!(workload.jobs.is_sorted_by(|a, b| a.submit <= b.submit));
+        assert!(options.limit.is_none_or(|limit| workload.jobs.len() <= limit));
+        for job in &workload.jobs {
+            assert!(job.nodes >= 1 && job.submit >= 0.0 && job.run >= 0.0);
+            assert!(job.run.is_finite() && job.submit.is_finite());
+            assert!(job.walltime.is_none_or(|walltime| walltime > 0.0));
         }
     }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::float_cmp, clippy::unwrap_used)] // Values are exact; helpers may fail.
 
 use topolane_simulator::workload::{
-    Exponential, Job, PRESETS, Workload, exponential, generate, month, preset,
+    Exponential, Job, Month, PRESETS, Workload, exponential, generate, month, preset,
 };
 
 const SEEDS: std::ops::Range<u64> = 0..3;
@@ -110,6 +110,14 @@ fn a_month_may_be_changed_before_it_is_made() {
     let workload = generate(&week, 1);
     assert_eq!((workload.jobs.len(), workload.span()), (4_000, 7.0 * 86_400.0));
     assert!((workload.load(1_296) - 0.5).abs() < 1e-4);
+}
+
+#[test]
+fn a_month_of_nothing_is_made_without_complaint() {
+    let empty = month("cab-aug").map(|month| Month { days: 0, jobs: 3, widest: 0, ..month });
+    assert_eq!(generate(&empty.unwrap(), 1).span(), 0.0);
+    let none = month("cab-aug").map(|month| Month { jobs: 0, narrow_below: 0, ..month });
+    assert!(generate(&none.unwrap(), 1).jobs.is_empty());
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Cycle {
         let day: Vec<f64> = (0..SLOTS_OF_DAY).map(density).collect();
         let mean = day.iter().sum::<f64>() / f64::from(SLOTS_OF_DAY);
         let mut sum = 0.0;
-        let mut until: Vec<f64> = (0..month.days * SLOTS_OF_DAY)
+        let mut until: Vec<f64> = (0..month.days.max(1) * SLOTS_OF_DAY)
             .map(|slot| {
                 let weekday = (slot / SLOTS_OF_DAY + month.first_weekday) % 7;
                 let week = if weekday >= 5 { month.arrivals.weekend } else { 1.0 };

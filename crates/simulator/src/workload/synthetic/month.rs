@@ -47,7 +47,7 @@ pub struct Month {
     pub serial_share: f64,
     /// Share of jobs under `narrow_below` nodes.
     pub narrow_share: f64,
-    /// Nodes of the narrowest of the wide jobs.
+    /// Nodes of the narrowest of the wide jobs; at least 3.
     pub narrow_below: u32,
     /// Nodes of the widest job.
     pub widest: u32,
@@ -118,26 +118,22 @@ pub fn generate(month: &Month, seed: u64) -> Workload {
 
 /// Nodes of a job: one, or two-stage log-uniform with powers of two favoured.
 fn size(month: &Month, random: &mut ChaCha8Rng) -> u32 {
-    let narrow = f64::from(month.narrow_below) - 0.5;
     let draw: f64 = random.random();
     if draw < month.serial_share {
         return 1;
     }
-    let (low, high) = if draw < month.narrow_share {
-        (LOWEST_EXPONENT, narrow.log2())
+    let wide_from = month.narrow_below.max(3);
+    let widest = month.widest.max(wide_from);
+    let boundary = (f64::from(wide_from) - 0.5).log2();
+    let (least, most, low, high) = if draw < month.narrow_share {
+        (2, wide_from - 1, LOWEST_EXPONENT, boundary)
     } else {
-        (narrow.log2(), f64::from(month.widest).log2())
+        (wide_from, widest, boundary, f64::from(widest).log2())
     };
     let exponent = low + (high - low) * random.random::<f64>();
-    let (least, most) = if draw < month.narrow_share {
-        (2, month.narrow_below - 1)
-    } else {
-        (month.narrow_below, month.widest)
-    };
-    if random.random::<f64>() < month.power_of_two_share {
-        let down = 1 << (most.ilog2());
-        let up = least.next_power_of_two();
-        (exponent.round().exp2() as u32).clamp(up.min(down), down)
+    let (first_power, last_power) = (least.next_power_of_two(), 1 << most.ilog2());
+    if random.random::<f64>() < month.power_of_two_share && first_power <= last_power {
+        (exponent.round().exp2() as u32).clamp(first_power, last_power)
     } else {
         (exponent.exp2().round() as u32).clamp(least, most)
     }
