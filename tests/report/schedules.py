@@ -49,13 +49,17 @@ def hops(nodes: list[int], tree: tuple[int, ...]) -> float:
     return total / (count * (count - 1))
 
 
-def jobs_of(count: int, seed: int, largest: int = 256, every: float = 260.0) -> list[tuple[float, int, float]]:
+def jobs_of(
+    count: int, seed: int, largest: int = 256, every: float = 260.0
+) -> list[tuple[float, int, float]]:
     """(submission, nodes, run time): most fit one leaf, the rest are large, as on Cab."""
     draw = random.Random(seed)
     jobs, now = [], 0.0
     for _ in range(count):
         now += draw.expovariate(1 / every)
-        nodes = draw.choice((1, 1, 2, 4, 8, 12, 16)) if draw.random() < 0.84 else int(2 ** draw.uniform(4.2, 8))
+        nodes = (
+            draw.choice((1, 1, 2, 4, 8, 12, 16)) if draw.random() < 0.84 else int(2 ** draw.uniform(4.2, 8))
+        )
         jobs.append((now, min(nodes, largest), min(86400.0, 60 * 2 ** draw.uniform(0, 10))))
     return jobs
 
@@ -93,7 +97,10 @@ def make_run(
     """A run of `count` random jobs; `speed` multiplies the run times of jobs over four nodes."""
     machine = prod(tree)
     draw, free, waiting, running, rows = random.Random(seed), set(range(machine)), [], [], []
-    arrivals = [(at, n, t * (speed if n > 4 else 1), i) for i, (at, n, t) in enumerate(jobs_of(count, seed, machine, every))]
+    arrivals = [
+        (at, n, t * (speed if n > 4 else 1), i)
+        for i, (at, n, t) in enumerate(jobs_of(count, seed, machine, every))
+    ]
     now, held = 0.0, {}
     while arrivals or waiting or running:
         now = min(arrivals[0][0] if arrivals else float("inf"), running[0][0] if running else float("inf"))
@@ -114,11 +121,14 @@ def make_run(
     return finish(label, frame, machine, tree[0], names)
 
 
-def row(job: tuple[float, int, float, int], now: float, nodes: list[int], tree: tuple[int, ...], isolating: bool) -> tuple:
+def row(
+    job: tuple[float, int, float, int], now: float, nodes: list[int], tree: tuple[int, ...], isolating: bool
+) -> tuple:
     """A job's line of jobs.csv."""
     at, count, time, number = job
+    slowdown = max(1.0, (now - at + time) / max(time, 10.0))
     return (
-        number, at, now, now + time, now - at, time, time * 1.5, count, max(1.0, (now - at + time) / max(time, 10.0)),
+        number, at, now, now + time, now - at, time, time * 1.5, count, slowdown,
         hops(nodes, tree), hops(list(range(count)), tree), 0.0, 0 if isolating or count == 1 else count // 3,
         interval_set(nodes), "COMPLETED_SUCCESSFULLY",
     )  # fmt: skip
@@ -129,22 +139,26 @@ def finish(label: str, jobs: polars.DataFrame, machine: int, leaf: int, names: d
     size = "requested_number_of_resources"
     end = jobs["finish_time"].max() or 0.0
     busy, queue = Counter(), Counter()
-    for start, stop, submitted, nodes in jobs.select("starting_time", "finish_time", "submission_time", size).iter_rows():
+    for start, stop, submitted, nodes in jobs.select(
+        "starting_time", "finish_time", "submission_time", size
+    ).iter_rows():
         busy[int(start // 60) + 1] += nodes
         busy[int(stop // 60) + 1] -= nodes
         queue[int(submitted // 60) + 1] += 1
         queue[int(start // 60) + 1] -= 1
     minutes = range(int(end // 60) + 1) if jobs.height else range(0)
-    utilization = (
-        polars.DataFrame({"time": [60.0 * m for m in minutes], "b": [busy[m] for m in minutes], "q": [queue[m] for m in minutes]},
-                         schema={"time": polars.Float64, "b": polars.Int64, "q": polars.Int64})
-        .select("time", busy_nodes=polars.col("b").cum_sum(), waiting_jobs=polars.col("q").cum_sum())
-        .with_columns(utilization=polars.col("busy_nodes") / machine)
-    )  # fmt: skip
+    columns = {name: polars.Int64 for name in ("minute", "busy_nodes", "waiting_jobs")}
+    changes = [(minute, busy[minute], queue[minute]) for minute in minutes]
+    utilization = polars.DataFrame(changes, schema=columns, orient="row").select(
+        polars.col("busy_nodes", "waiting_jobs").cum_sum(), time=polars.col("minute") * 60.0
+    )
+    utilization = utilization.with_columns(utilization=polars.col("busy_nodes") / machine)
     by_size = []
     for low, high in size_bins(leaf, jobs[size].max() or 1):
         inside = jobs.filter(polars.col(size).is_between(low, high or 10**9))
-        by_size.append({"low": low, "high": high, "jobs": inside.height, "mean_wait": inside["waiting_time"].mean()})
+        by_size.append(
+            {"low": low, "high": high, "jobs": inside.height, "mean_wait": inside["waiting_time"].mean()}
+        )
     summary = {
         "nodes": machine,
         "jobs": jobs.height,
@@ -164,7 +178,13 @@ def finish(label: str, jobs: polars.DataFrame, machine: int, leaf: int, names: d
         "left_out": {"no end time": 3, "larger than the machine": 1},
         "load": 0.93,
     }
-    text = {"policy": label, "queue": "easy", "scenario": "none", "workload": "synthetic", "machine": "cab"} | names
+    text = {
+        "policy": label,
+        "queue": "easy",
+        "scenario": "none",
+        "workload": "synthetic",
+        "machine": "cab",
+    } | names
     return Run(label=label, jobs=jobs, utilization=utilization, summary=summary, **text)
 
 

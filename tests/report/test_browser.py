@@ -108,7 +108,9 @@ def test_a_heading_sorts_the_summary(browser, page):
     up = browser.execute_script(names)
     head.click()
     assert browser.execute_script(names) == up[::-1]
-    values = browser.execute_script("return [...document.querySelectorAll('#summary tbody tr')].map(r => +r.cells[2].dataset.value)")
+    values = browser.execute_script(
+        "return [...document.querySelectorAll('#summary tbody tr')].map(r => +r.cells[2].dataset.value)"
+    )
     assert values == sorted(values, reverse=True)
 
 
@@ -121,7 +123,9 @@ def test_a_broken_page_is_noticed(browser, page, tmp_path):
     assert faults(browser) == ["10 figures of 11"]
 
     hollow = tmp_path / "hollow.html"
-    hollow.write_text(re.sub(r'(<figure id="aph">.*?<svg[^>]*>).*?(</svg>)', r"\1\2", text, flags=re.DOTALL), "utf-8")
+    hollow.write_text(
+        re.sub(r'(<figure id="aph">.*?<svg[^>]*>).*?(</svg>)', r"\1\2", text, flags=re.DOTALL), "utf-8"
+    )
     load(browser, hollow)
     assert faults(browser) == ["aph has nothing drawn"]
 

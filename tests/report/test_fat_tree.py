@@ -18,7 +18,23 @@ RADIX_SIX = (3, 3, 2)
 def run_of(*allocated: str):
     """Jobs 1, 2, ... that hold these nodes from 0 s to 600 s."""
     rows = [
-        (number, 0.0, 0.0, 600.0, 0.0, 600.0, 600.0, 1, 1.0, 0.0, 0.0, 0.0, 0, nodes, "COMPLETED_SUCCESSFULLY")
+        (
+            number,
+            0.0,
+            0.0,
+            600.0,
+            0.0,
+            600.0,
+            600.0,
+            1,
+            1.0,
+            0.0,
+            0.0,
+            0.0,
+            0,
+            nodes,
+            "COMPLETED_SUCCESSFULLY",
+        )
         for number, nodes in enumerate(allocated, start=1)
     ]
     return finish("run", polars.DataFrame(rows, schema=NUMBERS, orient="row"), 18, 3, {})
@@ -98,13 +114,23 @@ def test_wide_machines_wrap_between_pods():
 def test_a_leaf_is_a_boundary_of_the_bins():
     labels = [bin_label(bounds) for bounds in size_bins(18, 300)]
     assert labels == ["1", "2–4", "5–18", "19–64", "65–128", "129–256", "257+"]
-    assert [bin_label(bounds) for bounds in size_bins(4, 4)] == ["1", "2+"]
-    assert [bin_label(bounds) for bounds in size_bins(18, 1)] == ["1+"]
+    assert [bin_label(bounds) for bounds in size_bins(4, 4)] == ["1", "2–4"]
+    assert [bin_label(bounds) for bounds in size_bins(18, 1)] == ["1"]
 
 
 def test_words_for_numbers():
     seconds = (None, 0, 45, 90, 720, 3599, 28440, 1188000, -2700)
-    assert [duration(s) for s in seconds] == ["–", "0 s", "45 s", "1.5 min", "12 min", "1.0 h", "7.9 h", "330 h", "−45 min"]
+    assert [duration(s) for s in seconds] == [
+        "–",
+        "0 s",
+        "45 s",
+        "1.5 min",
+        "12 min",
+        "1.0 h",
+        "7.9 h",
+        "330 h",
+        "−45 min",
+    ]
     assert [change(s) for s in (None, 0, 2700, -2700)] == ["–", "0 s", "+45 min", "−45 min"]
     assert span(31.2 * 86400) == "31.2 days"
     assert moment(11 * 86400 + 3 * 3600 + 14 * 60) == "day 12, 03:14"

@@ -7,19 +7,21 @@ import re
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
+import types
 from html.parser import HTMLParser
 from math import prod
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars
 import pytest
 from schedules import NUMBERS, finish, jobs_of, make_run, picture, without_jobs
 from topolane.report import write_report
+from topolane.report.data import distinct
 
 NAMES = (
-    "mean-wait", "wait-by-size", "wait-change", "wait-distribution", "nodes-in-use", "utilisation", "makespan",
-    "aph", "job-sizes",
+    "mean-wait", "wait-by-size", "wait-change", "wait-distribution", "nodes-in-use", "utilisation",
+    "makespan", "aph", "job-sizes",
 )  # fmt: skip
 HOSTILE = "<script>alert('x')</script> & \"$\\frac{1}$\" --> {{ 7 * 7 }}"
 
@@ -158,6 +160,14 @@ def test_hostile_names_are_text(tmp_path):
     assert "{{ 7 * 7 }}" in text
 
 
+def test_what_a_policy_refuses_for_good_is_said_by_run(tmp_path):
+    runs = [make_run(name, count=30) for name in ("one", "two")]
+    runs[1].summary["left_out"] = {"refused by the policy: Never": 2}
+    text = write_report(tmp_path, runs, picture()).read_text("utf-8")
+    assert "Left out of one: 3 (no end time), 1 (larger than the machine)." in text
+    assert "Left out of two: 2 (refused by the policy: Never)." in text
+
+
 def test_missing_numbers_are_dashes(tmp_path):
     run = dataclasses.replace(make_run(count=30), summary={"mean_wait": float("nan"), "left_out": None})
     check(write_report(tmp_path, [run], picture()), 1)
@@ -190,6 +200,24 @@ def test_fewer_runs_leave_no_old_trees_and_other_files_stay(tmp_path, two_runs):
     assert (tmp_path / "jobs.csv").read_text() == (tmp_path / "figures" / "mine.svg").read_text() == "mine"
 
 
+def test_runs_of_the_same_label_are_told_apart(two_runs):
+    one, other = two_runs
+    runs = [dataclasses.replace(one, queue=queue) for queue in ("easy", "fcfs")]
+    assert [run.label for run in distinct([*runs, other])] == [
+        "first fit, easy",
+        "first fit, fcfs",
+        "isolating",
+    ]
+
+
+def test_anything_with_the_attributes_of_a_run_will_do(tmp_path):
+    run = make_run(count=30)
+    other = types.SimpleNamespace(
+        **{field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
+    )
+    check(write_report(tmp_path, [other], picture()), 1)
+
+
 def test_what_is_refused(tmp_path, two_runs):
     with pytest.raises(ValueError, match="1 to 20 runs"):
         write_report(tmp_path, [], picture())
@@ -217,8 +245,8 @@ def test_a_hundred_thousand_jobs(tmp_path):
     for number, (at, nodes, run_time) in enumerate(jobs_of(100_000, 3, every=60.0)):
         first, wait = number * 7919 % (prod(tree) - nodes), float(number * 31 % 20000)
         rows.append(
-            (number, at, at + wait, at + wait + run_time, wait, run_time, run_time, nodes, 1.0, number % 40 / 10, 1.0, 0.0, 1,
-             f"{first}-{first + nodes - 1}", "COMPLETED_SUCCESSFULLY")
+            (number, at, at + wait, at + wait + run_time, wait, run_time, run_time, nodes, 1.0,
+             number % 40 / 10, 1.0, 0.0, 1, f"{first}-{first + nodes - 1}", "COMPLETED_SUCCESSFULLY")
         )  # fmt: skip
     run = finish("large", polars.DataFrame(rows, schema=NUMBERS, orient="row"), prod(tree), tree[0], {})
     began = time.monotonic()

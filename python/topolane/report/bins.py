@@ -18,9 +18,14 @@ LARGE = (512, 1024, 2048, 4096)
 def size_bins(leaf: int, largest: int) -> list[Bin]:
     """Bins up to `largest` nodes for leaves of `leaf` nodes: 1, 2-4, 5-18, 19-64, ... 257 or more."""
     boundaries = BOUNDARIES + tuple(edge for edge in LARGE if edge * 2 <= largest)
-    highs = sorted({edge for edge in (*boundaries, leaf) if edge < largest})
-    lows = [1, *(high + 1 for high in highs)]
-    return list(zip(lows, [*highs, None]))
+    bins: list[Bin] = []
+    low = 1
+    for high in sorted({*boundaries, leaf}):
+        bins.append((low, high))
+        low = high + 1
+        if high >= largest:
+            return bins
+    return [*bins, (low, None)]
 
 
 def bin_label(bounds: Bin) -> str:

@@ -6,8 +6,9 @@ Times are in seconds relative to the workload's epoch. The columns of `jobs` are
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -71,11 +72,28 @@ class Run:
     def wait_by_size(self) -> dict[tuple[int, int | None], float | None]:
         """Mean wait in seconds by (low, high) of the job size in nodes; None where no job is."""
         return {
-            (int(row["low"]), None if finite(row["high"]) is None else int(row["high"])): (
-                finite(row["mean_wait"]) if row["jobs"] else None
-            )
+            (row["low"], row["high"]): finite(row["mean_wait"]) if row["jobs"] else None
             for row in self.summary.get("wait_by_size") or ()
         }
+
+
+def distinct(runs: Sequence[Any]) -> list[Run]:
+    """The runs with labels that differ: where two are the same, the queue and more is added.
+
+    Anything with the attributes of a `Run` will do.
+    """
+    own = [Run(**{each.name: getattr(run, each.name) for each in fields(Run)}) for run in runs]
+    for name in ("queue", "scenario", "workload", "machine"):
+        seen = Counter(run.label for run in own)
+        if len(seen) == len(own):
+            return own
+        own = [
+            replace(run, label=f"{run.label}, {getattr(run, name)}") if seen[run.label] > 1 else run
+            for run in own
+        ]
+    if len({run.label for run in own}) < len(own):
+        raise ValueError("two runs have the same label, policy, queue, scenario, workload and machine")
+    return own
 
 
 def finite(value: Any) -> float | None:

@@ -75,11 +75,15 @@ def held(run: Run, picture: MachinePicture, at: float | None) -> Held:
             if end > picture.nodes:
                 raise ValueError(f"run {run.label!r}: job {job} holds node {end - 1} of {picture.nodes}")
             holder[start:end] = [job] * (end - start)
-    crossing = [_crossing(nodes, size, [group.start for group in level], picture.nodes) for level in picture.levels]
+    crossing = [
+        _crossing(nodes, size, [group.start for group in level], picture.nodes) for level in picture.levels
+    ]
     return Held(time, holder, size, crossing, _colours(crossing, size))
 
 
-def _crossing(nodes: dict[int, list[tuple[int, int]]], size: dict[int, int], starts: list[int], end: int) -> list[list[int]]:
+def _crossing(
+    nodes: dict[int, list[tuple[int, int]]], size: dict[int, int], starts: list[int], end: int
+) -> list[list[int]]:
     """For each group of a level, the jobs with nodes both inside and outside it."""
     group_of, ends = [], [*starts[1:], end]
     for index, start in enumerate(starts):

@@ -48,28 +48,40 @@ def _fragmentation(run: Run, key: str) -> float | None:
     return finite((run.summary.get("fragmentation") or {}).get(key))
 
 
+def _of(key: str) -> Callable[[Run], float | None]:
+    return lambda run: run.number(key)
+
+
+def _while_waiting(run: Run) -> float | None:
+    return run.number("utilization_while_waiting") or None  # 0 stands for a run in which no job waits
+
+
 # heading, what it means, value, text, +1 where more is better and -1 where less is
 Column = tuple[str, str, Callable[[Run], "float | None"], Callable[["float | None"], str], int]
 COLUMNS: tuple[Column, ...] = (
-    ("Jobs", "jobs that ran", lambda run: run.number("jobs"), count, 0),
-    ("Mean wait", "submission to start", lambda run: run.number("mean_wait"), duration, -1),
-    ("Median wait", "half of the jobs wait no longer", lambda run: run.number("median_wait"), duration, -1),
-    ("95 % wait", "95 of 100 jobs wait no longer", lambda run: run.number("p95_wait"), duration, -1),
-    ("Slowdown", "mean bounded slowdown", lambda run: run.number("mean_slowdown"), decimal, -1),
-    ("Utilisation", "mean over the makespan", lambda run: run.number("utilization"), percent, 1),
-    ("… while jobs wait", "mean over the time a job waits", lambda run: run.number("utilization_while_waiting"), percent, 1),
-    ("Makespan", "first submission to last completion", lambda run: run.number("makespan"), span, -1),
-    ("APH", "mean average pairwise hops", lambda run: run.number("mean_aph"), decimal, -1),
-    ("Least APH", "the least possible", lambda run: run.number("mean_least_aph"), decimal, 0),
-    ("Jobs sharing links", "jobs whose traffic may meet another's", lambda run: run.number("jobs_sharing_links"), count, -1),
-    ("Refused though free", "jobs refused while enough nodes were idle", lambda run: _fragmentation(run, "jobs"), count, -1),
-    ("… for", "time the head of the queue was refused so", lambda run: _fragmentation(run, "seconds"), duration, -1),
+    ("Jobs", "jobs that ran", _of("jobs"), count, 0),
+    ("Mean wait", "submission to start", _of("mean_wait"), duration, -1),
+    ("Median wait", "half of the jobs wait no longer", _of("median_wait"), duration, -1),
+    ("95 % wait", "95 of 100 jobs wait no longer", _of("p95_wait"), duration, -1),
+    ("Slowdown", "mean bounded slowdown", _of("mean_slowdown"), decimal, -1),
+    ("Utilisation", "mean over the makespan", _of("utilization"), percent, 1),
+    ("… while jobs wait", "mean over the time in which a job waits", _while_waiting, percent, 1),
+    ("Makespan", "first submission to last completion", _of("makespan"), span, -1),
+    ("APH", "mean average pairwise hops", _of("mean_aph"), decimal, -1),
+    ("Least APH", "the least possible", _of("mean_least_aph"), decimal, 0),
+    ("Jobs sharing links", "jobs whose traffic may meet another's", _of("jobs_sharing_links"), count, -1),
+    ("Refused though free", "jobs refused while enough nodes were idle",
+     lambda run: _fragmentation(run, "jobs"), count, -1),
+    ("… for", "time in which the head of the queue was refused so",
+     lambda run: _fragmentation(run, "seconds"), duration, -1),
 )  # fmt: skip
 
 
 def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section]) -> str:
     """The page as HTML."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     template = environment.from_string(files(__package__).joinpath("page.html.j2").read_text("utf-8"))
     return template.render(
         heading=_heading(runs),
@@ -92,8 +104,14 @@ def _heading(runs: Sequence[Run]) -> str:
 
 def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]]:
     first = runs[0]
-    levels = [f"{len(level):,} {picture.level_name(number)}{'s' if number else ''}" for number, level in enumerate(picture.levels[:-1])]
-    shape = [text.replace(" leaf", " leaves") if not text.startswith("1 ") else text.removesuffix("s") for text in levels]
+    levels = [
+        f"{len(level):,} {picture.level_name(number)}{'s' if number else ''}"
+        for number, level in enumerate(picture.levels[:-1])
+    ]
+    shape = [
+        text.replace(" leaf", " leaves") if not text.startswith("1 ") else text.removesuffix("s")
+        for text in levels
+    ]
     return [
         ("Runs", count(len(runs))),
         ("Machine", f"{picture.nodes:,} nodes" + (f" in {', '.join(shape)}" if shape else "")),
@@ -103,9 +121,22 @@ def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]
     ]
 
 
-def _left_out(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    reasons = runs[0].summary.get("left_out") or {}
-    return [(str(reason), count(number)) for reason, number in reasons.items() if number]
+def _left_out(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What was left out and why; by run where that differs, since a policy may refuse jobs for good."""
+    by_run = [
+        (
+            run.label,
+            [
+                (str(reason), count(jobs))
+                for reason, jobs in (run.summary.get("left_out") or {}).items()
+                if jobs
+            ],
+        )
+        for run in runs
+    ]
+    if all(reasons == by_run[0][1] for _, reasons in by_run):
+        by_run = [("the workload", by_run[0][1])]
+    return [(name, reasons) for name, reasons in by_run if reasons]
 
 
 def _rows(runs: Sequence[Run]) -> list[tuple[Run, list[Cell]]]:
@@ -120,4 +151,3 @@ def _rows(runs: Sequence[Run]) -> list[tuple[Run, list[Cell]]]:
             text = NOTHING if value is None else text_of(value)
             row.append(Cell(text, value, best is not None and value == best))
     return list(zip(runs, rows))
-

@@ -51,7 +51,7 @@ def label(run: Run) -> str:
 
 def empty(reason: str) -> Figure:
     """A figure of nothing that says why."""
-    blank = figure(6.0, 1.6)
+    blank = figure(6.0, 1.0)
     axes = blank.add_subplot()
     axes.set_axis_off()
     axes.text(0.5, 0.5, reason, ha="center", va="center", color=MUTED, fontsize=11)
@@ -93,7 +93,9 @@ def box_statistics(values: polars.Series) -> dict[str, float] | None:
 def box(axes: Axes, row: int, statistics: dict[str, float] | None, colour: str) -> None:
     """A box lying on `row`: no outliers, the mean as a dot."""
     if statistics is None:
-        axes.text(0.02, row, "no jobs", transform=axes.get_yaxis_transform(), va="center", color=MUTED, fontsize=8)
+        axes.text(
+            0.02, row, "no jobs", transform=axes.get_yaxis_transform(), va="center", color=MUTED, fontsize=8
+        )
         return
     axes.bxp(
         [{**statistics, "fliers": []}],
@@ -181,8 +183,14 @@ def thousands(axis) -> None:
 TOGETHER = " The grey line in each panel is the first run, to compare with."
 
 
-def lines(runs: Sequence[Run], curves: Sequence[tuple[Sequence[float], Sequence[float]]], height: float, together: int) -> tuple[Figure, list[Axes]]:
-    """One line per run: in one panel up to `together` runs, beyond that a panel each.
+def lines(
+    runs: Sequence[Run],
+    curves: Sequence[tuple[Sequence[float], Sequence[float]]],
+    height: float,
+    together: int,
+    columns: int,
+) -> tuple[Figure, list[Axes]]:
+    """One line per run: in one panel up to `together` runs, beyond that a panel each, in `columns`.
 
     In the panels the first run stays as a grey line to compare with.
     """
@@ -190,11 +198,17 @@ def lines(runs: Sequence[Run], curves: Sequence[tuple[Sequence[float], Sequence[
         drawn = figure(WIDTH, height)
         axes = drawn.add_subplot()
         for index, (run, (x, y)) in enumerate(zip(runs, curves)):
-            axes.plot(x, y, color=series(index), linewidth=1.3, label=label(run), linestyle=("-", (0, (5, 1.5)))[index % 2])
+            axes.plot(
+                x,
+                y,
+                color=series(index),
+                linewidth=1.3,
+                label=label(run),
+                linestyle=("-", (0, (5, 1.5)))[index % 2],
+            )
         if len(runs) > 1:
             drawn.legend(loc="outside upper left", ncols=min(len(runs), 3), borderaxespad=0)
         return drawn, [axes]
-    columns = 2 if len(runs) <= 8 else 3
     rows = math.ceil(len(runs) / columns)
     drawn = figure(WIDTH, 0.5 + rows * max(1.15, height * 0.45))
     grid = list(drawn.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)

@@ -54,8 +54,10 @@ def inline(svg: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -
         text = text.replace(opening, f"{opening}<title>{escape(tip)}</title>")
     text = COLOUR.sub(lambda match: f"var(--{THEME[match[0]][0]})", text)
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {width:g} {height:g}" '
-        f'style="width:{width * SCALE:.0f}px;min-width:{width * LEAST:.0f}px" role="img" aria-label={quoteattr(f"{title}. {alt}")}>'
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'viewBox="0 0 {width:g} {height:g}" '
+        f'style="width:{width * SCALE:.0f}px;min-width:{width * LEAST:.0f}px" '
+        f'role="img" aria-label={quoteattr(f"{title}. {alt}")}>'
     )
     return OPENING.sub(lambda _: head, text, count=1)
 

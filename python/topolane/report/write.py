@@ -11,20 +11,44 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from .data import MachinePicture, Run
-from .figures import aph, fat_tree, job_sizes, makespan, mean_wait, nodes_in_use, utilisation, wait_by_size, wait_cdf, wait_change
+from .data import MachinePicture, Run, distinct
+from .figures import (
+    aph,
+    fat_tree,
+    job_sizes,
+    makespan,
+    mean_wait,
+    nodes_in_use,
+    utilisation,
+    wait_by_size,
+    wait_cdf,
+    wait_change,
+)
 from .page import Section, Shown, render
 from .plot import Plot
 from .style import drawing
 from .svg import inline, to_png, to_svg
 
-FIGURES = (mean_wait, wait_by_size, wait_change, wait_cdf, nodes_in_use, utilisation, makespan, aph, job_sizes)
+FIGURES = (
+    mean_wait,
+    wait_by_size,
+    wait_change,
+    wait_cdf,
+    nodes_in_use,
+    utilisation,
+    makespan,
+    aph,
+    job_sizes,
+)
 MOST_RUNS = 20
 DOTS_PER_INCH = 130
 
 
-def write(directory: str | os.PathLike[str], runs: Sequence[Run], picture: MachinePicture, at: float | None) -> Path:
+def write(
+    directory: str | os.PathLike[str], runs: Sequence[Run], picture: MachinePicture, at: float | None
+) -> Path:
     """See `topolane.report.write_report`."""
+    runs = distinct(runs)
     _check(runs, picture)
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -33,7 +57,10 @@ def write(directory: str | os.PathLike[str], runs: Sequence[Run], picture: Machi
         figures = draft / "figures"
         figures.mkdir()
         with drawing():
-            sections = [_section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures) for module in FIGURES]
+            sections = [
+                _section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures)
+                for module in FIGURES
+            ]
             trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
             sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.WORDS))
         (draft / "report.html").write_text(render(runs, picture, sections), encoding="utf-8")
@@ -46,15 +73,18 @@ def write(directory: str | os.PathLike[str], runs: Sequence[Run], picture: Machi
 def _check(runs: Sequence[Run], picture: MachinePicture) -> None:
     if not 1 <= len(runs) <= MOST_RUNS:
         raise ValueError(f"a report shows 1 to {MOST_RUNS} runs, not {len(runs)}")
-    if len({run.label for run in runs}) < len(runs):
-        raise ValueError("two runs have the same label")
     for run in runs:
         nodes = run.number("nodes")
         if nodes is not None and nodes != picture.nodes:
-            raise ValueError(f"run {run.label!r} is of a machine of {nodes:,.0f} nodes, the picture of one of {picture.nodes:,}")
+            raise ValueError(
+                f"run {run.label!r} is of a machine of {nodes:,.0f} nodes, "
+                f"the picture of one of {picture.nodes:,}"
+            )
 
 
-def _section(name: str, title: str, plots: Sequence[Plot] | Iterator[Plot], figures: Path, words: str = "") -> Section:
+def _section(
+    name: str, title: str, plots: Sequence[Plot] | Iterator[Plot], figures: Path, words: str = ""
+) -> Section:
     """Write each plot's files and keep what the page shows; a drawn figure is let go at once."""
     shown = []
     for plot in plots:

@@ -15,11 +15,12 @@ from ..units import decimal
 NAME = "aph"
 TITLE = "Average pairwise hops by job size"
 WORDS = (
-    "How far apart a job's nodes are: the mean number of links between switches on the route from one of its nodes to "
-    "another, over all pairs. The link from a node to its leaf is not counted, so two nodes of one leaf are 0 hops "
-    "apart, of one pod 2, of different pods 4 (on a three-level tree). Fewer is better. A box holds the middle half "
-    "of the jobs of that size, its line is the median, the dot the mean, the whiskers reach from the 5th to the 95th "
-    "percentile. The grey box is the least any placement on the empty machine could have."
+    "How far apart a job's nodes are: the mean number of links between switches on the route from one of "
+    "its nodes to another, over all pairs. The link from a node to its leaf is not counted, so two nodes "
+    "of one leaf are 0 hops apart, of one pod 2, of different pods 4 (on a three-level tree). Fewer is "
+    "better. A box holds the middle half of the jobs of that size, its line is the median, the dot the "
+    "mean, the whiskers reach from the 5th to the 95th percentile. The grey box is the least any "
+    "placement on the empty machine could have."
 )
 SIZE = "requested_number_of_resources"
 
@@ -32,7 +33,9 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     columns = [(label(run), run.jobs, "aph", series(index)) for index, run in enumerate(runs)]
     columns.append(("least possible", runs[0].jobs, "least_aph", MUTED))
 
-    bins = [(2, high) if low == 1 else (low, high) for low, high in size_bins(picture.leaf, largest) if high != 1]
+    bins = [
+        (2, high) if low == 1 else (low, high) for low, high in size_bins(picture.leaf, largest) if high != 1
+    ]
     drawn, axes = panels(len(bins), len(columns))
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)], *([name] for name, *_ in columns)]
     for one, (low, high) in zip(axes, bins):
@@ -46,5 +49,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     axes[0].set_xlim(-0.08, 2 * (len(picture.levels) - 1) + 0.08)
     axes[0].set_xticks(range(0, 2 * len(picture.levels) - 1))
     drawn.supxlabel("average pairwise hops of a job", fontsize=9)
-    alt = "Mean APH by job size. " + " ".join(f"{name}: {', '.join(values)}." for name, *values in numbers[1:])
+    alt = "Mean APH by job size. " + " ".join(
+        f"{name}: {', '.join(values)}." for name, *values in numbers[1:]
+    )
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[numbers[0], *numbers[1:]])

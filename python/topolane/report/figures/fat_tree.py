@@ -14,15 +14,16 @@ from ..fat_tree import Held, held
 from ..plot import Plot, figure
 from ..style import FAINT, IDLE, INK, LOCAL, MUTED, SHARED, SURFACE
 from ..tree_layout import Layout, Row, lay_out
-from ..units import moment, plural
+from ..units import clean, moment, plural
 
 NAME = "fat-tree"
 TITLE = "Who holds which nodes"
 WORDS = (
-    "A column is a leaf, its cells the nodes in order. Colours tell jobs apart that span leaves; they repeat, but "
-    "neighbours differ. Grey jobs lie inside one leaf and use no link. Above each leaf its links up to the pod, above "
-    "each pod those to the core, drawn as one line: in the colour of the one job that may use them, or thick and red "
-    "where two or more jobs may meet, whatever the routing. Where the pods take several rows, the core is drawn on each."
+    "A column is a leaf, its cells the nodes in order. Colours tell jobs apart that span leaves; they "
+    "repeat, but neighbours differ. Grey jobs lie inside one leaf and use no link. Above each leaf its "
+    "links up to the pod, above each pod those to the core, drawn as one line: in the colour of the one "
+    "job that may use them, or thick and red where two or more jobs may meet, whatever the routing. Where "
+    "the pods take several rows, the core is drawn on each."
 )
 LISTED = 5
 
@@ -38,7 +39,14 @@ def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Pl
         axes.set_ylim(layout.bottom, layout.top)
         _cells(axes, row, layout, picture, state)
         _links(axes, row, layout, picture, state)
-    drawn.legend(handles=_legend(state), loc="outside lower left", ncols=5, fontsize=8, handlelength=1.3, columnspacing=1.4)
+    drawn.legend(
+        handles=_legend(state),
+        loc="outside lower left",
+        ncols=5,
+        fontsize=8,
+        handlelength=1.3,
+        columnspacing=1.4,
+    )
     tips = {f"job-{job}": f"job {job}: {plural(nodes, 'node')}" for job, nodes in state.size.items()}
     return Plot(f"{NAME}-{number}", run.label, _facts(picture, state), _facts(picture, state), drawn, tips)
 
@@ -61,10 +69,14 @@ def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
         start = leaf.start
         for node in range(leaf.start + 1, leaf.end + 1):
             if node == leaf.end or state.holder[node] != state.holder[start]:
-                boxes.setdefault(state.holder[start], []).append((x - 0.42, x + 0.42, leaf.start - node, leaf.start - start))
+                boxes.setdefault(state.holder[start], []).append(
+                    (x - 0.42, x + 0.42, leaf.start - node, leaf.start - start)
+                )
                 start = node
     for job, shapes in boxes.items():
-        patch = PathPatch(_rectangles(shapes), facecolor=IDLE if job is None else state.colour[job], linewidth=0)
+        patch = PathPatch(
+            _rectangles(shapes), facecolor=IDLE if job is None else state.colour[job], linewidth=0
+        )
         patch.set_gid("idle" if job is None else f"job-{job}")
         axes.add_patch(patch)
     between = [[(-0.5, -node), (layout.width, -node)] for node in range(1, picture.leaf)]
@@ -79,7 +91,9 @@ def _rectangles(shapes: Iterable[tuple[float, float, float, float]]) -> Path:
     return Path(vertices, codes)
 
 
-def _strokes(axes: Axes, segments: Sequence[Sequence[tuple[float, float]]], colour: str, width: float) -> None:
+def _strokes(
+    axes: Axes, segments: Sequence[Sequence[tuple[float, float]]], colour: str, width: float
+) -> None:
     """Many lines of one kind as one path: a large machine has thousands."""
     path = Path([point for ends in segments for point in ends], [Path.MOVETO, Path.LINETO] * len(segments))
     axes.add_patch(PathPatch(path, facecolor="none", edgecolor=colour, linewidth=width, capstyle="butt"))
@@ -92,7 +106,13 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
         by_kind: dict[tuple[str, float], list[list[tuple[float, float]]]] = {}
         for group in row.groups[level]:
             jobs = state.crossing[level][group]
-            kind = (FAINT, 0.8) if not jobs else (state.colour[jobs[0]], 1.6) if len(jobs) == 1 else (SHARED, 2.6)
+            kind = (
+                (FAINT, 0.8)
+                if not jobs
+                else (state.colour[jobs[0]], 1.6)
+                if len(jobs) == 1
+                else (SHARED, 2.6)
+            )
             x = layout.x[level][group]
             by_kind.setdefault(kind, []).append([(x, layout.y[level]), (x, layout.y[level + 1])])
             if level and len(jobs) > 1:
@@ -102,30 +122,52 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
             _strokes(axes, segments, colour, width)
     for level in range(1, top + 1):
         for first, last in _bars(level, row, layout, picture):
-            axes.plot([first, last], [layout.y[level]] * 2, color=MUTED, linewidth=3.2, solid_capstyle="round", zorder=3)
+            axes.plot(
+                [first, last],
+                [layout.y[level]] * 2,
+                color=MUTED,
+                linewidth=3.2,
+                solid_capstyle="round",
+                zorder=3,
+            )
     for level in range(1, top + 1):
         name = "core" if level == top else picture.level_name(level) + "s"
         axes.text(-1.0, layout.y[level], name, ha="right", va="center", fontsize=8, color=MUTED)
     axes.text(-1.0, -picture.leaf / 2, "nodes", ha="right", va="center", fontsize=8, color=MUTED)
     if top > 1 and layout.named:
         for group in row.groups[top - 1]:
-            axes.text(layout.x[top - 1][group], layout.bottom + 0.2, picture.levels[top - 1][group].name[:18], ha="center", va="bottom", fontsize=8, color=MUTED)
+            axes.text(
+                layout.x[top - 1][group],
+                layout.bottom + 0.2,
+                clean(picture.levels[top - 1][group].name, 18),
+                ha="center",
+                va="bottom",
+                fontsize=8,
+                color=MUTED,
+            )
 
 
 def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list[tuple[float, float]]:
     """The switches of a level, one bar per group, as far as it stands in this row."""
     bars = []
     for group in picture.levels[level]:
-        inside = [layout.x[0][leaf] for leaf in row.leaves if group.start <= picture.levels[0][leaf].start < group.end]
+        inside = [
+            layout.x[0][leaf]
+            for leaf in row.leaves
+            if group.start <= picture.levels[0][leaf].start < group.end
+        ]
         if inside:
             bars.append((min(inside), max(inside)))
     return bars
 
 
 def _legend(state: Held) -> list[Patch | Line2D]:
-    spanning = sorted({job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job))
+    spanning = sorted(
+        {job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job)
+    )
     handles: list[Patch | Line2D] = [
-        Patch(color=state.colour[job], label=f"job {job}: {plural(state.size[job], 'node')}") for job in spanning[:LISTED]
+        Patch(color=state.colour[job], label=f"job {job}: {plural(state.size[job], 'node')}")
+        for job in spanning[:LISTED]
     ]
     if len(spanning) > LISTED:
         handles.append(Patch(color=SURFACE, label=f"and {plural(len(spanning) - LISTED, 'smaller job')}"))

@@ -22,9 +22,10 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     """Shares of the jobs and of the node hours by job size in nodes, from the first run."""
     first = runs[0]
     words = (
-        "Small jobs are usually the most numerous while large ones fill the machine, so both are shown: the share "
-        f"of the jobs and the share of the node hours (nodes × run time, of the run “{first.label}”). A leaf of this "
-        f"machine holds {picture.leaf:,} nodes; a job no larger can run without using a link between switches."
+        "Small jobs are usually the most numerous while large ones fill the machine, so both are shown: "
+        "the share of the jobs and the share of the node hours (nodes × run time, of the run "
+        f"“{first.label}”). A leaf of this machine holds {picture.leaf:,} nodes; a job no larger can run "
+        "without using a link between switches."
     )
     jobs = first.jobs.select(
         polars.col(SIZE).alias("size"),
@@ -43,11 +44,25 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     drawn = figure(WIDTH, 0.9 + 0.3 * len(rows))
     left, right = drawn.subplots(1, 2, sharey=True)
     for axes, shares, labels, title, colour in (
-        (left, [n / jobs.height for _, n, _ in rows], [count(n) for _, n, _ in rows], "Share of jobs (count)", SERIES[0]),
-        (right, [h / all_hours for *_, h in rows], [count(h) for *_, h in rows], "Share of node hours (hours)", SERIES[2]),
+        (
+            left,
+            [n / jobs.height for _, n, _ in rows],
+            [count(n) for _, n, _ in rows],
+            "Share of jobs (count)",
+            SERIES[0],
+        ),
+        (
+            right,
+            [h / all_hours for *_, h in rows],
+            [count(h) for *_, h in rows],
+            "Share of node hours (hours)",
+            SERIES[2],
+        ),
     ):
         bars = axes.barh(range(len(rows)), [100 * share for share in shares], height=0.7, color=colour)
-        axes.bar_label(bars, [f"{percent(s)}  ({text})" for s, text in zip(shares, labels)], padding=3, fontsize=8.5)
+        axes.bar_label(
+            bars, [f"{percent(s)}  ({text})" for s, text in zip(shares, labels)], padding=3, fontsize=8.5
+        )
         axes.set_xlim(0, 100 * max(max(shares), 0.01) * 1.75)
         axes.set_title(title)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
@@ -60,7 +75,19 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     if (edge := next((i for i, (low, _) in enumerate(bins) if low == picture.leaf + 1), None)) is not None:
         for axes in (left, right):
             axes.axhline(edge - 0.5, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)))
-        right.annotate("one leaf", (1, edge - 0.5), xycoords=("axes fraction", "data"), xytext=(0, 2), textcoords="offset points", ha="right", fontsize=8, color=MUTED)
-    alt = "; ".join(f"{name} nodes: {percent(n / jobs.height)} of jobs, {percent(h / all_hours)} of node hours" for name, n, h in rows)
+        right.annotate(
+            "one leaf",
+            (1, edge - 0.5),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
+            color=MUTED,
+        )
+    alt = "; ".join(
+        f"{name} nodes: {percent(n / jobs.height)} of jobs, {percent(h / all_hours)} of node hours"
+        for name, n, h in rows
+    )
     numbers = [["nodes", "jobs", "node hours"], *([name, count(n), count(h)] for name, n, h in rows)]
     return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)

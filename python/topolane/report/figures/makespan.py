@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..data import MachinePicture, Run
 from ..plot import WIDTH, Plot, empty, figure, label, name_rows
 from ..style import MUTED, series
-from ..units import NOTHING, span
+from ..units import NOTHING, decimal, span
 
 NAME = "makespan"
 TITLE = "Makespan"
@@ -16,13 +16,15 @@ TITLE = "Makespan"
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     """Bars of the makespan, in per cent of the first run's, labelled with the time itself."""
     words = (
-        f"From the first submission to the last completion, relative to “{runs[0].label}” (100 %). Shorter is "
-        "better. On a machine that is not overloaded the last jobs submitted decide the makespan, and policies "
-        "hardly differ."
+        f"From the first submission to the last completion, relative to “{runs[0].label}” (100 %). Shorter "
+        "is better. On a machine that is not overloaded the last jobs submitted decide the makespan, and "
+        "policies hardly differ."
     )
     first = runs[0].number("makespan")
     if not first:
-        return Plot(NAME, TITLE, words, "The first run has no makespan.", empty("The first run has no makespan."))
+        return Plot(
+            NAME, TITLE, words, "The first run has no makespan.", empty("The first run has no makespan.")
+        )
     spans = [run.number("makespan") for run in runs]
     shares = [100 * (value or 0.0) / first for value in spans]
     texts = [
@@ -41,4 +43,9 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     axes.tick_params(axis="y", length=0)
     name_rows(axes, [label(run) for run in runs])
     alt = "; ".join(f"{run.label}: {text}" for run, text in zip(runs, texts))
-    return Plot(NAME, TITLE, words, alt, drawn)
+    numbers = [["run", "% of the first run's", "makespan"]]
+    numbers += [
+        [run.label, decimal(None if value is None else share, 1), span(value)]
+        for run, value, share in zip(runs, spans, shares)
+    ]
+    return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)

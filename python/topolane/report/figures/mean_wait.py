@@ -12,8 +12,9 @@ from ..units import HOUR, NOTHING, clean
 NAME = "mean-wait"
 TITLE = "Mean wait, policies by scenarios"
 WORDS = (
-    "From submission to start, the mean over all jobs, in hours. A row is a policy with its queue, a column a scenario "
-    "(how much faster a job runs when it shares no link with another). The shortest wait of each column is bold."
+    "From submission to start, the mean over all jobs, in hours. A row is a policy with its queue, a "
+    "column a scenario (how much faster a job runs when it shares no link with another). The shortest "
+    "wait of each column is bold."
 )
 
 
@@ -38,10 +39,24 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         axes.plot([0, total], [y + 0.5, y + 0.5], color=FAINT, linewidth=0.6)
         for edge, column in zip(edges, columns):
             value = cells.get((row, column))
-            best = value is not None and value == min(v for (_, c), v in cells.items() if c == column and v is not None)
-            axes.text(edge, y, hours(value), ha="right", va="center", weight="bold" if best and len(rows) > 1 else None)
-    numbers = [["policy, queue", *columns], *([row, *(hours(cells.get((row, column))) for column in columns)] for row in rows)]
-    alt = "Mean wait in hours. " + " ".join(f"{name}: {', '.join(f'{c} {v}' for c, v in zip(columns, values))}." for name, *values in numbers[1:])
+            best = value is not None and value == min(
+                v for (_, c), v in cells.items() if c == column and v is not None
+            )
+            axes.text(
+                edge,
+                y,
+                hours(value),
+                ha="right",
+                va="center",
+                weight="bold" if best and len(rows) > 1 else None,
+            )
+    numbers = [
+        ["policy, queue", *columns],
+        *([row, *(hours(cells.get((row, column))) for column in columns)] for row in rows),
+    ]
+    alt = "Mean wait in hours. " + " ".join(
+        f"{name}: {', '.join(f'{c} {v}' for c, v in zip(columns, values))}." for name, *values in numbers[1:]
+    )
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=numbers)
 
 
@@ -50,8 +65,13 @@ def table(runs: Sequence[Run]) -> tuple[list[str], list[str], dict[tuple[str, st
     names = [f"{run.policy}, {run.queue}" for run in runs]
     if len({(name, run.scenario) for name, run in zip(names, runs)}) < len(runs):
         names = [run.label for run in runs]
-    cells = {(name, run.scenario): run.number("mean_wait") for name, run in zip(names, runs)}
-    return list(dict.fromkeys(names)), list(dict.fromkeys(run.scenario for run in runs)), cells
+    cells = {(name, _heading(run)): run.number("mean_wait") for name, run in zip(names, runs)}
+    return list(dict.fromkeys(names)), list(dict.fromkeys(_heading(run) for run in runs)), cells
+
+
+def _heading(run: Run) -> str:
+    """A scenario over its column: a bare number is a percentage."""
+    return f"{run.scenario} %" if run.scenario.replace(".", "", 1).isdigit() else run.scenario
 
 
 def hours(seconds: float | None) -> str:

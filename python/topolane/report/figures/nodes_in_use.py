@@ -15,13 +15,15 @@ from ..units import DAY, HOUR, count, percent, plural
 NAME = "nodes-in-use"
 TITLE = "Nodes in use"
 MOST_POINTS = 1000
-OVERLAID = 3  # runs in one panel
+OVERLAID = 1  # runs in one panel: an hourly line is too jagged to lie on another
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     """Busy nodes, each point the mean of an hour's minutes (of more hours where a run is long)."""
     last = max((run.utilization["time"].max() or 0.0 for run in runs), default=0.0)
-    hours = next(h for h in (1, 2, 3, 6, 12, *(24 * 2**i for i in range(40))) if last / HOUR / h <= MOST_POINTS)
+    hours = next(
+        h for h in (1, 2, 3, 6, 12, *(24 * 2**i for i in range(40))) if last / HOUR / h <= MOST_POINTS
+    )
     every = "hour" if hours == 1 else f"{hours} hours"
     words = (
         f"How many of the machine's {plural(picture.nodes, 'node')} run a job, as the mean of every {every}. "
@@ -35,9 +37,15 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     unit = DAY if days else HOUR
     curves = []
     for run in runs:
-        block = run.utilization.group_by((polars.col("time") // (hours * HOUR)).alias("block")).agg(polars.col("busy_nodes").mean()).sort("block")
-        curves.append((((block["block"] + 0.5) * hours * HOUR / unit).to_list(), block["busy_nodes"].to_list()))
-    drawn, axes = lines(runs, curves, 3.0, together=OVERLAID)
+        block = (
+            run.utilization.group_by((polars.col("time") // (hours * HOUR)).alias("block"))
+            .agg(polars.col("busy_nodes").mean())
+            .sort("block")
+        )
+        curves.append(
+            (((block["block"] + 0.5) * hours * HOUR / unit).to_list(), block["busy_nodes"].to_list())
+        )
+    drawn, axes = lines(runs, curves, 3.0, OVERLAID, 1 if len(runs) <= 6 else 2)
     for one in axes:
         one.axhline(picture.nodes, color=MUTED, linewidth=1, linestyle=(0, (1, 1.5)))
         one.set_ylim(0, picture.nodes * 1.12)
@@ -51,4 +59,10 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     drawn.supylabel("busy nodes", fontsize=9)
     drawn.supxlabel(f"{'days' if days else 'hours'} since the workload's epoch", fontsize=9)
     means = [f"{run.label}: {percent(run.number('utilization'))} of the node time used" for run in runs]
-    return Plot(NAME, TITLE, words, "Busy nodes over time. " + "; ".join(means) + f". The machine has {count(picture.nodes)} nodes.", drawn)
+    return Plot(
+        NAME,
+        TITLE,
+        words,
+        "Busy nodes over time. " + "; ".join(means) + f". The machine has {count(picture.nodes)} nodes.",
+        drawn,
+    )

@@ -14,10 +14,10 @@ from ..units import percent
 NAME = "utilisation"
 TITLE = "Utilisation, minute by minute"
 WORDS = (
-    "The share of the nodes that run a job, sampled every minute. On the left only the minutes in which jobs wait: "
-    "nodes idle then could not be used by any job that was asked for, because too few were free or because the policy "
-    "refused them. On the right every minute. Box: the middle half of the minutes; line: median; dot: mean; whiskers: "
-    "5th to 95th percentile."
+    "The share of the nodes that run a job, sampled every minute. On the left only the minutes in which "
+    "jobs wait: a node idle then was not enough for the next job, or the policy refused it, or the queue "
+    "kept it back. On the right every minute. Box: the middle half of the minutes; line: median; dot: "
+    "mean; whiskers: 5th to 95th percentile."
 )
 
 
@@ -34,7 +34,14 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         for one, part in zip(axes, (samples.filter(polars.col("waiting_jobs") > 0), samples)):
             statistics = box_statistics(part["utilization"])
             if statistics is None:
-                one.text(0.02, row, "no job ever waited", transform=one.get_yaxis_transform(), va="center", fontsize=8)
+                one.text(
+                    0.02,
+                    row,
+                    "no job ever waited",
+                    transform=one.get_yaxis_transform(),
+                    va="center",
+                    fontsize=8,
+                )
             else:
                 box(one, row, statistics, series(row))
                 lowest = min(lowest, statistics["whislo"], statistics["mean"])
@@ -44,5 +51,8 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     axes[0].set_xlim(max(0.0, 10 * (lowest // 10) - 2) if lowest > 50 else -1.5, 101.5)
     name_rows(axes[0], [label(run) for run in runs])
     drawn.supxlabel("busy nodes, % of the machine", fontsize=9)
-    alt = "; ".join(f"{name}: mean {waiting} while jobs wait, {every} over all minutes" for name, waiting, every in numbers[1:])
+    alt = "; ".join(
+        f"{name}: mean {waiting} while jobs wait, {every} over all minutes"
+        for name, waiting, every in numbers[1:]
+    )
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=numbers)

@@ -21,8 +21,8 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     values = [wait.get(bounds) for wait in waits for bounds in bins]
     wide = spans_decades(values)
     words = "From submission to start, the mean over the jobs of each size. Shorter is better. " + (
-        "The waits differ so much that the axis is logarithmic beyond one minute: compare the numbers at the bars, "
-        "not their lengths."
+        "The waits differ so much that the axis is logarithmic beyond one minute: compare the numbers at "
+        "the bars, not their lengths."
         if wide
         else "All panels have the same axis."
     )
@@ -41,10 +41,18 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
                 textcoords="offset points", va="center", fontsize=8, color=MUTED if value is None else INK,
             )  # fmt: skip
     axis = axes[0].xaxis
-    unit = decade_axis(axis, longest, room=0.74, gap=0.2) if wide else plain_time(axis, max(longest * 1.4, 1.0))
+    unit = (
+        decade_axis(axis, longest, room=0.74, gap=0.2) if wide else plain_time(axis, max(longest * 1.4, 60.0))
+    )
     name_rows(axes[0], [label(run) for run in runs])
     drawn.supxlabel(f"mean wait ({unit})", fontsize=9)
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)]]
-    numbers += [[run.label, *(duration(wait.get(bounds)) if wait.get(bounds) is not None else NOTHING for bounds in bins)] for run, wait in zip(runs, waits)]
+    numbers += [
+        [
+            run.label,
+            *(duration(wait.get(bounds)) if wait.get(bounds) is not None else NOTHING for bounds in bins),
+        ]
+        for run, wait in zip(runs, waits)
+    ]
     alt = " ".join(f"{name}: {', '.join(cells)}." for name, *cells in numbers[1:])
     return Plot(NAME, TITLE, words, "Mean wait by job size. " + alt, drawn, numbers=numbers)

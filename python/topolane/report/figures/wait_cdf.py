@@ -13,8 +13,9 @@ from ..units import duration, percent
 NAME = "wait-distribution"
 TITLE = "How long jobs wait"
 WORDS = (
-    "The share of the jobs (upward) that waited at most so long (to the right); where a line leaves the left edge is "
-    "the share that did not wait at all. Higher is better. The axis of the wait is logarithmic beyond one minute."
+    "The share of the jobs (upward) that waited at most so long (to the right); where a line leaves the "
+    "left edge is the share that did not wait at all. Higher is better. The axis of the wait is "
+    "logarithmic beyond one minute."
 )
 POINTS = 400
 OVERLAID = 4  # runs in one panel
@@ -27,7 +28,9 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     if all(wait.is_empty() for wait in waits):
         return Plot(NAME, TITLE, words, "No jobs.", empty("No jobs."))
     longest = max(wait.max() or 0.0 for wait in waits)
-    drawn, axes = lines(runs, [curve(wait, longest * 10) for wait in waits], 3.2, together=OVERLAID)
+    drawn, axes = lines(
+        runs, [curve(wait, longest * 10) for wait in waits], 3.2, OVERLAID, 2 if len(runs) <= 8 else 3
+    )
     least = min(100 * (wait < 1.0).mean() for wait in waits if not wait.is_empty())
     for one in axes:
         one.set_ylim(max(0.0, 10 * (least // 10) - 10) if least > 40 else 0.0, 101)
@@ -39,7 +42,10 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         still = None if wait.is_empty() else (wait < 1.0).mean()
         points = [wait.quantile(q, "linear") for q in (0.5, 0.95, 1.0)]
         numbers.append([run.label, percent(still), *(duration(point) for point in points)])
-    alt = "; ".join(f"{name}: {still} did not wait, median {median}, 95th percentile {high}" for name, still, median, high, _ in numbers[1:])
+    alt = "; ".join(
+        f"{name}: {still} did not wait, median {median}, 95th percentile {high}"
+        for name, still, median, high, _ in numbers[1:]
+    )
     return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)
 
 

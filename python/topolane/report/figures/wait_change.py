@@ -22,8 +22,8 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     values = [value for row in changes for value in row]
     wide = spans_decades(values)
     words = (
-        f"The mean wait of each size less that under “{first[0].label}”: to the left (blue) jobs of that size start "
-        "earlier, to the right (orange) later."
+        f"The mean wait of each size less that under “{first[0].label}”: to the left (blue) jobs of that "
+        "size start earlier, to the right (orange) later."
     ) + (" The axis is logarithmic beyond one minute: compare the numbers." if wide else "")
     if not bins or not others:
         reason = "No jobs." if others else "There is one run: nothing to compare it with."
@@ -37,18 +37,29 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
             later = (value or 0.0) >= 0
             one.barh(row, value or 0.0, height=0.66, color=LOSS if later else GAIN)
             one.annotate(
-                "no jobs" if value is None else change(value), (value or 0.0, row), xytext=(4 if later else -4, 0),
-                textcoords="offset points", va="center", ha="left" if later else "right", fontsize=8,
+                "no jobs" if value is None else change(value),
+                (value or 0.0, row),
+                xytext=(4 if later else -4, 0),
+                textcoords="offset points",
+                va="center",
+                ha="left" if later else "right",
+                fontsize=8,
                 color=MUTED if value is None else INK,
-            )  # fmt: skip
+            )
     most = max((abs(value) for value in values if value is not None), default=0.0)
     axis = axes[0].xaxis
-    unit = decade_axis(axis, most, room=0.62, gap=0.22, signed=True) if wide else plain_time(axis, max(most * 2, 1.0), signed=True)
+    unit = (
+        decade_axis(axis, most, room=0.62, gap=0.22, signed=True)
+        if wide
+        else plain_time(axis, max(most * 2, 60.0), signed=True)
+    )
     name_rows(axes[0], [label(run) for run, _ in others])
     drawn.supxlabel(f"change of the mean wait ({unit})", fontsize=9)
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)]]
     numbers += [[run.label, *(change(value) for value in row)] for (run, _), row in zip(others, changes)]
-    alt = f"Change of the mean wait against {first[0].label}. " + " ".join(f"{name}: {', '.join(cells)}." for name, *cells in numbers[1:])
+    alt = f"Change of the mean wait against {first[0].label}. " + " ".join(
+        f"{name}: {', '.join(cells)}." for name, *cells in numbers[1:]
+    )
     return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)
 
 
