@@ -8,15 +8,18 @@ import dataclasses
 import itertools
 import multiprocessing
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from topolane import policy as policies
+from topolane._engine import InputError
 from topolane.run import Run, simulate
 from topolane.sources import Shape, machine, workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
+
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,43 +79,57 @@ def compare(
     workers: int | None = None,
     done: Callable[[], None] | None = None,
 ) -> list[Run]:
-    """Runs all tasks and returns their runs in the same order.
+    """Runs all tasks and returns their runs in the same order; see `over` for the rest."""
+    return over(Task.run, tasks, executor=executor, workers=workers, done=done)
+
+
+def over(
+    function: Callable[[Task], T],
+    tasks: Sequence[Task],
+    *,
+    executor: str | None = None,
+    workers: int | None = None,
+    done: Callable[[], None] | None = None,
+) -> list[T]:
+    """Applies a function of a module to all tasks and returns the answers in the same order.
 
     executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there,
     `dask://` for a Dask cluster of this machine made for the occasion.
     workers: processes to use here, by default as many as there are cores.
-    done: called after each run.
+    done: called after each task.
 
     Raises InputError for what a task names wrongly; the first error ends the sweep.
     """
     workers = min(workers or os.cpu_count() or 1, max(len(tasks), 1))
+    done = done or (lambda: None)
     if executor is not None:
-        return list(_over_dask(tasks, executor, workers, done))
+        return _over_dask(function, tasks, executor, workers, done)
     if workers == 1:
-        return [_counted(task.run(), done) for task in tasks]
+        answers = []
+        for task in tasks:
+            answers.append(function(task))
+            done()
+        return answers
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
-        futures = [pool.submit(task.run) for task in tasks]
+        futures = [pool.submit(function, task) for task in tasks]
         try:
             for future in concurrent.futures.as_completed(futures):
-                _counted(future.result(), done)
-            return [future.result() for future in futures]
+                future.result()
+                done()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _counted(run: Run, done: Callable[[], None] | None) -> Run:
-    if done is not None:
-        done()
-    return run
+        return [future.result() for future in futures]
 
 
 def _over_dask(
-    tasks: Iterable[Task], address: str, workers: int, done: Callable[[], None] | None
-) -> Iterator[Run]:
-    from topolane._engine import InputError
-
+    function: Callable[[Task], T],
+    tasks: Sequence[Task],
+    address: str,
+    workers: int,
+    done: Callable[[], None],
+) -> list[T]:
     scheme, separator, host = address.partition("://")
     if scheme != "dask" or not separator:
         raise InputError(f"executor {address!r} is not dask://HOST:PORT")
@@ -133,8 +150,7 @@ def _over_dask(
                 )
             )
             client = stack.enter_context(distributed.Client(cluster))
-        futures = [client.submit(Task.run, task, pure=False) for task in tasks]
+        futures = [client.submit(function, task, pure=False) for task in tasks]
         for _ in distributed.as_completed(futures):
-            if done is not None:
-                done()
-        yield from client.gather(futures)
+            done()
+        return client.gather(futures)

@@ -50,4 +50,7 @@ def write_all(
             [Group(name, start, end) for start, end, name in fabric.groups(level)]
             for level in range(1, fabric.depth + 1)
         ]
-        write_report(directory, runs, MachinePicture(fabric.nodes, levels), at=at)
+        moment = None
+        if at is not None:
+            moment = float(runs[0].jobs["submission_time"].min() or 0.0) + 3600.0 * at
+        write_report(directory, runs, MachinePicture(fabric.nodes, levels), at=moment)

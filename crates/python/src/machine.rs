@@ -106,7 +106,9 @@ impl Machine {
 
     /// Cores of each kind of node, with how many nodes there are of it.
     fn cores(&self) -> Vec<(u32, usize)> {
-        let of_kind = |kind: u32| (0..self.fabric.nodes()).filter(move |&n| self.fabric.kind_index(n) == kind);
+        let of_kind = |kind: u32| {
+            (0..self.fabric.nodes()).filter(move |&n| self.fabric.kind_index(n) == kind)
+        };
         (0..self.fabric.kinds().len())
             .map(|kind| (self.fabric.kinds()[kind].cores(), of_kind(kind as u32).count()))
             .collect()

@@ -26,7 +26,10 @@ pub fn queues() -> Vec<(&'static str, &'static str)> {
 pub type Raised = Arc<Mutex<Option<PyErr>>>;
 
 /// The policy a Python caller means: a name, or an object with `choose(request, state)`.
-pub fn policy_from(policy_or_name: &Bound<'_, PyAny>, seed: u64) -> PyResult<(Arc<dyn Policy>, Raised)> {
+pub fn policy_from(
+    policy_or_name: &Bound<'_, PyAny>,
+    seed: u64,
+) -> PyResult<(Arc<dyn Policy>, Raised)> {
     let raised = Raised::default();
     if let Ok(name) = policy_or_name.extract::<String>() {
         let found = policy(&name, seed).ok_or_else(|| {

@@ -126,6 +126,7 @@ impl Outcome {
         summary.set_item("jobs", self.outcome.jobs.len())?;
         summary.set_item("load", Some(jobs.load(self.machine_nodes)).filter(|l| l.is_finite()))?;
         summary.set_item("mean_wait", mean(&metrics.wait))?;
+        summary.set_item("mean_wait_by_work", self.mean_wait_by_work())?;
         summary.set_item("median_wait", quantile(&waits, 0.5))?;
         summary.set_item("p95_wait", quantile(&waits, 0.95))?;
         summary.set_item("wait_by_size", sizes)?;
@@ -144,6 +145,19 @@ impl Outcome {
         summary.set_item("late_against_log", self.outcome.late_against_log)?;
         summary.set_item("left_out", left_out)?;
         Ok(summary)
+    }
+}
+
+impl Outcome {
+    /// Mean wait weighted by node-seconds: small jobs that overtake do not hide what wide ones wait.
+    fn mean_wait_by_work(&self) -> f64 {
+        let (mut waited, mut work) = (0.0, 0.0);
+        for (job, wait) in self.outcome.jobs.iter().zip(&self.metrics.wait) {
+            let own = job.placement.nodes().len() as f64 * (job.finish - job.start);
+            waited += own * wait;
+            work += own;
+        }
+        if work > 0.0 { waited / work } else { 0.0 }
     }
 }
 

@@ -30,7 +30,8 @@ pub fn write_jobs(
         let submitted = &workload.jobs[job.job];
         let run = job.finish - job.start;
         let turnaround = job.finish - submitted.submit;
-        let state = if job.killed { "COMPLETED_WALLTIME_REACHED" } else { "COMPLETED_SUCCESSFULLY" };
+        let state =
+            if job.killed { "COMPLETED_WALLTIME_REACHED" } else { "COMPLETED_SUCCESSFULLY" };
         row.clear();
         write!(row, "{},{name},run,", submitted.id)?;
         number(&mut row, submitted.submit)?;
@@ -61,7 +62,11 @@ pub fn write_jobs(
 ///
 /// # Errors
 /// What the writer returns.
-pub fn write_utilization(to: &mut impl Write, machine_nodes: u32, metrics: &Metrics) -> io::Result<()> {
+pub fn write_utilization(
+    to: &mut impl Write,
+    machine_nodes: u32,
+    metrics: &Metrics,
+) -> io::Result<()> {
     writeln!(to, "time,busy_nodes,waiting_jobs,utilization")?;
     let mut row = Vec::with_capacity(64);
     for minute in &metrics.minutes {

@@ -7,7 +7,7 @@ import sys
 import click
 
 from topolane._engine import InputError
-from topolane.cli import compare, machine, place, policies, simulate, workload
+from topolane.cli import compare, machine, paper, place, policies, simulate, workload
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -16,7 +16,7 @@ def cli() -> None:
     """Place parallel jobs where the network lets them run at full speed."""
 
 
-for command in (compare, simulate, place, policies, machine, workload):
+for command in (compare, simulate, place, policies, machine, workload, paper):
     cli.add_command(command.command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -141,15 +142,21 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """Prints a table, its first column to the left and the others to the right."""
+VERDICTS = ("agrees", "better", "differs", "not measured")
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], text_columns: Sequence[str] = ()
+) -> None:
+    """Prints a table, its first column and columns of text to the left, figures to the right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+        is_text = index == 0 or column in text_columns
+        table.add_column(column, justify="left" if is_text else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
     # A pipe has no width: tables there are as wide as they need to be.
@@ -174,6 +181,14 @@ def progress_bar(what: str, total: float) -> Iterator[Callable[[float], None]]:
         yield lambda done: progress.update(task, completed=done)
 
 
+@contextlib.contextmanager
+def counting_bar(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar over `total` things; yields a function to call after each."""
+    with progress_bar(what, total) as show:
+        counter = itertools.count(1)
+        yield lambda: show(next(counter))
+
+
 def hours(seconds: float) -> str:
     """A wait in hours, as the SC'18 tables have it."""
     return f"{seconds / HOUR:,.2f}"
@@ -183,6 +198,7 @@ RUN_COLUMNS = (
     "policy",
     "queue",
     "mean wait\n(h)",
+    "by work\n(h)",
     "p95 wait\n(h)",
     "in use",
     "in use\nwhile waiting",
@@ -201,6 +217,7 @@ def run_row(run: Run) -> list[str]:
         run.label,
         run.queue,
         hours(summary["mean_wait"]),
+        hours(summary["mean_wait_by_work"]),
         hours(summary["p95_wait"]),
         f"{summary['utilization']:.1%}",
         f"{summary['utilization_while_waiting']:.1%}",

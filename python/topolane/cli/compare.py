@@ -56,14 +56,7 @@ def command(
     if not tasks:
         raise click.UsageError("there is nothing to run: name a policy, a queue and a scenario")
     with common.outputs(out) as directory:
-        with common.progress_bar("simulating", len(tasks)) as show:
-            finished = 0
-
-            def done() -> None:
-                nonlocal finished
-                finished += 1
-                show(finished)
-
+        with common.counting_bar("simulating", len(tasks)) as done:
             runs = compare(tasks, executor=executor, workers=workers, done=done)
         if directory is not None:
             from topolane.writing import write_all

@@ -1,0 +1,21 @@
+"""The papers behind the project: rerun their experiments, print their figures beside ours."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+Verdict = Literal["agrees", "better", "differs", "not measured"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One figure of a paper beside ours."""
+
+    what: str
+    paper: str
+    ours: str
+    verdict: Verdict
+    why: str
+    tolerance: str = ""
+    """What counts as agreeing; fixed in the code before the run."""
