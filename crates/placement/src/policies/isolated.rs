@@ -1,4 +1,5 @@
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
@@ -6,10 +7,10 @@ use crate::{Occupancy, Policy, Refusal, Request, Room, Share};
 
 /// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
 ///
-/// A job's class is the lowest level whose groups are large enough for it: T1 a leaf, T2 a pod,
-/// T3 the machine; on deeper trees so on. A job of class k lies inside one group of level k, and in
-/// every group below that it touches it is the only one to cross it, so that nobody else uses
-/// the uplinks it may use.
+/// A job's class is the lowest level with a group large enough for it, counting the slots it could
+/// use if nobody were there: T1 a leaf, T2 a pod, T3 the machine; on deeper trees so on. A job of
+/// class k lies inside one group of level k, and in every group below that it touches it is the
+/// only one to cross it, so that nobody else uses the uplinks it may use.
 ///
 /// Choice, as in the paper: groups that can hold the whole job are tried least available first;
 /// inside, the groups that it may cross are filled most available first.
@@ -35,7 +36,12 @@ impl Policy for Isolated {
         Ok(nodes)
     }
 
-    fn finds(&self, request: &Request, room: &Room<'_>, occupancy: &Occupancy) -> Result<(), Refusal> {
+    fn finds(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
         search(request, room, occupancy, |_, _| ())
     }
 
@@ -57,12 +63,7 @@ fn search(
 ) -> Result<(), Refusal> {
     let fabric = room.fabric();
     let wanted = request.nodes;
-    let fits = |level: usize| {
-        (0..fabric.groups(level)).any(|group| fabric.node_range(level, group).len() >= wanted as usize)
-    };
-    let Some(class) = (1..=fabric.depth()).find(|&level| fits(level)) else {
-        return Err(Refusal::Never { wanted, most: fabric.nodes() });
-    };
+    let class = class_of(request, occupancy)?;
     // The link of a shared node is one more link: a job of several nodes wants it for itself.
     let own_nodes;
     let room = if wanted > 1 && request.share != Share::Whole {
@@ -81,6 +82,25 @@ fn search(
         }
         None => Err(Refusal::WouldShareLinks { wanted, free: room.total() }),
     }
+}
+
+/// The lowest level with a group that has slots enough when nobody is there.
+fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
+    let fabric = occupancy.fabric();
+    let any_node_will_do = request.share == Share::Whole && request.eligible.is_none();
+    let empty = (!any_node_will_do).then(|| Occupancy::new(Arc::clone(fabric)));
+    let room = empty.as_ref().map(|empty| empty.room(request));
+    let slots = |level: usize, group| match &room {
+        Some(room) => room.count(level, group),
+        None => fabric.node_range(level, group).len() as u32,
+    };
+    let wanted = request.nodes;
+    let holds = |level: usize| (0..fabric.groups(level)).any(|group| slots(level, group) >= wanted);
+    (1..=fabric.depth()).find(|&level| holds(level)).ok_or_else(|| {
+        let top = fabric.depth();
+        let most = (0..fabric.sites()).map(|site| slots(top, site)).max().unwrap_or(0);
+        Refusal::Never { wanted, most }
+    })
 }
 
 struct Search<'a> {
@@ -129,7 +149,13 @@ impl Search<'_> {
 
     /// Takes `wanted` slots of a group, its uncrossed subgroups most available first; returns
     /// how many it took.
-    fn fill(&self, level: usize, group: GroupIndex, wanted: u32, nodes: &mut Vec<NodeIndex>) -> u32 {
+    fn fill(
+        &self,
+        level: usize,
+        group: GroupIndex,
+        wanted: u32,
+        nodes: &mut Vec<NodeIndex>,
+    ) -> u32 {
         if level == 1 {
             return self.room.take(1, group, wanted, nodes);
         }
