@@ -1,0 +1,154 @@
+//! What every policy promises, whatever its rule.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{Ask, ask, crowded, joined, machine, rule, slots, tree};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use topolane_fabric::Fabric;
+use topolane_placement::{Occupancy, POLICIES, Placement, Policy, Refusal, Request, Share};
+
+/// The answer is what was asked for: so many slots, all free, eligible and joined.
+fn keeps_the_contract(request: &Request, answer: &Placement, occupancy: &Occupancy) {
+    let fabric = occupancy.fabric();
+    assert_eq!(answer.nodes().len(), request.nodes as usize);
+    assert_eq!(answer.share(), request.share);
+    for &node in answer.nodes() {
+        let here = answer.nodes().iter().filter(|&&other| other == node).count() as u32;
+        assert!(here <= slots(occupancy, request, node), "{here} slots on node {node}");
+        let group = answer.nodes().iter().chain(&request.members);
+        assert!(group.clone().all(|&other| joined(fabric, node, other)));
+    }
+    let mut after = occupancy.clone();
+    after.claim(answer).unwrap();
+}
+
+/// The most slots that one set of joined sites has, where it also holds all members.
+fn room_of_a_region(request: &Request, occupancy: &Occupancy) -> u32 {
+    let fabric = occupancy.fabric();
+    let region = |of: u32| -> u32 {
+        let holds_members = request.members.iter().all(|&member| joined(fabric, of, member));
+        let inside = (0..fabric.nodes()).filter(|&node| joined(fabric, of, node));
+        if holds_members { inside.map(|node| slots(occupancy, request, node)).sum() } else { 0 }
+    };
+    (0..fabric.nodes()).map(region).max().unwrap_or(0)
+}
+
+fn contract_of(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
+    let answer = policy.place(request, occupancy);
+    assert_eq!(policy.admits(request, occupancy).err(), answer.as_ref().err().copied());
+    assert_eq!(policy.place(request, &occupancy.clone()), answer, "the same question again");
+    if let Ok(placement) = &answer {
+        keeps_the_contract(request, placement, occupancy);
+    }
+    let enough = room_of_a_region(request, occupancy) >= request.nodes;
+    assert!(enough || answer.is_err());
+    if policy.count_only() {
+        assert_eq!(answer.is_ok(), enough, "{}: room is all it needs", policy.name());
+    }
+    if let Err(Refusal::Never { wanted, most }) = answer
+        && policy.name() != "recorded"
+    {
+        assert!(most < wanted, "{}: never, of {most} for {wanted}", policy.name());
+        let empty = Occupancy::new(occupancy.fabric().clone());
+        assert!(policy.admits(request, &empty).is_err(), "never, but on the empty machine");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Every policy answers with exactly the slots asked for, each of them free and eligible,
+    /// inside joined sites; `admits` agrees with `place`; the same request in the same state gets
+    /// the same answer; policies that only count place iff one joined region has room enough.
+    #[test]
+    fn every_policy_keeps_the_contract(
+        machine in machine(),
+        others in prop::collection::vec(ask(), 0..8),
+        out in prop::collection::vec(any::<Index>(), 0..3),
+        asks in prop::collection::vec(ask(), 1..5),
+    ) {
+        let fabric = machine.fabric();
+        let occupancy = crowded(&fabric, &others, &out);
+        for ask in &asks {
+            for info in &POLICIES {
+                let mut request = ask.on(&fabric);
+                if info.name == "recorded" {
+                    request.recorded = Some((0..fabric.nodes()).rev().take(request.nodes as usize).collect());
+                    request.nodes = request.nodes.min(fabric.nodes());
+                }
+                contract_of(&*(info.build)(3), &request, &occupancy);
+            }
+        }
+    }
+
+    /// What the eligible slots of one leaf hold is placed on the empty machine by every policy but
+    /// `recorded`, stacked or not.
+    #[test]
+    fn what_one_leaf_holds_fits_on_the_empty_machine(machine in machine(), ask in ask()) {
+        let fabric = machine.fabric();
+        let empty = Occupancy::new(fabric.clone());
+        let mut request = Ask { members: Vec::new(), ..ask }.on(&fabric);
+        let in_leaf = |leaf| -> u32 { fabric.node_range(1, leaf).map(|node| slots(&empty, &request, node)).sum() };
+        let most = (0..fabric.groups(1)).map(in_leaf).max().unwrap();
+        prop_assume!(most > 0);
+        request.nodes = 1 + ask.nodes.index(most as usize) as u32;
+        for info in POLICIES.iter().filter(|info| info.name != "recorded") {
+            let placed = (info.build)(0).place(&request, &empty);
+            prop_assert!(placed.is_ok(), "{}: {:?}", info.name, placed);
+        }
+    }
+}
+
+/// The draws of `random` depend on the seed and on the request's identity, and on nothing else.
+#[test]
+fn random_draws_depend_on_seed_and_identity() {
+    let occupancy = Occupancy::new(tree(&[8, 8]));
+    let draw = |seed, id| {
+        let random = topolane_placement::policy("random", seed).unwrap();
+        let placed = random.place(&Request::whole_nodes(id, 20, 1.0), &occupancy).unwrap();
+        placed.nodes().to_vec()
+    };
+    assert_eq!(draw(1, 1), draw(1, 1));
+    let draws: std::collections::HashSet<_> =
+        (0..5).flat_map(|seed| (0..5).map(move |id| draw(seed, id))).collect();
+    assert_eq!(draws.len(), 25, "twenty of 64 nodes, 25 times, and no draw twice");
+}
+
+/// `random` draws every node equally often: over 4,000 identities each of 16 nodes is drawn a
+/// quarter of the time, within five standard deviations.
+#[test]
+fn random_favours_no_node() {
+    let occupancy = Occupancy::new(tree(&[4, 4]));
+    let random = rule("random");
+    let mut drawn = [0i32; 16];
+    for id in 0..4000 {
+        let placed = random.place(&Request::whole_nodes(id, 4, 1.0), &occupancy).unwrap();
+        placed.nodes().iter().for_each(|&node| drawn[node as usize] += 1);
+    }
+    let deviation = (4000.0_f64 * 0.25 * 0.75).sqrt();
+    assert!(
+        drawn.iter().all(|&times| f64::from((times - 1000).abs()) < 5.0 * deviation),
+        "{drawn:?}"
+    );
+}
+
+/// A request wider than the machine is refused for good, one wider than what is free for now.
+#[test]
+fn too_few_slots_now_or_ever() {
+    let fabric: std::sync::Arc<Fabric> = tree(&[4, 4]);
+    let mut occupancy = Occupancy::new(fabric.clone());
+    occupancy.claim(&common::whole(&fabric, &[0, 1, 2])).unwrap();
+    for info in &POLICIES {
+        let policy = (info.build)(0);
+        let ask =
+            |nodes| policy.place(&Request::whole_nodes(1, nodes, 1.0), &occupancy).unwrap_err();
+        assert_eq!(ask(17), Refusal::Never { wanted: 17, most: 16 }, "{}", info.name);
+        assert_eq!(ask(14), Refusal::NotNow { wanted: 14, free: 13 }, "{}", info.name);
+    }
+    let part =
+        Request { share: Share::Part { cores: 17, memory: 0 }, ..Request::whole_nodes(1, 1, 1.0) };
+    let refused = rule("first-fit").place(&part, &occupancy).unwrap_err();
+    assert_eq!(refused, Refusal::Never { wanted: 1, most: 0 }, "no node has 17 cores");
+}
