@@ -1,0 +1,112 @@
+//! How long one decision of `isolated` takes on a machine of 10,648 nodes that is 95 % full.
+//!
+//! Jobs come and go at random, placed by the policy itself, until the machine is 95 % full; then
+//! fresh requests are placed, each timed alone, and not kept. Prints one line of JSON:
+//! `benches/run.py` reads it.
+#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use topolane_fabric::{Fabric, preset};
+use topolane_placement::policies::Isolated;
+use topolane_placement::{Occupancy, Placement, Policy, Request};
+
+const MACHINE: &str = "sc18-network";
+const SEED: u64 = 1;
+const STATES: usize = 400;
+const DECISIONS_PER_STATE: usize = 50;
+/// Idle nodes at which the machine counts as full: 5 %.
+const IDLE_SHARE: f64 = 0.05;
+/// Sizes by class: inside a leaf, inside a pod, across pods.
+const CLASSES: [(u32, u32); 3] = [(1, 22), (23, 484), (485, 2_000)];
+
+fn main() {
+    let fabric = Fabric::build(&preset(MACHINE).unwrap().unwrap()).unwrap();
+    let mut machine = Machine::new(Arc::new(fabric));
+    let mut placed = Vec::new();
+    let mut refused = Vec::new();
+    for _ in 0..STATES {
+        machine.depart();
+        machine.fill();
+        for _ in 0..DECISIONS_PER_STATE {
+            let request = machine.request(machine.occupancy.idle_nodes());
+            let started = Instant::now();
+            let answer = black_box(policy().place(black_box(&request), &machine.occupancy));
+            let taken = started.elapsed().as_nanos() as u64;
+            let kept = if answer.is_ok() { &mut placed } else { &mut refused };
+            kept.push((taken, request.nodes));
+        }
+    }
+    println!("{{\"placed\": {}, \"refused\": {}}}", summary(&placed), summary(&refused));
+}
+
+fn policy() -> &'static dyn Policy {
+    &Isolated
+}
+
+/// A machine with jobs on it that come and go.
+struct Machine {
+    occupancy: Occupancy,
+    running: Vec<Placement>,
+    random: ChaCha8Rng,
+    full: u32,
+}
+
+impl Machine {
+    fn new(fabric: Arc<Fabric>) -> Self {
+        let full = (f64::from(fabric.nodes()) * IDLE_SHARE) as u32;
+        let random = ChaCha8Rng::seed_from_u64(SEED);
+        Machine { occupancy: Occupancy::new(fabric), running: Vec::new(), random, full }
+    }
+
+    /// A request of a class drawn evenly and a size drawn evenly in its logarithm, at most `most`.
+    fn request(&mut self, most: u32) -> Request {
+        let possible = CLASSES.iter().filter(|class| class.0 <= most).count();
+        let (low, high) = CLASSES[self.random.random_range(0..possible)];
+        let (low, high) = (f64::from(low).ln(), f64::from(high.min(most) + 1).ln());
+        let nodes = (low + (high - low) * self.random.random::<f64>()).exp() as u32;
+        Request::whole_nodes(0, nodes.clamp(1, most), 3_600.0)
+    }
+
+    /// A third of the jobs end.
+    fn depart(&mut self) {
+        for _ in 0..self.running.len() / 3 {
+            let index = self.random.random_range(0..self.running.len());
+            self.occupancy.release(&self.running.swap_remove(index));
+        }
+    }
+
+    /// Jobs come until the machine is full; those refused go elsewhere.
+    fn fill(&mut self) {
+        while self.occupancy.idle_nodes() > self.full {
+            let request = self.request(self.occupancy.idle_nodes() - self.full);
+            if let Ok(placement) = policy().place(&request, &self.occupancy) {
+                self.occupancy.claim(&placement).unwrap();
+                self.running.push(placement);
+            }
+        }
+    }
+}
+
+/// Counts, times and widths of decisions given as nanoseconds and nodes.
+fn summary(decisions: &[(u64, u32)]) -> String {
+    let mut times: Vec<u64> = decisions.iter().map(|decision| decision.0).collect();
+    times.sort_unstable();
+    let at = |part: f64| {
+        let index = (times.len() as f64 * part) as usize;
+        times.get(index).map_or(0.0, |&value| value as f64 / 1e3)
+    };
+    let several_leaves = decisions.iter().filter(|decision| decision.1 > CLASSES[0].1).count();
+    let widest = decisions.iter().map(|decision| decision.1).max().unwrap_or(0);
+    format!(
+        "{{\"count\": {}, \"several_leaves\": {several_leaves}, \"widest\": {widest}, \
+         \"median_us\": {}, \"p99_us\": {}}}",
+        times.len(),
+        at(0.5),
+        at(0.99)
+    )
+}
