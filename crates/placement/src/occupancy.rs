@@ -135,7 +135,7 @@ impl Occupancy {
         self.cores_free[node as usize]
     }
 
-    /// Memory of a node that nobody holds, bytes.
+    /// Memory of a node that no share of it holds, bytes; a node held whole does not count.
     pub fn memory_free(&self, node: NodeIndex) -> u64 {
         self.memory_free[node as usize]
     }
@@ -157,7 +157,8 @@ impl Occupancy {
         match share {
             Share::Whole => self.idle.contains(node),
             Share::Part { cores, memory } => {
-                self.cores_free[index] >= cores
+                // A slot of no core still wants the node not to be held whole.
+                self.cores_free[index] >= cores.max(1)
                     && self.memory_free[index] >= memory
                     && self.in_service.contains(node)
             }

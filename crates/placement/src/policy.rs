@@ -33,7 +33,12 @@ pub trait Policy: Send + Sync {
     ///
     /// # Errors
     /// The refusal that [`Policy::choose`] would give.
-    fn finds(&self, request: &Request, room: &Room<'_>, occupancy: &Occupancy) -> Result<(), Refusal> {
+    fn finds(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
         self.choose(request, room, occupancy).map(drop)
     }
 

@@ -74,10 +74,10 @@ pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     let mut in_sites = vec![0.0; fabric.sites() as usize];
     let mut least = Vec::with_capacity(order.len());
     for (count, &node) in order.iter().enumerate() {
-        for level in 1..depth {
+        for (level, inside) in inside.iter_mut().enumerate().take(depth).skip(1) {
             let group = fabric.group(level, node) as usize;
-            total += 2.0 * (count as f64 - inside[level][group]);
-            inside[level][group] += 1.0;
+            total += 2.0 * (count as f64 - inside[group]);
+            inside[group] += 1.0;
         }
         let site = fabric.group(depth, node);
         for (other, &held) in in_sites.iter().enumerate() {

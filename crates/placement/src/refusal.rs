@@ -49,7 +49,10 @@ impl fmt::Display for Refusal {
                 write!(f, "never fits: {wanted} wanted, {most} in all")
             }
             Refusal::WouldShareLinks { wanted, free } => {
-                write!(f, "would share links: {wanted} wanted, {free} free but not on links of its own")
+                write!(
+                    f,
+                    "would share links: {wanted} wanted, {free} free but not on links of its own"
+                )
             }
         }
     }

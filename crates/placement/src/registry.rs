@@ -17,14 +17,46 @@ pub struct PolicyInfo {
 
 /// All policies built in.
 pub const POLICIES: [PolicyInfo; 8] = [
-    PolicyInfo { name: "first-fit", summary: "the free nodes of lowest index, blind to the network", build: |_| Box::new(FirstFit) },
-    PolicyInfo { name: "random", summary: "free nodes drawn at random, seeded", build: |seed| Box::new(Random { seed }) },
-    PolicyInfo { name: "scattered", summary: "one node from each leaf in turn: the worst case", build: |_| Box::new(Scattered) },
-    PolicyInfo { name: "slurm-tree", summary: "Slurm's topology/tree: lowest switch that holds it, best fit on leaves", build: |_| Box::new(SlurmTree) },
-    PolicyInfo { name: "hop-bytes", summary: "fewest hops by the VM-group rule, at every level of the tree", build: |_| Box::new(HopBytes) },
-    PolicyInfo { name: "hop-bytes-exact", summary: "least hops for uniform traffic, exactly: slow, to compare with", build: |_| Box::new(HopBytesExact) },
-    PolicyInfo { name: "isolated", summary: "no link shared by two jobs: classes T1, T2, T3 (SC'18)", build: |_| Box::new(Isolated) },
-    PolicyInfo { name: "recorded", summary: "the nodes and start times that the log names", build: |_| Box::new(Recorded) },
+    PolicyInfo {
+        name: "first-fit",
+        summary: "the free nodes of lowest index, blind to the network",
+        build: |_| Box::new(FirstFit),
+    },
+    PolicyInfo {
+        name: "random",
+        summary: "free nodes drawn at random, seeded",
+        build: |seed| Box::new(Random { seed }),
+    },
+    PolicyInfo {
+        name: "scattered",
+        summary: "one node from each leaf in turn: the worst case",
+        build: |_| Box::new(Scattered),
+    },
+    PolicyInfo {
+        name: "slurm-tree",
+        summary: "Slurm's topology/tree: lowest switch that holds it, best fit on leaves",
+        build: |_| Box::new(SlurmTree),
+    },
+    PolicyInfo {
+        name: "hop-bytes",
+        summary: "fewest hops by the VM-group rule, at every level of the tree",
+        build: |_| Box::new(HopBytes),
+    },
+    PolicyInfo {
+        name: "hop-bytes-exact",
+        summary: "least hops for uniform traffic, exactly: slow, to compare with",
+        build: |_| Box::new(HopBytesExact),
+    },
+    PolicyInfo {
+        name: "isolated",
+        summary: "no link shared by two jobs: classes T1, T2, T3 (SC'18)",
+        build: |_| Box::new(Isolated),
+    },
+    PolicyInfo {
+        name: "recorded",
+        summary: "the nodes and start times that the log names",
+        build: |_| Box::new(Recorded),
+    },
 ];
 
 /// The policy of that name; `None` where there is none.

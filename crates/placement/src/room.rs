@@ -44,7 +44,8 @@ impl<'a> Room<'a> {
                     let slots = |node| {
                         let by_cores = occupancy.cores_free(node) / cores.max(1);
                         let by_memory = occupancy.memory_free(node).checked_div(memory);
-                        by_memory.map_or(by_cores, |m| by_cores.min(m.min(u64::from(u32::MAX)) as u32))
+                        by_memory
+                            .map_or(by_cores, |m| by_cores.min(m.min(u64::from(u32::MAX)) as u32))
                     };
                     (0..fabric.nodes())
                         .map(|node| if nodes.contains(node) { slots(node) } else { 0 })
@@ -65,8 +66,10 @@ impl<'a> Room<'a> {
         }
         for level in 2..=fabric.depth() {
             for group in 0..fabric.groups(level) {
-                counts[level][group as usize] =
-                    fabric.children(level, group).map(|child| counts[level - 1][child as usize]).sum();
+                counts[level][group as usize] = fabric
+                    .children(level, group)
+                    .map(|child| counts[level - 1][child as usize])
+                    .sum();
             }
         }
         Room { fabric, nodes: Cow::Owned(nodes), counts: Cow::Owned(counts), stack }

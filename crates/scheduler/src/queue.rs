@@ -45,11 +45,7 @@ pub struct QueueInfo {
 
 /// All disciplines.
 pub const QUEUES: [QueueInfo; 4] = [
-    QueueInfo {
-        name: "fcfs",
-        summary: "in order; nothing overtakes",
-        build: || Box::new(Fcfs),
-    },
+    QueueInfo { name: "fcfs", summary: "in order; nothing overtakes", build: || Box::new(Fcfs) },
     QueueInfo {
         name: "easy",
         summary: "one reservation, for the head; others overtake if it can still be kept",

@@ -44,8 +44,8 @@ class Cell:
     best: bool = False
 
 
-def _fragmentation(run: Run, key: str) -> float | None:
-    return finite((run.summary.get("fragmentation") or {}).get(key))
+def _refused_though_free(run: Run) -> float | None:
+    return finite((run.summary.get("fragmentation") or {}).get("seconds"))
 
 
 def _of(key: str) -> Callable[[Run], float | None]:
@@ -61,7 +61,7 @@ Column = tuple[str, str, Callable[[Run], "float | None"], Callable[["float | Non
 COLUMNS: tuple[Column, ...] = (
     ("Jobs", "jobs that ran", _of("jobs"), count, 0),
     ("Mean wait", "submission to start", _of("mean_wait"), duration, -1),
-    ("Median wait", "half of the jobs wait no longer", _of("median_wait"), duration, -1),
+    ("Wait by work", "mean weighted by node-seconds", _of("mean_wait_by_work"), duration, -1),
     ("95 % wait", "95 of 100 jobs wait no longer", _of("p95_wait"), duration, -1),
     ("Slowdown", "mean bounded slowdown", _of("mean_slowdown"), decimal, -1),
     ("Utilisation", "mean over the makespan", _of("utilization"), percent, 1),
@@ -70,10 +70,8 @@ COLUMNS: tuple[Column, ...] = (
     ("APH", "mean average pairwise hops", _of("mean_aph"), decimal, -1),
     ("Least APH", "the least possible", _of("mean_least_aph"), decimal, 0),
     ("Jobs sharing links", "jobs whose traffic may meet another's", _of("jobs_sharing_links"), count, -1),
-    ("Refused though free", "jobs refused while enough nodes were idle",
-     lambda run: _fragmentation(run, "jobs"), count, -1),
-    ("… for", "time in which the head of the queue was refused so",
-     lambda run: _fragmentation(run, "seconds"), duration, -1),
+    ("Refused though free", "time in which the head of the queue was refused though enough nodes were idle",
+     _refused_though_free, duration, -1),
 )  # fmt: skip
 
 

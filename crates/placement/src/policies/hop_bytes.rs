@@ -54,9 +54,8 @@ impl<'a> Inside<'a> {
         let mut full = Vec::new();
         while left > 0 {
             let all = self.members_inside() + left;
-            let holds_all = (1..self.level).find_map(|level| {
-                self.best(level, left, &full).filter(|&(_, score)| score == all)
-            });
+            let holds_all = (1..self.level)
+                .find_map(|level| self.best(level, left, &full).filter(|&(_, score)| score == all));
             let Some((best, _)) = holds_all.or_else(|| self.best(self.level - 1, left, &full))
             else {
                 return;
@@ -70,12 +69,7 @@ impl<'a> Inside<'a> {
     }
 
     /// The group of `level` in here that will hold most members, and how many.
-    fn best(
-        self,
-        level: usize,
-        left: u32,
-        full: &[GroupIndex],
-    ) -> Option<(Inside<'a>, u32)> {
+    fn best(self, level: usize, left: u32, full: &[GroupIndex]) -> Option<(Inside<'a>, u32)> {
         let fabric = self.room.fabric();
         let range = if self.level > fabric.depth() {
             0..fabric.groups(level)
@@ -86,10 +80,11 @@ impl<'a> Inside<'a> {
         let open = range
             .map(|group| Inside { level, group, ..self })
             .filter(|inside| inside.slots() > 0 && !full.contains(&self.child_with(*inside)));
-        open.map(|inside| (inside, inside.members_inside() + min(inside.slots(), left)))
-            .max_by_key(|&(inside, score)| {
+        open.map(|inside| (inside, inside.members_inside() + min(inside.slots(), left))).max_by_key(
+            |&(inside, score)| {
                 (score, inside.members_inside(), Reverse(inside.slots()), Reverse(inside.group))
-            })
+            },
+        )
     }
 
     /// The child of this group that `below` lies in.

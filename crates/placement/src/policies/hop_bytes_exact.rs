@@ -20,7 +20,8 @@ impl Policy for HopBytesExact {
         room: &Room<'_>,
         _: &Occupancy,
     ) -> Result<Vec<NodeIndex>, Refusal> {
-        let search = Search { room, request, all: request.nodes as u64 + request.members.len() as u64 };
+        let search =
+            Search { room, request, all: u64::from(request.nodes) + request.members.len() as u64 };
         let top = room.fabric().depth();
         let machine = search.merged(top, 0..room.fabric().sites());
         let mut nodes = Vec::with_capacity(request.nodes as usize);

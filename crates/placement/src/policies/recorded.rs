@@ -1,4 +1,4 @@
-use topolane_fabric::NodeIndex;
+use topolane_fabric::{NodeIndex, NodeSet};
 
 use crate::{Occupancy, Policy, Refusal, Request, Room};
 
@@ -21,6 +21,11 @@ impl Policy for Recorded {
         let Some(nodes) = &request.recorded else {
             return Err(Refusal::Never { wanted, most: 0 });
         };
+        // Of a list that names a node twice, or too few or too many, no placement can be made.
+        let named = NodeSet::of(room.fabric().nodes(), nodes.iter().copied()).count();
+        if named != wanted || nodes.len() as u32 != wanted {
+            return Err(Refusal::Never { wanted, most: named });
+        }
         let free = nodes.iter().filter(|&&node| room.contains(node)).count();
         if free < nodes.len() {
             return Err(Refusal::NotNow { wanted, free: free as u32 });

@@ -44,7 +44,9 @@ impl Policy for SlurmTree {
             let tightest = match holding {
                 0 => 0,
                 end if end == next => next,
-                end => leaves[next..].partition_point(|&(slots, _)| slots > leaves[end - 1].0) + next,
+                end => {
+                    leaves[next..].partition_point(|&(slots, _)| slots > leaves[end - 1].0) + next
+                }
             };
             room.take(1, leaves[tightest].1, left, &mut nodes);
             next += 1;

@@ -38,7 +38,8 @@ impl Queue for Conservative {
                 continue;
             }
             let request = &view.waiting[index].request;
-            let kept = plan.promises.get(&request.id).filter(|_| !view.changed && index < view.fresh);
+            let kept =
+                plan.promises.get(&request.id).filter(|_| !view.changed && index < view.fresh);
             let due = kept.is_none_or(|promise| promise.start <= view.now);
             if due {
                 plan.promise(request, view);
@@ -85,9 +86,9 @@ impl Plan {
         let mut idle = Profile::new(view.now, i64::from(view.occupancy.idle_nodes()));
         for job in view.running.jobs() {
             let in_service = |&&node: &&u32| view.occupancy.in_service().contains(node);
-            let nodes = job.placement.nodes().iter().filter(in_service).count();
+            let nodes = job.placement.nodes().iter().filter(in_service).count() as u32;
             if job.placement.share() == Share::Whole && job.expected_end.is_finite() {
-                idle.add(job.expected_end.max(view.now), f64::INFINITY, nodes as i64);
+                idle.add(job.expected_end.max(view.now), f64::INFINITY, nodes.into());
             }
         }
         if promises.len() > view.waiting.len() {
@@ -107,8 +108,7 @@ impl Plan {
         if let Some(old) = &old {
             self.idle.add(old.start.max(view.now), old.end, old.whole_nodes);
         }
-        let whole_nodes =
-            if request.share == Share::Whole { i64::from(request.nodes) } else { 0 };
+        let whole_nodes = if request.share == Share::Whole { i64::from(request.nodes) } else { 0 };
         let promised = |(start, placement)| Promise {
             start,
             end: start + request.walltime,

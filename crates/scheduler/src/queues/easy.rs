@@ -60,7 +60,8 @@ impl Easy {
             }
             if let Err(refusal) = view.place_and_start(index) {
                 let request = (*view.waiting[index].request).clone();
-                let shadow = Shadow::of(&request, view.now, view.running, view.occupancy, view.policy);
+                let shadow =
+                    Shadow::of(&request, view.now, view.running, view.occupancy, view.policy);
                 self.kept = Some(Kept { head: request.id, request, refusal, shadow });
                 return Some(index);
             }

@@ -1,0 +1,80 @@
+# Everything a fresh clone needs: `make demo`, `make test`.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: build demo test test-rust test-python lint wheel bench paper clean
+
+build: $(VENV)/.built
+
+# The prerequisites: each is used if it is there, installed if it may be, else named.
+define need
+	@command -v $(1) >/dev/null 2>&1 || { \
+	  if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+	    echo "installing $(2)"; apt-get update -qq && apt-get install -y -qq $(2) >/dev/null; \
+	  else \
+	    echo "$(1) is missing: on Debian, 'sudo apt-get install $(2)'" >&2; exit 1; \
+	  fi; }
+endef
+
+$(VENV)/.installed: pyproject.toml Makefile
+	$(call need,$(PYTHON),python3 python3-venv)
+	$(call need,cc,gcc libc6-dev)
+	$(call need,cargo,cargo-web rustc-web)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) 2>/dev/null || { \
+	  if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null && $(PYTHON) -m venv --clear $(VENV); \
+	  else \
+	    echo "the venv module is missing: on Debian, 'sudo apt-get install python3-venv'" >&2; exit 1; \
+	  fi; }
+	$(BIN)/python tools/requirements.py | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.installed $(SOURCES)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+demo: build
+	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated --queue easy --out out
+
+$(VENV)/.test-installed: $(VENV)/.installed
+	$(BIN)/python tools/requirements.py dask test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
+	@touch $@
+
+# Real components: a browser for the report, an InfiniBand subnet for the readers. Tests that miss
+# theirs are skipped by name.
+$(VENV)/.components: $(VENV)/.installed
+	@if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && \
+	  apt-get install -y -qq chromium chromium-driver ibsim-utils opensm infiniband-diags >/dev/null || \
+	  echo "some components could not be installed: their tests will be skipped"; \
+	fi
+	@touch $@
+
+test: test-rust test-python
+
+test-rust: $(VENV)/.installed
+	PYO3_PYTHON=$(abspath $(BIN))/python cargo test --workspace --locked --quiet
+
+test-python: build $(VENV)/.test-installed $(VENV)/.components
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed
+	cargo fmt --all --check
+	PYO3_PYTHON=$(abspath $(BIN))/python cargo clippy --workspace --all-targets --locked -- -D warnings
+
+wheel: $(VENV)/.installed
+	$(BIN)/maturin build --release --locked --out dist
+
+bench: build
+	$(BIN)/python benches/run.py
+
+paper: build
+	$(BIN)/topolane paper sc18
+
+clean:
+	rm -rf $(VENV) target dist out
