@@ -1,0 +1,185 @@
+"""The figures that Topolane promises, and how each is measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import random
+import shutil
+import statistics
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from measure import BenchError, Cost, Row, cost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+POLICIES = ("first-fit", "random", "scattered", "slurm-tree", "hop-bytes", "hop-bytes-exact", "isolated")
+AUGUST_LIMIT = 1.0
+SEPTEMBER_LIMIT = 10.0
+START_LIMIT = 0.3
+DECISION_LIMITS = {"median_us": 20.0, "p99_us": 200.0}
+LIGHT_JOBS = 100_000
+LIGHT_SEED = 1
+LIGHT_LOAD = 0.5
+LIGHT_RATE = 100_000.0
+LIGHT_MEMORY = 200e6
+CAB_NODES = 1_296
+ATLAS = ("--cores-per-node", "8")
+SQUEEZED = (*ATLAS, "--squeeze", "0.6", "--limit", "5000")
+
+
+@dataclasses.dataclass
+class Setting:
+    """What the figures are measured with."""
+
+    repeats: int
+    trace: Path | None
+    scratch: Path
+    python: str = sys.executable
+
+    @functools.cached_property
+    def start(self) -> tuple[float, ...]:
+        """CPU seconds of the command line doing nothing else."""
+        self.topolane("policies")  # writes the bytecode
+        return tuple(self.topolane("policies").cpu for _ in range(2 * self.repeats + 1))
+
+    def topolane(self, *arguments: str | Path) -> Cost:
+        """The cost of one command."""
+        call = "import sys; from topolane.cli import main; sys.exit(main())"
+        return cost([self.python, "-c", call, *arguments], directory=self.scratch)
+
+    def simulations(self, *arguments: str | Path) -> list[Cost]:
+        """Repeats of one run that prints JSON; start-up not yet taken off."""
+        return [self.topolane("simulate", "--json", *arguments) for _ in range(self.repeats)]
+
+    def seconds(self, costs: Sequence[Cost]) -> tuple[float, ...]:
+        """CPU seconds without the start-up."""
+        start = statistics.median(self.start)
+        return tuple(max(each.cpu - start, 1e-6) for each in costs)
+
+    def rates(self, costs: Sequence[Cost]) -> tuple[float, ...]:
+        """Jobs per CPU second without the start-up."""
+        return tuple(jobs_of(each) / seconds for each, seconds in zip(costs, self.seconds(costs), strict=True))
+
+
+def jobs_of(run: Cost) -> int:
+    """The jobs a run says it simulated."""
+    jobs = json.loads(run.output)["jobs"]
+    assert isinstance(jobs, int)
+    return jobs
+
+
+def start(setting: Setting) -> list[Row]:
+    """What every command costs before it does anything."""
+    return [Row("start", "topolane policies", "s CPU", setting.start, START_LIMIT)]
+
+
+def month(setting: Setting, name: str, workload: str, limit: float) -> list[Row]:
+    """One month under every policy."""
+    runs = {policy: setting.simulations("--workload", workload, "--policy", policy) for policy in POLICIES}
+    return [
+        Row(name, f"{workload}, easy, {policy}", "s CPU", setting.seconds(costs), limit)
+        for policy, costs in runs.items()
+    ]
+
+
+def write_light(path: Path) -> None:
+    """Writes an SWF log of many jobs that hardly ever wait.
+
+    Sizes are exponential of mean 16 rounded up, run times even over 20-3,000 s, walltimes the run
+    times, distances exponential at the mean that gives the load.
+    """
+    draw = random.Random(LIGHT_SEED)
+    jobs = [(int(draw.expovariate(1 / 16)) + 1, draw.randint(20, 3_000)) for _ in range(LIGHT_JOBS)]
+    jobs = [(min(nodes, CAB_NODES), run) for nodes, run in jobs]
+    distance = sum(nodes * run for nodes, run in jobs) / (LIGHT_LOAD * CAB_NODES * LIGHT_JOBS)
+    now = 0.0
+    with path.open("w") as log:
+        log.write(f"; Version: 2.2\n; MaxNodes: {CAB_NODES}\n; MaxProcs: {CAB_NODES}\n")
+        for index, (nodes, run) in enumerate(jobs, start=1):
+            log.write(f"{index} {int(now)} -1 {run} {nodes} -1 -1 {nodes} {run} -1 1{' -1' * 7}\n")
+            now += draw.expovariate(1 / distance)
+
+
+def light(setting: Setting) -> list[Row]:
+    """A log so light that the queue stays short: the cost of a job by itself."""
+    log = setting.scratch / "light.swf"
+    write_light(log)
+    costs = setting.simulations("--trace", log, "--policy", "first-fit")
+    written = setting.simulations("--trace", log, "--policy", "first-fit", "--out", "light", "--no-report")
+    what = f"{LIGHT_JOBS:,} jobs at load {LIGHT_LOAD}, first-fit"
+    memory = tuple(each.memory / 1e6 for each in costs)
+    kept = tuple(each.memory / 1e6 for each in written)
+    return [
+        Row("light", what, "jobs/s CPU", setting.rates(costs), LIGHT_RATE, more_is_better=True),
+        Row("light", f"{what}: peak memory", "MB", memory, LIGHT_MEMORY / 1e6),
+        Row("light", f"{what}, --out", "jobs/s CPU", setting.rates(written)),
+        Row("light", f"{what}, --out: peak memory", "MB", kept),
+    ]
+
+
+def decision(setting: Setting) -> list[Row]:
+    """Single decisions of `isolated` on 10,648 nodes, 95 % of them taken."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        return [Row("decision", "one isolated placement", "us", (), note="no cargo")]
+    command = [cargo, "bench", "-q", "-p", "topolane-placement", "--bench", "isolated"]
+    cost(command, directory=ROOT)  # builds it
+    runs = [json.loads(cost(command, directory=ROOT).output) for _ in range(setting.repeats)]
+    rows = []
+    for kind in ("placed", "refused"):
+        seen = runs[0][kind]
+        what = f"isolated, sc18-network at 95 %, {kind} (of {seen['count']:,}; widest {seen['widest']})"
+        for statistic, limit in DECISION_LIMITS.items():
+            values = tuple(run[kind][statistic] for run in runs)
+            rows.append(Row("decision", f"{what}: {statistic.removesuffix('_us')}", "us", values, limit))
+    return rows
+
+
+def atlas(setting: Setting) -> list[Row]:
+    """A long log of a real machine, read, run and written."""
+    cases = {
+        "Atlas, first-fit": (55_700.0, "first-fit", ATLAS),
+        "Atlas squeezed, first 5,000, first-fit": (33_100.0, "first-fit", SQUEEZED),
+        "Atlas squeezed, first 5,000, isolated": (5_000.0, "isolated", SQUEEZED),
+        "Atlas squeezed, all, isolated": (None, "isolated", SQUEEZED[:-2]),
+    }
+    rows = []
+    for what, (target, policy, shape) in cases.items():
+        if setting.trace is None:
+            rows.append(Row("atlas", what, "jobs/s CPU", (), target, True, "no trace"))
+            continue
+        arguments = ("--trace", setting.trace, *shape, "--policy", policy, "--out", "atlas", "--no-report")
+        costs = setting.simulations(*arguments)
+        rows.append(Row("atlas", what, "jobs/s CPU", setting.rates(costs), target, more_is_better=True))
+        whole = tuple(jobs_of(each) / each.cpu for each in costs)
+        rows.append(Row("atlas", f"{what}, start-up counted", "jobs/s CPU", whole))
+        if shape is SQUEEZED and policy == "first-fit":
+            tables = [setting.topolane("simulate", *arguments) for _ in costs]
+            printed = tuple(jobs_of(costs[0]) / seconds for seconds in setting.seconds(tables))
+            rows.append(Row("atlas", f"{what}, tables printed", "jobs/s CPU", printed, target, more_is_better=True))
+    return rows
+
+
+FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
+    "start": start,
+    "august": lambda setting: month(setting, "august", "cab-aug", AUGUST_LIMIT),
+    "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
+    "light": light,
+    "decision": decision,
+    "atlas": atlas,
+}
+
+
+def measured(name: str, figure: Callable[[Setting], list[Row]], setting: Setting) -> list[Row]:
+    """A figure's rows, or one row that says why there are none."""
+    try:
+        return figure(setting)
+    except BenchError as error:
+        print(error, file=sys.stderr)
+        return [Row(name, "failed", "", (), note="see above")]

@@ -1,0 +1,110 @@
+"""What a child process costs: CPU time and memory, on one core."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+LAST_LINES = 5
+
+
+class BenchError(Exception):
+    """A figure that could not be measured, and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What a process took, its own children included."""
+
+    cpu: float
+    """User and system time, seconds."""
+    memory: float
+    """Most memory it held, bytes."""
+    output: str
+    """What it printed."""
+
+
+def cost(command: Sequence[str | Path], *, directory: Path | None = None) -> Cost:
+    """Runs a command on one core and waits for it; raises BenchError if it fails."""
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            cwd=directory,
+            preexec_fn=pinning(),
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        if child.returncode:
+            last = "\n".join(errors.read().splitlines()[-LAST_LINES:])
+            raise BenchError(f"{' '.join(map(str, command))}: exit {child.returncode}\n{last}")
+        return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, output.read())
+
+
+def pinning() -> Callable[[], None] | None:
+    """What a child calls to stay on one core; None where a core cannot be chosen."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    core = max(os.sched_getaffinity(0))
+    return lambda: os.sched_setaffinity(0, {core})
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One figure: what was measured, how often, and what it should be."""
+
+    figure: str
+    what: str
+    unit: str
+    values: tuple[float, ...]
+    limit: float | None = None
+    more_is_better: bool = False
+    note: str = ""
+
+    @property
+    def median(self) -> float:
+        """The value that is judged."""
+        return statistics.median(self.values)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the median meets the target; a dash where there is none."""
+        if not self.values:
+            return "not measured"
+        if self.limit is None:
+            return "-"
+        met = self.median >= self.limit if self.more_is_better else self.median < self.limit
+        return "met" if met else "MISSED"
+
+    def cells(self) -> list[str]:
+        """The row as text: figure, what, target, median, least..most, verdict."""
+        target = "-" if self.limit is None else f"{'>=' if self.more_is_better else '<'} {number(self.limit)}"
+        measured, spread = self.note, "-"
+        if self.values:
+            measured = f"{number(self.median)} {self.unit}"
+            spread = f"{number(min(self.values))}..{number(max(self.values))} ({len(self.values)})"
+        return [self.figure, self.what, target, measured, spread, self.verdict]
+
+    def facts(self) -> dict[str, object]:
+        """The row as JSON holds it."""
+        facts = dataclasses.asdict(self)
+        return facts | {"median": self.median if self.values else None, "verdict": self.verdict}
+
+
+def number(value: float) -> str:
+    """A number with three digits that matter."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

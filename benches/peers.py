@@ -1,0 +1,88 @@
+"""Other simulators on the same jobs, in the same run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from figures import ATLAS, SQUEEZED, Setting
+from measure import BenchError, Cost, Row, cost
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ACCASIM = "accasim==1.1.3"
+RUNNER = Path(__file__).resolve().parent / "accasim" / "runner.py"
+CASES = {
+    "Atlas, first 5,000, first-fit, easy": (*ATLAS, "--limit", "5000"),
+    "Atlas squeezed, first 5,000, first-fit, easy": SQUEEZED,
+}
+
+
+def install(scratch: Path) -> Path:
+    """A virtual environment with AccaSim in it; returns its interpreter."""
+    place = scratch / "accasim-venv"
+    venv.create(place, with_pip=True)
+    python = place / "bin" / "python"
+    command = [str(python), "-m", "pip", "install", "--quiet", ACCASIM]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BenchError(f"{ACCASIM} does not install:\n{done.stderr[-500:]}")
+    return python
+
+
+def write_log(text: str, path: Path) -> int:
+    """Writes our CSV as the SWF that AccaSim reads: a processor is a node; returns the jobs.
+
+    AccaSim takes whole seconds and asks for a walltime: the run time where the log has none.
+    Zero means none to it, so these are at least 1 s.
+    """
+    rows = list(csv.DictReader(io.StringIO(text)))
+    with path.open("w") as log:
+        for row in rows:
+            run = int(float(row["run"]))
+            walltime = max(1, int(float(row["walltime"] or run)))
+            submit, nodes = round(float(row["submit"])), row["nodes"]
+            fields = (row["id"], submit, -1, min(run, walltime), nodes, -1, -1, nodes, walltime, -1)
+            log.write(" ".join(map(str, (*fields, 1, 1, 1, 1, 1, 1, -1, -1))) + "\n")
+    return len(rows)
+
+
+def accasim(python: Path, log: Path, scratch: Path) -> Cost:
+    """The cost of one run of AccaSim."""
+    return cost([python, RUNNER, log, scratch / "accasim-out"], directory=scratch)
+
+
+def compare(setting: Setting, python: Path, what: str, shape: Sequence[str]) -> list[Row]:
+    """Our rate and theirs on the same jobs, and the ratio."""
+    assert setting.trace is not None
+    text = setting.topolane("workload", "convert", setting.trace, *shape, "--to", "csv").output
+    log = setting.scratch / "accasim.swf"
+    jobs = write_log(text, log)
+    empty = setting.scratch / "one-job.swf"
+    empty.write_text(log.read_text().splitlines(keepends=True)[0])
+    start = accasim(python, empty, setting.scratch).cpu
+    theirs = jobs / (accasim(python, log, setting.scratch).cpu - start)
+    arguments = ("--trace", setting.trace, *shape, "--policy", "first-fit", "--out", "peer", "--no-report")
+    ours = setting.rates(setting.simulations(*arguments))
+    note = (setting.scratch / "accasim-out" / "stats-accasim.swf").read_text()
+    return [
+        Row("peers", f"{what}: AccaSim 1.1.3", "jobs/s CPU", (theirs,), note=note),
+        Row("peers", f"{what}: Topolane", "jobs/s CPU", ours),
+        Row("peers", f"{what}: ratio", "times", (statistics.median(ours) / theirs,)),
+    ]
+
+
+def peers(setting: Setting) -> list[Row]:
+    """AccaSim, without its own start-up as ours is without its own."""
+    if setting.trace is None:
+        return [Row("peers", what, "jobs/s CPU", (), note="no trace") for what in CASES]
+    print("installing AccaSim", file=sys.stderr)
+    python = install(setting.scratch)
+    return [row for what, shape in CASES.items() for row in compare(setting, python, what, shape)]
