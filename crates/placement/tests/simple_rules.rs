@@ -1,0 +1,106 @@
+//! The plain rules, by hand: first fit, scattered, Slurm's tree, recorded.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{build, rule, tree, whole};
+use topolane_placement::{Occupancy, Refusal, Request};
+
+fn placed(name: &str, nodes: u32, occupancy: &Occupancy) -> Vec<u32> {
+    let request = Request::whole_nodes(0, nodes, 1.0);
+    rule(name).place(&request, occupancy).unwrap().nodes().to_vec()
+}
+
+/// First fit takes the free nodes of lowest index.
+#[test]
+fn first_fit_takes_the_lowest() {
+    let fabric = tree(&[3, 3]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    occupancy.claim(&whole(&fabric, &[0, 2, 4])).unwrap();
+    occupancy.set_in_service(5, false);
+    assert_eq!(placed("first-fit", 4, &occupancy), [1, 3, 6, 7]);
+}
+
+/// Scattered deals one node from each leaf in turn, in rank order, and goes on with the leaves
+/// that still have some.
+#[test]
+fn scattered_deals_leaf_by_leaf() {
+    let fabric = tree(&[3, 3]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    assert_eq!(placed("scattered", 5, &occupancy), [0, 3, 6, 1, 4]);
+    occupancy.claim(&whole(&fabric, &[3, 4])).unwrap();
+    assert_eq!(placed("scattered", 6, &occupancy), [0, 5, 6, 1, 7, 2]);
+}
+
+/// The tightest leaf that holds the job, of equals the first: with 4, 2, 3 and 3 nodes free, a job
+/// of 2 goes to the leaf with 2 and a job of 3 to the first leaf with 3.
+#[test]
+fn slurm_takes_the_tightest_leaf() {
+    let fabric = tree(&[4, 2, 2]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    occupancy.claim(&whole(&fabric, &[4, 5, 8, 12])).unwrap();
+    assert_eq!(placed("slurm-tree", 2, &occupancy), [6, 7]);
+    assert_eq!(placed("slurm-tree", 3, &occupancy), [9, 10, 11]);
+    assert_eq!(placed("slurm-tree", 4, &occupancy), [0, 1, 2, 3]);
+}
+
+/// No leaf holds 6, and of the pods with 6 and 6 free the first: its larger leaf whole, then the
+/// rest. A job of 5 goes there too: of the leaves with 4 and 2, the 4, then one of the 2.
+#[test]
+fn slurm_takes_the_lowest_switch_with_room() {
+    let fabric = tree(&[4, 2, 2]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    occupancy.claim(&whole(&fabric, &[0, 1, 8, 12])).unwrap();
+    assert_eq!(placed("slurm-tree", 6, &occupancy), [2, 3, 4, 5, 6, 7]);
+    assert_eq!(placed("slurm-tree", 5, &occupancy), [2, 4, 5, 6, 7]);
+    // The other pod is tighter now, and its leaves have 3 and 2 free.
+    occupancy.claim(&whole(&fabric, &[9])).unwrap();
+    assert_eq!(placed("slurm-tree", 5, &occupancy), [10, 11, 13, 14, 15]);
+}
+
+/// Across pods: the leaf with most room first; once one leaf holds what is left, the tightest
+/// that does. With 4, 1, 3 and 2 free, 9 nodes take the leaves of 4 and 3 and then the one of 2;
+/// 8 take those of 4 and 3 and then the one of 1.
+#[test]
+fn slurm_finishes_on_the_tightest_leaf() {
+    let fabric = tree(&[4, 2, 2]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    occupancy.claim(&whole(&fabric, &[4, 5, 6, 8, 12, 13])).unwrap();
+    assert_eq!(placed("slurm-tree", 9, &occupancy), [0, 1, 2, 3, 9, 10, 11, 14, 15]);
+    assert_eq!(placed("slurm-tree", 8, &occupancy), [0, 1, 2, 3, 7, 9, 10, 11]);
+}
+
+/// Two trees that a WAN joins: a job that one tree holds stays in it, a wider one takes both.
+#[test]
+fn slurm_spans_joined_sites_only_when_it_must() {
+    let sites = [vec![(vec![2], false)], vec![(vec![3], false)]];
+    let occupancy = Occupancy::new(build(&sites, true));
+    assert_eq!(placed("slurm-tree", 3, &occupancy), [2, 3, 4]);
+    assert_eq!(placed("slurm-tree", 4, &occupancy), [0, 2, 3, 4]);
+    let apart = Occupancy::new(build(&sites, false));
+    let refused = rule("slurm-tree").place(&Request::whole_nodes(0, 4, 1.0), &apart);
+    assert_eq!(refused, Err(Refusal::NotNow { wanted: 4, free: 3 }));
+}
+
+/// Recorded gives the very nodes of the log in their order; while one is held the job waits; a job
+/// with no list, or one that names a node twice or another number of nodes, never runs.
+#[test]
+fn recorded_gives_the_nodes_of_the_log() {
+    let fabric = tree(&[3, 3]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let ask = |nodes: &[u32], wanted, occupancy: &Occupancy| {
+        let recorded = (!nodes.is_empty()).then(|| nodes.to_vec().into());
+        let request = Request { recorded, ..Request::whole_nodes(0, wanted, 1.0) };
+        rule("recorded").place(&request, occupancy).map(|placed| placed.nodes().to_vec())
+    };
+    assert_eq!(ask(&[5, 0, 3], 3, &occupancy), Ok(vec![5, 0, 3]));
+    let never = |most, wanted| Err(Refusal::Never { wanted, most });
+    assert_eq!(ask(&[], 2, &occupancy), never(0, 2));
+    assert_eq!(ask(&[4, 4], 2, &occupancy), never(1, 2));
+    assert_eq!(ask(&[4, 5], 3, &occupancy), never(2, 3));
+    assert_eq!(ask(&[4, 5, 6], 2, &occupancy), never(3, 2));
+    occupancy.claim(&whole(&fabric, &[0])).unwrap();
+    assert_eq!(ask(&[5, 0, 3], 3, &occupancy), Err(Refusal::NotNow { wanted: 3, free: 2 }));
+}
