@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request};
+use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request, Share};
 
 use crate::queue::{Pass, Queue, Reservation};
 use crate::running::Running;
@@ -25,6 +25,9 @@ struct Kept {
     request: Request,
     refusal: Refusal,
     shadow: Shadow,
+    /// Whether the last pass backfilled a job by where it lies and not by numbers alone: with it
+    /// there the policy may choose otherwise for one refused before, so all are tried again.
+    again: bool,
 }
 
 impl Queue for Easy {
@@ -34,7 +37,7 @@ impl Queue for Easy {
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
         let first_untried = match &self.kept {
-            Some(_) if !view.changed => view.fresh,
+            Some(kept) if !view.changed => kept.first_untried(view),
             _ => match self.start_in_order(view) {
                 Some(head) => head + 1,
                 None => return Pass::default(),
@@ -62,7 +65,7 @@ impl Easy {
                 let request = (*view.waiting[index].request).clone();
                 let shadow =
                     Shadow::of(&request, view.now, view.running, view.occupancy, view.policy);
-                self.kept = Some(Kept { head: request.id, request, refusal, shadow });
+                self.kept = Some(Kept { head: request.id, request, refusal, shadow, again: false });
                 return Some(index);
             }
         }
@@ -70,9 +73,20 @@ impl Easy {
     }
 }
 
+impl Kept {
+    fn first_untried(&self, view: &View<'_>) -> usize {
+        if !self.again {
+            return view.fresh;
+        }
+        let head = view.waiting.iter().position(|waiting| waiting.request.id == self.head);
+        head.map_or(0, |head| head + 1)
+    }
+}
+
 fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, first: usize) {
     let by_shape = view.policy.by_shape();
     let mut idle = view.occupancy.idle_nodes();
+    let running = view.running.jobs().len();
     for index in first..view.waiting.len() {
         let job = &view.waiting[index];
         if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
@@ -105,6 +119,8 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
             refused.forget();
         }
     }
+    let by_place = matches!(kept.shadow.at_that_time, AtThatTime::Occupied(_));
+    kept.again = by_place && view.running.jobs().len() > running;
 }
 
 /// Job sizes refused since the last start: all that are asked for are refused again, since a
@@ -170,7 +186,7 @@ impl Shadow {
             && occupancy.fabric().is_connected()
             && occupancy.in_service().count() == occupancy.fabric().nodes();
         if counting {
-            return Shadow::by_count(head, running, occupancy);
+            return Shadow::by_count(head, now, running, occupancy);
         }
         let mut then = occupancy.what_if();
         let mut at = f64::INFINITY;
@@ -190,13 +206,13 @@ impl Shadow {
     }
 
     /// Nodes that end together count together, as in the textbook.
-    fn by_count(head: &Request, running: &Running, occupancy: &Occupancy) -> Shadow {
+    fn by_count(head: &Request, now: f64, running: &Running, occupancy: &Occupancy) -> Shadow {
         let mut free = occupancy.idle_nodes();
         for ending in running.ending_together() {
             free += ending.iter().map(|job| job.placement.nodes().len() as u32).sum::<u32>();
             if free >= head.nodes {
                 let at_that_time = AtThatTime::Spare(free - head.nodes);
-                return Shadow { at: ending[0].expected_end, at_that_time };
+                return Shadow { at: ending[0].expected_end.max(now), at_that_time };
             }
         }
         Shadow { at: f64::INFINITY, at_that_time: AtThatTime::Spare(0) }
@@ -209,6 +225,10 @@ impl Shadow {
 
     /// Lets a job run past the reservation if the head can still be placed then beside it.
     fn spare(&mut self, head: &Request, placement: &Arc<Placement>, view: &View<'_>) -> bool {
+        // Numbers do not tell which nodes a job shares with others.
+        if matches!(self.at_that_time, AtThatTime::Spare(_)) && placement.share() != Share::Whole {
+            self.at_that_time = AtThatTime::Occupied(None);
+        }
         match &mut self.at_that_time {
             AtThatTime::Spare(spare) => {
                 let left = spare.checked_sub(placement.nodes().len() as u32);
