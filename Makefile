@@ -35,7 +35,7 @@ $(VENV)/.installed: pyproject.toml Makefile
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.installed $(SOURCES)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
 demo: build

@@ -4,6 +4,7 @@ mod build;
 mod cables;
 mod check;
 mod describe;
+mod only;
 
 use std::collections::HashMap;
 use std::ops::Range;

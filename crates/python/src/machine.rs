@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, Fabric, PRESETS, preset, read, write};
+use topolane_fabric::{Direction, Fabric, NodeSet, PRESETS, preset, read, write};
 use topolane_placement::{Quality, least_aph};
 
 use crate::error::{bad_input, input_error};
@@ -56,6 +56,13 @@ impl Machine {
             })
             .and_then(|description| Fabric::build(&description))
             .map_err(|error| input_error(error.in_file(source)))?;
+        Ok(Machine { fabric: Arc::new(fabric) })
+    }
+
+    /// The machine with only these nodes, those of a partition for instance.
+    fn only(&self, nodes: Vec<u32>) -> PyResult<Machine> {
+        let nodes = NodeSet::of(self.fabric.nodes(), nodes);
+        let fabric = self.fabric.only(&nodes).map_err(input_error)?;
         Ok(Machine { fabric: Arc::new(fabric) })
     }
 

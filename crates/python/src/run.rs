@@ -1,5 +1,7 @@
 //! `simulate` and its outcome for Python.
 
+use std::time::{Duration, Instant};
+
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -11,6 +13,9 @@ use crate::error::{RunError, bad_input, input_error};
 use crate::machine::Machine;
 use crate::policy::policy_from;
 use crate::workload::Workload;
+
+/// How often Python is asked whether to go on, and told how far the run is.
+const BETWEEN_REPORTS: Duration = Duration::from_millis(100);
 
 /// What happened in a run, and its measures.
 #[pyclass(frozen, module = "topolane._engine")]
@@ -48,7 +53,12 @@ pub fn simulate(
     let jobs = &workload.get().jobs;
     let fabric = &machine.get().fabric;
     let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
+        let mut last = Instant::now();
         let mut report = |share: f64| -> Result<(), RunError> {
+            if share < 1.0 && last.elapsed() < BETWEEN_REPORTS {
+                return Ok(());
+            }
+            last = Instant::now();
             if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
                 return Err(RunError::Raised(error));
             }
@@ -136,6 +146,7 @@ impl Outcome {
         summary.set_item("mean_slowdown", mean(&metrics.slowdown))?;
         summary.set_item("mean_aph", over_several(&metrics.aph))?;
         summary.set_item("mean_least_aph", over_several(&metrics.least_aph))?;
+        summary.set_item("mean_hop_bytes", over_several(&metrics.hop_bytes))?;
         let sharing = metrics.links_shared.iter().filter(|&&links| links > 0).count();
         summary.set_item("jobs_sharing_links", sharing)?;
         summary.set_item("fragmentation", fragmentation)?;

@@ -54,11 +54,8 @@ pub struct Outcome {
     pub late_against_log: usize,
 }
 
-/// Told the share of jobs that have ended, now and then; an error stops the run.
+/// Told the share of jobs that have ended, after every event; an error stops the run.
 pub type Progress<'a, E> = &'a mut dyn FnMut(f64) -> Result<(), E>;
-
-/// How many events pass between two calls of the progress function.
-const PROGRESS_EVERY: usize = 4096;
 
 /// An event time that orders as a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,7 +101,6 @@ pub fn simulate<E: From<InputError>>(
     };
     let mut recorded = RecordedNodes { fabric, known: HashMap::new() };
     let mut next = 0;
-    let mut events = 0;
     let mut begin = None;
     loop {
         let arrival = workload.jobs.get(next).map(|job| Time(job.submit));
@@ -125,11 +121,8 @@ pub fn simulate<E: From<InputError>>(
         }
         run.pass(now);
         begin = if replay { run.scheduler.next_begin(now) } else { None };
-        events += 1;
-        if events % PROGRESS_EVERY == 0 {
-            let ended = run.outcome.jobs.len() - run.ends.len();
-            progress(ended as f64 / workload.jobs.len() as f64)?;
-        }
+        let ended = run.outcome.jobs.len() - run.ends.len();
+        progress(ended as f64 / workload.jobs.len() as f64)?;
     }
     progress(1.0)?;
     run.outcome.fragmented_jobs = run.fragmented.len();

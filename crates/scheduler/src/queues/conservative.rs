@@ -137,20 +137,22 @@ impl Plan {
         latest: f64,
         view: &View<'_>,
     ) -> Option<(f64, Option<Arc<Placement>>)> {
+        let mut span = view.occupancy.clone();
         self.idle.times().iter().take_while(|&&time| time < latest).find_map(|&time| {
             let end = time + request.walltime;
             if self.idle.least(time, end) < whole_nodes {
                 return None;
             }
-            let span = self.span(time, end, view);
+            self.fill(&mut span, time, end, view);
+            view.policy.admits(request, &span).ok()?;
             let placement = view.policy.place(request, &span).ok()?;
             Some((time, Some(Arc::new(placement))))
         })
     }
 
-    /// The machine with all that is held or promised at any time from `start` to `end`.
-    fn span(&self, start: f64, end: f64, view: &View<'_>) -> Occupancy {
-        let mut span = view.occupancy.clone();
+    /// Fills `span` with all that is held or promised at any time from `start` to `end`.
+    fn fill(&self, span: &mut Occupancy, start: f64, end: f64, view: &View<'_>) {
+        span.clone_from(view.occupancy);
         for job in view.running.jobs().iter().take_while(|job| job.expected_end <= start) {
             if start > view.now {
                 span.release(&job.placement);
@@ -164,6 +166,5 @@ impl Plan {
                 span.overlay(placement);
             }
         }
-        span
     }
 }

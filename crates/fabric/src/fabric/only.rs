@@ -1,0 +1,79 @@
+//! A part of a machine: some of its nodes with the switches above them.
+
+use super::{Fabric, NodeIndex};
+use crate::description::{Children, Group};
+use crate::error::InputError;
+use crate::nodeset::NodeSet;
+
+impl Fabric {
+    /// The machine with only these nodes, those of a partition for instance: switches without a
+    /// node left are dropped, the others keep their cables.
+    ///
+    /// # Errors
+    /// No node is left.
+    pub fn only(&self, nodes: &NodeSet) -> Result<Fabric, InputError> {
+        let mut description = self.description();
+        let mut next = 0;
+        description.sites.retain_mut(|site| {
+            let mut part = Part { nodes, next, kept: vec![Vec::new(); self.depth() + 1] };
+            let depth = depth_of(&site.root);
+            let any = part.prune(&mut site.root, depth);
+            next = part.next;
+            site.missing.retain_mut(|cable| {
+                let kept = part.kept.get(cable.level).and_then(|of_level| {
+                    let is_kept = *of_level.get(cable.group as usize)?;
+                    let before = of_level[..cable.group as usize].iter().filter(|&&kept| kept);
+                    is_kept.then(|| before.count() as u32)
+                });
+                cable.group = kept.unwrap_or_default();
+                kept.is_some()
+            });
+            any
+        });
+        let left: Vec<String> = description.sites.iter().map(|site| site.root.name.clone()).collect();
+        description.wans.retain(|wan| left.contains(&wan.between.0) && left.contains(&wan.between.1));
+        Fabric::build(&description)
+    }
+}
+
+fn depth_of(group: &Group) -> usize {
+    match &group.children {
+        Children::Nodes(_) => 1,
+        Children::Groups(groups) => 1 + groups.iter().map(depth_of).max().unwrap_or_default(),
+    }
+}
+
+struct Part<'a> {
+    nodes: &'a NodeSet,
+    /// Index of the next node in the whole machine.
+    next: NodeIndex,
+    /// By level, for every group of the site in order: whether it is kept.
+    kept: Vec<Vec<bool>>,
+}
+
+impl Part<'_> {
+    /// Takes out what is not wanted below a group of `level`; whether anything is left.
+    fn prune(&mut self, group: &mut Group, level: usize) -> bool {
+        let place = self.kept[level].len();
+        self.kept[level].push(false);
+        let any = match &mut group.children {
+            // On a short branch padding stands between here and the leaf.
+            Children::Nodes(_) if level > 1 => self.prune(group, level - 1),
+            Children::Nodes(nodes) => {
+                nodes.retain(|_| {
+                    let keep = self.nodes.contains(self.next);
+                    self.next += 1;
+                    self.kept[0].push(keep);
+                    keep
+                });
+                !nodes.is_empty()
+            }
+            Children::Groups(groups) => {
+                groups.retain_mut(|child| self.prune(child, level - 1));
+                !groups.is_empty()
+            }
+        };
+        self.kept[level][place] = any;
+        any
+    }
+}
