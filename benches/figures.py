@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import random
 import shutil
-import statistics
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +21,8 @@ AUGUST_LIMIT = 1.0
 SEPTEMBER_LIMIT = 10.0
 START_LIMIT = 0.3
 DECISION_LIMITS = {"median_us": 20.0, "p99_us": 200.0}
+SHORTEST = 1e-3
+SHORT_TIMES = 3
 LIGHT_JOBS = 100_000
 LIGHT_SEED = 1
 LIGHT_LOAD = 0.5
@@ -31,6 +31,22 @@ LIGHT_MEMORY = 200e6
 CAB_NODES = 1_296
 ATLAS = ("--cores-per-node", "8")
 SQUEEZED = (*ATLAS, "--squeeze", "0.6", "--limit", "5000")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of a command."""
+
+    whole: Cost
+    net: float
+    """CPU seconds without the start-up."""
+
+    @property
+    def jobs(self) -> int:
+        """The jobs a simulation that prints JSON says it ran."""
+        jobs = json.loads(self.whole.output)["jobs"]
+        assert isinstance(jobs, int)
+        return jobs
 
 
 @dataclasses.dataclass
@@ -42,49 +58,58 @@ class Setting:
     scratch: Path
     python: str = sys.executable
 
-    @functools.cached_property
-    def start(self) -> tuple[float, ...]:
-        """CPU seconds of the command line doing nothing else."""
-        self.topolane("policies")  # writes the bytecode
-        return tuple(self.topolane("policies").cpu for _ in range(2 * self.repeats + 1))
-
     def topolane(self, *arguments: str | Path) -> Cost:
         """The cost of one command."""
         call = "import sys; from topolane.cli import main; sys.exit(main())"
         return cost([self.python, "-c", call, *arguments], directory=self.scratch)
 
-    def simulations(self, *arguments: str | Path) -> list[Cost]:
-        """Repeats of one run that prints JSON; start-up not yet taken off."""
-        return [self.topolane("simulate", "--json", *arguments) for _ in range(self.repeats)]
+    def start(self) -> float:
+        """CPU seconds of the command line doing nothing else."""
+        return self.topolane("policies").cpu
 
-    def seconds(self, costs: Sequence[Cost]) -> tuple[float, ...]:
-        """CPU seconds without the start-up."""
-        start = statistics.median(self.start)
-        return tuple(max(each.cpu - start, 1e-6) for each in costs)
+    def runs(self, *arguments: str | Path, times: int = 1) -> list[Run]:
+        """Repeats of one command, `times` as many as usual.
 
-    def rates(self, costs: Sequence[Cost]) -> tuple[float, ...]:
-        """Jobs per CPU second without the start-up."""
-        return tuple(jobs_of(each) / seconds for each, seconds in zip(costs, self.seconds(costs), strict=True))
+        The start-up taken off each is the mean of those just before and after: the speed of a
+        shared machine drifts by half within seconds, and short runs are mostly start-up.
+        """
+        runs = []
+        before = self.start()
+        for _ in range(self.repeats * times):
+            whole = self.topolane(*arguments)
+            after = self.start()
+            runs.append(Run(whole, max(whole.cpu - (before + after) / 2, SHORTEST)))
+            before = after
+        return runs
+
+    def simulations(self, *arguments: str | Path, times: int = 1) -> list[Run]:
+        """Repeats of one simulation that prints JSON."""
+        return self.runs("simulate", "--json", *arguments, times=times)
 
 
-def jobs_of(run: Cost) -> int:
-    """The jobs a run says it simulated."""
-    jobs = json.loads(run.output)["jobs"]
-    assert isinstance(jobs, int)
-    return jobs
+def rates(runs: Sequence[Run]) -> tuple[float, ...]:
+    """Jobs per CPU second, start-up taken off."""
+    return tuple(run.jobs / run.net for run in runs)
+
+
+def whole_rates(runs: Sequence[Run]) -> tuple[float, ...]:
+    """Jobs per CPU second, start-up counted."""
+    return tuple(run.jobs / run.whole.cpu for run in runs)
 
 
 def start(setting: Setting) -> list[Row]:
     """What every command costs before it does anything."""
-    return [Row("start", "topolane policies", "s CPU", setting.start, START_LIMIT)]
+    setting.start()  # writes the bytecode
+    values = tuple(setting.start() for _ in range(2 * setting.repeats + 1))
+    return [Row("start", "topolane policies", "s CPU", values, START_LIMIT)]
 
 
 def month(setting: Setting, name: str, workload: str, limit: float) -> list[Row]:
     """One month under every policy."""
     runs = {policy: setting.simulations("--workload", workload, "--policy", policy) for policy in POLICIES}
     return [
-        Row(name, f"{workload}, easy, {policy}", "s CPU", setting.seconds(costs), limit)
-        for policy, costs in runs.items()
+        Row(name, f"{workload}, easy, {policy}", "s CPU", tuple(run.net for run in repeats), limit)
+        for policy, repeats in runs.items()
     ]
 
 
@@ -110,16 +135,15 @@ def light(setting: Setting) -> list[Row]:
     """A log so light that the queue stays short: the cost of a job by itself."""
     log = setting.scratch / "light.swf"
     write_light(log)
-    costs = setting.simulations("--trace", log, "--policy", "first-fit")
-    written = setting.simulations("--trace", log, "--policy", "first-fit", "--out", "light", "--no-report")
     what = f"{LIGHT_JOBS:,} jobs at load {LIGHT_LOAD}, first-fit"
-    memory = tuple(each.memory / 1e6 for each in costs)
-    kept = tuple(each.memory / 1e6 for each in written)
+    run = ("--trace", log, "--policy", "first-fit")
+    runs = setting.simulations(*run)
+    memory = tuple(each.whole.memory / 1e6 for each in runs)
+    written = setting.simulations(*run, "--out", "light", "--no-report")
     return [
-        Row("light", what, "jobs/s CPU", setting.rates(costs), LIGHT_RATE, more_is_better=True),
+        Row("light", what, "jobs/s CPU", rates(runs), LIGHT_RATE, more_is_better=True),
         Row("light", f"{what}: peak memory", "MB", memory, LIGHT_MEMORY / 1e6),
-        Row("light", f"{what}, --out", "jobs/s CPU", setting.rates(written)),
-        Row("light", f"{what}, --out: peak memory", "MB", kept),
+        Row("light", f"{what}, --out", "jobs/s CPU", rates(written)),
     ]
 
 
@@ -155,14 +179,13 @@ def atlas(setting: Setting) -> list[Row]:
             rows.append(Row("atlas", what, "jobs/s CPU", (), target, True, "no trace"))
             continue
         arguments = ("--trace", setting.trace, *shape, "--policy", policy, "--out", "atlas", "--no-report")
-        costs = setting.simulations(*arguments)
-        rows.append(Row("atlas", what, "jobs/s CPU", setting.rates(costs), target, more_is_better=True))
-        whole = tuple(jobs_of(each) / each.cpu for each in costs)
-        rows.append(Row("atlas", f"{what}, start-up counted", "jobs/s CPU", whole))
+        runs = setting.simulations(*arguments, times=SHORT_TIMES)
+        rows.append(Row("atlas", what, "jobs/s CPU", rates(runs), target, more_is_better=True))
+        rows.append(Row("atlas", f"{what}, start-up counted", "jobs/s CPU", whole_rates(runs)))
         if shape is SQUEEZED and policy == "first-fit":
-            tables = [setting.topolane("simulate", *arguments) for _ in costs]
-            printed = tuple(jobs_of(costs[0]) / seconds for seconds in setting.seconds(tables))
-            rows.append(Row("atlas", f"{what}, tables printed", "jobs/s CPU", printed, target, more_is_better=True))
+            printed = setting.runs("simulate", *arguments, times=SHORT_TIMES)
+            values = tuple(runs[0].jobs / each.net for each in printed)
+            rows.append(Row("atlas", f"{what}, tables printed", "jobs/s CPU", values, target, more_is_better=True))
     return rows
 
 
