@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use topolane_placement::{Occupancy, Placement, Request, Share};
@@ -16,6 +17,9 @@ use crate::view::View;
 pub struct Conservative {
     promises: HashMap<u64, Promise>,
 }
+
+/// A reservation lasts at least this long, seconds, so that one for no time at all is kept too.
+const SHORTEST: f64 = 1.0;
 
 #[derive(Debug, Clone)]
 struct Promise {
@@ -38,27 +42,42 @@ impl Queue for Conservative {
                 continue;
             }
             let request = &view.waiting[index].request;
-            let kept =
-                plan.promises.get(&request.id).filter(|_| !view.changed && index < view.fresh);
+            let stands = |promise: &&Promise| plan.counting || promise.placement.is_some();
+            let kept = plan.promises.get(&request.id).filter(stands);
+            let kept = kept.filter(|_| !view.changed && index < view.fresh);
             let due = kept.is_none_or(|promise| promise.start <= view.now);
             if due {
                 plan.promise(request, view);
             }
-            let Some(promise) = plan.promises.get(&request.id) else { continue };
-            let at = promise.start;
-            if at > view.now || !start(index, promise.placement.clone(), view) {
-                pass.reservation.get_or_insert(Reservation { id: request.id, at });
-                if pass.refusal.is_none() {
-                    let reason = view.policy.admits(request, view.occupancy).err();
-                    pass.refusal = reason.map(|reason| (request.id, reason));
-                }
-            } else {
+            let promise = plan.promises.get(&request.id);
+            let at = promise.map_or(f64::INFINITY, |promise| promise.start);
+            let placement = promise.and_then(|promise| promise.placement.clone());
+            if at <= view.now && start(index, placement, view) {
                 plan.promises.remove(&request.id);
+            } else if pass.reservation.is_none() {
+                pass.reservation = Some(Reservation { id: request.id, at });
+                let reason = view.policy.admits(request, view.occupancy).err();
+                pass.refusal = reason.map(|reason| (request.id, reason));
             }
         }
         self.promises = plan.promises;
         pass
     }
+}
+
+impl Promise {
+    fn new(request: &Request, start: f64, placement: Option<Arc<Placement>>) -> Self {
+        let end = start + lasts(request);
+        Promise { start, end, whole_nodes: whole_nodes(request), placement }
+    }
+}
+
+fn lasts(request: &Request) -> f64 {
+    request.walltime.max(SHORTEST)
+}
+
+fn whole_nodes(request: &Request) -> i64 {
+    if request.share == Share::Whole { i64::from(request.nodes) } else { 0 }
 }
 
 fn start(index: usize, placement: Option<Arc<Placement>>, view: &mut View<'_>) -> bool {
@@ -70,7 +89,8 @@ fn start(index: usize, placement: Option<Arc<Placement>>, view: &mut View<'_>) -
 
 /// All that is held now and promised for later.
 struct Plan {
-    /// Idle nodes over time; jobs that share nodes are left out, so it is an upper bound.
+    /// Idle nodes over time; where jobs share nodes an upper bound, since a node then counts as
+    /// idle when the first of them ends.
     idle: Profile,
     promises: HashMap<u64, Promise>,
     /// Whether counts are all that matters.
@@ -87,11 +107,11 @@ impl Plan {
         for job in view.running.jobs() {
             let in_service = |&&node: &&u32| view.occupancy.in_service().contains(node);
             let nodes = job.placement.nodes().iter().filter(in_service).count() as u32;
-            if job.placement.share() == Share::Whole && job.expected_end.is_finite() {
+            if job.expected_end.is_finite() {
                 idle.add(job.expected_end.max(view.now), f64::INFINITY, nodes.into());
             }
         }
-        if promises.len() > view.waiting.len() {
+        if view.changed {
             let ids: std::collections::HashSet<u64> =
                 view.waiting.iter().map(|waiting| waiting.request.id).collect();
             promises.retain(|id, _| ids.contains(id));
@@ -108,46 +128,56 @@ impl Plan {
         if let Some(old) = &old {
             self.idle.add(old.start.max(view.now), old.end, old.whole_nodes);
         }
-        let whole_nodes = if request.share == Share::Whole { i64::from(request.nodes) } else { 0 };
-        let promised = |(start, placement)| Promise {
-            start,
-            end: start + request.walltime,
-            whole_nodes,
-            placement,
-        };
         let found = if self.counting {
-            let start = self.idle.earliest(request.walltime, whole_nodes);
-            start.is_finite().then_some((start, None))
+            let start = self.idle.earliest(lasts(request), whole_nodes(request));
+            start.is_finite().then(|| Promise::new(request, start, None))
         } else {
             let latest = old.as_ref().map_or(f64::INFINITY, |old| old.start);
-            self.earliest_placed(request, whole_nodes, latest, view)
+            self.earliest_placed(request, f64::NEG_INFINITY..latest, view)
+                .or_else(|| old.filter(|old| self.stands(old, request, view)))
+                .or_else(|| self.earliest_placed(request, latest..f64::INFINITY, view))
         };
-        if let Some(promise) = found.map(promised).or(old) {
+        if let Some(promise) = found {
             self.idle.add(promise.start.max(view.now), promise.end, -promise.whole_nodes);
             self.promises.insert(request.id, promise);
         }
     }
 
-    /// The earliest time before `latest` at which the policy finds nodes that nobody holds or is
-    /// promised until the request ends.
+    /// The earliest of `times` at which the policy finds nodes that nobody holds or is promised
+    /// until the request ends.
     fn earliest_placed(
         &self,
         request: &Request,
-        whole_nodes: i64,
-        latest: f64,
+        times: Range<f64>,
         view: &View<'_>,
-    ) -> Option<(f64, Option<Arc<Placement>>)> {
+    ) -> Option<Promise> {
         let mut span = view.occupancy.clone();
-        self.idle.times().iter().take_while(|&&time| time < latest).find_map(|&time| {
-            let end = time + request.walltime;
-            if self.idle.least(time, end) < whole_nodes {
+        let steps = self.idle.times().iter().copied();
+        steps.filter(|time| times.contains(time)).find_map(|time| {
+            let end = time + lasts(request);
+            if self.idle.least(time, end) < whole_nodes(request) {
                 return None;
             }
             self.fill(&mut span, time, end, view);
             view.policy.admits(request, &span).ok()?;
             let placement = view.policy.place(request, &span).ok()?;
-            Some((time, Some(Arc::new(placement))))
+            Some(Promise::new(request, time, Some(Arc::new(placement))))
         })
+    }
+
+    /// Whether the promise can still be kept: a job that runs longer, a node out of service or
+    /// another walltime may have made it void.
+    fn stands(&self, promise: &Promise, request: &Request, view: &View<'_>) -> bool {
+        let Some(placement) = &promise.placement else { return false };
+        let as_long = (promise.start + lasts(request)).total_cmp(&promise.end).is_eq();
+        if promise.start < view.now || !as_long {
+            return false;
+        }
+        let mut span = view.occupancy.clone();
+        self.fill(&mut span, promise.start, promise.end, view);
+        let mut crossed = placement.crossed().iter();
+        let alone = crossed.all(|&(level, group)| span.crossing(level.into(), group) == 0);
+        (alone || !view.policy.isolates()) && span.claim(placement).is_ok()
     }
 
     /// Fills `span` with all that is held or promised at any time from `start` to `end`.
