@@ -107,8 +107,11 @@ impl Plan {
         for job in view.running.jobs() {
             let in_service = |&&node: &&u32| view.occupancy.in_service().contains(node);
             let nodes = job.placement.nodes().iter().filter(in_service).count() as u32;
-            if job.expected_end.is_finite() {
-                idle.add(job.expected_end.max(view.now), f64::INFINITY, nodes.into());
+            // One that is over its time ends at any moment, but not before now.
+            let over = job.expected_end <= view.now;
+            let end = if over { view.now + SHORTEST } else { job.expected_end };
+            if end.is_finite() {
+                idle.add(end, f64::INFINITY, nodes.into());
             }
         }
         if view.changed {
