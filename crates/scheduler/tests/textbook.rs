@@ -89,7 +89,7 @@ fn easy(state: &mut Counts<'_>) {
         }
     }
     let mut extra = then - state.jobs[head].nodes;
-    for job in state.waiting[1..].to_vec() {
+    for job in state.waiting.clone().into_iter().skip(1) {
         let Job { nodes, walltime, .. } = state.jobs[job];
         let in_time = state.now + walltime <= shadow;
         if nodes <= state.free && (in_time || nodes <= extra) {

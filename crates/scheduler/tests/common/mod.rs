@@ -165,9 +165,10 @@ pub fn drive(
         let end = ends.iter().map(|end| end.0).min_by(f64::total_cmp);
         let due = [arrival, end].into_iter().flatten().min_by(f64::total_cmp);
         let Some(now) = due else { return run };
-        for (_, id) in ends.extract_if(.., |end| end.0 <= now) {
-            assert!(scheduler.complete(id));
+        for (_, id) in ends.iter().filter(|end| end.0 <= now) {
+            assert!(scheduler.complete(*id));
         }
+        ends.retain(|end| end.0 > now);
         while let Some(job) = jobs.get(next).filter(|job| job.submit <= now) {
             // Some do not fit a policy's shape at all: those never start.
             let _ = scheduler.submit(job.request(next as u64), 0.0);
@@ -197,9 +198,9 @@ pub fn no_core_twice(jobs: &[Job], run: &Run) {
     };
     for at in (0..jobs.len()).filter_map(|job| run.start[job]) {
         let mut held: HashMap<NodeIndex, u32> = HashMap::new();
-        for job in 0..jobs.len() {
+        for (job, asked) in jobs.iter().enumerate() {
             if span(job).is_some_and(|(start, end)| start <= at && at < end) {
-                let cores = match jobs[job].share {
+                let cores = match asked.share {
                     Share::Whole => 16,
                     Share::Part { cores, .. } => cores,
                 };

@@ -1,0 +1,307 @@
+//! What a live driver does beside starting and ending jobs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
+
+mod common;
+
+use common::{PICKY, SIZE, jobs, machine, mixed, rule};
+use proptest::prelude::*;
+use topolane_placement::{Refusal, Request, Share};
+use topolane_scheduler::{Scheduler, Start, queue};
+
+const DISCIPLINES: [&str; 3] = ["fcfs", "easy", "conservative"];
+
+fn scheduler(policy: &str, discipline: &str) -> Scheduler {
+    Scheduler::new(machine(), rule(policy), queue(discipline).unwrap())
+}
+
+fn ask(id: u64, nodes: u32, walltime: f64) -> Request {
+    Request::whole_nodes(id, nodes, walltime)
+}
+
+/// The identities of what a pass starts.
+fn pass(scheduler: &mut Scheduler, now: f64) -> Vec<u64> {
+    scheduler.pass(now).iter().map(|start| start.request.id).collect()
+}
+
+fn promised(scheduler: &Scheduler) -> Option<(u64, f64)> {
+    scheduler.last_pass().reservation.map(|promise| (promise.id, promise.at))
+}
+
+/// A request that would not fit on the empty machine is refused for good and not queued; drained
+/// nodes do not count, for they come back.
+#[test]
+fn what_never_fits_is_refused_at_once() {
+    for discipline in DISCIPLINES {
+        let mut scheduler = scheduler("isolated", discipline);
+        scheduler.set_in_service(3, false);
+        assert_eq!(
+            scheduler.submit(ask(1, 25, 1.0), 0.0),
+            Err(Refusal::Never { wanted: 25, most: 24 })
+        );
+        assert_eq!(
+            scheduler.submit(ask(1, 0, 1.0), 0.0),
+            Err(Refusal::Never { wanted: 0, most: 0 })
+        );
+        assert_eq!(scheduler.submit(ask(2, 24, 1.0), 0.0), Ok(()));
+        assert_eq!(scheduler.waiting().len(), 1);
+        assert!(pass(&mut scheduler, 0.0).is_empty());
+        let told = (discipline != "fcfs").then_some((2, f64::INFINITY));
+        assert_eq!(promised(&scheduler), told, "{discipline}: no end of a running job helps");
+        scheduler.set_in_service(3, true);
+        assert_eq!(pass(&mut scheduler, 1.0), [2]);
+    }
+}
+
+/// A job taken out of the queue neither starts nor holds others up; what does not wait cannot be
+/// taken out.
+#[test]
+fn a_cancelled_job_is_gone() {
+    for discipline in DISCIPLINES {
+        let mut scheduler = scheduler("first-fit", discipline);
+        scheduler.submit(ask(0, 20, 10.0), 0.0).unwrap();
+        scheduler.submit(ask(1, 24, 10.0), 0.0).unwrap();
+        scheduler.submit(ask(2, 4, 20.0), 0.0).unwrap();
+        assert_eq!(pass(&mut scheduler, 0.0), [0], "{discipline}");
+        assert!(scheduler.cancel(1) && !scheduler.cancel(1) && !scheduler.cancel(0));
+        assert_eq!(pass(&mut scheduler, 1.0), [2], "{discipline}");
+    }
+}
+
+/// The promise of a cancelled job does not stand in the way of one that comes in the same moment.
+#[test]
+fn a_cancelled_promise_holds_nothing() {
+    let mut scheduler = scheduler("first-fit", "conservative");
+    scheduler.submit(ask(0, 20, 10.0), 0.0).unwrap();
+    scheduler.submit(ask(1, 24, 10.0), 0.0).unwrap();
+    assert_eq!(pass(&mut scheduler, 0.0), [0]);
+    scheduler.cancel(1);
+    scheduler.submit(ask(2, 4, 20.0), 0.0).unwrap();
+    assert_eq!(pass(&mut scheduler, 1.0), [2]);
+}
+
+/// Higher priorities stand before lower ones, equals in order of submission; a newcomer of higher
+/// priority is the new head. Under conservative it overtakes no promise that was already given.
+#[test]
+fn priorities_order_the_queue() {
+    for discipline in DISCIPLINES {
+        let mut scheduler = scheduler("first-fit", discipline);
+        scheduler.submit(ask(0, 24, 10.0), 0.0).unwrap();
+        assert_eq!(pass(&mut scheduler, 0.0), [0]);
+        for (id, priority) in [(1, 0.0), (2, 5.0), (3, 0.0), (4, 9.0), (5, 5.0)] {
+            scheduler.submit(ask(id, 24, 10.0), priority).unwrap();
+            pass(&mut scheduler, 1.0);
+        }
+        let order: Vec<u64> = scheduler.waiting().iter().map(|w| w.request.id).collect();
+        assert_eq!(order, [4, 2, 5, 1, 3], "{discipline}");
+        let mut started = vec![0];
+        for time in 1..6 {
+            scheduler.complete(*started.last().unwrap());
+            started.extend(pass(&mut scheduler, 10.0 * f64::from(time)));
+        }
+        let promised = discipline == "conservative";
+        let expected = if promised { [0, 1, 2, 3, 4, 5] } else { [0, 4, 2, 5, 1, 3] };
+        assert_eq!(started, expected, "{discipline}");
+    }
+}
+
+/// A job is not seen before its begin time and waits like any other from then on; `next_begin`
+/// names the next time at which that makes a pass due.
+#[test]
+fn begin_times_hide_a_job() {
+    for discipline in DISCIPLINES.into_iter().chain(["recorded"]) {
+        let mut scheduler = scheduler("first-fit", discipline);
+        for (id, begin) in [(0, 5.0), (1, 0.0), (2, 9.0)] {
+            scheduler.submit(Request { begin, ..ask(id, 24, 3.0) }, 0.0).unwrap();
+        }
+        assert_eq!(pass(&mut scheduler, 1.0), [1], "{discipline}");
+        assert_eq!(scheduler.next_begin(1.0), Some(5.0));
+        scheduler.complete(1);
+        assert!(pass(&mut scheduler, 4.0).is_empty());
+        assert_eq!(pass(&mut scheduler, 5.0), [0]);
+        assert_eq!(scheduler.next_begin(5.0), Some(9.0));
+        assert!(pass(&mut scheduler, 9.0).is_empty());
+        scheduler.complete(0);
+        assert_eq!((pass(&mut scheduler, 9.0), scheduler.next_begin(9.0)), (vec![2], None));
+    }
+}
+
+/// Another walltime of a running job moves the reservation that waits for it, to and fro; one that
+/// is past already, or a job that overruns, leaves it at now or a second later.
+#[test]
+fn a_running_job_may_get_another_walltime() {
+    for (discipline, policy) in
+        ["easy", "conservative"].iter().flat_map(|d| [(d, "first-fit"), (d, "isolated")])
+    {
+        let mut scheduler = scheduler(policy, discipline);
+        scheduler.submit(ask(0, 20, 10.0), 0.0).unwrap();
+        scheduler.submit(ask(1, 24, 10.0), 0.0).unwrap();
+        pass(&mut scheduler, 0.0);
+        assert_eq!(promised(&scheduler), Some((1, 10.0)));
+        for (walltime, now, at) in
+            [(30.0, 1.0, 30.0), (6.0, 2.0, 6.0), (1.0, 3.0, 3.0), (10.0, 12.0, 12.0)]
+        {
+            assert!(scheduler.set_walltime(0, walltime));
+            assert!(pass(&mut scheduler, now).is_empty());
+            let got = promised(&scheduler).unwrap();
+            // Conservative gives a job that is over its time one more second.
+            let late = if at == now && *discipline == "conservative" { 1.0 } else { 0.0 };
+            assert_eq!(got, (1, at + late), "{discipline} over {policy}");
+        }
+        assert!(scheduler.complete(0) && !scheduler.complete(0));
+        assert_eq!(pass(&mut scheduler, 13.0), [1]);
+        assert!(!scheduler.set_walltime(7, 1.0));
+    }
+}
+
+/// Another walltime of a waiting job counts: one that no longer ends in time is not backfilled, and
+/// a promise made for less time is made anew.
+#[test]
+fn a_waiting_job_may_get_another_walltime() {
+    for (discipline, policy) in
+        ["easy", "conservative"].iter().flat_map(|d| [(d, "first-fit"), (d, "isolated")])
+    {
+        let mut scheduler = scheduler(policy, discipline);
+        for (id, nodes, walltime) in [(0, 20, 10.0), (1, 24, 10.0), (2, 4, 50.0)] {
+            scheduler.submit(ask(id, nodes, walltime), 0.0).unwrap();
+        }
+        assert_eq!(pass(&mut scheduler, 0.0), [0]);
+        scheduler.set_walltime(2, 11.0);
+        assert!(pass(&mut scheduler, 0.0).is_empty());
+        scheduler.set_walltime(2, 10.0);
+        assert_eq!(pass(&mut scheduler, 0.0), [2], "{discipline} over {policy}");
+    }
+}
+
+/// A promised job does not wait for the very nodes it was promised where one of them went out of
+/// service, or is held by a job past its time, while others are idle.
+#[test]
+fn a_promise_that_cannot_be_kept_is_made_anew() {
+    for drained in [true, false] {
+        let mut scheduler = scheduler("isolated", "conservative");
+        for (id, nodes, walltime) in [(0, 12, 10.0), (1, 12, 30.0), (2, 4, 10.0), (3, 4, 90.0)] {
+            scheduler.submit(ask(id, nodes, walltime), 0.0).unwrap();
+        }
+        assert_eq!(pass(&mut scheduler, 0.0), [0, 1]);
+        if drained {
+            (0..SIZE).step_by(4).for_each(|node| scheduler.set_in_service(node, false));
+            scheduler.complete(0);
+            assert!(pass(&mut scheduler, 10.0).is_empty());
+            scheduler.set_in_service(8, true);
+            assert_eq!(pass(&mut scheduler, 11.0), [2]);
+        } else {
+            assert!(pass(&mut scheduler, 10.0).is_empty(), "job 0 does not end");
+            scheduler.complete(1);
+            assert_eq!(pass(&mut scheduler, 12.0), [2, 3]);
+        }
+    }
+}
+
+/// A job started by somebody else holds its nodes, in service or not, and ends when it is said to;
+/// one that cannot be where it is said to be changes nothing.
+#[test]
+fn jobs_are_taken_over_as_they_run() {
+    for discipline in DISCIPLINES {
+        let mut scheduler = scheduler("first-fit", discipline);
+        scheduler.set_in_service(0, false);
+        scheduler.adopt(&ask(7, 2, 10.0), vec![0, 1], 5.0).unwrap();
+        assert_eq!(scheduler.adopt(&ask(8, 2, 10.0), vec![2, 1], 5.0).unwrap_err().node, 1);
+        assert_eq!(scheduler.running().jobs().len(), 1);
+        assert_eq!(scheduler.running().get(7).unwrap().expected_end, 15.0);
+        scheduler.submit(ask(9, 23, 10.0), 0.0).unwrap();
+        assert!(pass(&mut scheduler, 6.0).is_empty());
+        scheduler.complete(7);
+        assert_eq!(pass(&mut scheduler, 7.0), [9], "node 0 is still out of service");
+        assert!(scheduler.occupancy().idle().iter().next().is_none());
+    }
+}
+
+/// A drained node gets no newcomer, keeps who is on it, and counts in no reservation.
+#[test]
+fn a_drained_node_gets_nobody_new() {
+    for discipline in ["easy", "conservative"] {
+        let mut scheduler = scheduler("first-fit", discipline);
+        scheduler.submit(ask(0, 12, 10.0), 0.0).unwrap();
+        scheduler.submit(ask(1, 12, 20.0), 0.0).unwrap();
+        assert_eq!(pass(&mut scheduler, 0.0), [0, 1]);
+        scheduler.set_in_service(0, false);
+        scheduler.submit(ask(2, 12, 10.0), 0.0).unwrap();
+        pass(&mut scheduler, 1.0);
+        assert_eq!(promised(&scheduler), Some((2, 20.0)), "{discipline}: 11 nodes at 10, 23 at 20");
+        scheduler.complete(0);
+        assert!(pass(&mut scheduler, 10.0).is_empty());
+        scheduler.complete(1);
+        let starts = scheduler.pass(20.0);
+        assert!(!starts[0].placement.nodes().contains(&0));
+    }
+}
+
+/// The same scheduler built anew from what another shows: its waiting and its running jobs.
+fn rebuilt(from: &Scheduler, policy: &str) -> Scheduler {
+    let mut new = scheduler(policy, "easy");
+    for job in from.running().jobs() {
+        let walltime = job.expected_end - job.start;
+        let request = Request { share: job.placement.share(), ..ask(job.id, 1, walltime) };
+        new.adopt(&request, job.placement.nodes().to_vec(), job.start).unwrap();
+    }
+    for waiting in from.waiting() {
+        new.submit((*waiting.request).clone(), waiting.priority).unwrap();
+    }
+    new
+}
+
+fn told(starts: &[Start]) -> Vec<(u64, Vec<u32>)> {
+    starts.iter().map(|start| (start.request.id, start.placement.nodes().to_vec())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// EASY keeps nothing that matters in memory: a scheduler rebuilt at any moment from the
+    /// waiting and the running jobs of another starts the same jobs on the same nodes from then on.
+    #[test]
+    fn a_restart_changes_no_decision(whole in jobs(40), shared in mixed(40), at in 0u32..60) {
+        for (policy, jobs) in PICKY.into_iter().map(|p| (p, &whole)).chain([("isolated", &shared), ("first-fit", &shared)]) {
+            let mut first = scheduler(policy, "easy");
+            let expected = common::drive(&mut first, jobs, |_, _| ());
+            let mut second = scheduler(policy, "easy");
+            let got = common::drive(&mut second, jobs, |scheduler, now| {
+                if now >= f64::from(at) {
+                    *scheduler = rebuilt(scheduler, policy);
+                }
+            });
+            let same = expected.start == got.start && expected.nodes == got.nodes;
+            prop_assert!(same, "{}: {:?}, then {:?}", policy, expected.start, got.start);
+        }
+    }
+
+    /// Two schedulers told the same at the same times decide the same.
+    #[test]
+    fn the_same_events_give_the_same_decisions(jobs in mixed(40)) {
+        for discipline in DISCIPLINES {
+            let runs = [0, 1].map(|_| common::run("random", discipline, &jobs));
+            prop_assert_eq!(&runs[0], &runs[1]);
+        }
+    }
+}
+
+/// Shares of nodes: two jobs of half the cores are side by side, a third waits, and a whole node is
+/// never handed to anybody while a share of it is held.
+#[test]
+fn shares_lie_side_by_side() {
+    for discipline in DISCIPLINES {
+        let mut scheduler = scheduler("first-fit", discipline);
+        let half =
+            |id| Request { share: Share::Part { cores: 8, memory: 1 << 30 }, ..ask(id, 24, 10.0) };
+        for id in 0..3 {
+            scheduler.submit(half(id), 0.0).unwrap();
+        }
+        scheduler.submit(ask(3, 1, 10.0), 0.0).unwrap();
+        assert_eq!(told(&scheduler.pass(0.0)).len(), 2, "{discipline}");
+        scheduler.complete(0);
+        assert_eq!(pass(&mut scheduler, 1.0), [2], "{discipline}");
+        scheduler.complete(1);
+        assert!(pass(&mut scheduler, 2.0).is_empty());
+        scheduler.complete(2);
+        assert_eq!(pass(&mut scheduler, 3.0), [3]);
+    }
+}
