@@ -9,13 +9,19 @@ from topolane import _engine
 from topolane._engine import InputError, Machine, Workload
 
 
-def machine(source: str | Path, format: str | None = None) -> Machine:
+def machine(source: str | Path, format: str | None = None, *, nodes: str | None = None) -> Machine:
     """The machine known by that name, or the one a file describes.
 
     A file is our own TOML, Slurm's topology.conf or the output of ibnetdiscover; `format` (`toml`,
-    `slurm`, `ibnetdiscover`) is guessed from its name and text unless given.
+    `slurm`, `ibnetdiscover`) is guessed from its name and text unless given. `nodes`, a hostlist,
+    takes a part of it: the nodes of a partition with the switches above them.
     Raises InputError for an unknown name and for a file that does not parse or is not a tree.
     """
+    whole = _whole_machine(source, format)
+    return whole if nodes is None else whole.only(whole.nodes_named(nodes))
+
+
+def _whole_machine(source: str | Path, format: str | None) -> Machine:
     preset = Machine.preset(str(source))
     if preset is not None:
         return preset

@@ -18,6 +18,8 @@ from topolane.sources import Shape, machine, workload
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from topolane._engine import Machine
+
 
 T = TypeVar("T")
 
@@ -38,10 +40,15 @@ class Task:
     shape: Shape = Shape()
     default_walltime: float | None = None
     machine_format: str | None = None
+    nodes: str | None = None
+
+    def fabric(self) -> Machine:
+        """The machine, or the part of it that is meant."""
+        return machine(self.machine, self.machine_format, nodes=self.nodes)
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
         """Does it here and now."""
-        fabric = machine(self.machine, self.machine_format)
+        fabric = self.fabric()
         jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
         return simulate(
             jobs,

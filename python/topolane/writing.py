@@ -6,8 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from topolane.sources import machine
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -45,7 +43,7 @@ def write_all(
     if report:
         from topolane.report import Group, MachinePicture, write_report
 
-        fabric = machine(task.machine, task.machine_format)
+        fabric = task.fabric()
         levels = [
             [Group(name, start, end) for start, end, name in fabric.groups(level)]
             for level in range(1, fabric.depth + 1)

@@ -48,6 +48,7 @@ machine_options = options(
         type=click.Choice(["toml", "slurm", "ibnetdiscover"]),
         help="Format of the machine file; guessed unless given.",
     ),
+    click.option("--nodes", help="Only these nodes of the machine, as a hostlist: a partition's, for instance."),
 )
 
 workload_shape_options = options(

@@ -21,6 +21,7 @@ def command() -> None:
 def show(
     machine: str,
     machine_format: str | None,
+    nodes: str | None,
     workload: str | None,
     trace: str | None,
     seed: int,
@@ -37,11 +38,11 @@ def show(
         for name, summary in known:
             click.echo(f"{name:{width}}  {summary}")
         return
-    fabric = topolane.machine(machine, machine_format)
+    fabric = topolane.machine(machine, machine_format, nodes=nodes)
     shape = common.shape_of(others)
     jobs = topolane.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
     columns = jobs.columns()
-    nodes, runs = columns["nodes"], columns["run"]
+    widths, runs = columns["nodes"], columns["run"]
     facts = {
         "name": jobs.name,
         "jobs": len(jobs),
@@ -49,8 +50,8 @@ def show(
         "load": jobs.load(fabric.nodes) if jobs.span else None,
         "machine": fabric.name,
         "cores_per_node": jobs.cores_per_node,
-        "mean_nodes": float(nodes.mean()) if len(jobs) else None,
-        "widest": int(nodes.max()) if len(jobs) else None,
+        "mean_nodes": float(widths.mean()) if len(jobs) else None,
+        "widest": int(widths.max()) if len(jobs) else None,
         "mean_run_hours": float(runs.mean()) / common.HOUR if len(jobs) else None,
         "without_walltime": jobs.without_walltime,
         "names_nodes": jobs.names_nodes,
@@ -72,7 +73,7 @@ def show(
 def write(source: str, to: str, out: str | None, seed: int, options: dict[str, object]) -> None:
     """Writes a workload, shaped for a machine if one is named."""
     shape = common.shape_of(options)
-    fabric = topolane.machine(options["machine"], options["machine_format"])
+    fabric = topolane.machine(options["machine"], options["machine_format"], nodes=options["nodes"])
     common.write_text(out, topolane.workload(source, fabric.nodes, seed=seed, shape=shape).to(to))
 
 
