@@ -26,6 +26,8 @@ pub struct Scheduler {
     policy: Arc<dyn Policy>,
     queue: Box<dyn Queue>,
     waiting: Vec<Waiting>,
+    /// How many of them have a begin time.
+    with_begin: usize,
     running: Running,
     fresh: usize,
     changed: bool,
@@ -42,6 +44,7 @@ impl Scheduler {
             policy,
             queue,
             waiting: Vec::new(),
+            with_begin: 0,
             running: Running::default(),
             fresh: 0,
             changed: true,
@@ -58,24 +61,31 @@ impl Scheduler {
         if wanted == 0 {
             return Err(Refusal::Never { wanted, most: 0 });
         }
-        if self.policy.admits(&request, &self.empty).is_err() {
-            let most = self.empty.room(&request).total();
+        if let Err(refusal) = self.policy.admits(&request, &self.empty) {
+            let most = match refusal {
+                Refusal::Never { most, .. } => most,
+                Refusal::NotNow { free, .. } | Refusal::WouldShareLinks { free, .. } => free,
+            };
             return Err(Refusal::Never { wanted, most });
         }
         let index = self.waiting.partition_point(|other| other.priority >= priority);
         if index < self.waiting.len() {
             self.changed = true;
         }
+        self.with_begin += usize::from(request.begin > 0.0);
         self.waiting.insert(index, Waiting::new(request, priority));
         Ok(())
     }
 
     /// Takes a waiting request out; false if it does not wait.
     pub fn cancel(&mut self, id: u64) -> bool {
-        let before = self.waiting.len();
-        self.waiting.retain(|waiting| waiting.request.id != id);
-        self.changed |= self.waiting.len() < before;
-        self.waiting.len() < before
+        let Some(index) = self.waiting.iter().position(|waiting| waiting.request.id == id) else {
+            return false;
+        };
+        let cancelled = self.waiting.remove(index);
+        self.with_begin -= usize::from(cancelled.begin > 0.0);
+        self.changed = true;
+        true
     }
 
     /// A running job has ended; false if it did not run.
@@ -133,7 +143,8 @@ impl Scheduler {
     /// Starts what may start at `now`, in the order it was started.
     pub fn pass(&mut self, now: f64) -> Vec<Start> {
         // A begin time that has come makes a job visible that no pass has tried yet.
-        self.changed |= self.waiting.iter().any(|w| w.begin > 0.0 && w.begin <= now);
+        self.changed |= self.with_begin > 0
+            && self.waiting.iter().any(|w| w.begin > 0.0 && w.begin <= now);
         let mut view = View {
             now,
             waiting: &self.waiting,
@@ -158,28 +169,17 @@ impl Scheduler {
         later.min_by(f64::total_cmp)
     }
 
-    /// Moves the started requests out of the queue.
+    /// Moves the started requests, which stand in order of the queue, out of it.
     fn take(&mut self, started: Vec<(usize, Arc<Placement>)>) -> Vec<Start> {
-        let Some(first) = started.iter().map(|&(index, _)| index).min() else { return Vec::new() };
-        let mut order: Vec<(usize, usize, Arc<Placement>)> = started
-            .into_iter()
-            .enumerate()
-            .map(|(rank, (index, placement))| (index, rank, placement))
+        let from_the_end = started.into_iter().rev();
+        let mut starts: Vec<Start> = from_the_end
+            .map(|(index, placement)| {
+                Start { request: self.waiting.remove(index).request, placement }
+            })
             .collect();
-        order.sort_unstable_by_key(|&(index, ..)| index);
-        let mut order = order.into_iter().peekable();
-        let mut starts = Vec::with_capacity(order.len());
-        let tail = self.waiting.split_off(first);
-        for (index, waiting) in (first..).zip(tail) {
-            match order.next_if(|&(started, ..)| started == index) {
-                Some((_, rank, placement)) => {
-                    starts.push((rank, Start { request: waiting.request, placement }));
-                }
-                None => self.waiting.push(waiting),
-            }
-        }
-        starts.sort_unstable_by_key(|&(rank, _)| rank);
-        starts.into_iter().map(|(_, start)| start).collect()
+        starts.reverse();
+        self.with_begin -= starts.iter().filter(|start| start.request.begin > 0.0).count();
+        starts
     }
 
     /// The queue in order.
