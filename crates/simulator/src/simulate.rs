@@ -93,11 +93,12 @@ pub fn simulate<E: From<InputError>>(
         scheduler: Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue),
         workload,
         options,
+        replay,
         speeds_up: policy.isolates(),
         ends: BinaryHeap::new(),
         outcome: Outcome::default(),
         fragmented: HashSet::new(),
-        blocked_since: None,
+        blocked: None,
     };
     let mut recorded = RecordedNodes { fabric, known: HashMap::new() };
     let mut next = 0;
@@ -148,13 +149,15 @@ struct Run<'a> {
     scheduler: Scheduler,
     workload: &'a Workload,
     options: &'a Options,
+    /// Whether start times come from the log.
+    replay: bool,
     speeds_up: bool,
     /// (time, order of start, request) of every running job.
     ends: BinaryHeap<Reverse<(Time, usize, u64)>>,
     outcome: Outcome,
     fragmented: HashSet<u64>,
-    /// Since when the head is refused though enough nodes are free.
-    blocked_since: Option<f64>,
+    /// Who is the head and since when it is refused though enough nodes are free.
+    blocked: Option<(u64, f64)>,
 }
 
 impl Run<'_> {
@@ -175,8 +178,9 @@ impl Run<'_> {
     }
 
     fn pass(&mut self, now: f64) {
-        if let Some(since) = self.blocked_since.take() {
+        if let Some((head, since)) = self.blocked.take().filter(|&(_, since)| since < now) {
             self.outcome.fragmented_seconds += now - since;
+            self.fragmented.insert(head);
         }
         for start in self.scheduler.pass(now) {
             let index = start.request.id as usize;
@@ -190,7 +194,8 @@ impl Run<'_> {
             let run = job.run * (1.0 - cut);
             let finish = now + run.min(walltime);
             self.ends.push(Reverse((Time(finish), self.outcome.jobs.len(), start.request.id)));
-            if start.request.begin > 0.0 && now > start.request.begin.max(job.submit) {
+            let logged = job.recorded.as_ref().filter(|_| self.replay);
+            if logged.is_some_and(|recorded| now > recorded.start.max(job.submit)) {
                 self.outcome.late_against_log += 1;
             }
             self.outcome.jobs.push(JobOutcome {
@@ -202,9 +207,13 @@ impl Run<'_> {
                 placement: start.placement,
             });
         }
-        if let Some((id, Refusal::WouldShareLinks { .. })) = self.scheduler.last_pass().refusal {
-            self.fragmented.insert(id);
-            self.blocked_since = Some(now);
+        if let Some((id, Refusal::WouldShareLinks { wanted, .. })) =
+            self.scheduler.last_pass().refusal
+        {
+            // Those started after the head was refused may have left too little.
+            let head = self.scheduler.waiting().iter().find(|waiting| waiting.request.id == id);
+            let free = head.map(|head| self.scheduler.occupancy().room(&head.request).total());
+            self.blocked = free.filter(|&free| free >= wanted).map(|_| (id, now));
         }
     }
 }
