@@ -57,10 +57,12 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    /// Starts `waiting[index]` on `placement`; false, and nothing done, if that is not free.
+    /// Starts `waiting[index]` on `placement`; false, and nothing done, if that is not free or the
+    /// job comes before one that this pass has started: a pass goes through the queue in order.
     pub fn start(&mut self, index: usize, placement: Arc<Placement>) -> bool {
         let waiting = &self.waiting[index];
-        if self.occupancy.claim(&placement).is_err() {
+        let in_order = self.started.last().is_none_or(|&(last, _)| last < index);
+        if !in_order || self.occupancy.claim(&placement).is_err() {
             return false;
         }
         self.running.insert(RunningJob {
