@@ -78,7 +78,7 @@ fn wait_bins_have_inclusive_upper_ends() {
         (257, u32::MAX, 3),
     ];
     assert_eq!(bins, expected);
-    assert!((metrics.wait_by_size[1].mean_wait - (99.8 + 99.6) / 2.0).abs() < 1e-9);
+    assert!((metrics.wait_by_size[1].mean_wait - 99.7).abs() < 1e-9);
 }
 
 /// `jobs.csv` and `utilization.csv`, to the byte.
@@ -182,10 +182,14 @@ fn rename(group: &mut topolane_fabric::Group, number: u32) {
     group.name = format!("{}s{number}", group.name);
     match &mut group.children {
         topolane_fabric::Children::Nodes(nodes) => {
-            nodes.iter_mut().for_each(|node| node.name = format!("{}s{number}", node.name));
+            for node in nodes {
+                node.name = format!("{}s{number}", node.name);
+            }
         }
         topolane_fabric::Children::Groups(groups) => {
-            groups.iter_mut().for_each(|group| rename(group, number));
+            for group in groups {
+                rename(group, number);
+            }
         }
     }
 }
