@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use topolane_placement::{Occupancy, Placement, Request, Share};
@@ -12,7 +11,8 @@ use crate::view::View;
 /// reservation, and none is ever put later than first promised. When a job ends early, each
 /// waiting job in turn gives up its reservation for the earliest that fits beside all others.
 ///
-/// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes.
+/// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes, and
+/// it is kept if the policy still finds a place where all the nodes that it once named are free.
 #[derive(Debug, Default)]
 pub struct Conservative {
     promises: HashMap<u64, Promise>,
@@ -135,10 +135,7 @@ impl Plan {
             let start = self.idle.earliest(lasts(request), whole_nodes(request));
             start.is_finite().then(|| Promise::new(request, start, None))
         } else {
-            let latest = old.as_ref().map_or(f64::INFINITY, |old| old.start);
-            self.earliest_placed(request, f64::NEG_INFINITY..latest, view)
-                .or_else(|| old.filter(|old| self.stands(old, request, view)))
-                .or_else(|| self.earliest_placed(request, latest..f64::INFINITY, view))
+            self.earliest_placed(request, view)
         };
         if let Some(promise) = found {
             self.idle.add(promise.start.max(view.now), promise.end, -promise.whole_nodes);
@@ -146,17 +143,11 @@ impl Plan {
         }
     }
 
-    /// The earliest of `times` at which the policy finds nodes that nobody holds or is promised
-    /// until the request ends.
-    fn earliest_placed(
-        &self,
-        request: &Request,
-        times: Range<f64>,
-        view: &View<'_>,
-    ) -> Option<Promise> {
+    /// The earliest time at which the policy finds nodes that nobody holds or is promised until
+    /// the request ends. That of an old promise is among those tried.
+    fn earliest_placed(&self, request: &Request, view: &View<'_>) -> Option<Promise> {
         let mut span = view.occupancy.clone();
-        let steps = self.idle.times().iter().copied();
-        steps.filter(|time| times.contains(time)).find_map(|time| {
+        self.idle.times().iter().find_map(|&time| {
             let end = time + lasts(request);
             if self.idle.least(time, end) < whole_nodes(request) {
                 return None;
@@ -166,21 +157,6 @@ impl Plan {
             let placement = view.policy.place(request, &span).ok()?;
             Some(Promise::new(request, time, Some(Arc::new(placement))))
         })
-    }
-
-    /// Whether the promise can still be kept: a job that runs longer, a node out of service or
-    /// another walltime may have made it void.
-    fn stands(&self, promise: &Promise, request: &Request, view: &View<'_>) -> bool {
-        let Some(placement) = &promise.placement else { return false };
-        let as_long = (promise.start + lasts(request)).total_cmp(&promise.end).is_eq();
-        if promise.start < view.now || !as_long {
-            return false;
-        }
-        let mut span = view.occupancy.clone();
-        self.fill(&mut span, promise.start, promise.end, view);
-        let mut crossed = placement.crossed().iter();
-        let alone = crossed.all(|&(level, group)| span.crossing(level.into(), group) == 0);
-        (alone || !view.policy.isolates()) && span.claim(placement).is_ok()
     }
 
     /// Fills `span` with all that is held or promised at any time from `start` to `end`.
