@@ -83,6 +83,10 @@ impl Policy for LastRun {
     ) -> Result<Vec<NodeIndex>, Refusal> {
         neighbours(request, room, 0..=room.fabric().nodes() - request.nodes, request.nodes)
     }
+
+    fn by_shape(&self) -> bool {
+        true
+    }
 }
 
 /// One job. Times are small whole numbers, so that many coincide.
