@@ -1,4 +1,4 @@
-# Everything a fresh clone needs: `make demo`, `make test`.
+# Everything a fresh clone needs: `make demo`, `make test`. Benchmarks: make bench BENCH="--quick".
 
 PYTHON ?= python3
 VENV   := .venv
@@ -58,7 +58,7 @@ $(VENV)/.components: $(VENV)/.installed
 test: test-rust test-python
 
 test-rust: $(VENV)/.installed
-	PYO3_PYTHON=$(abspath $(BIN))/python cargo test --workspace --locked --quiet
+	cargo test --workspace --exclude topolane-python --locked --quiet
 
 test-python: build $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python -m pytest
@@ -71,7 +71,7 @@ wheel: $(VENV)/.installed
 	$(BIN)/maturin build --release --locked --out dist
 
 bench: build
-	$(BIN)/python benches/run.py
+	$(BIN)/python benches/run.py $(BENCH)
 
 paper: build
 	$(BIN)/topolane paper sc18
