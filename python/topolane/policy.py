@@ -33,6 +33,8 @@ class Policy(abc.ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.name = cls.__dict__.get("name", cls.__name__)
+        if cls.name in built_in():
+            raise InputError(f"policy {cls.__qualname__}: the name {cls.name!r} is that of a policy built in")
         _registered[cls.name] = cls
 
     @abc.abstractmethod
@@ -44,6 +46,11 @@ class Policy(abc.ABC):
         """
 
 
+def built_in() -> list[str]:
+    """The names of the policies built in."""
+    return [name for name, _ in _engine.policies()]
+
+
 def resolve(name: str) -> str | Policy:
     """The policy of that name: one built in, one registered, or `module:Class`.
 
@@ -53,19 +60,20 @@ def resolve(name: str) -> str | Policy:
         return _registered[name]()
     module_name, colon, class_name = name.partition(":")
     if not colon:
-        built_in = [known for known, _ in _engine.policies()]
-        if name not in built_in:
-            raise InputError(f"unknown policy {name!r}; there are {', '.join(built_in)}, or module:Class")
+        if name not in built_in():
+            raise InputError(f"unknown policy {name!r}; there are {', '.join(built_in())}, or module:Class")
         return name
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         cls = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"policy {name!r} cannot be loaded: {error}") from error
-    if not (isinstance(cls, type) and issubclass(cls, Policy)):
-        raise InputError(f"policy {name!r} is not a subclass of topolane.Policy")
-    return cls()
+        if isinstance(cls, type) and issubclass(cls, Policy):
+            return cls()
+    except (Exception, SystemExit) as error:
+        # The module is the user's: whatever it raises, the reader wants to know that it did.
+        why = str(error).partition("\n")[0]
+        raise InputError(f"policy {name!r} cannot be loaded: {type(error).__name__}: {why}") from error
+    raise InputError(f"policy {name!r} is not a subclass of topolane.Policy")
 
 
 def isolates(name: str) -> bool:

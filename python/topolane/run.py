@@ -8,7 +8,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from topolane import _engine
-from topolane.policy import resolve
+from topolane.policy import Policy, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import polars
 
     from topolane._engine import Machine, Workload
-    from topolane.policy import Policy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,19 +36,24 @@ class Run:
         """A row for every job that ran: Batsim's columns, then slowdown, aph, ..."""
         import polars
 
-        floats = "submission_time requested_time starting_time execution_time finish_time waiting_time"
-        ours = "turnaround_time stretch slowdown aph least_aph hop_bytes"
-        schema = dict.fromkeys(f"{floats} {ours}".split(), polars.Float64)
-        text = {name: polars.String for name in ("workload_name", "allocated_resources", "metadata")}
-        return polars.read_csv(io.BytesIO(self.jobs_csv), schema_overrides=schema | text)
+        # All columns by name, because a run of no jobs has no values to guess their types by.
+        times = "submission_time requested_time starting_time execution_time finish_time waiting_time"
+        floats = f"{times} turnaround_time stretch slowdown aph least_aph hop_bytes"
+        whole = "requested_number_of_resources success consumed_energy links_shared"
+        text = "workload_name profile final_state allocated_resources metadata"
+        kinds = {polars.Float64: floats, polars.Int64: whole, polars.String: text, polars.UInt64: "job_id"}
+        schema = {name: kind for kind, names in kinds.items() for name in names.split()}
+        return polars.read_csv(io.BytesIO(self.jobs_csv), schema_overrides=schema)
 
     @functools.cached_property
     def utilization(self) -> polars.DataFrame:
         """A row for every full minute: time, busy_nodes, waiting_jobs, utilization."""
         import polars
 
-        floats = dict.fromkeys(("time", "busy_nodes", "utilization"), polars.Float64)
-        return polars.read_csv(io.BytesIO(self.utilization_csv), schema_overrides=floats)
+        schema = dict.fromkeys(("time", "busy_nodes", "utilization"), polars.Float64)
+        return polars.read_csv(
+            io.BytesIO(self.utilization_csv), schema_overrides=schema | {"waiting_jobs": polars.Int64}
+        )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -87,6 +91,8 @@ def simulate(
     Raises InputError for an unknown name, and under `recorded` for a log without node lists.
     """
     rule = resolve(policy) if isinstance(policy, str) else policy
+    if not isinstance(rule, str | Policy):
+        raise _engine.InputError(f"a policy is a name or a topolane.Policy, not {rule!r}")
     name = rule if isinstance(rule, str) else rule.name
     if name == "recorded":
         queue = "recorded"

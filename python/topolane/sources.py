@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 from topolane import _engine
@@ -26,12 +27,16 @@ def _whole_machine(source: str | Path, format: str | None) -> Machine:
     if preset is not None:
         return preset
     try:
-        text = Path(source).read_text()
+        text = Path(source).read_text(encoding="utf-8")
     except FileNotFoundError:
         names = ", ".join(name for name, _ in _engine.presets())
         raise InputError(f"no machine and no file is called {str(source)!r}; there are {names}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{source}: {error}") from error
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{source}: not UTF-8 text") from error
+    if not text.strip():
+        raise InputError(f"{source}: the file is empty")
     return Machine.parse(text, str(source), format)
 
 
@@ -66,7 +71,8 @@ def workload(
     are made. Raises InputError for an unknown name and for a log that does not parse.
     """
     path = Path(source)
-    if path.is_file():
+    # A pipe is as good as a file: `--trace <(sacct ...)`.
+    if os.path.exists(path) and not path.is_dir():
         jobs = Workload.read(
             str(path),
             cores_per_node=shape.cores_per_node,
@@ -74,10 +80,15 @@ def workload(
             partition=shape.partition,
             shared=shape.shared,
         )
-    elif path.suffix or len(path.parts) > 1:
-        raise InputError(f"{source}: there is no such file")
     else:
-        jobs = Workload.generate(str(source), seed)
+        try:
+            jobs = Workload.generate(str(source), seed)
+        except InputError as error:
+            if path.is_dir():
+                raise InputError(f"{source}: a directory, where a log is wanted") from None
+            if path.suffix or len(path.parts) != 1:
+                raise InputError(f"{source}: there is no such file") from None
+            raise InputError(f"{error}; and there is no file of that name") from None
     if machine_nodes is None:
         return jobs
     return jobs.shaped(

@@ -8,6 +8,8 @@ import dataclasses
 import itertools
 import multiprocessing
 import os
+import signal
+import threading
 from typing import TYPE_CHECKING, TypeVar
 
 from topolane import policy as policies
@@ -102,10 +104,12 @@ def over(
 
     executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there,
     `dask://` for a Dask cluster of this machine made for the occasion.
-    workers: processes to use here, by default as many as there are cores.
+    workers: processes to use here, by default as many as there are cores. They import the main
+    script anew: a script calls this under `if __name__ == "__main__":`.
     done: called after each task.
 
-    Raises InputError for what a task names wrongly; the first error ends the sweep.
+    Raises InputError for what a task names wrongly, ChildProcessError if a process was killed; the
+    first error, and an interrupt, end the sweep at once.
     """
     workers = min(workers or os.cpu_count() or 1, max(len(tasks), 1))
     done = done or (lambda: None)
@@ -118,16 +122,34 @@ def over(
             done()
         return answers
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
-        futures = [pool.submit(function, task) for task in tasks]
+    others = set(multiprocessing.active_children())
+    with concurrent.futures.ProcessPoolExecutor(workers, context, _obey_parent) as pool:
         try:
+            futures = [pool.submit(function, task) for task in tasks]
             for future in concurrent.futures.as_completed(futures):
                 future.result()
                 done()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException as error:
+            # Leaving the pool waits for the runs under way, which may be minutes: end them.
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()
+            if isinstance(error, concurrent.futures.process.BrokenProcessPool):
+                raise ChildProcessError("a process that ran a task was killed: too little memory?") from error
             raise
         return [future.result() for future in futures]
+
+
+def _obey_parent() -> None:
+    """Lets a worker end with its parent, and leave an interrupt from the terminal to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _over_dask(
@@ -139,7 +161,7 @@ def _over_dask(
 ) -> list[T]:
     scheme, separator, host = address.partition("://")
     if scheme != "dask" or not separator:
-        raise InputError(f"executor {address!r} is not dask://HOST:PORT")
+        raise InputError(f"executor {address!r} is neither dask://HOST:PORT nor dask://")
     try:
         import distributed
     except ImportError as error:
@@ -148,7 +170,7 @@ def _over_dask(
         if host:
             try:
                 client = stack.enter_context(distributed.Client(f"tcp://{host}", timeout="10s"))
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 raise InputError(f"no Dask scheduler answers at {host}: {error}") from error
         else:
             cluster = stack.enter_context(

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use topolane_fabric::NodeIndex;
 use topolane_placement::{Occupancy, POLICIES, Policy, Refusal, Request, Room, Share, policy};
@@ -20,6 +21,11 @@ pub fn policies() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 pub fn queues() -> Vec<(&'static str, &'static str)> {
     QUEUES.iter().map(|info| (info.name, info.summary)).collect()
+}
+
+/// The names of the queue disciplines, for an error message.
+pub fn queue_names() -> String {
+    QUEUES.map(|info| info.name).join(", ")
 }
 
 /// The first exception that a Python policy raised: `choose` itself can only refuse.
@@ -75,14 +81,52 @@ impl PythonPolicy {
         Python::attach(|py| {
             let request_view = RequestView::of(request);
             let state = StateView::of(py, room, occupancy)?;
-            let answer = self.object.call_method1(py, "choose", (request_view, state))?;
-            let nodes: Option<Vec<NodeIndex>> = answer.extract(py)?;
+            let answer = self
+                .object
+                .call_method1(py, "choose", (request_view, state))
+                .map_err(|error| in_one_sentence(py, &self.name, error))?;
+            let nodes: Option<Vec<NodeIndex>> =
+                answer.extract(py).map_err(|_| no_nodes(&self.name, answer.bind(py)))?;
             if let Some(nodes) = &nodes {
                 check_answer(&self.name, nodes, request, room)?;
             }
             Ok(nodes)
         })
     }
+}
+
+/// A policy's own exception as bad input that says where it was raised, and is caused by it.
+fn in_one_sentence(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return error;
+    }
+    let text = error.to_string();
+    let place = raised_at(py, &error).map_or_else(|_| String::new(), |place| format!(" ({place})"));
+    let own =
+        bad_input(format!("policy {name} raised {}{place}", text.lines().next().unwrap_or("")));
+    own.set_cause(py, Some(error));
+    own
+}
+
+/// File and line of the innermost frame.
+fn raised_at(py: Python<'_>, error: &PyErr) -> PyResult<String> {
+    let mut trace = error.traceback(py).into_pyobject(py)?.into_any();
+    loop {
+        let next = trace.getattr("tb_next")?;
+        if next.is_none() {
+            break;
+        }
+        trace = next;
+    }
+    let file = trace.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?;
+    Ok(format!("{file}:{}", trace.getattr("tb_lineno")?))
+}
+
+/// The error of an answer of the wrong type.
+fn no_nodes(name: &str, answer: &Bound<'_, PyAny>) -> PyErr {
+    let shown: String = answer.repr().map_or_else(|_| String::new(), |text| text.to_string());
+    let shown: String = shown.lines().next().unwrap_or("").chars().take(60).collect();
+    bad_input(format!("policy {name} must answer with a list of node indices or None, not {shown}"))
 }
 
 /// A policy must name as many free slots as were asked for.
@@ -102,11 +146,11 @@ fn check_answer(
     let mut sorted = nodes.to_vec();
     sorted.sort_unstable();
     for same in sorted.chunk_by(|a, b| a == b) {
-        if same[0] >= room.fabric().nodes() || room.count(0, same[0]) < same.len() as u32 {
+        let (node, times) = (same[0], same.len());
+        let free = if node < room.fabric().nodes() { room.count(0, node) } else { 0 };
+        if (free as usize) < times {
             return Err(bad_input(format!(
-                "policy {name} named node {} {} times, which has not that many free slots",
-                same[0],
-                same.len()
+                "policy {name} named node {node} for {times} of the request's slots, where {free} are free"
             )));
         }
     }
@@ -124,14 +168,18 @@ impl Policy for PythonPolicy {
         room: &Room<'_>,
         occupancy: &Occupancy,
     ) -> Result<Vec<NodeIndex>, Refusal> {
-        let free = room.total();
+        let refusal = Refusal::NotNow { wanted: request.nodes, free: room.total() };
+        // After its first exception a policy is asked no more: the run is about to end.
+        if self.raised.lock().is_ok_and(|first| first.is_some()) {
+            return Err(refusal);
+        }
         let answer = self.ask(request, room, occupancy).unwrap_or_else(|error| {
             if let Ok(mut first) = self.raised.lock() {
                 first.get_or_insert(error);
             }
             None
         });
-        answer.ok_or(Refusal::NotNow { wanted: request.nodes, free })
+        answer.ok_or(refusal)
     }
 
     fn isolates(&self) -> bool {

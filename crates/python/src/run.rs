@@ -11,7 +11,7 @@ use topolane_simulator::{
 
 use crate::error::{RunError, bad_input, input_error};
 use crate::machine::Machine;
-use crate::policy::policy_from;
+use crate::policy::{policy_from, queue_names};
 use crate::workload::Workload;
 
 /// How often Python is asked whether to go on, and told how far the run is.
@@ -43,8 +43,9 @@ pub fn simulate(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let (policy, raised) = policy_from(policy, seed)?;
-    let discipline = topolane_scheduler::queue(queue)
-        .ok_or_else(|| bad_input(format!("unknown queue {queue:?}")))?;
+    let discipline = topolane_scheduler::queue(queue).ok_or_else(|| {
+        bad_input(format!("unknown queue {queue:?}; there are {}", queue_names()))
+    })?;
     if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
@@ -130,6 +131,10 @@ impl Outcome {
         let mut left_out = jobs.left_out.clone();
         for (_, refusal) in &self.outcome.refused {
             *left_out.entry(format!("refused by the policy: {}", refusal.name())).or_default() += 1;
+        }
+        let accounted = self.outcome.jobs.len() + self.outcome.refused.len();
+        if let Some(waiting @ 1..) = jobs.jobs.len().checked_sub(accounted) {
+            left_out.insert("still waiting at the end".to_owned(), waiting as u64);
         }
         let summary = PyDict::new(py);
         summary.set_item("nodes", self.machine_nodes)?;

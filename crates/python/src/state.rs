@@ -92,7 +92,7 @@ impl State {
         if let Some(node) = nodes.iter().find(|&&node| node >= fabric.nodes()) {
             return Err(bad_input(format!("node {node} is not among the {}", fabric.nodes())));
         }
-        let placement = Placement::new(&fabric, nodes, share_from(share));
+        let placement = Placement::new(&fabric, nodes, share_from(share)?);
         self.occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
             bad_input(format!("node {name} has not enough left for a job that is said to hold it"))
@@ -131,9 +131,12 @@ impl State {
         if let Some(member) = members.iter().find(|&&member| member >= fabric.nodes()) {
             return Err(bad_input(format!("member node {member} is not on the machine")));
         }
+        if let Some(node) = eligible.iter().flatten().find(|&&node| node >= fabric.nodes()) {
+            return Err(bad_input(format!("eligible node {node} is not on the machine")));
+        }
         let (policy, raised) = policy_from(policy, seed)?;
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
-        let share = share_from(share);
+        let share = share_from(share)?;
         let request =
             Request { id, nodes, share, stacked, members, eligible, ..Request::default() };
         let answer = policy.place(&request, &self.occupancy);
@@ -150,6 +153,10 @@ impl State {
     }
 }
 
-fn share_from(share: Option<(u32, u64)>) -> Share {
-    share.map_or(Share::Whole, |(cores, memory)| Share::Part { cores, memory })
+fn share_from(share: Option<(u32, u64)>) -> PyResult<Share> {
+    match share {
+        None => Ok(Share::Whole),
+        Some((0, _)) => Err(bad_input("a slot takes at least 1 core, not 0")),
+        Some((cores, memory)) => Ok(Share::Part { cores, memory }),
+    }
 }

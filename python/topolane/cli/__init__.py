@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import NoReturn
 
 import click
 
@@ -22,12 +24,36 @@ for command in (compare, simulate, place, policies, machine, workload, paper):
 
 def main() -> None:
     """Runs a command; bad input ends in one sentence on standard error and exit code 2."""
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        # Leave as on an interrupt, so that nothing half written and no worker stays behind.
+        if signal.getsignal(ending) == signal.SIG_DFL:
+            signal.signal(ending, lambda number, _: sys.exit(128 + number))
     try:
-        cli()
-    except (InputError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            # The reader of our output has gone (`| head`): say nothing, not even at exit.
-            sys.stderr.close()
-            sys.exit(141)
-        click.echo(f"topolane: {error}", err=True)
-        sys.exit(2)
+        code = cli(standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "topolane"
+        message = " ".join(error.format_message().split())
+        fail(f"{message.rstrip('.')} ('{command} --help' says more)")
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): say nothing, not even at exit.
+        sys.stderr.close()
+        sys.exit(141)
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        fail(f"{named}{error.strerror or error}")
+    except InputError as error:
+        fail(str(error))
+    # Click answers with the exit code where an option like --help ended the command.
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(sentence: str) -> NoReturn:
+    """Ends with a sentence on standard error."""
+    click.echo(f"topolane: {sentence}", err=True)
+    sys.exit(2)

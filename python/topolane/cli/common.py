@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import json
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from topolane.run import Run
 
 HOUR = 3600.0
+WORD = click.IntRange(0, 2**64 - 1)
 
 
 def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,9 +53,9 @@ machine_options = options(
 )
 
 workload_shape_options = options(
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all that is drawn."),
-    click.option("--cores-per-node", type=click.IntRange(1), help="Turns processors into nodes [default: as the log's header says]."),
-    click.option("--limit", type=click.IntRange(1), help="Only so many jobs."),
+    click.option("--seed", type=WORD, default=0, show_default=True, help="Seed of all that is drawn."),
+    click.option("--cores-per-node", type=click.IntRange(1, 2**31), help="Turns processors into nodes [default: as the log's header says]."),
+    click.option("--limit", type=click.IntRange(1, 2**63), help="Only so many jobs."),
     click.option("--partition", help="Only the jobs of this partition of the log."),
     click.option("--shared", is_flag=True, help="Jobs of a sacct log share nodes, by cores and memory."),
     click.option("--days", type=float, help="Only the jobs of the first so many days."),
@@ -67,6 +68,20 @@ workload_options = options(
     click.option("--workload", help="A made-up workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."),
     click.option("--trace", help="A log instead: SWF, CSV or sacct -P output, gzipped or not."),
     workload_shape_options,
+)
+
+def moment(_: click.Context, __: click.Parameter, hours: float | None) -> float | None:
+    """Hours after the first submission."""
+    if hours is not None and not 0 <= hours < float("inf"):
+        raise click.BadParameter(f"{hours} is not a number of hours from 0")
+    return hours
+
+
+at_option = click.option(
+    "--at",
+    type=float,
+    callback=moment,
+    help="Hours after the first submission to draw the machine at [default: the busiest minute].",
 )
 
 default_walltime_option = click.option(
@@ -94,30 +109,43 @@ def shape_of(options: dict[str, Any]) -> Shape:
     return Shape(**{name: options.pop(name) for name in SHAPE})
 
 
+TABLES = ("jobs.csv", "utilization.csv", "jobs.parquet", "utilization.parquet")
+OWN = (*TABLES, *(f"runs/*/{table}" for table in TABLES), "summary.json", "report.html", "figures/fat-tree-*.???")
+"""What a run leaves behind: of an earlier run into the same directory, these do not stay."""
+
+
 @contextlib.contextmanager
 def outputs(out: str | None) -> Iterator[Path | None]:
     """A directory to write into, moved to `out` when all is written and removed on an error.
 
-    What stands in `out` under other names stays. Raises OSError, before any work is done, where
-    `out` cannot be written.
+    Of what stands in `out`, an earlier run's files are replaced and all others stay. Raises
+    InputError, before any work is done, where `out` cannot be written.
     """
     if out is None:
         yield None
         return
     target = Path(out)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists() and not (target.is_dir() and os.access(target, os.W_OK)):
-        raise InputError(f"--out {out}: not a directory that can be written")
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as made:
-        written = Path(made) / "outputs"
-        written.mkdir()
-        yield written
-        target.mkdir(exist_ok=True)
-        for entry in sorted(written.iterdir()):
-            place = target / entry.name
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
-            entry.replace(place)
+    # The nearest directory there is: files move from there to `out` without being copied.
+    base = next(place for place in (target, *target.parents) if os.path.lexists(place))
+    with contextlib.ExitStack() as stack:
+        try:
+            if not out:
+                raise NotADirectoryError(errno.ENOTDIR, "a directory must be named")
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix=".topolane-", dir=base))
+        except OSError as error:
+            raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
+        draft = Path(made)
+        yield draft
+        new = sorted(file.relative_to(draft) for file in draft.rglob("*") if file.is_file())
+        for name in new:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (draft / name).replace(target / name)
+        for old in [file for pattern in OWN for file in target.glob(pattern)]:
+            if old.relative_to(target) not in new:
+                old.unlink()
+        for run in target.glob("runs/*/"):
+            with contextlib.suppress(OSError):
+                run.rmdir()
 
 
 def write_text(out: str | None, text: str) -> None:
@@ -125,10 +153,21 @@ def write_text(out: str | None, text: str) -> None:
     if out is None:
         click.echo(text, nl=False)
         return
-    target = Path(out)
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        file.write(text)
-    Path(file.name).replace(target)
+    target = Path(out).resolve()
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        if target.exists() and not target.is_file():
+            draft = target  # a device or a pipe, which nothing may replace
+        draft.write_text(text, encoding="utf-8")
+        if draft != target:
+            draft.replace(target)
+    except BaseException as error:
+        if draft != target:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+        if isinstance(error, OSError):
+            raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
+        raise
 
 
 def size_name(bin: dict[str, Any]) -> str:

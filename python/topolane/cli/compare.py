@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import click
 
+from topolane._engine import InputError
 from topolane.cli import common
 from topolane.sweep import Task, compare, tasks_for
+
+MOST_RUNS = 20
+"""As many as a report has room for."""
 
 
 def names(text: str) -> list[str]:
@@ -21,7 +25,8 @@ def names(text: str) -> list[str]:
 @click.option("--queue", "--queues", "queues", default="easy", show_default=True, help="Queue disciplines, by comma.")
 @click.option("--scenarios", default="none,10", show_default=True, help="Speed-ups of isolated jobs: none, 5, 10, 20, v1, v2.")
 @click.option("--out", help="Directory for the report, its figures and the tables.")
-@click.option("--at", type=float, help="Hours after the first submission to draw the machine at [default: the busiest minute].")
+@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html and its figures.")
+@common.at_option
 @click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @click.option("--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes.")
@@ -35,6 +40,7 @@ def command(
     queues: str,
     scenarios: str,
     out: str | None,
+    report: bool,
     at: float | None,
     parquet: bool,
     workers: int | None,
@@ -55,13 +61,17 @@ def command(
     tasks = tasks_for(base, names(policies), names(queues), names(scenarios))
     if not tasks:
         raise click.UsageError("there is nothing to run: name a policy, a queue and a scenario")
+    if out is not None and report and len(tasks) > MOST_RUNS:
+        raise InputError(
+            f"a report shows up to {MOST_RUNS} runs, not {len(tasks)}: name fewer, or give --no-report"
+        )
     with common.outputs(out) as directory:
         with common.counting_bar("simulating", len(tasks)) as done:
             runs = compare(tasks, executor=executor, workers=workers, done=done)
         if directory is not None:
             from topolane.writing import write_all
 
-            write_all(directory, runs, base, at=at, parquet=parquet)
+            write_all(directory, runs, base, at=at, parquet=parquet, report=report)
     if as_json:
         common.print_json([run.facts for run in runs])
         return
@@ -69,4 +79,4 @@ def command(
         click.echo(note)
     common.print_table(common.RUN_COLUMNS, [common.run_row(run) for run in runs])
     if out:
-        click.echo(f"report: {out}/report.html")
+        click.echo(f"report: {out}/report.html" if report else f"written: {out}")

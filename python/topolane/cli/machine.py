@@ -19,7 +19,7 @@ def command() -> None:
 @command.command()
 @click.argument("machine", required=False)
 @click.option("--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given.")
-@click.option("--lines", type=click.IntRange(1), default=60, show_default=True, help="At most so many lines of tree.")
+@click.option("--lines", type=click.IntRange(1, 2**31), default=60, show_default=True, help="At most so many lines of tree.")
 @common.json_option
 def show(machine: str | None, machine_format: str | None, lines: int, as_json: bool) -> None:
     """Print a machine as a tree; without a name, list the machines known by name."""

@@ -23,7 +23,7 @@ REQUEST_KEYS = {"nodes", "id", "cores", "memory", "stacked", "members", "eligibl
 @click.argument("file", default="-")
 @click.option("--machine", help="A machine's name or file [default: as the JSON says].")
 @click.option("--policy", default="isolated", show_default=True, help="A policy's name, or module:Class.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of policies that draw.")
+@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of policies that draw.")
 @common.json_option
 def command(file: str, machine: str | None, policy: str, seed: int, as_json: bool) -> None:
     """Choose nodes for one request, or say why not (exit code 1).
@@ -38,26 +38,33 @@ def command(file: str, machine: str | None, policy: str, seed: int, as_json: boo
      "request": {"nodes": 40, "eligible": "cab[1-648]"}}
     """
     given = read(file)
-    fabric = topolane.machine(machine or member(given, "machine", str, required=True))
+    named = member(given, "machine", str, required=machine is None)
+    fabric = topolane.machine(machine or named)
     state = State(fabric)
     for index, job in enumerate(member(given, "running", list, default=[])):
         where = f"running[{index}]"
         check_keys(job, JOB_KEYS, where)
+        nodes = nodes_of(fabric, job, "nodes", where)
+        if nodes is None:
+            raise InputError(f"{where}: 'nodes' is missing")
         try:
-            state.hold(nodes_of(fabric, job, "nodes", where), share_of(job, where))
+            state.hold(nodes, share_of(job, where))
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
-    state.take_out(nodes_of(fabric, given, "down", "state", default=[]))
+    state.take_out(nodes_of(fabric, given, "down", "the state") or [])
     request = member(given, "request", dict, required=True)
     check_keys(request, REQUEST_KEYS, "request")
+    wanted = whole(request, "nodes", "request")
+    if wanted is None:
+        raise InputError("request: 'nodes' is missing")
     found, refusal = state.place(
         resolve(policy),
-        whole(request, "nodes", "request", required=True),
-        id=whole(request, "id", "request", default=0),
+        wanted,
+        id=whole(request, "id", "request") or 0,
         share=share_of(request, "request"),
         stacked=member(request, "stacked", bool, default=False),
-        members=nodes_of(fabric, request, "members", "request", default=[]),
-        eligible=nodes_of(fabric, request, "eligible", "request", default=None),
+        members=nodes_of(fabric, request, "members", "request") or [],
+        eligible=nodes_of(fabric, request, "eligible", "request"),
         seed=seed,
     )
     if found is None:
@@ -81,66 +88,94 @@ def command(file: str, machine: str | None, policy: str, seed: int, as_json: boo
 
 def read(file: str) -> dict[str, Any]:
     """The JSON object in a file."""
+    source = "standard input" if file == "-" else file
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text()
-        given = json.loads(text)
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        given = json.loads(raw.decode(), object_pairs_hook=without_doubles)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source}: not UTF-8 text") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{source}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from error
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: {error}") from error
+        # Numbers of thousands of digits, brackets thousands deep.
+        raise InputError(f"{source}: not JSON that can be used: {error}") from error
     if not isinstance(given, dict):
-        raise InputError(f"{file}: a JSON object is wanted, not {type(given).__name__}")
+        raise InputError(f"{source}: a JSON object is wanted, not {shown(given)}")
     check_keys(given, STATE_KEYS, "the state")
     return given
+
+
+def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, unless a key stands in it twice."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        double = next(key for key in made if keys.count(key) > 1)
+        raise InputError(f"key {double!r} is given twice")
+    return made
+
+
+def shown(value: Any) -> str:
+    """A value as JSON has it, cut short."""
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def check_keys(given: Any, known: set[str], where: str) -> None:
     """Names a key that nobody reads: it would be a wish unheard."""
     if not isinstance(given, dict):
-        raise InputError(f"{where} is not a JSON object but {given!r}")
+        raise InputError(f"{where} is not a JSON object but {shown(given)}")
     for key in given:
         if key not in known:
             raise InputError(f"{where}: unknown key {key!r}; there are {', '.join(sorted(known))}")
 
 
+KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or false"}
+
+
 def member(given: dict[str, Any], key: str, kind: type, *, default: Any = None, required: bool = False) -> Any:
-    """A member of a JSON object, of a kind."""
-    if key not in given:
-        if required:
-            raise InputError(f"{key!r} is missing")
+    """A member of a JSON object, of a kind; null is as good as absent."""
+    value = given.get(key)
+    if value is None and not required:
         return default
-    if not isinstance(given[key], kind):
-        raise InputError(f"{key!r} is not a {kind.__name__} but {given[key]!r}")
-    return given[key]
+    if key not in given:
+        raise InputError(f"{key!r} is missing")
+    if not isinstance(value, kind):
+        raise InputError(f"{key!r} is not {KINDS[kind]} but {shown(value)}")
+    return value
 
 
 def whole(
-    given: dict[str, Any], key: str, where: str, *, default: int | None = None, required: bool = False
+    given: dict[str, Any], key: str, where: str, *, least: int = 0, most: int = 2**32 - 1
 ) -> int | None:
-    """A whole number from 0 to 2^32 - 1 in a JSON object."""
-    value = member(given, key, int, default=default, required=required)
-    if value is not None and (isinstance(value, bool) or not 0 <= value < 2**32):
-        raise InputError(f"{where}: {key!r} must be a whole number from 0 to 4294967295, not {value!r}")
-    return value
+    """A whole number in a JSON object."""
+    value = given.get(key)
+    if value is None or (type(value) is int and least <= value <= most):
+        return value
+    raise InputError(f"{where}: {key!r} must be a whole number from {least} to {most}, not {shown(value)}")
 
 
 def share_of(given: dict[str, Any], where: str) -> tuple[int, int] | None:
     """(cores, bytes) of each slot; None where whole nodes are meant."""
-    cores = whole(given, "cores", where)
-    memory = member(given, "memory", int, default=0)
-    if not 0 <= memory < 2**63:
-        raise InputError(f"{where}: 'memory' must be bytes from 0, not {memory!r}")
-    if cores is None and memory:
+    cores = whole(given, "cores", where, least=1)
+    memory = whole(given, "memory", where, most=2**63 - 1)
+    if cores is None and memory is not None:
         raise InputError(f"{where}: 'memory' is given without 'cores'")
-    return None if cores is None else (cores, memory)
+    return None if cores is None else (cores, memory or 0)
 
 
-def nodes_of(
-    machine: Machine, given: dict[str, Any], key: str, where: str, *, default: list[int] | None = None
-) -> list[int] | None:
-    """Node indices from a hostlist or a list of indices."""
-    value = given.get(key, default)
-    if isinstance(value, str):
-        return machine.nodes_named(value)
-    numbers = isinstance(value, list) and all(type(node) is int and 0 <= node < 2**32 for node in value)
-    if value is default or numbers:
+def nodes_of(machine: Machine, given: dict[str, Any], key: str, where: str) -> list[int] | None:
+    """Node indices from a hostlist or a list of indices; None where there is none."""
+    value = given.get(key)
+    try:
+        if isinstance(value, str):
+            return machine.nodes_named(value)
+    except InputError as error:
+        raise InputError(f"{where}: {key!r}: {error}") from error
+    if value is None:
+        return None
+    if isinstance(value, list) and all(type(node) is int and 0 <= node < 2**32 for node in value):
         return value
-    raise InputError(f"{where}: {key!r} is neither a hostlist nor a list of node indices but {value!r}")
+    raise InputError(f"{where}: {key!r} is neither a hostlist nor a list of node indices but {shown(value)}")

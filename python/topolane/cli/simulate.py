@@ -17,7 +17,7 @@ from topolane.sweep import Task
 @click.option("--scenario", default="none", show_default=True, help="Speed-up of isolated jobs: none, 5, 10, 20, v1, v2.")
 @click.option("--out", help="Directory for jobs.csv, utilization.csv, summary.json and the report.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html and its figures.")
-@click.option("--at", type=float, help="Hours after the first submission to draw the machine at [default: the busiest minute].")
+@common.at_option
 @click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
 @common.json_option
 def command(

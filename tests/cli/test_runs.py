@@ -1,0 +1,270 @@
+"""`compare` and `simulate`: tables, JSON, and the files they leave behind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+
+import polars
+import pytest
+from topolane import _engine
+
+BATSIM = [
+    "job_id",
+    "workload_name",
+    "profile",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "final_state",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "allocated_resources",
+    "consumed_energy",
+    "metadata",
+]
+OURS = ["slowdown", "aph", "least_aph", "hop_bytes", "links_shared"]
+FACTS = {
+    *("policy", "queue", "scenario", "workload", "machine", "nodes", "jobs", "load"),
+    *("mean_wait", "mean_wait_by_work", "median_wait", "p95_wait", "wait_by_size"),
+    *("utilization", "utilization_while_waiting", "makespan", "mean_slowdown"),
+    *("mean_aph", "mean_least_aph", "mean_hop_bytes", "jobs_sharing_links", "fragmentation"),
+    *("killed_at_walltime", "without_walltime", "late_against_log", "left_out"),
+}
+POLICIES = [name for name, _ in _engine.policies() if name != "recorded"]
+QUEUES = [name for name, _ in _engine.queues() if name != "recorded"]
+
+
+def without_nan(text: str):
+    """JSON as its standard has it, which knows no NaN."""
+
+    def refuse(constant: str):
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_every_policy_under_every_queue(topolane, toy, log):
+    runs = without_nan(
+        topolane(
+            *("compare", "--machine", toy, "--trace", log, "--jobs", 1, "--json"),
+            *("--policies", ",".join(POLICIES), "--queues", ",".join(QUEUES), "--scenarios", "none"),
+        )
+    )
+    assert [(run["policy"], run["queue"]) for run in runs] == list(itertools.product(POLICIES, QUEUES))
+    for run in runs:
+        assert set(run) == FACTS
+        assert (run["jobs"], run["left_out"], run["nodes"], run["machine"]) == (40, {}, 16, "toy")
+        assert (run["jobs_sharing_links"] == 0) or run["policy"] != "isolated"
+        assert 0 < run["utilization"] <= 1
+
+
+def test_the_table_has_a_row_for_every_run(topolane, toy, log):
+    text = topolane("compare", "--machine", toy, "--trace", log, "--scenarios", "none,20,v1", "--jobs", 2)
+    lines = text.splitlines()
+    assert lines[0] == "log on toy: 40 jobs, 16 nodes, load 2.77"
+    runs = [line.split()[:3] for line in lines[lines.index(next(x for x in lines if "───" in x)) + 1 :]]
+    assert [run[0] for run in runs if run] == ["first-fit", "slurm-tree", "isolated", "isolated", "isolated"]
+    assert [run[1] for run in runs if run][2:] == ["easy", "20", "V1"]
+    for column in ("mean wait", "APH", "makespan", "share links"):
+        assert column in text
+
+
+def test_scenarios_run_only_where_isolation_is_promised(topolane, toy, log):
+    common = ("compare", "--machine", toy, "--trace", log, "--jobs", 1, "--json", "--scenarios", "none,20")
+    runs = without_nan(topolane(*common, "--policies", "first-fit, isolated,first-fit"))
+    assert [(run["policy"], run["scenario"]) for run in runs] == [
+        ("first-fit", "none"),
+        ("isolated", "none"),
+        ("isolated", "20"),
+    ]
+    assert runs[2]["makespan"] < runs[1]["makespan"]
+
+
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_simulate_prints_one_run(topolane, toy, log, form):
+    common = ("simulate", "--machine", toy, "--trace", log, "--policy", "isolated", "--queue", "fcfs")
+    if form == "json":
+        facts = without_nan(topolane(*common, "--json"))
+        assert set(facts) == FACTS
+        assert (facts["policy"], facts["queue"], facts["jobs"]) == ("isolated", "fcfs", 40)
+        assert sum(size["jobs"] for size in facts["wait_by_size"]) == 40
+        assert set(facts["wait_by_size"][0]) == {"low", "high", "jobs", "mean_wait"}
+        assert facts["wait_by_size"][-1]["high"] is None
+        return
+    text = topolane(*common)
+    assert "257 or more" in text and "isolated" in text
+
+
+def test_what_the_outputs_of_a_run_say(topolane, toy, log):
+    printed = topolane(
+        *("simulate", "--machine", toy, "--trace", log, "--policy", "hop-bytes"),
+        *("--out", "a/b/out", "--parquet", "--json"),
+    )
+    out = topolane.directory / "a/b/out"
+    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    tables = {"jobs.csv", "utilization.csv", "jobs.parquet", "utilization.parquet"}
+    assert (
+        tables | {"summary.json", "report.html", "figures/mean-wait.svg", "figures/fat-tree-1.png"} <= files
+    )
+    assert not [name for name in files if name.startswith(".")]
+    assert not list((topolane.directory).glob(".*"))
+    assert without_nan((out / "summary.json").read_text()) == without_nan(printed)
+
+    text = (out / "jobs.csv").read_text()
+    assert text.splitlines()[0].split(",") == BATSIM + OURS
+    jobs = rows(text)
+    assert sorted(int(job["job_id"]) for job in jobs) == list(range(40))
+    for job in jobs:
+        submit, start, run, finish, wait, turnaround = (
+            float(job[f"{name}_time"])
+            for name in ("submission", "starting", "execution", "finish", "waiting", "turnaround")
+        )
+        assert (submit + wait, start + run, submit + turnaround) == (start, finish, finish)
+        assert float(job["stretch"]) == pytest.approx(turnaround / run)
+        width = sum(
+            int(part.partition("-")[2] or part.partition("-")[0]) - int(part.partition("-")[0]) + 1
+            for part in job["allocated_resources"].split()
+        )
+        assert width == int(job["requested_number_of_resources"])
+        assert (job["workload_name"], job["success"], job["final_state"]) == (
+            "log",
+            "1",
+            "COMPLETED_SUCCESSFULLY",
+        )
+
+    minutes = rows((out / "utilization.csv").read_text())
+    assert list(minutes[0]) == ["time", "busy_nodes", "waiting_jobs", "utilization"]
+    assert [int(row["time"]) for row in minutes] == [60 * index for index in range(len(minutes))]
+    for row in minutes:
+        now = float(row["time"])
+        busy = [job for job in jobs if float(job["starting_time"]) <= now < float(job["finish_time"])]
+        waiting = [job for job in jobs if float(job["submission_time"]) <= now < float(job["starting_time"])]
+        assert float(row["busy_nodes"]) == sum(int(job["requested_number_of_resources"]) for job in busy)
+        assert int(row["waiting_jobs"]) == len(waiting)
+        assert float(row["utilization"]) == pytest.approx(float(row["busy_nodes"]) / 16, abs=1e-5)
+
+    for table in ("jobs", "utilization"):
+        frame = polars.read_parquet(out / f"{table}.parquet")
+        again = polars.read_csv(out / f"{table}.csv", schema_overrides=frame.schema)
+        assert frame.equals(again)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_evalys_reads_the_jobs(topolane, toy, log):
+    jobset = pytest.importorskip("evalys.jobset", reason="needs evalys")
+    topolane("simulate", "--machine", toy, "--trace", log, "--no-report", "--out", "out", "--json")
+    jobs = jobset.JobSet.from_csv(topolane.directory / "out/jobs.csv")
+    assert (len(jobs.df), str(jobs.res_bounds)) == (40, "0-15")
+    assert (jobs.df.proc_alloc == jobs.df.requested_number_of_resources).all()
+    busy = topolane.directory / "out/utilization.csv"
+    theirs = jobs.utilisation.load
+    for row in rows(busy.read_text()):
+        assert theirs[theirs.index <= float(row["time"])].iloc[-1] == float(row["busy_nodes"])
+
+
+def test_a_walltime_ends_a_job(topolane, toy, write):
+    write("two.csv", "id,submit,run,nodes,walltime\n1,0,100,2,60\n2,0,100,2,\n")
+    common = ("simulate", "--machine", toy, "--trace", "two.csv", "--out", "out", "--no-report", "--json")
+    facts = without_nan(topolane(*common))
+    assert (facts["killed_at_walltime"], facts["without_walltime"], facts["makespan"]) == (1, 1, 100)
+    jobs = rows((topolane.directory / "out/jobs.csv").read_text())
+    assert [(job["success"], job["final_state"], job["execution_time"]) for job in jobs] == [
+        ("0", "COMPLETED_WALLTIME_REACHED", "60"),
+        ("1", "COMPLETED_SUCCESSFULLY", "100"),
+    ]
+    assert without_nan(topolane(*common, "--default-walltime", 70))["killed_at_walltime"] == 2
+
+
+def test_several_runs_have_a_directory_each(topolane, toy, log):
+    common = (
+        "compare",
+        "--machine",
+        toy,
+        "--trace",
+        log,
+        "--limit",
+        10,
+        "--jobs",
+        1,
+        "--out",
+        "out",
+        "--no-report",
+    )
+    printed = without_nan(topolane(*common, "--scenarios", "none,10", "--json"))
+    out = topolane.directory / "out"
+    assert without_nan((out / "summary.json").read_text()) == printed
+    runs = ["first-fit-easy-none", "isolated-easy-10", "isolated-easy-none", "slurm-tree-easy-none"]
+    assert sorted(path.name for path in (out / "runs").iterdir()) == runs
+    assert all((out / "runs" / run / "jobs.csv").is_file() for run in runs)
+
+
+def test_a_second_run_replaces_its_own_files_only(topolane, toy, log):
+    out = topolane.directory / "out"
+    (out / "figures").mkdir(parents=True)
+    (out / "runs" / "mine").mkdir(parents=True)
+    kept = [out / "notes.txt", out / "figures/mine.svg", out / "runs/mine/data.csv"]
+    for path in kept:
+        path.write_text("mine")
+    both = ("--machine", toy, "--trace", log, "--out", "out")
+    topolane("compare", *both, "--jobs", 1, "--parquet", "--no-report")
+    topolane("simulate", *both, "--policy", "random")
+    first = (out / "jobs.csv").read_text()
+    topolane("simulate", *both, "--policy", "isolated", "--no-report")
+    assert (out / "jobs.csv").read_text() != first
+    assert [path.read_text() for path in kept] == ["mine"] * 3
+    # Nothing of an earlier run stands beside the new one, as if it were of it.
+    assert sorted(path.name for path in out.iterdir()) == [
+        *("figures", "jobs.csv", "notes.txt", "runs", "summary.json", "utilization.csv")
+    ]
+    assert [path.name for path in (out / "runs").iterdir()] == ["mine"]
+    topolane("compare", *both, "--jobs", 1, "--no-report")
+    assert not (out / "jobs.csv").exists()
+
+
+def test_a_report_of_a_comparison(topolane, toy, log):
+    common = ("compare", "--machine", toy, "--trace", log, "--policies", "first-fit,isolated", "--jobs", 1)
+    text = topolane(*common, "--out", "out", "--at", 0.1)
+    assert text.endswith("report: out/report.html\n")
+    page = (topolane.directory / "out/report.html").read_text()
+    assert "isolated" in page and "<svg" in page
+
+
+def test_the_same_seed_gives_the_same_files(topolane, toy):
+    for seed, out in ((1, "a"), (1, "b"), (2, "c")):
+        topolane(
+            *("simulate", "--machine", toy, "--workload", "exp-3", "--limit", 50, "--policy", "random"),
+            *("--seed", seed, "--out", out, "--no-report", "--json"),
+        )
+    jobs = [(topolane.directory / out / "jobs.csv").read_bytes() for out in "abc"]
+    assert jobs[0] == jobs[1] != jobs[2]
+
+
+def test_a_workload_of_which_nothing_is_left(topolane, toy, log):
+    facts = without_nan(
+        topolane("simulate", "--machine", toy, "--trace", log, "--nodes-x", 100, "--out", "out", "--json")
+    )
+    assert (facts["jobs"], facts["left_out"]) == (0, {"wider than the machine": 40})
+    assert (facts["load"], facts["makespan"]) == (None, 0)
+    assert (topolane.directory / "out/report.html").is_file()
+    assert "left out: 40 wider than the machine" in topolane(
+        *("compare", "--machine", toy, "--trace", log, "--nodes-x", 100, "--jobs", 1)
+    )
+
+
+def test_a_pipe_is_a_log(topolane, toy, log):
+    facts = topolane(
+        *("simulate", "--machine", toy, "--trace", "/dev/stdin", "--json"), stdin=log.read_bytes()
+    )
+    assert without_nan(facts)["jobs"] == 40
