@@ -29,6 +29,8 @@ class Policy(abc.ABC):
     name: ClassVar[str]
     isolates: ClassVar[bool] = False
     """Whether it promises that no link carries two jobs' traffic."""
+    count_only: ClassVar[bool] = False
+    """Whether it always finds nodes where enough are free: queues then count instead of asking."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

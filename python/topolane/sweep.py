@@ -180,6 +180,8 @@ def _over_dask(
             )
             client = stack.enter_context(distributed.Client(cluster))
         futures = [client.submit(function, task, pure=False) for task in tasks]
-        for _ in distributed.as_completed(futures):
+        for future in distributed.as_completed(futures):
+            if future.status == "error":
+                future.result()
             done()
         return client.gather(futures)

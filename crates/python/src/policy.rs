@@ -56,6 +56,7 @@ pub fn policy_from(
     };
     let policy = PythonPolicy {
         isolates: flag("isolates")?,
+        count_only: flag("count_only")?,
         object: policy_or_name.clone().unbind(),
         name,
         raised: Arc::clone(&raised),
@@ -67,6 +68,7 @@ pub fn policy_from(
 struct PythonPolicy {
     name: String,
     isolates: bool,
+    count_only: bool,
     object: Py<PyAny>,
     raised: Raised,
 }
@@ -184,6 +186,10 @@ impl Policy for PythonPolicy {
 
     fn isolates(&self) -> bool {
         self.isolates
+    }
+
+    fn count_only(&self) -> bool {
+        self.count_only
     }
 }
 

@@ -1,0 +1,280 @@
+"""The engine: machines, workloads, runs and decisions, compiled. Times in seconds, memory in bytes.
+
+Node indices count from 0 in leaf order. What cannot be used raises InputError, in one sentence.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from numpy import uint32
+from numpy.typing import NDArray
+
+from topolane.policy import Policy
+
+class InputError(ValueError):
+    """Input that cannot be used: one sentence that names the file, the line and the value."""
+
+@final
+class Machine:
+    """A machine: sites of fat trees and the inside of their nodes. Immutable."""
+
+    @staticmethod
+    def preset(name: str) -> Machine | None:
+        """The machine of that name, or None if there is none."""
+
+    @staticmethod
+    def parse(text: str, source: str, format: str | None = None) -> Machine:
+        """The machine that `text` describes.
+
+        format: "toml", "slurm", "ibnetdiscover", or None to guess from the file's name `source`
+        and the text.
+        """
+
+    def only(self, nodes: Sequence[int]) -> Machine:
+        """The machine with only these nodes, those of a partition for instance."""
+
+    def to(self, format: str) -> str:
+        """The machine in a format: "toml", "slurm", "ibnetdiscover" or "ibsim-net"."""
+
+    def tree(self, limit: int) -> str:
+        """The tree as text, `limit` lines of it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+
+    @property
+    def depth(self) -> int:
+        """Levels of switches."""
+
+    @property
+    def links(self) -> int:
+        """Number of links with an id: cables, missing ones included, and WAN links."""
+
+    @property
+    def missing_cables(self) -> int:
+        """Number of cables that are missing."""
+
+    def cores(self) -> list[tuple[int, int]]:
+        """Cores of each kind of node, with how many nodes there are of it."""
+
+    def groups(self, level: int) -> list[tuple[int, int, str]]:
+        """(start, end, name) of every group of a level from 1 (leaves) to `depth` (sites)."""
+
+    def node_name(self, node: int) -> str:
+        """The name of a node."""
+
+    def node_named(self, name: str) -> int | None:
+        """The node of that name, or None."""
+
+    def nodes_named(self, hosts: str) -> list[int]:
+        """The nodes that a hostlist expression names."""
+
+    def hostlist(self, nodes: Sequence[int]) -> str:
+        """The hostlist expression of some nodes."""
+
+    def hops(self, a: int, b: int) -> int | None:
+        """Hops between two nodes, or None where no link joins them."""
+
+    def route(self, a: int, b: int) -> list[tuple[int, str]] | None:
+        """The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none."""
+
+    def quality(self, nodes: Sequence[int]) -> tuple[float, float]:
+        """(average pairwise hops, hop-bytes for one byte a pair) of some nodes."""
+
+    def least_aph(self) -> list[float]:
+        """The least average pairwise hops of 1, 2, ... nodes on the empty machine."""
+
+@final
+class Workload:
+    """Jobs in order of submission, and what was left out on the way. Immutable."""
+
+    @staticmethod
+    def read(
+        path: str,
+        *,
+        cores_per_node: int | None = None,
+        limit: int | None = None,
+        partition: str | None = None,
+        shared: bool = False,
+    ) -> Workload:
+        """Reads a log: SWF, CSV or the output of `sacct -P`, plain or gzipped."""
+
+    @staticmethod
+    def generate(name: str, seed: int) -> Workload:
+        """Makes a month up: a preset's name (see `workload_presets`) and a seed."""
+
+    def shaped(
+        self,
+        machine_nodes: int,
+        *,
+        days: float | None = None,
+        nodes_x: float | None = None,
+        squeeze: float | None = None,
+        load: float | None = None,
+        limit: int | None = None,
+    ) -> Workload:
+        """The workload changed for a machine of that many nodes.
+
+        In this order: its first days, its jobs wider, those wider than the machine left out, its
+        submissions squeezed or set to a load.
+        """
+
+    def to(self, format: str) -> str:
+        """The workload as text: "swf" or "csv"."""
+
+    @property
+    def name(self) -> str:
+        """Its name: a preset's, or the log's without its extensions."""
+
+    @property
+    def epoch(self) -> float:
+        """Unix time of second 0; 0 where unknown."""
+
+    @property
+    def cores_per_node(self) -> int:
+        """Cores of a node by which processors were turned into nodes."""
+
+    def __len__(self) -> int: ...
+    @property
+    def without_walltime(self) -> int:
+        """Jobs without a requested walltime."""
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Records left out, by reason."""
+
+    @property
+    def span(self) -> float:
+        """Seconds from the first submission to the last."""
+
+    @property
+    def names_nodes(self) -> bool:
+        """Whether the log names the nodes of its jobs."""
+
+    def load(self, machine_nodes: int) -> float:
+        """Sum of nodes x run time over (machine nodes x span)."""
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Columns id (uint64), nodes (uint32), submit, run, walltime (float64 seconds, NaN where absent)."""
+
+@final
+class Outcome:
+    """What happened in a run, and its measures."""
+
+    def jobs_csv(self) -> bytes:
+        """`jobs.csv`: a row for every job that ran, in order of start."""
+
+    def utilization_csv(self) -> bytes:
+        """`utilization.csv`: a row for every full minute."""
+
+    def placements(self) -> list[NDArray[uint32]]:
+        """The nodes of every job in rank order, in the order of `jobs_csv`."""
+
+    def summary(self) -> dict[str, Any]:
+        """The run in a few figures."""
+
+@final
+class Request:
+    """A request as a policy sees it."""
+
+    @property
+    def id(self) -> int:
+        """Identity."""
+
+    @property
+    def nodes(self) -> int:
+        """Slots wanted."""
+
+    @property
+    def share(self) -> tuple[int, int] | None:
+        """(cores, memory in bytes) of each slot; None for whole nodes."""
+
+    @property
+    def stacked(self) -> bool:
+        """Whether several slots may lie on one node."""
+
+    @property
+    def walltime(self) -> float:
+        """Longest time it will run, seconds."""
+
+    @property
+    def members(self) -> list[int]:
+        """Nodes that already run members of its group."""
+
+@final
+class StateView:
+    """The machine at one moment, as a policy sees it: a copy, valid during the call."""
+
+    @property
+    def free(self) -> NDArray[uint32]:
+        """Free slots of every node for this request."""
+
+    @property
+    def crossing(self) -> list[NDArray[uint32]]:
+        """Placements that cross each group, by level from 0 (nodes)."""
+
+    @property
+    def machine(self) -> Machine:
+        """The machine."""
+
+@final
+class State:
+    """Who holds what on a machine, to place requests on."""
+
+    def __new__(cls, machine: Machine) -> State: ...
+    def hold(self, nodes: Sequence[int], share: tuple[int, int] | None = None) -> None:
+        """Lets a job hold nodes, once per slot; `share` is (cores, memory) of each slot, or None."""
+
+    def take_out(self, nodes: Sequence[int]) -> None:
+        """Takes nodes out of service."""
+
+    def place(
+        self,
+        policy: str | Policy,
+        nodes: int,
+        *,
+        id: int = 0,
+        share: tuple[int, int] | None = None,
+        stacked: bool = False,
+        members: Sequence[int] = ...,
+        eligible: Sequence[int] | None = None,
+        seed: int = 0,
+    ) -> tuple[tuple[list[int], float, float], None] | tuple[None, tuple[str, str]]:
+        """Asks a policy for nodes; the state stays as it is.
+
+        Returns ((nodes, average pairwise hops, hop-bytes), None), or (None, (refusal, sentence))
+        where the refusal is "not-now", "never" or "would-share-links".
+        """
+
+def simulate(
+    workload: Workload,
+    machine: Machine,
+    policy: str | Policy,
+    queue: str,
+    *,
+    scenario: str = "none",
+    seed: int = 0,
+    default_walltime: float | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Outcome:
+    """Runs a workload on a machine under a policy and a queue.
+
+    progress: called now and then with the share of jobs that have ended.
+    """
+
+def policies() -> list[tuple[str, str]]:
+    """(name, summary) of every policy built in."""
+
+def queues() -> list[tuple[str, str]]:
+    """(name, summary) of every queue discipline."""
+
+def presets() -> list[tuple[str, str]]:
+    """(name, summary) of every machine known by name."""
+
+def workload_presets() -> list[tuple[str, str]]:
+    """(name, summary) of every workload that can be made up."""

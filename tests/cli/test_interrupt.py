@@ -1,0 +1,100 @@
+"""Ending a long run early: at once, without leavings, without workers that go on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(sys.executable).parent / "topolane"
+LONG = (
+    "compare",
+    "--workload",
+    "cab-aug-2x",
+    "--queues",
+    "conservative",
+    "--scenarios",
+    "none,5,10,20,v1,v2",
+)
+
+
+def processes(group: int) -> list[str]:
+    """Command lines of the living processes of a session."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(session) == group and state not in "ZX":
+                found.append((entry / "cmdline").read_text())
+    return found
+
+
+def until(condition, seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while not (held := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return held
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("ending", "whole_group", "jobs", "code"),
+    [
+        (signal.SIGINT, False, 2, 130),
+        (signal.SIGINT, True, 2, 130),
+        (signal.SIGINT, False, 1, 130),
+        (signal.SIGTERM, False, 2, 143),
+        (signal.SIGKILL, False, 2, -9),
+    ],
+    ids=["interrupt", "interrupt-from-a-terminal", "interrupt-of-one-process", "terminate", "kill"],
+)
+def test_a_run_that_is_ended(tmp_path, ending, whole_group, jobs, code):
+    process = subprocess.Popen(
+        [SCRIPT, *LONG, "--jobs", str(jobs), "--out", "out"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # Tests in the background of a shell have interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    workers = jobs if jobs > 1 else 0
+    assert until(lambda: sum("spawn_main" in line for line in processes(process.pid)) == workers)
+    time.sleep(1)
+    assert process.poll() is None
+    began = time.monotonic()
+    (os.killpg if whole_group else os.kill)(process.pid, ending)
+    out, said = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert time.monotonic() - began < 5
+    assert out == b""
+    assert until(lambda: not processes(process.pid), 5)
+    if ending != signal.SIGKILL:
+        assert said.strip() == b""
+        assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_worker_that_is_killed_is_said(tmp_path):
+    command = [SCRIPT, *LONG, "--jobs", "2", "--out", "out"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, start_new_session=True)
+    workers = f"/proc/{process.pid}/task/{process.pid}/children"
+
+    def spawned() -> list[int]:
+        children = Path(workers).read_text().split()
+        return [int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+    assert until(lambda: len(spawned()) == 2)
+    os.kill(spawned()[0], signal.SIGKILL)
+    out, said = process.communicate(timeout=30)
+    assert (process.returncode, out) == (2, b"")
+    assert said.decode() == "topolane: a process that ran a task was killed: too little memory?\n"
+    assert until(lambda: not processes(process.pid), 5)
+    assert list(tmp_path.iterdir()) == []
