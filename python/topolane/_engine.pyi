@@ -244,7 +244,7 @@ class State:
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
         seed: int = 0,
-    ) -> tuple[tuple[list[int], float, float], None] | tuple[None, tuple[str, str]]:
+    ) -> tuple[tuple[list[int], float, float] | None, tuple[str, str] | None]:
         """Asks a policy for nodes; the state stays as it is.
 
         Returns ((nodes, average pairwise hops, hop-bytes), None), or (None, (refusal, sentence))

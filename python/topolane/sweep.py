@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import importlib
 import itertools
 import multiprocessing
 import os
@@ -163,7 +164,7 @@ def _over_dask(
     if scheme != "dask" or not separator:
         raise InputError(f"executor {address!r} is neither dask://HOST:PORT nor dask://")
     try:
-        import distributed
+        distributed = importlib.import_module("distributed")
     except ImportError as error:
         raise InputError(f"executor {address!r} needs the package distributed: {error}") from error
     with contextlib.ExitStack() as stack:
@@ -184,4 +185,5 @@ def _over_dask(
             if future.status == "error":
                 future.result()
             done()
-        return client.gather(futures)
+        answers: list[T] = client.gather(futures)
+        return answers

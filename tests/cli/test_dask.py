@@ -36,7 +36,7 @@ def test_a_cluster_that_is_there(topolane, comparison, write):
         topolane.refused(*comparison, "--queue", "nope", "--executor", f"dask://{address}", says=says)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:x", "no.such.host.invalid:8786"])
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:x"])
 def test_nobody_there(topolane, comparison, address):
     topolane.refused(
         *comparison, "--executor", f"dask://{address}", says=f"no Dask scheduler answers at {address}"

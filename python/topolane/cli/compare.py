@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from topolane._engine import InputError
@@ -46,7 +48,7 @@ def command(
     workers: int | None,
     executor: str | None,
     as_json: bool,
-    **others: object,
+    **others: Any,
 ) -> None:
     """Run policies x queues x scenarios on one workload and put them side by side."""
     source = common.source_of(workload, trace, default="cab-aug")

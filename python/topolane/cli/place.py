@@ -67,13 +67,14 @@ def command(file: str, machine: str | None, policy: str, seed: int, as_json: boo
         eligible=nodes_of(fabric, request, "eligible", "request"),
         seed=seed,
     )
-    if found is None:
+    if refusal is not None:
         name, why = refusal
         if as_json:
             common.print_json({"placed": False, "refusal": name, "why": why})
         else:
             click.echo(f"not placed, {name}: {why}")
         sys.exit(1)
+    assert found is not None
     nodes, aph, hop_bytes = found
     hosts = [fabric.node_name(node) for node in nodes]
     least = fabric.least_aph()[len(nodes) - 1] if len(nodes) <= fabric.nodes else None

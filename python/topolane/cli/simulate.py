@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from topolane.cli import common
@@ -28,7 +30,7 @@ def command(
     at: float | None,
     parquet: bool,
     as_json: bool,
-    **others: object,
+    **others: Any,
 ) -> None:
     """Run one workload under one policy and queue."""
     task = Task(

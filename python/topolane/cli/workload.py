@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import topolane
@@ -26,7 +28,7 @@ def show(
     trace: str | None,
     seed: int,
     as_json: bool,
-    **others: object,
+    **others: Any,
 ) -> None:
     """Say what a workload asks of a machine; without a name, list those that can be made up."""
     if workload is None and trace is None:
@@ -70,7 +72,7 @@ def show(
         click.echo(f"{name.replace('_', ' '):17} {value}")
 
 
-def write(source: str, to: str, out: str | None, seed: int, options: dict[str, object]) -> None:
+def write(source: str, to: str, out: str | None, seed: int, options: dict[str, Any]) -> None:
     """Writes a workload, shaped for a machine if one is named."""
     shape = common.shape_of(options)
     fabric = topolane.machine(options["machine"], options["machine_format"], nodes=options["nodes"])
@@ -83,7 +85,7 @@ def write(source: str, to: str, out: str | None, seed: int, options: dict[str, o
 @click.option("--out", help="File to write [default: standard output].")
 @common.machine_options
 @common.workload_shape_options
-def make(name: str, to: str, out: str | None, seed: int, **options: object) -> None:
+def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Make up the workload NAME."""
     write(name, to, out, seed, options)
 
@@ -94,6 +96,6 @@ def make(name: str, to: str, out: str | None, seed: int, **options: object) -> N
 @click.option("--out", help="File to write [default: standard output].")
 @common.machine_options
 @common.workload_shape_options
-def convert(file: str, to: str, out: str | None, seed: int, **options: object) -> None:
+def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Write the log FILE in another format, shaped if asked."""
     write(file, to, out, seed, options)
