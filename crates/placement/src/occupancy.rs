@@ -234,9 +234,10 @@ impl Occupancy {
         self.count_crossings(placement, |count| *count += 1);
     }
 
-    /// Takes a node out of service, or puts it back. What holds it keeps it.
+    /// Takes a node out of service, or puts it back. What holds it keeps it. A node that is not on
+    /// the machine is passed over.
     pub fn set_in_service(&mut self, node: NodeIndex, in_service: bool) {
-        if self.in_service.contains(node) == in_service {
+        if node >= self.fabric.nodes() || self.in_service.contains(node) == in_service {
             return;
         }
         if in_service {

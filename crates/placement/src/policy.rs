@@ -88,6 +88,9 @@ fn in_regions<T>(
     answer: impl Fn(&Room<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let fabric = occupancy.fabric();
+    if request.members.iter().any(|&member| member >= fabric.nodes()) {
+        return Err(Refusal::Never { wanted: request.nodes, most: 0 });
+    }
     let room = occupancy.room(request);
     let total = room.total();
     if total < request.nodes {

@@ -34,7 +34,8 @@ pub struct Request {
     pub walltime: f64,
     /// Not to be started before this time, seconds.
     pub begin: f64,
-    /// Nodes that already run members of the same group, once per member.
+    /// Nodes that already run members of the same group, once per member; a request that names one
+    /// that is not on the machine is never placed.
     pub members: Vec<NodeIndex>,
     /// Nodes it may use; `None` for all.
     pub eligible: Option<Arc<NodeSet>>,

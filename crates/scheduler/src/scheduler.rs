@@ -1,5 +1,6 @@
 //! The queue, the running jobs and the occupancy behind one call per event.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, NodeIndex};
@@ -26,6 +27,8 @@ pub struct Scheduler {
     policy: Arc<dyn Policy>,
     queue: Box<dyn Queue>,
     waiting: Vec<Waiting>,
+    /// The identities of all that waits or runs.
+    known: HashSet<u64>,
     /// How many of them have a begin time.
     with_begin: usize,
     running: Running,
@@ -44,6 +47,7 @@ impl Scheduler {
             policy,
             queue,
             waiting: Vec::new(),
+            known: HashSet::new(),
             with_begin: 0,
             running: Running::default(),
             fresh: 0,
@@ -55,10 +59,11 @@ impl Scheduler {
     /// Queues a request behind those of its own and of higher priority.
     ///
     /// # Errors
-    /// [`Refusal::Never`] for what would not fit on the empty machine; it is not queued.
+    /// [`Refusal::Never`] for what would not fit on the empty machine, and with `most` 0 for no slot
+    /// or an identity that waits or runs already; it is not queued.
     pub fn submit(&mut self, request: Request, priority: f64) -> Result<(), Refusal> {
         let wanted = request.nodes;
-        if wanted == 0 {
+        if wanted == 0 || self.known.contains(&request.id) {
             return Err(Refusal::Never { wanted, most: 0 });
         }
         if let Err(refusal) = self.policy.admits(&request, &self.empty) {
@@ -72,6 +77,7 @@ impl Scheduler {
         if index < self.waiting.len() {
             self.changed = true;
         }
+        self.known.insert(request.id);
         self.with_begin += usize::from(request.begin > 0.0);
         self.waiting.insert(index, Waiting::new(request, priority));
         Ok(())
@@ -83,6 +89,7 @@ impl Scheduler {
             return false;
         };
         let cancelled = self.waiting.remove(index);
+        self.known.remove(&id);
         self.with_begin -= usize::from(cancelled.begin > 0.0);
         self.changed = true;
         true
@@ -91,23 +98,36 @@ impl Scheduler {
     /// A running job has ended; false if it did not run.
     pub fn complete(&mut self, id: u64) -> bool {
         let Some(job) = self.running.remove(id) else { return false };
+        self.known.remove(&id);
         self.occupancy.release(&job.placement);
         self.changed = true;
         true
     }
 
-    /// Takes over a job that was started by somebody else, or before this driver was.
+    /// Takes over a job that was started by somebody else, or before this driver was; if it waits
+    /// here, it waits no longer.
     ///
     /// # Errors
-    /// A node that cannot hold it; nothing is done then.
+    /// A node that cannot hold it or is not on the machine, or the first node where a job of that
+    /// identity runs already; nothing is done then.
     pub fn adopt(
         &mut self,
         request: &Request,
         nodes: Vec<NodeIndex>,
         start: f64,
     ) -> Result<(), OccupancyError> {
-        let placement = Placement::new(self.occupancy.fabric(), nodes, request.share);
+        let fabric = self.occupancy.fabric();
+        let stranger = nodes.iter().find(|&&node| node >= fabric.nodes());
+        if stranger.is_some() || self.running.get(request.id).is_some() {
+            let node = stranger.or(nodes.first()).copied().unwrap_or_default();
+            return Err(OccupancyError { node });
+        }
+        let placement = Placement::new(fabric, nodes, request.share);
         self.occupancy.adopt(&placement)?;
+        if !self.known.insert(request.id) {
+            self.cancel(request.id);
+            self.known.insert(request.id);
+        }
         self.changed = true;
         self.running.insert(RunningJob {
             id: request.id,

@@ -215,6 +215,42 @@ fn jobs_are_taken_over_as_they_run() {
     }
 }
 
+/// An identity stands for one job: what waits or runs is not queued again, a running job is not
+/// taken over again, and one that waits and was started by somebody else waits no longer.
+#[test]
+fn an_identity_is_known_once() {
+    let mut scheduler = scheduler("first-fit", "fcfs");
+    let twice = Err(Refusal::Never { wanted: 2, most: 0 });
+    scheduler.submit(ask(1, 2, 10.0), 0.0).unwrap();
+    assert_eq!(scheduler.submit(ask(1, 2, 10.0), 0.0), twice, "it waits");
+    assert_eq!(pass(&mut scheduler, 0.0), [1]);
+    assert_eq!(scheduler.submit(ask(1, 2, 10.0), 0.0), twice, "it runs");
+    assert_eq!(scheduler.adopt(&ask(1, 2, 10.0), vec![4, 5], 0.0).unwrap_err().node, 4);
+    scheduler.submit(ask(2, 2, 10.0), 0.0).unwrap();
+    scheduler.adopt(&ask(2, 2, 10.0), vec![4, 5], 0.0).unwrap();
+    assert!(scheduler.waiting().is_empty());
+    assert_eq!(scheduler.submit(ask(2, 2, 10.0), 0.0), twice, "it was taken over");
+    assert!(scheduler.complete(1) && scheduler.complete(2) && !scheduler.complete(2));
+    scheduler.submit(ask(2, 2, 10.0), 0.0).unwrap();
+    assert!(scheduler.cancel(2));
+    scheduler.submit(ask(2, SIZE, 10.0), 0.0).unwrap();
+    assert_eq!(pass(&mut scheduler, 1.0), [2], "all is free and the identity with it");
+}
+
+/// Nodes that are not on the machine are refused, not looked up.
+#[test]
+fn nodes_of_another_machine_are_refused() {
+    for policy in ["first-fit", "hop-bytes", "hop-bytes-exact", "isolated"] {
+        let mut scheduler = scheduler(policy, "easy");
+        assert_eq!(scheduler.adopt(&ask(1, 2, 10.0), vec![0, SIZE], 0.0).unwrap_err().node, SIZE);
+        let request = Request { members: vec![SIZE], ..ask(1, 2, 10.0) };
+        let never = Err(Refusal::Never { wanted: 2, most: 0 });
+        assert_eq!(scheduler.submit(request, 0.0), never, "{policy}");
+        scheduler.set_in_service(SIZE, true);
+        assert_eq!(scheduler.occupancy().idle_nodes(), SIZE);
+    }
+}
+
 /// A drained node gets no newcomer, keeps who is on it, and counts in no reservation.
 #[test]
 fn a_drained_node_gets_nobody_new() {
