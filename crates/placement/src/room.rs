@@ -61,15 +61,15 @@ impl<'a> Room<'a> {
             (0..=fabric.depth()).map(|level| vec![0; fabric.groups(level) as usize]).collect();
         counts[0].clear();
         for node in nodes.iter() {
-            counts[1][fabric.group(1, node) as usize] +=
-                stack.as_ref().map_or(1, |slots| slots[node as usize]);
+            let count = &mut counts[1][fabric.group(1, node) as usize];
+            *count = count.saturating_add(stack.as_ref().map_or(1, |slots| slots[node as usize]));
         }
         for level in 2..=fabric.depth() {
             for group in 0..fabric.groups(level) {
                 counts[level][group as usize] = fabric
                     .children(level, group)
                     .map(|child| counts[level - 1][child as usize])
-                    .sum();
+                    .fold(0, u32::saturating_add);
             }
         }
         Room { fabric, nodes: Cow::Owned(nodes), counts: Cow::Owned(counts), stack }
@@ -87,10 +87,10 @@ impl<'a> Room<'a> {
         self.fabric
     }
 
-    /// All slots.
+    /// All slots; counts of stacked slots stop at `u32::MAX`.
     #[inline]
     pub fn total(&self) -> u32 {
-        self.counts.last().map_or(0, |sites| sites.iter().sum())
+        self.counts.last().map_or(0, |sites| sites.iter().copied().fold(0, u32::saturating_add))
     }
 
     /// Slots of a group; of a node at level 0.

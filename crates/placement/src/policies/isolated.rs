@@ -64,6 +64,7 @@ fn search(
     let fabric = room.fabric();
     let wanted = request.nodes;
     let class = class_of(request, occupancy)?;
+    let free = room.total();
     // The link of a shared node is one more link: a job of several nodes wants it for itself.
     let own_nodes;
     let room = if wanted > 1 && request.share != Share::Whole {
@@ -80,7 +81,7 @@ fn search(
             found(&search, home);
             Ok(())
         }
-        None => Err(Refusal::WouldShareLinks { wanted, free: room.total() }),
+        None => Err(Refusal::WouldShareLinks { wanted, free }),
     }
 }
 
