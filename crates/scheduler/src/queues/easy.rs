@@ -128,10 +128,10 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
 #[derive(Debug, Default)]
 struct RefusedSizes {
     /// The generation in which the size was refused whatever its end, by size.
-    any_end: Vec<u32>,
+    any_end: Vec<u64>,
     /// The generation in which the size was refused for jobs that outlast the reservation.
-    late_end: Vec<u32>,
-    generation: u32,
+    late_end: Vec<u64>,
+    generation: u64,
 }
 
 impl RefusedSizes {
@@ -140,7 +140,7 @@ impl RefusedSizes {
     }
 
     fn contains(&self, size: Option<u32>, in_time: bool) -> bool {
-        let is_in = |sizes: &[u32], size: u32| sizes.get(size as usize) == Some(&self.generation);
+        let is_in = |sizes: &[u64], size: u32| sizes.get(size as usize) == Some(&self.generation);
         size.is_some_and(|size| {
             is_in(&self.any_end, size) || !in_time && is_in(&self.late_end, size)
         })
