@@ -1,6 +1,7 @@
 //! A part of a machine is the machine with its other nodes taken away, and nothing else.
 
 use proptest::prelude::*;
+use topolane_fabric::read::machine_toml;
 use topolane_fabric::{Fabric, MissingCable, NodeSet, pgft};
 
 proptest! {
@@ -38,4 +39,40 @@ proptest! {
             prop_assert_eq!(whole.group(level, old_node), group);
         }
     }
+}
+
+/// Where the deepest branches go, the levels go that were padding on the others; what is missing
+/// above those stays missing.
+#[test]
+fn a_part_may_be_less_deep() {
+    let whole = machine_toml(
+        r#"
+        name = "uneven"
+        [[site]]
+        name = "s"
+        parents = [1, 2, 3, 2]
+        switch = [
+          { name = "a", nodes = "a[1-2]" },
+          { name = "deep", switches = "a" },
+          { name = "pod", switches = "deep" },
+          { name = "c", nodes = "c[1-2]" },
+          { name = "d", nodes = "d[1-2]" },
+          { name = "flat", switches = "c,d" },
+          { name = "root", switches = "pod,flat" },
+        ]
+        missing = [[3, 1, 3, 1, 0], [3, 1, 4, 1, 0], [3, 0, 0, 0, 0], [1, 2, 0, 1, 0]]
+        "#,
+    );
+    let whole = Fabric::build(&whole.unwrap()).unwrap();
+    let part = |nodes: std::ops::Range<u32>| whole.only(&NodeSet::of(6, nodes)).unwrap();
+    assert_eq!(part(0..6).description(), whole.description());
+    assert_eq!(part(0..2).depth(), 4);
+    let flat = part(2..6);
+    assert_eq!((flat.depth(), flat.is_padded()), (3, false));
+    assert_eq!([flat.hops(0, 1), flat.hops(0, 2)], [whole.hops(2, 3), whole.hops(2, 4)]);
+    assert_eq!(flat.uplinks(2, 0).len(), 2 * 2, "2 switches of 2 cables each");
+    let missing: Vec<_> =
+        flat.missing_cables().iter().map(|&id| flat.cable_place(id).unwrap()).collect();
+    assert_eq!(missing, [(1, 1, 0, 1, 0), (2, 0, 1, 1, 0)]);
+    assert_eq!(part(2..4).depth(), 3);
 }

@@ -1,7 +1,7 @@
 //! A part of a machine: some of its nodes with the switches above them.
 
 use super::{Fabric, NodeIndex};
-use crate::description::{Children, Group};
+use crate::description::{Children, Group, SiteDescription};
 use crate::error::InputError;
 use crate::nodeset::NodeSet;
 
@@ -28,12 +28,35 @@ impl Fabric {
                 cable.group = kept.unwrap_or_default();
                 kept.is_some()
             });
+            if any {
+                take_out_padding(site, depth - depth_of(&site.root));
+            }
             any
         });
-        let left: Vec<String> = description.sites.iter().map(|site| site.root.name.clone()).collect();
-        description.wans.retain(|wan| left.contains(&wan.between.0) && left.contains(&wan.between.1));
+        let left: Vec<String> =
+            description.sites.iter().map(|site| site.root.name.clone()).collect();
+        description
+            .wans
+            .retain(|wan| left.contains(&wan.between.0) && left.contains(&wan.between.1));
         Fabric::build(&description)
     }
+}
+
+/// Takes out the levels above the leaves that are padding on all branches left. Their cabling joined
+/// nothing, but of the switches above only each `step`-th has a cable down: those stay.
+fn take_out_padding(site: &mut SiteDescription, levels: usize) {
+    let above_leaves = (site.cabling.len() - levels).min(2);
+    let padding = site.cabling.drain(above_leaves..above_leaves + levels);
+    let step = padding.map(|cabling| cabling.parents).product::<u32>();
+    site.missing.retain_mut(|cable| {
+        let above = cable.level >= above_leaves + levels;
+        let stays = !above || cable.switch % step == 0;
+        if above {
+            cable.level -= levels;
+            cable.switch /= step;
+        }
+        stays
+    });
 }
 
 fn depth_of(group: &Group) -> usize {
