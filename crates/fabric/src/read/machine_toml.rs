@@ -154,8 +154,9 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// [`slurm_topology`](super::slurm_topology()) refuses, and more roots than one. What only the
 /// whole machine shows, [`Fabric::build`](crate::Fabric::build) refuses.
 pub fn machine_toml(text: &str) -> Result<Description, InputError> {
+    let lines = &Lines::of(text);
     let machine: Machine = toml::from_str(text).map_err(|error| {
-        InputError::at(error.span().map_or(0, |span| line_at(text, span.start)), error.message())
+        InputError::at(error.span().map_or(0, |span| lines.at(span.start)), error.message())
     })?;
     let mut description = Description {
         name: machine.name,
@@ -165,7 +166,7 @@ pub fn machine_toml(text: &str) -> Result<Description, InputError> {
     };
     let mut nodes = 0;
     for site in machine.site {
-        let reader = SiteReader { text, line: line_at(text, site.span().start) };
+        let reader = SiteReader { lines, line: lines.at(site.span().start) };
         let site = reader.read(site.into_inner(), &description.name, &mut nodes)?;
         description.sites.push(site);
     }
@@ -174,23 +175,33 @@ pub fn machine_toml(text: &str) -> Result<Description, InputError> {
         .into_iter()
         .map(|Wan { between, latency, bandwidth }| WanDescription { between, latency, bandwidth })
         .collect();
-    set_kinds(text, machine.node_kind, &mut description)?;
+    set_kinds(lines, machine.node_kind, &mut description)?;
     Ok(description)
 }
 
-fn line_at(text: &str, place: usize) -> usize {
-    text.bytes().take(place).filter(|&byte| byte == b'\n').count() + 1
+/// Where the lines of a text end.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Lines {
+        Lines(text.match_indices('\n').map(|(place, _)| place).collect())
+    }
+
+    /// Number of the line, from 1, that a byte of the text stands on.
+    fn at(&self, place: usize) -> usize {
+        self.0.partition_point(|&end| end < place) + 1
+    }
 }
 
 fn set_kinds(
-    text: &str,
+    lines: &Lines,
     kinds: Vec<OtherKind>,
     description: &mut Description,
 ) -> Result<(), InputError> {
     let mut kind_of = HashMap::new();
     for kind in kinds {
         let index = description.kinds.len() as u32;
-        let line = line_at(text, kind.nodes.span().start);
+        let line = lines.at(kind.nodes.span().start);
         let names = expand(kind.nodes.get_ref()).map_err(|error| at_line(error, line))?;
         if kind_of.len() + names.len() > MOST_NAMES {
             return Err(InputError::at(
@@ -229,7 +240,7 @@ fn set_kinds(
 
 /// Reads the site whose table starts on `line`.
 struct SiteReader<'a> {
-    text: &'a str,
+    lines: &'a Lines,
     line: usize,
 }
 
@@ -300,7 +311,7 @@ impl SiteReader<'_> {
             return Ok(());
         }
         let message = format!("{key} has {length} numbers, but the site has {depth} levels");
-        Err(InputError::at(line_at(self.text, place), message))
+        Err(InputError::at(self.lines.at(place), message))
     }
 
     fn per_level(
@@ -312,7 +323,7 @@ impl SiteReader<'_> {
         let Some(list) = list else { return Ok(vec![1; depth]) };
         self.check_length(key, list.get_ref().len(), depth, list.span().start)?;
         if list.get_ref().contains(&0) {
-            let line = line_at(self.text, list.span().start);
+            let line = self.lines.at(list.span().start);
             return Err(InputError::at(line, format!("{key} must be at least 1 at every level")));
         }
         Ok(list.get_ref().clone())
@@ -327,7 +338,7 @@ impl SiteReader<'_> {
         before: usize,
     ) -> Result<Vec<String>, InputError> {
         let levels = children.get_ref();
-        let line = line_at(self.text, children.span().start);
+        let line = self.lines.at(children.span().start);
         if levels.is_empty() || levels.len() > DEEPEST {
             return Err(InputError::at(line, format!("children needs 1 to {DEEPEST} levels")));
         }
@@ -339,7 +350,7 @@ impl SiteReader<'_> {
         let Some(nodes) = nodes else {
             return Ok((before + 1..=before + count).map(|i| format!("{machine}{i}")).collect());
         };
-        let line = line_at(self.text, nodes.span().start);
+        let line = self.lines.at(nodes.span().start);
         let names = expand(nodes.get_ref()).map_err(|error| at_line(error, line))?;
         if names.len() != count {
             return Err(InputError::at(
@@ -353,7 +364,7 @@ impl SiteReader<'_> {
     fn explicit(&self, tables: Vec<Spanned<SwitchTable>>) -> Result<Tree, InputError> {
         let mut switches = Vec::with_capacity(tables.len());
         for table in tables {
-            let line = line_at(self.text, table.span().start);
+            let line = self.lines.at(table.span().start);
             let table = table.into_inner();
             let below = match (table.nodes, table.switches) {
                 (Some(nodes), None) => Below::Nodes(nodes),
