@@ -163,8 +163,8 @@ impl Scheduler {
     /// Starts what may start at `now`, in the order it was started.
     pub fn pass(&mut self, now: f64) -> Vec<Start> {
         // A begin time that has come makes a job visible that no pass has tried yet.
-        self.changed |= self.with_begin > 0
-            && self.waiting.iter().any(|w| w.begin > 0.0 && w.begin <= now);
+        self.changed |=
+            self.with_begin > 0 && self.waiting.iter().any(|w| w.begin > 0.0 && w.begin <= now);
         let mut view = View {
             now,
             waiting: &self.waiting,
@@ -193,8 +193,9 @@ impl Scheduler {
     fn take(&mut self, started: Vec<(usize, Arc<Placement>)>) -> Vec<Start> {
         let from_the_end = started.into_iter().rev();
         let mut starts: Vec<Start> = from_the_end
-            .map(|(index, placement)| {
-                Start { request: self.waiting.remove(index).request, placement }
+            .map(|(index, placement)| Start {
+                request: self.waiting.remove(index).request,
+                placement,
             })
             .collect();
         starts.reverse();
