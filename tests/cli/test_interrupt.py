@@ -42,6 +42,31 @@ def until(condition, seconds: float = 20.0) -> bool:
     return held
 
 
+@pytest.fixture
+def start(tmp_path):
+    """Starts a long run in a session of its own, of which nothing outlives the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*options: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [SCRIPT, *LONG, *options, "--out", "out"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            # Tests in the background of a shell have interrupts ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize(
     ("ending", "whole_group", "jobs", "code"),
@@ -54,16 +79,8 @@ def until(condition, seconds: float = 20.0) -> bool:
     ],
     ids=["interrupt", "interrupt-from-a-terminal", "interrupt-of-one-process", "terminate", "kill"],
 )
-def test_a_run_that_is_ended(tmp_path, ending, whole_group, jobs, code):
-    process = subprocess.Popen(
-        [SCRIPT, *LONG, "--jobs", str(jobs), "--out", "out"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        # Tests in the background of a shell have interrupts ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+def test_a_run_that_is_ended(start, tmp_path, ending, whole_group, jobs, code):
+    process = start("--jobs", str(jobs))
     workers = jobs if jobs > 1 else 0
     assert until(lambda: sum("spawn_main" in line for line in processes(process.pid)) == workers)
     time.sleep(1)
@@ -81,10 +98,8 @@ def test_a_run_that_is_ended(tmp_path, ending, whole_group, jobs, code):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_worker_that_is_killed_is_said(tmp_path):
-    command = [SCRIPT, *LONG, "--jobs", "2", "--out", "out"]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, start_new_session=True)
+def test_a_worker_that_is_killed_is_said(start, tmp_path):
+    process = start("--jobs", "2")
     workers = f"/proc/{process.pid}/task/{process.pid}/children"
 
     def spawned() -> list[int]:
