@@ -11,6 +11,10 @@ use topolane_scheduler::{Queue, Scheduler};
 use crate::scenario::Scenario;
 use crate::workload::{Job, Workload};
 
+/// Longest run, seconds: 20 years. Its outcome has a row for every minute, and a time beyond is a
+/// mistake of the log.
+const LONGEST: f64 = 7_305.0 * 86_400.0;
+
 /// What a run depends on beside workload, machine, policy and queue.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -78,8 +82,8 @@ impl PartialOrd for Time {
 /// Runs a workload. At one instant: completions, then arrivals, then one pass of the queue.
 ///
 /// # Errors
-/// A recorded node list that does not parse or names nodes the machine does not have, as an
-/// [`InputError`]; and what `progress` returns.
+/// A recorded node list that does not parse or names nodes the machine does not have, or jobs over
+/// more than 20 years, as an [`InputError`]; and what `progress` returns.
 pub fn simulate<E: From<InputError>>(
     workload: &Workload,
     fabric: &Arc<Fabric>,
@@ -101,6 +105,7 @@ pub fn simulate<E: From<InputError>>(
         blocked: None,
     };
     let mut recorded = RecordedNodes { fabric, known: HashMap::new() };
+    let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut next = 0;
     let mut begin = None;
     loop {
@@ -108,6 +113,13 @@ pub fn simulate<E: From<InputError>>(
         let completion = run.ends.peek().map(|Reverse((time, _, _))| *time);
         let due = [arrival, completion, begin.map(Time)].into_iter().flatten().min();
         let Some(Time(now)) = due else { break };
+        if now - first > LONGEST {
+            let message = format!(
+                "the run goes on for {:.0} days, more than 20 years: a time of the log is wrong",
+                (now - first) / 86_400.0
+            );
+            return Err(InputError::whole(message).into());
+        }
         run.complete(now);
         while let Some(job) = workload.jobs.get(next).filter(|job| job.submit <= now) {
             let mut request = request_of(next, job, options);

@@ -39,6 +39,17 @@ fn a_job_of_no_time_ends_in_the_moment_it_starts() {
     }
 }
 
+/// A time that makes the run longer than anybody's log is refused: a row for every minute of it
+/// would not fit in memory.
+#[test]
+fn a_run_of_ages_is_refused() {
+    for (submit, run) in [(1e15, 1.0), (0.0, 1e12)] {
+        let jobs = workload(vec![job(1, 0.0, 1.0, None, 4), job(2, submit, run, None, 4)]);
+        let error = try_run(&jobs, &tree(&[2, 2]), "first-fit", "easy", &PLAIN).unwrap_err();
+        assert!(error.message.contains("more than 20 years"), "{error}");
+    }
+}
+
 /// A job runs for the shorter of its run time and its walltime; it is killed only where the
 /// walltime is the shorter, not where both are the same.
 #[test]
