@@ -49,9 +49,11 @@ def inline(svg: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -
     width, height = (float(size) for size in VIEW_BOX.search(text).groups())
     for old in (' id="', '"#', "url(#"):
         text = text.replace(old, f"{old}{name}-")
-    for gid, tip in tips.items():
-        opening = f'<g id="{name}-{gid}">'
-        text = text.replace(opening, f"{opening}<title>{escape(tip)}</title>")
+    text = re.sub(
+        f'<g id="{name}-([^"]*)">',
+        lambda match: match[0] + (f"<title>{escape(tips[match[1]])}</title>" if match[1] in tips else ""),
+        text,
+    )
     text = COLOUR.sub(lambda match: f"var(--{THEME[match[0]][0]})", text)
     head = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
