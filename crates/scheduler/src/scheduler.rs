@@ -59,8 +59,8 @@ impl Scheduler {
     /// Queues a request behind those of its own and of higher priority.
     ///
     /// # Errors
-    /// [`Refusal::Never`] for what would not fit on the empty machine, and with `most` 0 for no slot
-    /// or an identity that waits or runs already; it is not queued.
+    /// [`Refusal::Never`] for what would not fit on the empty machine, and with `most` 0 for no
+    /// slot or an identity that waits or runs already; it is not queued.
     pub fn submit(&mut self, request: Request, priority: f64) -> Result<(), Refusal> {
         let wanted = request.nodes;
         if wanted == 0 || self.known.contains(&request.id) {

@@ -42,8 +42,8 @@ impl Fabric {
     }
 }
 
-/// Takes out the levels above the leaves that are padding on all branches left. Their cabling joined
-/// nothing, but of the switches above only each `step`-th has a cable down: those stay.
+/// Takes out the levels above the leaves that are padding on all branches left. Their cabling
+/// joined nothing, but of the switches above only each `step`-th has a cable down: those stay.
 fn take_out_padding(site: &mut SiteDescription, levels: usize) {
     let above_leaves = (site.cabling.len() - levels).min(2);
     let padding = site.cabling.drain(above_leaves..above_leaves + levels);
