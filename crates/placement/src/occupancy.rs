@@ -25,6 +25,8 @@ pub struct Occupancy {
     idle_in: Vec<Vec<u32>>,
     /// Placements that cross each group, by level; at level 0 only those that share nodes.
     crossing: Vec<Vec<u32>>,
+    /// The machine with nobody on it; `None` in that one itself.
+    empty: Option<Arc<Occupancy>>,
 }
 
 /// A claim that would hold more than there is.
@@ -53,6 +55,7 @@ impl Clone for Occupancy {
             idle: self.idle.clone(),
             idle_in: self.idle_in.clone(),
             crossing: self.crossing.clone(),
+            empty: self.empty.clone(),
         }
     }
 
@@ -66,12 +69,18 @@ impl Clone for Occupancy {
         self.idle.clone_from(&source.idle);
         self.idle_in.clone_from(&source.idle_in);
         self.crossing.clone_from(&source.crossing);
+        self.empty.clone_from(&source.empty);
     }
 }
 
 impl Occupancy {
     /// Nobody on any node, all nodes in service.
     pub fn new(fabric: Arc<Fabric>) -> Self {
+        let empty = Occupancy::unheld(fabric);
+        Occupancy { empty: Some(Arc::new(empty.clone())), ..empty }
+    }
+
+    fn unheld(fabric: Arc<Fabric>) -> Self {
         let nodes = fabric.nodes();
         let per_group = |level| vec![0; fabric.groups(level) as usize];
         let mut idle_in: Vec<Vec<u32>> = vec![Vec::new()];
@@ -87,8 +96,14 @@ impl Occupancy {
             idle: NodeSet::full(nodes),
             idle_in,
             crossing: (0..=fabric.depth()).map(per_group).collect(),
+            empty: None,
             fabric,
         }
+    }
+
+    /// The same machine with nobody on it and all nodes in service: what could be had at best.
+    pub fn empty(&self) -> &Occupancy {
+        self.empty.as_deref().unwrap_or(self)
     }
 
     /// The machine.

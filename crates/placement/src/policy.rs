@@ -101,15 +101,15 @@ fn in_regions<T>(
     }
     let top = fabric.depth();
     let joined = |a, b| fabric.site_hops(a, b).is_some();
-    let mut refusal = Refusal::NotNow { wanted: request.nodes, free: 0 };
-    for site in 0..fabric.sites() {
+    let regions = (0..fabric.sites()).filter(|&site| {
         let first_of_region = (0..site).all(|other| !joined(other, site));
-        let holds_members =
-            request.members.iter().all(|&member| joined(site, fabric.group(top, member)));
-        if !first_of_region || !holds_members {
-            continue;
-        }
-        let region = room.only(|node| joined(site, fabric.group(top, node)));
+        first_of_region
+            && request.members.iter().all(|&member| joined(site, fabric.group(top, member)))
+    });
+    let mut refusal = Refusal::NotNow { wanted: request.nodes, free: 0 };
+    let is_in = |site, node| joined(site, fabric.group(top, node));
+    for site in regions.clone() {
+        let region = room.only(|node| is_in(site, node));
         let free = region.total();
         let answered = if free < request.nodes {
             Err(Refusal::NotNow { wanted: request.nodes, free })
@@ -124,6 +124,12 @@ fn in_regions<T>(
             (Err(reason), _) => refusal = reason,
         }
     }
+    let at_best = occupancy.empty().room(request);
+    let most =
+        regions.map(|site| at_best.only(|node| is_in(site, node)).total()).max().unwrap_or(0);
+    if request.nodes > most {
+        return Err(Refusal::Never { wanted: request.nodes, most });
+    }
     Err(refusal)
 }
 
@@ -133,6 +139,6 @@ fn shortage(request: &Request, occupancy: &Occupancy, free: u32) -> Refusal {
     if wanted <= occupancy.fabric().nodes() && request.is_plain() {
         return Refusal::NotNow { wanted, free };
     }
-    let most = Occupancy::new(occupancy.fabric().clone()).room(request).total();
+    let most = occupancy.empty().room(request).total();
     if wanted > most { Refusal::Never { wanted, most } } else { Refusal::NotNow { wanted, free } }
 }

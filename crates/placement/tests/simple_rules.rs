@@ -81,7 +81,7 @@ fn slurm_spans_joined_sites_only_when_it_must() {
     assert_eq!(placed("slurm-tree", 4, &occupancy), [0, 2, 3, 4]);
     let apart = Occupancy::new(build(&sites, false));
     let refused = rule("slurm-tree").place(&Request::whole_nodes(0, 4, 1.0), &apart);
-    assert_eq!(refused, Err(Refusal::NotNow { wanted: 4, free: 3 }));
+    assert_eq!(refused, Err(Refusal::Never { wanted: 4, most: 3 }));
 }
 
 /// Recorded gives the very nodes of the log in their order; while one is held the job waits; a job

@@ -1,6 +1,6 @@
 //! The queue, the running jobs and the occupancy behind one call per event.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, NodeIndex};
@@ -22,11 +22,10 @@ pub struct Start {
 /// Everything a driver needs to decide: tell it what happened, then ask for a pass.
 pub struct Scheduler {
     occupancy: Occupancy,
-    /// Nobody on it: tells requests that will never fit.
-    empty: Occupancy,
     policy: Arc<dyn Policy>,
     queue: Box<dyn Queue>,
-    waiting: Vec<Waiting>,
+    /// Jobs come at the back and leave near the front; always in one piece.
+    waiting: VecDeque<Waiting>,
     /// The identities of all that waits or runs.
     known: HashSet<u64>,
     /// How many of them have a begin time.
@@ -34,24 +33,25 @@ pub struct Scheduler {
     running: Running,
     fresh: usize,
     changed: bool,
+    /// When the last pass was.
+    last_now: f64,
     last: Pass,
 }
 
 impl Scheduler {
     /// An empty machine and an empty queue.
     pub fn new(fabric: Arc<Fabric>, policy: Arc<dyn Policy>, queue: Box<dyn Queue>) -> Self {
-        let empty = Occupancy::new(fabric);
         Scheduler {
-            occupancy: empty.clone(),
-            empty,
+            occupancy: Occupancy::new(fabric),
             policy,
             queue,
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             known: HashSet::new(),
             with_begin: 0,
             running: Running::default(),
             fresh: 0,
             changed: true,
+            last_now: f64::NEG_INFINITY,
             last: Pass::default(),
         }
     }
@@ -66,7 +66,7 @@ impl Scheduler {
         if wanted == 0 || self.known.contains(&request.id) {
             return Err(Refusal::Never { wanted, most: 0 });
         }
-        if let Err(refusal) = self.policy.admits(&request, &self.empty) {
+        if let Err(refusal) = self.policy.admits(&request, self.occupancy.empty()) {
             let most = match refusal {
                 Refusal::Never { most, .. } => most,
                 Refusal::NotNow { free, .. } | Refusal::WouldShareLinks { free, .. } => free,
@@ -80,6 +80,7 @@ impl Scheduler {
         self.known.insert(request.id);
         self.with_begin += usize::from(request.begin > 0.0);
         self.waiting.insert(index, Waiting::new(request, priority));
+        self.waiting.make_contiguous();
         Ok(())
     }
 
@@ -88,11 +89,10 @@ impl Scheduler {
         let Some(index) = self.waiting.iter().position(|waiting| waiting.request.id == id) else {
             return false;
         };
-        let cancelled = self.waiting.remove(index);
+        let cancelled = self.leave(index);
         self.known.remove(&id);
-        self.with_begin -= usize::from(cancelled.begin > 0.0);
         self.changed = true;
-        true
+        cancelled.is_some()
     }
 
     /// A running job has ended; false if it did not run.
@@ -162,12 +162,13 @@ impl Scheduler {
 
     /// Starts what may start at `now`, in the order it was started.
     pub fn pass(&mut self, now: f64) -> Vec<Start> {
-        // A begin time that has come makes a job visible that no pass has tried yet.
-        self.changed |=
-            self.with_begin > 0 && self.waiting.iter().any(|w| w.begin > 0.0 && w.begin <= now);
+        // A begin time that has come since makes a job visible that no pass has tried yet.
+        let come = |waiting: &Waiting| waiting.begin > self.last_now && waiting.begin <= now;
+        self.changed |= self.with_begin > 0 && self.waiting.iter().any(come);
+        self.last_now = now;
         let mut view = View {
             now,
-            waiting: &self.waiting,
+            waiting: self.waiting.as_slices().0,
             fresh: self.fresh,
             changed: self.changed,
             running: &mut self.running,
@@ -193,19 +194,25 @@ impl Scheduler {
     fn take(&mut self, started: Vec<(usize, Arc<Placement>)>) -> Vec<Start> {
         let from_the_end = started.into_iter().rev();
         let mut starts: Vec<Start> = from_the_end
-            .map(|(index, placement)| Start {
-                request: self.waiting.remove(index).request,
-                placement,
+            .filter_map(|(index, placement)| {
+                self.leave(index).map(|waiting| Start { request: waiting.request, placement })
             })
             .collect();
         starts.reverse();
-        self.with_begin -= starts.iter().filter(|start| start.request.begin > 0.0).count();
         starts
+    }
+
+    /// Takes a place of the queue out of it.
+    fn leave(&mut self, index: usize) -> Option<Waiting> {
+        let waiting = self.waiting.remove(index)?;
+        self.waiting.make_contiguous();
+        self.with_begin -= usize::from(waiting.begin > 0.0);
+        Some(waiting)
     }
 
     /// The queue in order.
     pub fn waiting(&self) -> &[Waiting] {
-        &self.waiting
+        self.waiting.as_slices().0
     }
 
     /// The running jobs.

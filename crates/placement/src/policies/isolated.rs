@@ -1,5 +1,4 @@
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
@@ -89,8 +88,7 @@ fn search(
 fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
     let fabric = occupancy.fabric();
     let any_node_will_do = request.share == Share::Whole && request.eligible.is_none();
-    let empty = (!any_node_will_do).then(|| Occupancy::new(Arc::clone(fabric)));
-    let room = empty.as_ref().map(|empty| empty.room(request));
+    let room = (!any_node_will_do).then(|| occupancy.empty().room(request));
     let slots = |level: usize, group| match &room {
         Some(room) => room.count(level, group),
         None => fabric.node_range(level, group).len() as u32,
