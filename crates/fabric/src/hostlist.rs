@@ -8,6 +8,8 @@ use crate::error::InputError;
 pub(crate) const MOST_NAMES: usize = 1_000_000;
 /// Digits of the largest number that a range is built of: always fits in 64 bits.
 const MOST_DIGITS: usize = 18;
+/// As many letters as a host name may have.
+const LONGEST_NAME: usize = 255;
 
 /// The host names of a hostlist expression, in its order. Elements are separated by commas or
 /// white space; a number is padded to the width of the first number of its range; the last of
@@ -90,6 +92,10 @@ pub(crate) fn plain(name: &str) -> String {
 fn expand_element(element: &str, names: &mut Vec<String>) -> Result<(), InputError> {
     let mut stems = VecDeque::from([String::new()]);
     let mut rest = element;
+    // Names are multiplied below: a long one many times over would fill the memory.
+    if element.split(['[', ']']).step_by(2).any(|name| name.len() > LONGEST_NAME) {
+        return Err(bad(element, &format!("has a name of more than {LONGEST_NAME} letters")));
+    }
     while let Some((before, after)) = rest.split_once('[') {
         let Some((ranges, after)) = after.split_once(']') else { break };
         let ranges = ranges

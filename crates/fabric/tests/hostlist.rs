@@ -51,6 +51,7 @@ fn refuses_what_is_not_a_hostlist() {
         let error = expand(text).expect_err(text);
         assert!(error.message.starts_with("hostlist"), "{error}");
     }
+    assert!(expand(&format!("{}[1-9]", "n".repeat(256))).is_err());
     assert_eq!(expand("n[0-999]m[0-999]").map(|names| names.len()), Ok(1_000_000));
 }
 
