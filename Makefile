@@ -42,7 +42,7 @@ demo: build
 	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated --queue easy --out out
 
 $(VENV)/.test-installed: $(VENV)/.installed
-	$(BIN)/python tools/requirements.py dask test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
+	$(BIN)/python tools/requirements.py dask lint test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	@touch $@
 
 # Real components: a browser for the report, an InfiniBand subnet for the readers. Tests that miss
@@ -63,9 +63,12 @@ test-rust: $(VENV)/.installed
 test-python: build $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/.installed
+lint: build $(VENV)/.test-installed
 	cargo fmt --all --check
 	PYO3_PYTHON=$(abspath $(BIN))/python cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 wheel: $(VENV)/.installed
 	$(BIN)/maturin build --release --locked --out dist

@@ -185,7 +185,9 @@ def atlas(setting: Setting) -> list[Row]:
         if shape is SQUEEZED and policy == "first-fit":
             printed = setting.runs("simulate", *arguments, times=SHORT_TIMES)
             values = tuple(runs[0].jobs / each.net for each in printed)
-            rows.append(Row("atlas", f"{what}, tables printed", "jobs/s CPU", values, target, more_is_better=True))
+            rows.append(
+                Row("atlas", f"{what}, tables printed", "jobs/s CPU", values, target, more_is_better=True)
+            )
     return rows
 
 

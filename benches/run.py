@@ -32,9 +32,13 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure what Topolane promises.")
     parser.add_argument("--quick", action="store_true", help="each figure once: to see that all work")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="LLNL-Atlas-2006-2.1-cln.swf[.gz], for atlas and peers")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="LLNL-Atlas-2006-2.1-cln.swf[.gz], for atlas and peers"
+    )
     parser.add_argument("--peers", action="store_true", help="install AccaSim aside and run it too (minutes)")
-    parser.add_argument("--only", choices=[*FIGURES, "peers"], action="append", help="this figure (repeatable)")
+    parser.add_argument(
+        "--only", choices=[*FIGURES, "peers"], action="append", help="this figure (repeatable)"
+    )
     options = parser.parse_args()
     if options.trace is not None:
         options.trace = options.trace.resolve()
@@ -76,7 +80,11 @@ def main() -> int:
     if not options.peers and not options.only:
         print("Peers not measured: give --peers.")
     if options.json:
-        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+        machine = {
+            "cores": os.cpu_count(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        }
         facts = {"machine": machine, "figures": [row.facts() for row in rows]}
         options.json.write_text(json.dumps(facts, indent=2) + "\n")
     failed = [row for row in rows if row.verdict == "MISSED" or row.what == "failed"]

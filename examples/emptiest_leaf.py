@@ -1,6 +1,6 @@
 """A policy in Python: fill the emptiest leaf first, then the next.
 
-    topolane compare --policies first-fit,examples.emptiest_leaf:EmptiestLeaf
+topolane compare --policies first-fit,examples.emptiest_leaf:EmptiestLeaf
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ class EmptiestLeaf(Policy):
 
     def choose(self, request: Request, state: StateView) -> list[int]:
         """The nodes, leaf by leaf; equal leaves in index order."""
-        leaves = [(-int(state.free[start:end].sum()), start, end) for start, end, _ in state.machine.groups(1)]
+        leaves = [
+            (-int(state.free[start:end].sum()), start, end) for start, end, _ in state.machine.groups(1)
+        ]
         nodes: list[int] = []
         for _, start, end in sorted(leaves):
             for node in range(start, end):

@@ -1,11 +1,11 @@
 """Place parallel jobs where the network lets them run at full speed.
 
-    import topolane
+import topolane
 
-    machine = topolane.machine("cab")
-    workload = topolane.workload("cab-aug", seed=1)
-    run = topolane.simulate(workload, machine, policy="isolated", queue="easy")
-    run.summary["mean_wait"], run.jobs, run.utilization     # seconds, data frames
+machine = topolane.machine("cab")
+workload = topolane.workload("cab-aug", seed=1)
+run = topolane.simulate(workload, machine, policy="isolated", queue="easy")
+run.summary["mean_wait"], run.jobs, run.utilization     # seconds, data frames
 """
 
 from topolane._engine import InputError, Machine, State, Workload

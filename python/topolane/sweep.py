@@ -40,7 +40,7 @@ class Task:
     queue: str = "easy"
     scenario: str = "none"
     seed: int = 0
-    shape: Shape = Shape()
+    shape: Shape = dataclasses.field(default_factory=Shape)
     default_walltime: float | None = None
     machine_format: str | None = None
     nodes: str | None = None

@@ -92,9 +92,7 @@ def subnet(toy: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @needs_a_subnet
-def test_a_subnet_manager_sees_the_machine(
-    toy: Path, subnet: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_subnet_manager_sees_the_machine(toy: Path, subnet: dict[str, str], tmp_path: Path) -> None:
     sweep = ["timeout", "-k", "2", "30", "opensm", "-o", "-R", "ftree", "-f", str(tmp_path / "log")]
     subprocess.run(sweep, env=subnet, check=True, stdout=subprocess.DEVNULL)
     found = discover(subnet)

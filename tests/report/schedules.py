@@ -80,7 +80,7 @@ def choose(free: set[int], nodes: int, leaf: int, isolating: bool, draw: random.
         return min(fit, key=len)[:nodes] if fit else None
     whole = [some for some in by_leaf.values() if len(some) == leaf]
     need = -(-nodes // leaf)
-    return sum(whole[:need], [])[:nodes] if len(whole) >= need else None
+    return [node for some in whole[:need] for node in some][:nodes] if len(whole) >= need else None
 
 
 def make_run(

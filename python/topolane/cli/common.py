@@ -49,26 +49,37 @@ machine_options = options(
         type=click.Choice(["toml", "slurm", "ibnetdiscover"]),
         help="Format of the machine file; guessed unless given.",
     ),
-    click.option("--nodes", help="Only these nodes of the machine, as a hostlist: a partition's, for instance."),
+    click.option(
+        "--nodes", help="Only these nodes of the machine, as a hostlist: a partition's, for instance."
+    ),
 )
 
 workload_shape_options = options(
     click.option("--seed", type=WORD, default=0, show_default=True, help="Seed of all that is drawn."),
-    click.option("--cores-per-node", type=click.IntRange(1, 2**31), help="Turns processors into nodes [default: as the log's header says]."),
+    click.option(
+        "--cores-per-node",
+        type=click.IntRange(1, 2**31),
+        help="Turns processors into nodes [default: as the log's header says].",
+    ),
     click.option("--limit", type=click.IntRange(1, 2**63), help="Only so many jobs."),
     click.option("--partition", help="Only the jobs of this partition of the log."),
     click.option("--shared", is_flag=True, help="Jobs of a sacct log share nodes, by cores and memory."),
     click.option("--days", type=float, help="Only the jobs of the first so many days."),
     click.option("--nodes-x", type=float, help="Multiply the nodes of every job."),
-    click.option("--squeeze", type=float, help="Multiply the distances between submissions (0.6: a deep queue)."),
+    click.option(
+        "--squeeze", type=float, help="Multiply the distances between submissions (0.6: a deep queue)."
+    ),
     click.option("--load", type=float, help="Spread the submissions to this load of the machine."),
 )
 
 workload_options = options(
-    click.option("--workload", help="A made-up workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."),
+    click.option(
+        "--workload", help="A made-up workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."
+    ),
     click.option("--trace", help="A log instead: SWF, CSV or sacct -P output, gzipped or not."),
     workload_shape_options,
 )
+
 
 def moment(_: click.Context, __: click.Parameter, hours: float | None) -> float | None:
     """Hours after the first submission."""
@@ -110,7 +121,13 @@ def shape_of(options: dict[str, Any]) -> Shape:
 
 
 TABLES = ("jobs.csv", "utilization.csv", "jobs.parquet", "utilization.parquet")
-OWN = (*TABLES, *(f"runs/*/{table}" for table in TABLES), "summary.json", "report.html", "figures/fat-tree-*.???")
+OWN = (
+    *TABLES,
+    *(f"runs/*/{table}" for table in TABLES),
+    "summary.json",
+    "report.html",
+    "figures/fat-tree-*.???",
+)
 """What a run leaves behind: of an earlier run into the same directory, these do not stay."""
 
 
@@ -279,6 +296,8 @@ def workload_notes(run: Run) -> list[str]:
     if summary["killed_at_walltime"]:
         notes.append(f"{summary['killed_at_walltime']:,} jobs ended at their walltime")
     if summary["late_against_log"]:
-        notes.append(f"{summary['late_against_log']:,} jobs started later than the log says: nodes given twice there")
+        notes.append(
+            f"{summary['late_against_log']:,} jobs started later than the log says: nodes given twice there"
+        )
     notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
     return notes

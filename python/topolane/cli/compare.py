@@ -23,15 +23,28 @@ def names(text: str) -> list[str]:
 @common.machine_options
 @common.workload_options
 @common.default_walltime_option
-@click.option("--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma.")
-@click.option("--queue", "--queues", "queues", default="easy", show_default=True, help="Queue disciplines, by comma.")
-@click.option("--scenarios", default="none,10", show_default=True, help="Speed-ups of isolated jobs: none, 5, 10, 20, v1, v2.")
+@click.option(
+    "--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma."
+)
+@click.option(
+    "--queue", "--queues", "queues", default="easy", show_default=True, help="Queue disciplines, by comma."
+)
+@click.option(
+    "--scenarios",
+    default="none,10",
+    show_default=True,
+    help="Speed-ups of isolated jobs: none, 5, 10, 20, v1, v2.",
+)
 @click.option("--out", help="Directory for the report, its figures and the tables.")
-@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html and its figures.")
+@click.option(
+    "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
+)
 @common.at_option
 @click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
-@click.option("--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes.")
+@click.option(
+    "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
+)
 @common.json_option
 def command(
     machine: str,

@@ -18,8 +18,16 @@ def command() -> None:
 
 @command.command()
 @click.argument("machine", required=False)
-@click.option("--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given.")
-@click.option("--lines", type=click.IntRange(1, 2**31), default=60, show_default=True, help="At most so many lines of tree.")
+@click.option(
+    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given."
+)
+@click.option(
+    "--lines",
+    type=click.IntRange(1, 2**31),
+    default=60,
+    show_default=True,
+    help="At most so many lines of tree.",
+)
 @common.json_option
 def show(machine: str | None, machine_format: str | None, lines: int, as_json: bool) -> None:
     """Print a machine as a tree; without a name, list the machines known by name."""
@@ -54,8 +62,12 @@ def show(machine: str | None, machine_format: str | None, lines: int, as_json: b
 
 @command.command()
 @click.argument("machine")
-@click.option("--to", "target", required=True, type=click.Choice([*FORMATS, "ibsim-net"]), help="Format to write.")
-@click.option("--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given.")
+@click.option(
+    "--to", "target", required=True, type=click.Choice([*FORMATS, "ibsim-net"]), help="Format to write."
+)
+@click.option(
+    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given."
+)
 @click.option("--out", help="File to write [default: standard output].")
 def convert(machine: str, target: str, machine_format: str | None, out: str | None) -> None:
     """Write a machine in another format."""
@@ -65,7 +77,9 @@ def convert(machine: str, target: str, machine_format: str | None, out: str | No
 
 @command.command()
 @click.argument("machine")
-@click.option("--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given.")
+@click.option(
+    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given."
+)
 def check(machine: str, machine_format: str | None) -> None:
     """Say whether a machine can be used; if not, why, and exit with 2."""
     fabric = topolane.machine(machine, machine_format)

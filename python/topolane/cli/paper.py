@@ -15,9 +15,13 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="How many made-up months of each.")
+@click.option(
+    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="How many made-up months of each."
+)
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
-@click.option("--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes.")
+@click.option(
+    "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
+)
 @common.json_option
 def sc18(seeds: int, workers: int | None, executor: str | None, as_json: bool) -> None:
     """Interference-free node allocation on fat trees (SC'18)."""
@@ -30,9 +34,7 @@ def sc18(seeds: int, workers: int | None, executor: str | None, as_json: bool) -
     if as_json:
         common.print_json([dataclasses.asdict(row) for row in rows])
         return
-    waits = [
-        [pair.name, *(f"{mean:,.2f}" for mean in sc18.mean_waits(results, pair))] for pair in sc18.PAIRS
-    ]
+    waits = [[pair.name, *(f"{mean:,.2f}" for mean in sc18.mean_waits(results, pair))] for pair in sc18.PAIRS]
     common.print_table(("mean wait (h)", *sc18.COLUMNS), waits)
     common.print_table(
         ("what", "paper", "ours (range over seeds)", "tolerance", "verdict", "why"),

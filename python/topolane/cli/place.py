@@ -83,7 +83,9 @@ def command(file: str, machine: str | None, policy: str, seed: int, as_json: boo
         common.print_json({**answer, "hop_bytes": hop_bytes})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
-    click.echo(f"APH        {aph:.4f}" + ("" if least is None else f" (the empty machine allows {least:.4f})"))
+    click.echo(
+        f"APH        {aph:.4f}" + ("" if least is None else f" (the empty machine allows {least:.4f})")
+    )
     click.echo(f"hop-bytes  {hop_bytes:,.0f} for one byte between every pair")
 
 
@@ -136,7 +138,9 @@ def check_keys(given: Any, known: set[str], where: str) -> None:
 KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or false"}
 
 
-def member(given: dict[str, Any], key: str, kind: type, *, default: Any = None, required: bool = False) -> Any:
+def member(
+    given: dict[str, Any], key: str, kind: type, *, default: Any = None, required: bool = False
+) -> Any:
     """A member of a JSON object, of a kind; null is as good as absent."""
     value = given.get(key)
     if value is None and not required:

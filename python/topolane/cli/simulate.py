@@ -16,9 +16,16 @@ from topolane.sweep import Task
 @common.default_walltime_option
 @click.option("--policy", default="first-fit", show_default=True, help="A policy's name, or module:Class.")
 @click.option("--queue", default="easy", show_default=True, help="fcfs, easy or conservative.")
-@click.option("--scenario", default="none", show_default=True, help="Speed-up of isolated jobs: none, 5, 10, 20, v1, v2.")
+@click.option(
+    "--scenario",
+    default="none",
+    show_default=True,
+    help="Speed-up of isolated jobs: none, 5, 10, 20, v1, v2.",
+)
 @click.option("--out", help="Directory for jobs.csv, utilization.csv, summary.json and the report.")
-@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html and its figures.")
+@click.option(
+    "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
+)
 @common.at_option
 @click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
 @common.json_option

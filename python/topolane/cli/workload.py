@@ -81,7 +81,9 @@ def write(source: str, to: str, out: str | None, seed: int, options: dict[str, A
 
 @command.command()
 @click.argument("name")
-@click.option("--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write.")
+@click.option(
+    "--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write."
+)
 @click.option("--out", help="File to write [default: standard output].")
 @common.machine_options
 @common.workload_shape_options
@@ -92,7 +94,9 @@ def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None
 
 @command.command()
 @click.argument("file")
-@click.option("--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write.")
+@click.option(
+    "--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write."
+)
 @click.option("--out", help="File to write [default: standard output].")
 @common.machine_options
 @common.workload_shape_options

@@ -111,7 +111,11 @@ class Results:
 def tasks(seeds: Sequence[int]) -> list[tuple[Pair, str, Task]]:
     """Every run of the study."""
     return [
-        (pair, column, Task(pair.machine, pair.workload, policy, "easy", scenario, seed, Shape(nodes_x=pair.nodes_x)))
+        (
+            pair,
+            column,
+            Task(pair.machine, pair.workload, policy, "easy", scenario, seed, Shape(nodes_x=pair.nodes_x)),
+        )
         for pair in PAIRS
         for column, (policy, scenario) in COLUMNS.items()
         for seed in seeds
@@ -270,11 +274,17 @@ def machine_use(results: Results) -> list[Row]:
     for pair in (pair for pair in PAIRS if pair.overloaded):
         key = "utilization_while_waiting"
         ours = [100 * (ratio - 1) for ratio in results.against_oblivious(pair, AWARE, key)]
-        table.append(change_row(f"utilisation while jobs wait, {pair.name}, aware (%)", -10.0, ours, more_is_better=True))
+        table.append(
+            change_row(
+                f"utilisation while jobs wait, {pair.name}, aware (%)", -10.0, ours, more_is_better=True
+            )
+        )
         sep = pair.name == "Sep Cab"
         for column, paper in ((AWARE, 9.0), (V1, 9.0 if sep else 0.0), (V2, 4.0 if sep else 0.0)):
             ours = [100 * (ratio - 1) for ratio in results.against_oblivious(pair, column, "makespan")]
-            table.append(change_row(f"makespan, {pair.name}, {column} (%)", paper, ours, up_to=column == AWARE))
+            table.append(
+                change_row(f"makespan, {pair.name}, {column} (%)", paper, ours, up_to=column == AWARE)
+            )
     return table
 
 

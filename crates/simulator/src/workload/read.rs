@@ -69,9 +69,9 @@ fn read_plain(
     }
     match format(path, start) {
         Some(Format::Swf) => swf(input, options),
-        Some(Format::Csv) if options.partition.is_some() => Err(InputError::whole(
-            "a CSV log names no partitions, so none can be chosen",
-        )),
+        Some(Format::Csv) if options.partition.is_some() => {
+            Err(InputError::whole("a CSV log names no partitions, so none can be chosen"))
+        }
         Some(Format::Csv) => csv(input, options),
         Some(Format::Sacct) => sacct(input, options),
         None => Err(InputError::whole(

@@ -47,7 +47,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
             numbers[row + 1].append(decimal(statistics and statistics["mean"]))
     name_rows(axes[0], [name for name, *_ in columns])
     axes[0].set_xlim(-0.08, 2 * (len(picture.levels) - 1) + 0.08)
-    axes[0].set_xticks(range(0, 2 * len(picture.levels) - 1))
+    axes[0].set_xticks(range(2 * len(picture.levels) - 1))
     drawn.supxlabel("average pairwise hops of a job", fontsize=9)
     alt = "Mean APH by job size. " + " ".join(
         f"{name}: {', '.join(values)}." for name, *values in numbers[1:]
