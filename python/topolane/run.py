@@ -97,7 +97,10 @@ def simulate(
     if name == "recorded":
         queue = "recorded"
         if not workload.names_nodes:
-            raise _engine.InputError(f"workload {workload.name} names no nodes, so none can be replayed")
+            raise _engine.InputError(
+                f"workload {workload.name} names no nodes, so none can be replayed; what changes widths or "
+                "submissions (--nodes-x, --load, --squeeze) takes them away"
+            )
     outcome = _engine.simulate(
         workload,
         machine,

@@ -89,6 +89,8 @@ def workload(
             if path.suffix or len(path.parts) != 1:
                 raise InputError(f"{source}: there is no such file") from None
             raise InputError(f"{error}; and there is no file of that name") from None
+    if shape.partition is not None and not len(jobs):
+        raise InputError(f"{source}: no job is of partition {shape.partition!r}")
     if machine_nodes is None:
         return jobs
     return jobs.shaped(

@@ -166,7 +166,9 @@ def _over_dask(
     try:
         distributed = importlib.import_module("distributed")
     except ImportError as error:
-        raise InputError(f"executor {address!r} needs the package distributed: {error}") from error
+        raise InputError(
+            f"executor {address!r} needs the extra dask (pip install 'topolane[dask]'): {error}"
+        ) from error
     with contextlib.ExitStack() as stack:
         if host:
             try:

@@ -16,7 +16,7 @@ pub struct PolicyInfo {
 }
 
 /// All policies built in.
-pub const POLICIES: [PolicyInfo; 8] = [
+pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "first-fit",
         summary: "the free nodes of lowest index, blind to the network",

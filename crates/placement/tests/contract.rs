@@ -72,7 +72,7 @@ proptest! {
         let fabric = machine.fabric();
         let occupancy = crowded(&fabric, &others, &out);
         for ask in &asks {
-            for info in &POLICIES {
+            for info in POLICIES {
                 let mut request = ask.on(&fabric);
                 if info.name == "recorded" {
                     request.recorded = Some((0..fabric.nodes()).rev().take(request.nodes as usize).collect());
@@ -140,7 +140,7 @@ fn too_few_slots_now_or_ever() {
     let fabric: std::sync::Arc<Fabric> = tree(&[4, 4]);
     let mut occupancy = Occupancy::new(fabric.clone());
     occupancy.claim(&common::whole(&fabric, &[0, 1, 2])).unwrap();
-    for info in &POLICIES {
+    for info in POLICIES {
         let policy = (info.build)(0);
         let ask =
             |nodes| policy.place(&Request::whole_nodes(1, nodes, 1.0), &occupancy).unwrap_err();

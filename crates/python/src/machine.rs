@@ -47,7 +47,8 @@ impl Machine {
         };
         let fabric = read::machine(text, format)
             .map(|mut description| {
-                if description.name.is_empty() {
+                if format != read::Format::Toml {
+                    // Only our own format names the machine.
                     let stem = std::path::Path::new(source).file_stem();
                     description.name =
                         stem.map_or_else(String::new, |s| s.to_string_lossy().into_owned());

@@ -132,7 +132,12 @@ impl Outcome {
         for (_, refusal) in &self.outcome.refused {
             *left_out.entry(format!("refused by the policy: {}", refusal.name())).or_default() += 1;
         }
-        let accounted = self.outcome.jobs.len() + self.outcome.refused.len();
+        if self.outcome.elsewhere > 0 {
+            let reason = "ran on nodes that the machine does not have".to_owned();
+            left_out.insert(reason, self.outcome.elsewhere as u64);
+        }
+        let accounted =
+            self.outcome.jobs.len() + self.outcome.refused.len() + self.outcome.elsewhere;
         if let Some(waiting @ 1..) = jobs.jobs.len().checked_sub(accounted) {
             left_out.insert("still waiting at the end".to_owned(), waiting as u64);
         }

@@ -50,6 +50,8 @@ pub struct Outcome {
     pub jobs: Vec<JobOutcome>,
     /// Indices of jobs that the policy would never place, and why.
     pub refused: Vec<(usize, Refusal)>,
+    /// Jobs left out because the log says they ran on nodes that the machine does not have.
+    pub elsewhere: usize,
     /// Seconds in which the head of the queue was refused though enough nodes were free.
     pub fragmented_seconds: f64,
     /// How many jobs that befell.
@@ -106,6 +108,7 @@ pub fn simulate<E: From<InputError>>(
     };
     let mut recorded = RecordedNodes { fabric, known: HashMap::new() };
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
+    let mut elsewhere = None;
     let mut next = 0;
     let mut begin = None;
     loop {
@@ -123,19 +126,31 @@ pub fn simulate<E: From<InputError>>(
         run.complete(now);
         while let Some(job) = workload.jobs.get(next).filter(|job| job.submit <= now) {
             let mut request = request_of(next, job, options);
-            if job.recorded.is_some() && (replay || policy.name() == "recorded") {
-                request.recorded = recorded.nodes(job)?;
+            next += 1;
+            if policy.name() == "recorded" {
+                match recorded.nodes(job)? {
+                    Ok(nodes) => request.recorded = nodes,
+                    Err(stranger) => {
+                        elsewhere.get_or_insert(stranger);
+                        run.outcome.elsewhere += 1;
+                        continue;
+                    }
+                }
             }
             if replay {
                 request.begin = job.recorded.as_ref().map_or(0.0, |recorded| recorded.start);
+                // What ran longer than it asked for did so.
+                request.walltime = request.walltime.max(job.run);
             }
             run.submit(request);
-            next += 1;
         }
         run.pass(now);
         begin = if replay { run.scheduler.next_begin(now) } else { None };
         let ended = run.outcome.jobs.len() - run.ends.len();
         progress(ended as f64 / workload.jobs.len() as f64)?;
+    }
+    if let Some(stranger) = elsewhere.filter(|_| run.outcome.elsewhere == workload.jobs.len()) {
+        return Err(stranger.into());
     }
     progress(1.0)?;
     run.outcome.fragmented_jobs = run.fragmented.len();
@@ -230,6 +245,8 @@ impl Run<'_> {
     }
 }
 
+type NamedNodes = Option<Arc<[NodeIndex]>>;
+
 /// Node lists of a log as node indices; lists recur, so each is looked up once.
 struct RecordedNodes<'a> {
     fabric: &'a Fabric,
@@ -237,28 +254,33 @@ struct RecordedNodes<'a> {
 }
 
 impl RecordedNodes<'_> {
-    fn nodes(&mut self, job: &Job) -> Result<Option<Arc<[NodeIndex]>>, InputError> {
-        let Some(hosts) = job.recorded.as_ref().map(|recorded| &recorded.hosts) else {
-            return Ok(None);
-        };
+    /// The nodes a job ran on, if the log names them; inside, the error of a node that the machine
+    /// does not have; outside, that of a list that cannot be read.
+    fn nodes(&mut self, job: &Job) -> Result<Result<NamedNodes, InputError>, InputError> {
+        let hosts = job.recorded.as_ref().map_or("", |recorded| &recorded.hosts);
         if hosts.is_empty() {
-            return Ok(None);
+            return Ok(Ok(None));
         }
         if let Some(nodes) = self.known.get(hosts) {
-            return Ok(Some(Arc::clone(nodes)));
+            return Ok(Ok(Some(Arc::clone(nodes))));
         }
-        let name = |name: String| {
-            self.fabric.node_named(&name).ok_or_else(|| {
-                InputError::whole(format!(
-                    "job {} ran on node {name}, which machine {} does not have",
+        let of_job = |error: InputError| {
+            InputError::whole(format!("job {}: {}", job.id, error.message))
+        };
+        let mut nodes = Vec::new();
+        for name in expand(hosts).map_err(of_job)? {
+            let Some(node) = self.fabric.node_named(&name) else {
+                return Ok(Err(InputError::whole(format!(
+                    "job {} ran on node {name}, which machine {} does not have; nor do the others \
+                     have all their nodes there",
                     job.id,
                     self.fabric.name()
-                ))
-            })
-        };
-        let nodes: Arc<[NodeIndex]> =
-            expand(hosts)?.into_iter().map(name).collect::<Result<Vec<_>, _>>()?.into();
-        self.known.insert(hosts.clone(), Arc::clone(&nodes));
-        Ok(Some(nodes))
+                ))));
+            };
+            nodes.push(node);
+        }
+        let nodes: Arc<[NodeIndex]> = nodes.into();
+        self.known.insert(hosts.to_owned(), Arc::clone(&nodes));
+        Ok(Ok(Some(nodes)))
     }
 }

@@ -7,6 +7,7 @@ import errno
 import itertools
 import json
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -286,6 +287,32 @@ def run_row(run: Run) -> list[str]:
     ]
 
 
+NARROW = (
+    "policy",
+    "mean wait\n(h)",
+    "by work\n(h)",
+    "in use\nwhile waiting",
+    "APH",
+    "jobs that\nshare links",
+)
+"""What a terminal of 80 columns has room for."""
+
+
+def print_runs(runs: Sequence[Run]) -> None:
+    """Prints a row for every run, on a narrow terminal only what matters most."""
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < 145
+    shown = [index for index, name in enumerate(RUN_COLUMNS) if not narrow or name in NARROW]
+    rows = [run_row(run) for run in runs]
+    print_table([RUN_COLUMNS[index] for index in shown], [[row[index] for index in shown] for row in rows])
+
+
+def check_outputs(out: str | None, at: float | None, parquet: bool) -> None:
+    """Options that say what to write need a place to write it."""
+    for name, given in (("--at", at is not None), ("--parquet", parquet)):
+        if given and out is None:
+            raise InputError(f"{name} says what to write: give a directory with --out")
+
+
 def workload_notes(run: Run) -> list[str]:
     """What the reader must know of the workload: its size, its load, and what was left out."""
     summary = run.summary
@@ -297,7 +324,8 @@ def workload_notes(run: Run) -> list[str]:
         notes.append(f"{summary['killed_at_walltime']:,} jobs ended at their walltime")
     if summary["late_against_log"]:
         notes.append(
-            f"{summary['late_against_log']:,} jobs started later than the log says: nodes given twice there"
+            f"{summary['late_against_log']:,} jobs started later than the log says: "
+            "it gives nodes twice (jobs that share nodes: --shared)"
         )
     notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
     return notes

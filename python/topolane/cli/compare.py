@@ -27,7 +27,12 @@ def names(text: str) -> list[str]:
     "--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma."
 )
 @click.option(
-    "--queue", "--queues", "queues", default="easy", show_default=True, help="Queue disciplines, by comma."
+    "--queue",
+    "--queues",
+    "queues",
+    default="easy",
+    show_default=True,
+    help="Disciplines, by comma: fcfs, easy, conservative, recorded.",
 )
 @click.option(
     "--scenarios",
@@ -64,6 +69,7 @@ def command(
     **others: Any,
 ) -> None:
     """Run policies x queues x scenarios on one workload and put them side by side."""
+    common.check_outputs(out, at, parquet)
     source = common.source_of(workload, trace, default="cab-aug")
     base = Task(
         machine=machine,
@@ -92,6 +98,6 @@ def command(
         return
     for note in common.workload_notes(runs[0]):
         click.echo(note)
-    common.print_table(common.RUN_COLUMNS, [common.run_row(run) for run in runs])
+    common.print_runs(runs)
     if out:
         click.echo(f"report: {out}/report.html" if report else f"written: {out}")

@@ -15,7 +15,12 @@ from topolane.sweep import Task
 @common.workload_options
 @common.default_walltime_option
 @click.option("--policy", default="first-fit", show_default=True, help="A policy's name, or module:Class.")
-@click.option("--queue", default="easy", show_default=True, help="fcfs, easy or conservative.")
+@click.option(
+    "--queue",
+    default="easy",
+    show_default=True,
+    help="fcfs, easy, conservative, or recorded: the log's start times.",
+)
 @click.option(
     "--scenario",
     default="none",
@@ -40,6 +45,7 @@ def command(
     **others: Any,
 ) -> None:
     """Run one workload under one policy and queue."""
+    common.check_outputs(out, at, parquet)
     task = Task(
         workload=common.source_of(workload, trace, default="cab-aug"),
         shape=common.shape_of(others),
@@ -57,7 +63,7 @@ def command(
         return
     for note in common.workload_notes(run):
         click.echo(note)
-    common.print_table(common.RUN_COLUMNS, [common.run_row(run)])
+    common.print_runs([run])
     rows = [
         [common.size_name(bin), f"{bin['jobs']:,}", common.hours(bin["mean_wait"])]
         for bin in run.summary["wait_by_size"]
