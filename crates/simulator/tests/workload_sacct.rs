@@ -111,9 +111,18 @@ fn limits_are_minutes_or_clock_times_or_none() {
     assert_eq!(raw("90").walltime, Some(5_400.0));
     assert_eq!(clock("01:30:00").walltime, Some(5_400.0));
     assert_eq!(clock("2-00:00:00").walltime, Some(172_800.0));
-    for none in ["UNLIMITED", "Partition_Limit", ""] {
+    for none in ["UNLIMITED", "Partition_Limit", "INVALID", ""] {
         assert_eq!((raw(none).walltime, clock(none).walltime), (None, None));
     }
+}
+
+/// Exports one after the other, each with its header, are one log.
+#[test]
+fn a_repeated_header_is_passed_over() {
+    let header = "JobID|Submit|Start|ElapsedRaw|NNodes";
+    let text = format!("{header}\n1|1|1|1|1\n{header}\n2|2|2|1|1\n");
+    let workload = sacct(text.as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!(workload.jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [1, 2]);
 }
 
 #[test]

@@ -28,7 +28,8 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
     let mut rows = 0_u64;
     while !kept.is_full(options) {
         let Some(line) = lines.next()? else { break };
-        if line.is_empty() {
+        // Exports one after the other repeat their header.
+        if line.is_empty() || line == header.as_bytes() {
             continue;
         }
         rows += 1;
@@ -169,7 +170,7 @@ impl Columns {
 
     fn walltime(&self, row: &[&str]) -> Result<Option<f64>, String> {
         let unlimited =
-            |text: &str| ["", "unlimited", "partition_limit"].contains(&&*text.to_lowercase());
+            |text: &str| ["", "unlimited", "partition_limit", "invalid"].contains(&&*text.to_lowercase());
         match (self.limit_raw.map(|c| row[c]), self.limit.map(|c| row[c])) {
             (Some(raw), _) if !unlimited(raw) => seconds("TimelimitRaw", raw).map(|m| m * 60.0),
             (None, Some(text)) if !unlimited(text) => length("Timelimit", text),
