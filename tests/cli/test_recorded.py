@@ -95,9 +95,16 @@ def test_a_log_without_node_lists_cannot_be_replayed(topolane, recorded, log, co
     )
 
 
-def test_a_node_that_the_machine_has_not(topolane, recorded, write):
+def test_jobs_on_nodes_that_the_machine_has_not_are_left_out_and_counted(topolane, recorded, write):
     write("log.txt", LOG.replace("tiny[4,6]", "tiny[4,9]"))
-    says = "job 3 ran on node tiny9, which machine tiny does not have"
+    facts = json.loads(topolane("simulate", *recorded, "--policy", "recorded", "--json"))
+    assert facts["jobs"] == 6
+    assert facts["left_out"]["ran on nodes that the machine does not have"] == 1
+
+
+def test_a_log_of_another_machine_is_refused(topolane, recorded, write):
+    write("log.txt", LOG.replace("|tiny", "|other"))
+    says = "which machine tiny does not have; nor do the others have all their nodes there"
     topolane.refused("simulate", *recorded, "--policy", "recorded", says=says)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import NoReturn
@@ -56,4 +57,9 @@ def main() -> None:
 def fail(sentence: str) -> NoReturn:
     """Ends with a sentence on standard error."""
     click.echo(f"topolane: {sentence}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What cannot be written now would be tried once more at exit, and change its code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(2)
