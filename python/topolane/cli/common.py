@@ -200,6 +200,16 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
+def print_known(known: Sequence[tuple[str, str]], as_json: bool) -> None:
+    """Prints what there is by name, with a summary of each."""
+    if as_json:
+        print_json([{"name": name, "summary": summary} for name, summary in known])
+        return
+    width = max(len(name) for name, _ in known)
+    for name, summary in known:
+        click.echo(f"{name:{width}}  {summary}")
+
+
 VERDICTS = ("agrees", "better", "differs", "not measured")
 
 

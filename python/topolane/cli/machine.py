@@ -32,13 +32,7 @@ def command() -> None:
 def show(machine: str | None, machine_format: str | None, lines: int, as_json: bool) -> None:
     """Print a machine as a tree; without a name, list the machines known by name."""
     if machine is None:
-        known = _engine.presets()
-        if as_json:
-            common.print_json([{"name": name, "summary": summary} for name, summary in known])
-            return
-        width = max(len(name) for name, _ in known)
-        for name, summary in known:
-            click.echo(f"{name:{width}}  {summary}")
+        common.print_known(_engine.presets(), as_json)
         return
     fabric = topolane.machine(machine, machine_format)
     if not as_json:

@@ -32,13 +32,7 @@ def show(
 ) -> None:
     """Say what a workload asks of a machine; without a name, list those that can be made up."""
     if workload is None and trace is None:
-        known = _engine.workload_presets()
-        if as_json:
-            common.print_json([{"name": name, "summary": summary} for name, summary in known])
-            return
-        width = max(len(name) for name, _ in known)
-        for name, summary in known:
-            click.echo(f"{name:{width}}  {summary}")
+        common.print_known(_engine.workload_presets(), as_json)
         return
     fabric = topolane.machine(machine, machine_format, nodes=nodes)
     shape = common.shape_of(others)
