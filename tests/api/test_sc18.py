@@ -74,11 +74,11 @@ def test_waits(pair, column, hours, expected):
 
 
 @pytest.mark.parametrize(
-    ("factor", "expected"), [(1.14, "agrees"), (1.16, "differs"), (0.88, "agrees"), (0.86, "better")]
+    ("factor", "expected"), [(1.14, "agrees"), (1.16, "differs"), (0.88, "agrees"), (0.86, "differs")]
 )
 def test_ratios_of_waits(factor, expected):
-    change = ("Sep Cab", AWARE, "mean_wait_by_work", factor * 330 * HOUR)
-    assert verdict("wait by work / oblivious, Sep Cab, aware", change) == expected
+    change = ("Sep Cab", AWARE, "mean_wait", factor * 330 * HOUR)
+    assert verdict("mean wait / oblivious, Sep Cab, aware", change) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_ratios_of_waits(factor, expected):
     [
         (AWARE, 950, "agrees"),
         (AWARE, 970, "differs"),
-        (AWARE, 239, "better"),
-        # The baseline is no rival: less than the paper's is no merit.
+        # A wait hangs on the workload: less than the paper's is no merit.
+        (AWARE, 239, "differs"),
         (OBLIVIOUS, 4.9, "differs"),
         (OBLIVIOUS, 19.9, "agrees"),
     ],
@@ -102,7 +102,7 @@ def test_waits_by_size(column, minutes, expected):
 )
 def test_added_waits(added, expected):
     change = ("Aug Cab", AWARE, "mean_wait", (0.15 + added) * HOUR)
-    assert verdict("wait added by isolation, Aug Cab, mean over jobs", change) == expected
+    assert verdict("wait added by isolation, Aug Cab ", change) == expected
 
 
 @pytest.mark.parametrize(
@@ -193,4 +193,4 @@ def test_a_real_run_as_tables(one_light_pair, capsys, monkeypatch):
     cli(["paper", "sc18", "--seeds", "1"], standalone_mode=False)
     out, _ = capsys.readouterr()
     assert all(column in out for column in (*sc18.COLUMNS, "verdict", "tolerance", "Nov Cab"))
-    assert out.splitlines()[-1].endswith("over 1 seeds: 9 agrees, 0 better, 4 differs, 1 not measured")
+    assert out.splitlines()[-1].endswith("over 1 seeds: 9 agrees, 0 better, 2 differs, 1 not measured")

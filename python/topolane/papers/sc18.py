@@ -63,7 +63,7 @@ PAIRS = [
     _pair("Aug-3x Pinot", "cab-aug", 3, "pinot", (110, 148, 126, 103)),
 ]
 
-# Tolerances, fixed before any run.
+# Tolerances: fixed before the study over five seeds, after a first look at one seed of its months.
 WAIT_SHARE, WAIT_HOURS = 0.25, 0.1
 """A mean wait agrees within a quarter of the paper's, or 0.1 h where that is more."""
 RATIO_FACTOR = 1.15
@@ -187,21 +187,23 @@ def wait_table(results: Results) -> list[Row]:
 
 
 def wait_ratios(results: Results) -> list[Row]:
-    """Under overload: waits relative to oblivious, weighted by work so that overtaking cancels."""
+    """Under overload: waits relative to oblivious, of means over jobs as in the paper.
+
+    A lower ratio is no gain here: the mean falls because narrow jobs pass the blocked wide ones.
+    """
     table = []
     for pair in (pair for pair in PAIRS if pair.overloaded):
         for column in (AWARE, V1, V2):
             paper = pair.waits[column] / pair.waits[OBLIVIOUS]
-            ours = results.against_oblivious(pair, column, "mean_wait_by_work")
-            mean = statistics.mean(ours)
-            over_jobs = statistics.mean(results.against_oblivious(pair, column, "mean_wait"))
+            ours = results.against_oblivious(pair, column, "mean_wait")
+            by_work = statistics.mean(results.against_oblivious(pair, column, "mean_wait_by_work"))
             table.append(
                 Row(
-                    f"wait by work / oblivious, {pair.name}, {column}",
+                    f"mean wait / oblivious, {pair.name}, {column}",
                     f"{paper:.2f}",
                     spread(ours, ".2f"),
-                    within_factor(mean, paper, RATIO_FACTOR),
-                    f"paper's is of means over jobs, where ours is {over_jobs:.2f}",
+                    within_factor(statistics.mean(ours), paper, RATIO_FACTOR),
+                    f"narrow jobs overtake blocked wide ones; weighted by node-seconds ours is {by_work:.2f}",
                     f"factor {RATIO_FACTOR}",
                 )
             )
@@ -209,10 +211,8 @@ def wait_ratios(results: Results) -> list[Row]:
 
 
 def within_factor(ours: float, paper: float, factor: float) -> Verdict:
-    """Agrees within a factor; lower is better."""
-    if paper / factor <= ours <= paper * factor:
-        return "agrees"
-    return "better" if ours < paper else "differs"
+    """Agrees within a factor. Waits hang on the workload, so a lower one is not better but other."""
+    return "agrees" if paper / factor <= ours <= paper * factor else "differs"
 
 
 SIZE_WHY = {
@@ -227,15 +227,12 @@ def waits_by_size(results: Results) -> list[Row]:
     table = []
     for column, minutes in ((OBLIVIOUS, 10.0), (AWARE, 480.0), ("20 %", 30.0)):
         ours = results.values(PAIRS[0], column, "wait_65_256", 60.0)
-        verdict = within_factor(statistics.mean(ours), minutes, SIZE_FACTOR)
-        if column == OBLIVIOUS and verdict == "better":
-            verdict = "differs"
         table.append(
             Row(
                 f"wait of 65-256 nodes, Aug Cab, {column} (min)",
                 f"about {minutes:,.0f}",
                 spread(ours, ",.0f"),
-                verdict,
+                within_factor(statistics.mean(ours), minutes, SIZE_FACTOR),
                 SIZE_WHY[column],
                 f"factor {SIZE_FACTOR:g}",
             )
@@ -244,27 +241,31 @@ def waits_by_size(results: Results) -> list[Row]:
 
 
 def added_waits(results: Results) -> list[Row]:
-    """What isolation adds to the mean wait."""
+    """What isolation adds to the mean wait over jobs."""
     table = []
     for pair, paper in ((PAIRS[0], 0.75), (PAIRS[-1], 38.0)):
-        for key, name in (("mean_wait", "mean over jobs"), ("mean_wait_by_work", "weighted by work")):
-            aware = results.values(pair, AWARE, key, HOUR)
-            ours = [own - other for own, other in zip(aware, results.values(pair, OBLIVIOUS, key, HOUR))]
-            mean = statistics.mean(ours)
-            near = abs(mean - paper) <= max(WAIT_SHARE * paper, WAIT_HOURS)
-            why = "the paper's is the mean over jobs"
-            if key == "mean_wait" and mean < 0:
-                why = "narrow jobs overtake the wide ones that isolation blocks: better for the mean, not for them"
-            table.append(
-                Row(
-                    f"wait added by isolation, {pair.name}, {name} (h)",
-                    f"{paper:g}",
-                    spread(ours, ",.2f"),
-                    "agrees" if near else "differs",
-                    why,
-                    f"{WAIT_SHARE:.0%} or {WAIT_HOURS} h",
+        added = {
+            key: [
+                own - other
+                for own, other in zip(
+                    results.values(pair, AWARE, key, HOUR), results.values(pair, OBLIVIOUS, key, HOUR)
                 )
+            ]
+            for key in ("mean_wait", "mean_wait_by_work")
+        }
+        ours = added["mean_wait"]
+        near = abs(statistics.mean(ours) - paper) <= max(WAIT_SHARE * paper, WAIT_HOURS)
+        table.append(
+            Row(
+                f"wait added by isolation, {pair.name} (h)",
+                f"{paper:g}",
+                spread(ours, ",.2f"),
+                "agrees" if near else "differs",
+                "narrow jobs overtake the wide ones that isolation blocks; weighted by node-seconds ours "
+                f"is {statistics.mean(added['mean_wait_by_work']):,.2f} h",
+                f"{WAIT_SHARE:.0%} or {WAIT_HOURS} h",
             )
+        )
     return table
 
 
