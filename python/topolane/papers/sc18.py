@@ -301,7 +301,7 @@ def change_row(
         f"{'up to ' if up_to else 'about '}{paper:+.0f}",
         spread(ours, "+.1f"),
         "agrees" if near else "better" if better else "differs",
-        "" if near else "our months have another mix of wide jobs than the logs",
+        "" if near else "likely the mix of wide jobs: our months are not the logs",
         f"{POINTS:g} points",
     )
 
