@@ -11,6 +11,7 @@ mod nodeset;
 mod presets;
 pub mod read;
 mod route;
+mod routing;
 pub mod write;
 
 pub use description::{
@@ -23,3 +24,6 @@ pub use hostlist::{compress, expand};
 pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};
 pub use route::{Direction, Link, Route};
+pub use routing::{
+    Adaptive, Channel, Fixed, ROUTINGS, Routing, RoutingInfo, Rule, Unreachable, routing,
+};

@@ -1,6 +1,7 @@
 //! The links of a route between two nodes: climb to the common level, then descend.
 
 use crate::fabric::{CableId, Fabric, NodeIndex};
+use crate::routing::Rule;
 
 /// Which way a link is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,56 +25,21 @@ pub struct Link {
 pub type Route = Vec<Link>;
 
 impl Fabric {
-    /// The d-mod-k route from `from` to `to` (Zahavi 2010): at level l the up port is
-    /// `floor(to / (w_1 ... w_l)) mod (w_{l+1} p_{l+1})`, missing cables skipped in port order.
-    /// Includes the node-to-leaf links. `None` where the two are not joined. O(depth) on a
-    /// whole tree.
+    /// The d-mod-k route from `from` to `to` (Zahavi 2010), node-to-leaf links included; see
+    /// [`Fabric::route_by`].
     pub fn route(&self, from: NodeIndex, to: NodeIndex) -> Option<Route> {
-        match self.common_level(from, to) {
-            Some(0) => Some(Route::new()),
-            Some(top) => {
-                let mut route = vec![Link { cable: 0, direction: Direction::Up }; 2 * top];
-                let found = self.climb_to(from, to, top, 0, 0, &mut route);
-                // A padded level has no cable of its own.
-                route.retain(|link| link.cable != CableId::MAX);
-                found.then_some(route)
-            }
-            None => self.route_between_sites(from, to),
-        }
+        self.route_by(Rule::DestinationModK, from, to)
     }
 
-    /// Fills `route[level]` and its mirror image on the way down; false if no way is whole.
-    fn climb_to(
-        &self,
-        from: NodeIndex,
-        to: NodeIndex,
-        top: usize,
-        level: usize,
-        switch: u32,
-        route: &mut [Link],
-    ) -> bool {
-        if level == top {
-            return true;
+    /// The route from `from` to `to` by `rule`, missing cables skipped in port order. Includes the
+    /// node-to-leaf links. `None` where the two are not joined. O(depth) on a whole tree.
+    pub fn route_by(&self, rule: Rule, from: NodeIndex, to: NodeIndex) -> Option<Route> {
+        let mut climb = Climb { fabric: self, rule, pair: (from, to), route: Route::new() };
+        match self.common_level(from, to) {
+            Some(0) => Some(Route::new()),
+            Some(top) => climb.to(from, to, top).then_some(climb.route),
+            None => climb.between_sites().then_some(climb.route),
         }
-        let site = self.site_of_group(level, self.group(level, from));
-        let cabling = self.cabling(site, level);
-        let ports = cabling.parents * cabling.cables;
-        let preferred = to / self.width(site, level) % ports;
-        for port in (preferred..ports).chain(0..preferred) {
-            let (parent, cable) = (port % cabling.parents, port / cabling.parents);
-            let end =
-                |node| self.group_uplink(level, self.group(level, node), switch, parent, cable);
-            let (Some(up), Some(down)) = (end(from), end(to)) else {
-                continue;
-            };
-            route[level] = Link { cable: up, direction: Direction::Up };
-            route[2 * top - 1 - level] = Link { cable: down, direction: Direction::Down };
-            let above = switch * cabling.parents + parent;
-            if self.climb_to(from, to, top, level + 1, above, route) {
-                return true;
-            }
-        }
-        false
     }
 
     /// The cable if it is there, `None` if it is missing, `CableId::MAX` where the tree needs none:
@@ -91,31 +57,103 @@ impl Fabric {
         }
         self.cable(level, group, switch, parent, cable).filter(|&id| self.has_cable(id))
     }
+}
 
-    /// Up to the first core switch of the one site, over the WAN, down from the other's.
-    fn route_between_sites(&self, from: NodeIndex, to: NodeIndex) -> Option<Route> {
-        let top = self.depth();
-        let (mut site, goal) = (self.group(top, from), self.group(top, to));
-        let half = |node| {
-            let mut route = vec![Link { cable: 0, direction: Direction::Up }; 2 * top];
-            self.climb_to(node, node, top, 0, 0, &mut route).then_some(route)
+/// A search for a route: up by the rule, and down over the mirror image of the way up.
+struct Climb<'a> {
+    fabric: &'a Fabric,
+    rule: Rule,
+    /// The pair of nodes that the rule is asked for.
+    pair: (NodeIndex, NodeIndex),
+    route: Route,
+}
+
+impl Climb<'_> {
+    /// Makes `route` the way between two nodes that meet at level `top`; false if none is whole.
+    fn to(&mut self, from: NodeIndex, to: NodeIndex, top: usize) -> bool {
+        self.route.clear();
+        self.route.resize(2 * top, Link { cable: 0, direction: Direction::Up });
+        let found = self.from_level(from, to, top, 0, 0);
+        // A padded level has no cable of its own.
+        self.route.retain(|link| link.cable != CableId::MAX);
+        found
+    }
+
+    /// Fills `route[level]` and its mirror image on the way down; false if no way is whole.
+    fn from_level(
+        &mut self,
+        from: NodeIndex,
+        to: NodeIndex,
+        top: usize,
+        level: usize,
+        switch: u32,
+    ) -> bool {
+        if level == top {
+            return true;
+        }
+        let fabric = self.fabric;
+        let site = fabric.site_of_group(level, fabric.group(level, from));
+        let cabling = fabric.cabling(site, level);
+        let ports = cabling.parents * cabling.cables;
+        let preferred = self.rule.port(self.pair, level, fabric.width(site, level), ports);
+        for port in (preferred..ports).chain(0..preferred) {
+            let (parent, cable) = (port % cabling.parents, port / cabling.parents);
+            let end =
+                |node| fabric.group_uplink(level, fabric.group(level, node), switch, parent, cable);
+            let (Some(up), Some(down)) = (end(from), end(to)) else {
+                continue;
+            };
+            self.route[level] = Link { cable: up, direction: Direction::Up };
+            self.route[2 * top - 1 - level] = Link { cable: down, direction: Direction::Down };
+            let above = switch * cabling.parents + parent;
+            if self.from_level(from, to, top, level + 1, above) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Up to a core switch of the one site, over the WAN, down from the other's.
+    fn between_sites(&mut self) -> bool {
+        let (from, to) = self.pair;
+        let top = self.fabric.depth();
+        let Some(wan) =
+            self.fabric.wan_route(self.fabric.group(top, from), self.fabric.group(top, to))
+        else {
+            return false;
         };
-        let mut route = half(from)?[..top].to_vec();
-        while site != goal {
-            let left = self.site_hops(site, goal)?;
+        if !self.to(from, from, top) {
+            return false;
+        }
+        let mut whole = self.route[..self.route.len() / 2].to_vec();
+        whole.extend(wan);
+        if !self.to(to, to, top) {
+            return false;
+        }
+        whole.extend_from_slice(&self.route[self.route.len() / 2..]);
+        self.route = whole;
+        true
+    }
+}
+
+impl Fabric {
+    /// The WAN links of the shortest way from one site to another; `None` where there is none.
+    pub(crate) fn wan_route(&self, from: u32, to: u32) -> Option<Route> {
+        let mut site = from;
+        let mut route = Route::new();
+        while site != to {
+            let left = self.site_hops(site, to)?;
             let (next, link) = self.wans().find_map(|(cable, (a, b), _, _)| {
                 let (other, direction) = match (a == site, b == site) {
                     (true, _) => (b, Direction::Up),
                     (_, true) => (a, Direction::Down),
                     _ => return None,
                 };
-                (self.site_hops(other, goal)? < left).then_some((other, Link { cable, direction }))
+                (self.site_hops(other, to)? < left).then_some((other, Link { cable, direction }))
             })?;
             route.push(link);
             site = next;
         }
-        route.extend_from_slice(&half(to)?[top..]);
-        route.retain(|link| link.cable != CableId::MAX);
         Some(route)
     }
 }

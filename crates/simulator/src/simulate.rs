@@ -264,9 +264,8 @@ impl RecordedNodes<'_> {
         if let Some(nodes) = self.known.get(hosts) {
             return Ok(Ok(Some(Arc::clone(nodes))));
         }
-        let of_job = |error: InputError| {
-            InputError::whole(format!("job {}: {}", job.id, error.message))
-        };
+        let of_job =
+            |error: InputError| InputError::whole(format!("job {}: {}", job.id, error.message));
         let mut nodes = Vec::new();
         for name in expand(hosts).map_err(of_job)? {
             let Some(node) = self.fabric.node_named(&name) else {

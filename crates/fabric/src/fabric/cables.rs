@@ -61,6 +61,19 @@ impl Fabric {
         id < self.links() && self.missing.binary_search(&id).is_err()
     }
 
+    /// Bandwidth of a link in each direction, bytes per second; a node's link carries no more than
+    /// the node's interface does. 0 for a missing cable.
+    pub fn bandwidth(&self, id: CableId) -> f64 {
+        if !self.has_cable(id) {
+            return 0.0;
+        }
+        let Some((level, group, ..)) = self.cable_place(id) else {
+            return self.wans[(id - self.cables) as usize].bandwidth;
+        };
+        let bandwidth = self.cabling(self.site_of_group(level, group), level).bandwidth;
+        if level == 0 { bandwidth.min(self.kind(group).nic_bandwidth) } else { bandwidth }
+    }
+
     /// Ids of the cables that the cabling implies and that are not there, ascending.
     pub fn missing_cables(&self) -> &[CableId] {
         &self.missing

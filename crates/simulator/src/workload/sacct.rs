@@ -169,8 +169,9 @@ impl Columns {
     }
 
     fn walltime(&self, row: &[&str]) -> Result<Option<f64>, String> {
-        let unlimited =
-            |text: &str| ["", "unlimited", "partition_limit", "invalid"].contains(&&*text.to_lowercase());
+        let unlimited = |text: &str| {
+            ["", "unlimited", "partition_limit", "invalid"].contains(&&*text.to_lowercase())
+        };
         match (self.limit_raw.map(|c| row[c]), self.limit.map(|c| row[c])) {
             (Some(raw), _) if !unlimited(raw) => seconds("TimelimitRaw", raw).map(|m| m * 60.0),
             (None, Some(text)) if !unlimited(text) => length("Timelimit", text),

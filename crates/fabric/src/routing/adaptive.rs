@@ -1,0 +1,116 @@
+//! Ideal adaptive routing: every flow spread over all shortest ways.
+
+use std::sync::Arc;
+
+use super::fixed::link_of;
+use super::{Channel, Routing, Unreachable};
+use crate::fabric::{Fabric, NodeIndex};
+use crate::route::{Direction, Link};
+
+/// Ideal adaptive routing. A channel is one direction of all uplinks of a group together, with the
+/// summed bandwidth of those that are there: on a whole tree every shortest way between two groups
+/// uses their uplinks evenly, and where cables are missing what remains is taken to be filled
+/// evenly too, which is the best that could be done. After them come the WAN links.
+#[derive(Debug, Clone)]
+pub struct Adaptive {
+    fabric: Arc<Fabric>,
+    /// First bundle of every level below the top; at the end the first WAN link.
+    first: Vec<u32>,
+    /// Of every bundle, then of every WAN link, bytes per second in each direction.
+    bandwidth: Vec<f64>,
+}
+
+impl Adaptive {
+    /// The ways of a machine.
+    pub fn new(fabric: Arc<Fabric>) -> Self {
+        let mut first = vec![0];
+        let mut bandwidth = Vec::new();
+        for level in 0..fabric.depth() {
+            for group in 0..fabric.groups(level) {
+                bandwidth.push(fabric.uplinks(level, group).map(|id| fabric.bandwidth(id)).sum());
+            }
+            first.push(bandwidth.len() as u32);
+        }
+        bandwidth.extend(fabric.wans().map(|(_, _, _, bandwidth)| bandwidth));
+        Adaptive { fabric, first, bandwidth }
+    }
+
+    /// The channels from a node up to its group of `top`, in that order.
+    fn climb(&self, node: NodeIndex, top: usize) -> impl DoubleEndedIterator<Item = Channel> + '_ {
+        (0..top).map(move |level| (level, self.fabric.group(level, node))).filter_map(
+            |(level, group)| {
+                // A padded level has no uplinks.
+                let there = !self.fabric.uplinks(level, group).is_empty();
+                there.then(|| 2 * (self.first[level] + group))
+            },
+        )
+    }
+
+    fn is_whole(&self, mut channels: impl Iterator<Item = Channel>) -> bool {
+        channels.all(|channel| self.capacity(channel) > 0.0)
+    }
+}
+
+impl Routing for Adaptive {
+    fn name(&self) -> &'static str {
+        "adaptive"
+    }
+
+    fn fabric(&self) -> &Arc<Fabric> {
+        &self.fabric
+    }
+
+    fn channels(&self) -> u32 {
+        2 * self.bandwidth.len() as u32
+    }
+
+    fn capacity(&self, channel: Channel) -> f64 {
+        self.bandwidth[channel as usize / 2]
+    }
+
+    fn links(&self, channel: Channel) -> Vec<Link> {
+        let bundle = channel / 2;
+        let direction = link_of(channel).direction;
+        let Some(level) = (0..self.fabric.depth()).find(|&level| bundle < self.first[level + 1])
+        else {
+            let wan = bundle - self.first[self.fabric.depth()];
+            let cable = self.fabric.links() - self.fabric.wans().count() as u32 + wan;
+            return vec![Link { cable, direction }];
+        };
+        self.fabric
+            .uplinks(level, bundle - self.first[level])
+            .filter(|&cable| self.fabric.has_cable(cable))
+            .map(|cable| Link { cable, direction })
+            .collect()
+    }
+
+    fn path(
+        &self,
+        from: NodeIndex,
+        to: NodeIndex,
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable> {
+        let before = path.len();
+        let depth = self.fabric.depth();
+        let (climbed, wan) = if let Some(level) = self.fabric.common_level(from, to) {
+            (level, Vec::new())
+        } else {
+            let site = |node| self.fabric.group(depth, node);
+            let wan = self.fabric.wan_route(site(from), site(to));
+            (depth, wan.ok_or(Unreachable { from, to })?)
+        };
+        path.extend(self.climb(from, climbed));
+        let first_wan = self.fabric.links() - self.fabric.wans().count() as u32;
+        let over_wan = |link: &Link| {
+            let bundle = self.first[self.fabric.depth()] + link.cable - first_wan;
+            2 * bundle + Channel::from(link.direction == Direction::Down)
+        };
+        path.extend(wan.iter().map(over_wan));
+        path.extend(self.climb(to, climbed).rev().map(|channel| channel + 1));
+        if self.is_whole(path[before..].iter().copied()) {
+            return Ok(());
+        }
+        path.truncate(before);
+        Err(Unreachable { from, to })
+    }
+}

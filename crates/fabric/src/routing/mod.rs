@@ -1,0 +1,104 @@
+//! Which way traffic goes: one file per rule, one line each in [`ROUTINGS`].
+
+mod adaptive;
+mod fixed;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::fabric::{Fabric, NodeIndex};
+use crate::route::Link;
+
+pub use adaptive::Adaptive;
+pub use fixed::{Fixed, Rule};
+
+/// What traffic contends for: one direction of a cable, or of all uplinks of a group where traffic
+/// is spread over them.
+pub type Channel = u32;
+
+/// The ways between the nodes of one machine.
+pub trait Routing: fmt::Debug + Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// The machine.
+    fn fabric(&self) -> &Arc<Fabric>;
+
+    /// Number of channels; they are numbered from 0.
+    fn channels(&self) -> u32;
+
+    /// Bandwidth of a channel, bytes per second.
+    fn capacity(&self, channel: Channel) -> f64;
+
+    /// The links that make up a channel; each carries an equal share of its load.
+    fn links(&self, channel: Channel) -> Vec<Link>;
+
+    /// Appends the channels from one node to another in order, node links included; nothing from
+    /// a node to itself.
+    ///
+    /// # Errors
+    /// Two nodes that no way joins; nothing is appended then.
+    fn path(
+        &self,
+        from: NodeIndex,
+        to: NodeIndex,
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable>;
+}
+
+/// Two nodes that no way joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreachable {
+    /// Where the way should begin.
+    pub from: NodeIndex,
+    /// Where it should end.
+    pub to: NodeIndex,
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no way leads from node {} to node {}", self.from, self.to)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+/// A routing that can be asked for by name.
+pub struct RoutingInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Builds it; the seed matters to those that draw at random.
+    pub build: fn(fabric: Arc<Fabric>, seed: u64) -> Box<dyn Routing>,
+}
+
+/// All routings that need no tables.
+pub const ROUTINGS: &[RoutingInfo] = &[
+    RoutingInfo {
+        name: "d-mod-k",
+        summary: "static, the port by the destination (what a fat-tree subnet manager installs)",
+        build: |fabric, _| Box::new(Fixed::new(fabric, Rule::DestinationModK)),
+    },
+    RoutingInfo {
+        name: "s-mod-k",
+        summary: "static, the port by the source",
+        build: |fabric, _| Box::new(Fixed::new(fabric, Rule::SourceModK)),
+    },
+    RoutingInfo {
+        name: "random",
+        summary: "static, a port drawn for every pair, seeded",
+        build: |fabric, seed| Box::new(Fixed::new(fabric, Rule::Random { seed })),
+    },
+    RoutingInfo {
+        name: "adaptive",
+        summary: "ideal: spread evenly over all shortest ways",
+        build: |fabric, _| Box::new(Adaptive::new(fabric)),
+    },
+];
+
+/// The routing of that name; `None` where there is none.
+pub fn routing(name: &str, fabric: &Arc<Fabric>, seed: u64) -> Option<Box<dyn Routing>> {
+    let info = ROUTINGS.iter().find(|info| info.name == name)?;
+    Some((info.build)(Arc::clone(fabric), seed))
+}

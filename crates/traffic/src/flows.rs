@@ -1,0 +1,103 @@
+//! Traffic laid over the channels of a machine.
+
+use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
+
+use crate::matrix::Traffic;
+
+/// The flows of one job: for every entry of its traffic that carries bytes the two nodes, the
+/// bytes, and the channels on the way.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Flows {
+    ends: Vec<(NodeIndex, NodeIndex)>,
+    /// Bytes in one iteration.
+    bytes: Vec<f64>,
+    /// First channel of every flow, and their number at the end.
+    first: Vec<u32>,
+    channels: Vec<Channel>,
+}
+
+impl Flows {
+    /// Lays `traffic` over `routing`; `node_of[rank]` is the node that the rank runs on. Ranks
+    /// without a node (a matrix larger than the job) are the caller's to refuse; their flows are
+    /// left out.
+    ///
+    /// # Errors
+    /// Two nodes that talk and that no way joins.
+    pub fn new(
+        traffic: &Traffic,
+        node_of: &[NodeIndex],
+        routing: &dyn Routing,
+    ) -> Result<Flows, Unreachable> {
+        let mut flows = Flows { first: vec![0], ..Flows::default() };
+        for entry in traffic.entries() {
+            let node = |rank: u32| node_of.get(rank as usize).copied();
+            let (Some(from), Some(to)) = (node(entry.from), node(entry.to)) else { continue };
+            if entry.bytes > 0.0 {
+                routing.path(from, to, &mut flows.channels)?;
+                flows.close((from, to), entry.bytes);
+            }
+        }
+        Ok(flows)
+    }
+
+    /// Flows with the ways given: (from, to), bytes and channels of each.
+    pub fn of_paths<'a>(
+        paths: impl IntoIterator<Item = ((NodeIndex, NodeIndex), f64, &'a [Channel])>,
+    ) -> Flows {
+        let mut flows = Flows { first: vec![0], ..Flows::default() };
+        for (ends, bytes, channels) in paths {
+            flows.channels.extend_from_slice(channels);
+            flows.close(ends, bytes);
+        }
+        flows
+    }
+
+    fn close(&mut self, ends: (NodeIndex, NodeIndex), bytes: f64) {
+        self.ends.push(ends);
+        self.bytes.push(bytes);
+        self.first.push(self.channels.len() as u32);
+    }
+
+    /// Number of flows.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The nodes of a flow's two ends.
+    pub fn ends(&self, flow: usize) -> (NodeIndex, NodeIndex) {
+        self.ends[flow]
+    }
+
+    /// Bytes of a flow in one iteration.
+    pub fn bytes(&self, flow: usize) -> f64 {
+        self.bytes[flow]
+    }
+
+    /// The channels of a flow in order; none for a flow inside a node.
+    pub fn channels(&self, flow: usize) -> &[Channel] {
+        &self.channels[self.first[flow] as usize..self.first[flow + 1] as usize]
+    }
+
+    /// Bytes over every channel the flows use, by channel.
+    pub fn per_channel(&self) -> Vec<(Channel, f64)> {
+        let mut load: Vec<(Channel, f64)> = Vec::with_capacity(self.channels.len());
+        for flow in 0..self.len() {
+            load.extend(self.channels(flow).iter().map(|&channel| (channel, self.bytes[flow])));
+        }
+        // Stable: bytes add up in the order of the flows.
+        load.sort_by_key(|&(channel, _)| channel);
+        load.dedup_by(|next, sum| {
+            let same = next.0 == sum.0;
+            if same {
+                sum.1 += next.1;
+            }
+            same
+        });
+        load
+    }
+}

@@ -1,0 +1,21 @@
+//! Who sends what to whom, and what it costs where links, interfaces and memory are shared.
+//!
+//! A [`Traffic`] matrix, from a [pattern](pattern) or a file, laid over a [`Routing`] by the node of
+//! each rank, becomes [`Flows`]; a [`Contention`] model says what they cost each other.
+//!
+//! [`Routing`]: topolane_fabric::Routing
+
+mod contention;
+mod flows;
+mod loads;
+mod matrix;
+mod patterns;
+pub mod read;
+mod write;
+
+pub use contention::{Congestion, Contention, Filling, MODELS, MaxMin, ModelInfo, contention};
+pub use flows::Flows;
+pub use loads::Loads;
+pub use matrix::{Entry, Traffic};
+pub use patterns::{PATTERNS, Parameter, PatternInfo, Patterned, pattern};
+pub use write::traffic_csv;

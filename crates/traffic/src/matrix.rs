@@ -1,0 +1,109 @@
+//! The traffic matrix: bytes and messages between ranks in one iteration.
+
+use topolane_fabric::InputError;
+
+/// What one rank sends another in one iteration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Entry {
+    /// The sender.
+    pub from: u32,
+    /// The receiver.
+    pub to: u32,
+    /// Bytes in one iteration.
+    pub bytes: f64,
+    /// Messages in one iteration.
+    pub messages: f64,
+}
+
+/// Bytes and messages between the ranks of one job in one iteration: sparse, rows by sender.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Traffic {
+    ranks: u32,
+    /// By (from, to), each pair once, no rank to itself, none without bytes and messages.
+    entries: Vec<Entry>,
+    /// First entry of every sender, and their number at the end.
+    first: Vec<u32>,
+}
+
+impl Traffic {
+    /// The traffic of `ranks` ranks. Entries of one pair are added up; what a rank sends itself,
+    /// or sends nothing of, is left out.
+    ///
+    /// # Errors
+    /// A rank out of range; bytes or messages that are negative, infinite or not a number.
+    pub fn new(
+        ranks: u32,
+        entries: impl IntoIterator<Item = Entry>,
+    ) -> Result<Traffic, InputError> {
+        let mut kept: Vec<Entry> = Vec::new();
+        for entry in entries {
+            entry.check(ranks)?;
+            if entry.from != entry.to && (entry.bytes > 0.0 || entry.messages > 0.0) {
+                kept.push(entry);
+            }
+        }
+        kept.sort_by_key(|entry| (entry.from, entry.to));
+        kept.dedup_by(|next, entry| {
+            let same = (next.from, next.to) == (entry.from, entry.to);
+            if same {
+                entry.bytes += next.bytes;
+                entry.messages += next.messages;
+            }
+            same
+        });
+        let mut first = vec![0u32; ranks as usize + 1];
+        for entry in &kept {
+            first[entry.from as usize + 1] += 1;
+        }
+        for rank in 0..ranks as usize {
+            first[rank + 1] += first[rank];
+        }
+        Ok(Traffic { ranks, entries: kept, first })
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// All entries by (from, to); each pair once, no rank to itself.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What a rank sends, by receiver.
+    pub fn sent_by(&self, rank: u32) -> &[Entry] {
+        let first = |rank: usize| self.first[rank] as usize;
+        &self.entries[first(rank as usize)..first(rank as usize + 1)]
+    }
+
+    /// Bytes of one iteration.
+    pub fn bytes(&self) -> f64 {
+        self.entries.iter().map(|entry| entry.bytes).sum()
+    }
+
+    /// Messages of one iteration.
+    pub fn messages(&self) -> f64 {
+        self.entries.iter().map(|entry| entry.messages).sum()
+    }
+}
+
+impl Entry {
+    /// Refuses what no matrix of `ranks` ranks can hold.
+    pub(crate) fn check(&self, ranks: u32) -> Result<(), InputError> {
+        if let Some(rank) = [self.from, self.to].into_iter().find(|&rank| rank >= ranks) {
+            return Err(InputError::whole(format!(
+                "rank {rank} is not among the {ranks} ranks, which count from 0"
+            )));
+        }
+        for (what, value) in [("bytes", self.bytes), ("messages", self.messages)] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(InputError::whole(format!(
+                    "{what} from rank {} to rank {} must be a finite number from 0, not {value}",
+                    self.from, self.to
+                )));
+            }
+        }
+        Ok(())
+    }
+}
