@@ -6,7 +6,7 @@ Node indices count from 0 in leaf order. What cannot be used raises InputError, 
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-from numpy import uint32
+from numpy import float64, uint32
 from numpy.typing import NDArray
 
 from topolane.policy import Policy
@@ -83,11 +83,114 @@ class Machine:
     def route(self, a: int, b: int) -> list[tuple[int, str]] | None:
         """The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none."""
 
+    def routing(self, name: str, seed: int = 0) -> Routing:
+        """The ways between its nodes by a rule: d-mod-k, s-mod-k, random, adaptive."""
+
     def quality(self, nodes: Sequence[int]) -> tuple[float, float]:
         """(average pairwise hops, hop-bytes for one byte a pair) of some nodes."""
 
     def least_aph(self) -> list[float]:
         """The least average pairwise hops of 1, 2, ... nodes on the empty machine."""
+
+@final
+class Routing:
+    """The ways between the nodes of a machine. Immutable.
+
+    A channel is what traffic contends for: one direction of a cable, or of all uplinks of a group
+    where traffic is spread over them.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def channels(self) -> int:
+        """Number of channels."""
+
+    @property
+    def capacity(self) -> NDArray[float64]:
+        """Bytes per second of every channel."""
+
+    def path(self, a: int, b: int) -> list[int]:
+        """The channels from one node to another in order."""
+
+    def links(self, channel: int) -> list[tuple[int, str]]:
+        """(cable, "up" or "down") of the links behind a channel."""
+
+@final
+class Traffic:
+    """Bytes and messages between ranks in one iteration. Immutable."""
+
+    @staticmethod
+    def pattern(text: str, ranks: int, seed: int = 0) -> Traffic:
+        """The traffic of `ranks` ranks by a pattern: `name` or `name(parameter=value, ...)`."""
+
+    @staticmethod
+    def parse(text: str, source: str) -> Traffic:
+        """The traffic that a file's text describes."""
+
+    @staticmethod
+    def of(
+        ranks: int,
+        from_: Sequence[int] | NDArray[uint32],
+        to: Sequence[int] | NDArray[uint32],
+        bytes: Sequence[float] | NDArray[float64],
+        messages: Sequence[float] | NDArray[float64] | None = None,
+    ) -> Traffic:
+        """The traffic with these entries; one message each unless said."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+
+    @property
+    def bytes(self) -> float:
+        """Bytes of one iteration."""
+
+    @property
+    def messages(self) -> float:
+        """Messages of one iteration."""
+
+    def arrays(self) -> tuple[NDArray[uint32], NDArray[uint32], NDArray[float64], NDArray[float64]]:
+        """Sender, receiver, bytes and messages of every entry."""
+
+    def csv(self) -> str:
+        """The matrix as CSV."""
+
+@final
+class Contended:
+    """What some jobs cost each other. Arrays have one value per job unless said."""
+
+    times: NDArray[float64]
+    """Seconds of an iteration's communication beside the others."""
+    times_alone: NDArray[float64]
+    """The same alone on the same nodes."""
+    slowdowns: NDArray[float64]
+    """How many times longer communication takes beside the others, their duty counted."""
+    rates: list[NDArray[float64]]
+    """Of every job the bytes per second of its flows."""
+    loads: NDArray[float64]
+    """Of every channel the share of it that is wanted."""
+
+def contend(
+    routing: Routing, model: str, jobs: Sequence[tuple[Sequence[int], Traffic]], duty: float = 1.0
+) -> Contended:
+    """Lets jobs run beside each other: (node of every rank, traffic) of each."""
+
+def max_min(
+    capacity: NDArray[float64], first: NDArray[uint32], channels: NDArray[uint32]
+) -> NDArray[float64]:
+    """The max-min fair rate of flows over explicit ways.
+
+    `channels[first[i]:first[i + 1]]` are those of flow i; a flow without channels is unlimited.
+    """
+
+def routings() -> list[tuple[str, str]]:
+    """(name, summary) of every routing that needs no tables."""
+
+def models() -> list[tuple[str, str]]:
+    """(name, summary) of every model of contention."""
 
 @final
 class Workload:

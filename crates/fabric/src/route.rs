@@ -73,14 +73,14 @@ impl Climb<'_> {
     fn to(&mut self, from: NodeIndex, to: NodeIndex, top: usize) -> bool {
         self.route.clear();
         self.route.resize(2 * top, Link { cable: 0, direction: Direction::Up });
-        let found = self.from_level(from, to, top, 0, 0);
+        let found = self.at_level(from, to, top, 0, 0);
         // A padded level has no cable of its own.
         self.route.retain(|link| link.cable != CableId::MAX);
         found
     }
 
     /// Fills `route[level]` and its mirror image on the way down; false if no way is whole.
-    fn from_level(
+    fn at_level(
         &mut self,
         from: NodeIndex,
         to: NodeIndex,
@@ -106,7 +106,7 @@ impl Climb<'_> {
             self.route[level] = Link { cable: up, direction: Direction::Up };
             self.route[2 * top - 1 - level] = Link { cable: down, direction: Direction::Down };
             let above = switch * cabling.parents + parent;
-            if self.from_level(from, to, top, level + 1, above) {
+            if self.at_level(from, to, top, level + 1, above) {
                 return true;
             }
         }

@@ -2,6 +2,7 @@
 
 mod error;
 mod machine;
+mod network;
 mod policy;
 mod run;
 mod state;
@@ -14,6 +15,8 @@ mod _engine {
     use crate::error::InputError;
     #[pymodule_export]
     use crate::machine::{Machine, presets};
+    #[pymodule_export]
+    use crate::network::{Contended, Routing, Traffic, contend, max_min, models, routings};
     #[pymodule_export]
     use crate::policy::{policies, queues};
     #[pymodule_export]

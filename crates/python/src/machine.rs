@@ -7,6 +7,7 @@ use topolane_fabric::{Direction, Fabric, NodeSet, PRESETS, preset, read, write};
 use topolane_placement::{Quality, least_aph};
 
 use crate::error::{bad_input, input_error};
+use crate::network::Routing;
 
 /// A machine: sites of fat trees and the inside of their nodes. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
@@ -183,6 +184,12 @@ impl Machine {
         let way = |direction| if direction == Direction::Up { "up" } else { "down" };
         let route = self.fabric.route(a, b);
         Ok(route.map(|links| links.iter().map(|l| (l.cable, way(l.direction))).collect()))
+    }
+
+    /// The ways between its nodes by a rule: d-mod-k, s-mod-k, random, adaptive.
+    #[pyo3(signature = (name, seed=0))]
+    fn routing(&self, name: &str, seed: u64) -> PyResult<Routing> {
+        Routing::named(self, name, seed)
     }
 
     /// (average pairwise hops, hop-bytes for one byte a pair) of some nodes.

@@ -1,0 +1,300 @@
+//! Routes, traffic and contention for Python.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use topolane_fabric::{Direction, ROUTINGS, Routing as Ways, routing};
+use topolane_traffic::{
+    Entry, Filling, Flows, Loads, MODELS, Traffic as Matrix, contention, pattern, read, traffic_csv,
+};
+
+use crate::error::{bad_input, input_error};
+use crate::machine::Machine;
+
+/// (name, summary) of every routing that needs no tables.
+#[pyfunction]
+pub fn routings() -> Vec<(&'static str, &'static str)> {
+    ROUTINGS.iter().map(|info| (info.name, info.summary)).collect()
+}
+
+/// (name, summary) of every model of contention.
+#[pyfunction]
+pub fn models() -> Vec<(&'static str, &'static str)> {
+    MODELS.iter().map(|info| (info.name, info.summary)).collect()
+}
+
+/// The ways between the nodes of a machine. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Routing {
+    pub ways: Arc<dyn Ways>,
+}
+
+impl Routing {
+    /// The routing of that name on a machine.
+    pub fn named(machine: &Machine, name: &str, seed: u64) -> PyResult<Routing> {
+        let ways = routing(name, &machine.fabric, seed).ok_or_else(|| {
+            let names: Vec<&str> = ROUTINGS.iter().map(|info| info.name).collect();
+            bad_input(format!("unknown routing {name:?}; there are {}", names.join(", ")))
+        })?;
+        Ok(Routing { ways: Arc::from(ways) })
+    }
+
+    fn check(&self, node: u32) -> PyResult<()> {
+        let nodes = self.ways.fabric().nodes();
+        if node < nodes {
+            return Ok(());
+        }
+        Err(bad_input(format!("node {node} is not among the {nodes} nodes")))
+    }
+}
+
+#[pymethods]
+impl Routing {
+    #[getter]
+    fn name(&self) -> &str {
+        self.ways.name()
+    }
+
+    /// Number of channels.
+    #[getter]
+    fn channels(&self) -> u32 {
+        self.ways.channels()
+    }
+
+    /// Bytes per second of every channel.
+    #[getter]
+    fn capacity<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let channels = 0..self.ways.channels();
+        channels.map(|channel| self.ways.capacity(channel)).collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    /// The channels from one node to another in order.
+    fn path(&self, a: u32, b: u32) -> PyResult<Vec<u32>> {
+        self.check(a)?;
+        self.check(b)?;
+        let mut path = Vec::new();
+        self.ways.path(a, b, &mut path).map_err(|error| bad_input(error.to_string()))?;
+        Ok(path)
+    }
+
+    /// (cable, "up" or "down") of the links behind a channel.
+    fn links(&self, channel: u32) -> PyResult<Vec<(u32, &'static str)>> {
+        if channel >= self.ways.channels() {
+            return Err(bad_input(format!("there is no channel {channel}")));
+        }
+        let way = |direction| if direction == Direction::Up { "up" } else { "down" };
+        let links = self.ways.links(channel);
+        Ok(links.iter().map(|link| (link.cable, way(link.direction))).collect())
+    }
+}
+
+/// Bytes and messages between ranks in one iteration. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Traffic {
+    pub matrix: Arc<Matrix>,
+}
+
+type Arrays<'py> = (
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
+#[pymethods]
+impl Traffic {
+    /// The traffic of `ranks` ranks by a pattern: `name` or `name(parameter=value, ...)`.
+    #[staticmethod]
+    #[pyo3(signature = (text, ranks, seed=0))]
+    fn pattern(text: &str, ranks: u32, seed: u64) -> PyResult<Traffic> {
+        let matrix = pattern(text).and_then(|pattern| pattern.traffic(ranks, seed));
+        Ok(Traffic { matrix: Arc::new(matrix.map_err(input_error)?) })
+    }
+
+    /// The traffic that a file's text describes.
+    #[staticmethod]
+    fn parse(text: &str, source: &str) -> PyResult<Traffic> {
+        let matrix = read::csv(text).map_err(|error| input_error(error.in_file(source)))?;
+        Ok(Traffic { matrix: Arc::new(matrix) })
+    }
+
+    /// The traffic with these entries; one message each unless said.
+    #[staticmethod]
+    #[pyo3(signature = (ranks, from_, to, bytes, messages=None))]
+    fn of(
+        ranks: u32,
+        from_: Vec<u32>,
+        to: Vec<u32>,
+        bytes: Vec<f64>,
+        messages: Option<Vec<f64>>,
+    ) -> PyResult<Traffic> {
+        let messages = messages.unwrap_or_else(|| vec![1.0; from_.len()]);
+        let count = from_.len();
+        if [to.len(), bytes.len(), messages.len()].into_iter().any(|other| other != count) {
+            return Err(bad_input("a traffic's arrays must be of one length"));
+        }
+        let entries = (0..count).map(|index| Entry {
+            from: from_[index],
+            to: to[index],
+            bytes: bytes[index],
+            messages: messages[index],
+        });
+        let matrix = Matrix::new(ranks, entries).map_err(input_error)?;
+        Ok(Traffic { matrix: Arc::new(matrix) })
+    }
+
+    /// Number of ranks.
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.matrix.ranks()
+    }
+
+    /// Bytes of one iteration.
+    #[getter]
+    fn bytes(&self) -> f64 {
+        self.matrix.bytes()
+    }
+
+    /// Messages of one iteration.
+    #[getter]
+    fn messages(&self) -> f64 {
+        self.matrix.messages()
+    }
+
+    /// Sender, receiver, bytes and messages of every entry: uint32, uint32, float64, float64.
+    fn arrays<'py>(&self, py: Python<'py>) -> Arrays<'py> {
+        let entries = self.matrix.entries();
+        let column = |value: fn(&Entry) -> f64| {
+            entries.iter().map(value).collect::<Vec<f64>>().into_pyarray(py)
+        };
+        let ranks = |value: fn(&Entry) -> u32| {
+            entries.iter().map(value).collect::<Vec<u32>>().into_pyarray(py)
+        };
+        (
+            ranks(|entry| entry.from),
+            ranks(|entry| entry.to),
+            column(|entry| entry.bytes),
+            column(|entry| entry.messages),
+        )
+    }
+
+    /// The matrix as CSV.
+    fn csv(&self) -> String {
+        traffic_csv(&self.matrix)
+    }
+}
+
+/// What some jobs cost each other. Arrays are float64, one value per job.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct Contended {
+    /// Seconds of an iteration's communication beside the others.
+    times: Py<PyArray1<f64>>,
+    /// The same alone on the same nodes.
+    times_alone: Py<PyArray1<f64>>,
+    /// How many times longer communication takes beside the others, their duty counted.
+    slowdowns: Py<PyArray1<f64>>,
+    /// Of every job the bytes per second of its flows.
+    rates: Vec<Py<PyArray1<f64>>>,
+    /// Of every channel the share of it that is wanted.
+    loads: Py<PyArray1<f64>>,
+}
+
+type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>);
+
+/// Lets jobs run beside each other: (node of every rank, traffic) of each.
+#[pyfunction]
+#[pyo3(signature = (routing, model, jobs, duty=1.0))]
+pub fn contend(
+    py: Python<'_>,
+    routing: &Routing,
+    model: &str,
+    jobs: Vec<(Vec<u32>, Py<Traffic>)>,
+    duty: f64,
+) -> PyResult<Contended> {
+    if !(0.0..=1.0).contains(&duty) {
+        return Err(bad_input(format!("duty must be from 0 to 1, not {duty}")));
+    }
+    let build = || {
+        contention(model, &routing.ways, duty).ok_or_else(|| {
+            let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
+            bad_input(format!("unknown model {model:?}; there are {}", names.join(", ")))
+        })
+    };
+    let mut all = build()?;
+    let mut loads = Loads::new(&*routing.ways);
+    let mut flows = Vec::with_capacity(jobs.len());
+    for (index, (nodes, traffic)) in jobs.iter().enumerate() {
+        let matrix = &traffic.get().matrix;
+        for &node in nodes {
+            routing.check(node)?;
+        }
+        if matrix.ranks() as usize > nodes.len() {
+            return Err(bad_input(format!(
+                "the traffic of job {index} has {} ranks, but the job has {}",
+                matrix.ranks(),
+                nodes.len()
+            )));
+        }
+        let laid = Flows::new(matrix, nodes, &*routing.ways)
+            .map_err(|error| bad_input(error.to_string()))?;
+        flows.push(Arc::new(laid));
+    }
+    let (times, times_alone, slowdowns, rates): Columns = py.detach(|| -> PyResult<_> {
+        let mut times_alone = Vec::with_capacity(flows.len());
+        for (job, flows) in flows.iter().enumerate() {
+            let mut alone = build()?;
+            alone.enter(job as u64, Arc::clone(flows));
+            times_alone.push(alone.time(job as u64));
+            loads.add(job as u64, flows);
+            all.enter(job as u64, Arc::clone(flows));
+        }
+        let mut slowdowns = vec![1.0; flows.len()];
+        for (job, slowdown) in all.settle() {
+            slowdowns[job as usize] = slowdown;
+        }
+        let jobs = 0..flows.len() as u64;
+        let times = jobs.clone().map(|job| all.time(job)).collect();
+        Ok((times, times_alone, slowdowns, jobs.map(|job| all.rates(job)).collect()))
+    })?;
+    let array = |values: Vec<f64>| values.into_pyarray(py).unbind();
+    Ok(Contended {
+        times: array(times),
+        times_alone: array(times_alone),
+        slowdowns: array(slowdowns),
+        rates: rates.into_iter().map(array).collect(),
+        loads: array((0..loads.channels()).map(|channel| loads.load(channel)).collect()),
+    })
+}
+
+/// The max-min fair rate of flows over explicit ways: `channels[first[i]:first[i + 1]]` are those
+/// of flow i. Arrays: float64, uint32, uint32; answers float64, one per flow, infinite for a flow
+/// without channels.
+#[pyfunction]
+pub fn max_min<'py>(
+    py: Python<'py>,
+    capacity: PyReadonlyArray1<'py, f64>,
+    first: PyReadonlyArray1<'py, u32>,
+    channels: PyReadonlyArray1<'py, u32>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let contiguous = |_| bad_input("arrays must be contiguous");
+    let capacity = capacity.as_slice().map_err(|error| contiguous(error.to_string()))?;
+    let first = first.as_slice().map_err(|error| contiguous(error.to_string()))?;
+    let channels = channels.as_slice().map_err(|error| contiguous(error.to_string()))?;
+    if let Some(value) = capacity.iter().find(|value| !(value.is_finite() && **value > 0.0)) {
+        return Err(bad_input(format!("a capacity must be above 0, not {value}")));
+    }
+    let whole = first.first() == Some(&0) && first.last() == Some(&(channels.len() as u32));
+    if !whole || !first.is_sorted() {
+        return Err(bad_input("first must rise from 0 to the number of channels"));
+    }
+    if let Some(channel) = channels.iter().find(|&&channel| channel as usize >= capacity.len()) {
+        return Err(bad_input(format!("there is no channel {channel}")));
+    }
+    let paths = first.windows(2).map(|ends| &channels[ends[0] as usize..ends[1] as usize]);
+    let rates = py.detach(|| {
+        let flows = Flows::of_paths(paths.map(|path| ((0, 0), 1.0, path)));
+        Filling::new(capacity.into()).rates(&[&flows])
+    });
+    Ok(rates.into_pyarray(py))
+}
