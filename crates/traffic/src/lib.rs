@@ -17,5 +17,7 @@ pub use contention::{Congestion, Contention, Filling, MODELS, MaxMin, ModelInfo,
 pub use flows::Flows;
 pub use loads::Loads;
 pub use matrix::{Entry, Traffic};
-pub use patterns::{PATTERNS, Parameter, PatternInfo, Patterned, pattern};
+pub use patterns::{
+    Domain, PATTERNS, Parameter, PatternInfo, Patterned, Phase, PhaseKind, pattern,
+};
 pub use write::traffic_csv;

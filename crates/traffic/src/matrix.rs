@@ -26,16 +26,22 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// The most ranks, and the most entries, that a matrix may have: 4,096 ranks all to all.
+    pub const MOST: usize = 1 << 24;
+
     /// The traffic of `ranks` ranks. Entries of one pair are added up; what a rank sends itself,
     /// or sends nothing of, is left out.
     ///
     /// # Errors
-    /// A rank out of range; bytes or messages that are negative, infinite or not a number.
+    /// More than [`Self::MOST`] ranks or entries; a rank out of range; bytes or messages that are
+    /// negative, infinite or not a number.
     pub fn new(
         ranks: u32,
         entries: impl IntoIterator<Item = Entry>,
     ) -> Result<Traffic, InputError> {
-        let mut kept: Vec<Entry> = Vec::new();
+        Traffic::check_size("ranks", ranks as usize)?;
+        let entries = entries.into_iter();
+        let mut kept: Vec<Entry> = Vec::with_capacity(entries.size_hint().0.min(Traffic::MOST));
         for entry in entries {
             entry.check(ranks)?;
             if entry.from != entry.to && (entry.bytes > 0.0 || entry.messages > 0.0) {
@@ -51,6 +57,10 @@ impl Traffic {
             }
             same
         });
+        Traffic::check_size("entries", kept.len())?;
+        if let Some(entry) = kept.iter().find(|entry| !entry.bytes.is_finite()) {
+            entry.check(ranks)?;
+        }
         let mut first = vec![0u32; ranks as usize + 1];
         for entry in &kept {
             first[entry.from as usize + 1] += 1;
@@ -59,6 +69,16 @@ impl Traffic {
             first[rank + 1] += first[rank];
         }
         Ok(Traffic { ranks, entries: kept, first })
+    }
+
+    fn check_size(what: &str, size: usize) -> Result<(), InputError> {
+        if size <= Traffic::MOST {
+            return Ok(());
+        }
+        Err(InputError::whole(format!(
+            "{size} {what} are more than the {} that a traffic matrix may have",
+            Traffic::MOST
+        )))
     }
 
     /// Number of ranks.

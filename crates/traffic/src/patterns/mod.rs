@@ -1,46 +1,47 @@
 //! Traffic by name: patterns with parameters, one file per family, one line each in [`PATTERNS`].
 
+mod grid;
+mod parameter;
+mod phase;
 mod stencil;
+
+use std::fmt;
 
 use topolane_fabric::InputError;
 
 use crate::matrix::Traffic;
+pub use parameter::{Domain, Parameter};
+pub use phase::{Phase, PhaseKind};
 
-/// One parameter of a pattern.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// What it means, with its unit.
-    pub summary: &'static str,
-    /// Its value where none is given.
-    pub default: f64,
-}
+/// The phases of one iteration of so many ranks, with the parameters' values in their order and a
+/// seed for what is drawn.
+type Build = fn(ranks: u32, values: &[f64], seed: u64) -> Result<Vec<Phase>, InputError>;
 
 /// A pattern that can be asked for by name.
 pub struct PatternInfo {
     /// Its name.
     pub name: &'static str,
-    /// Who sends what to whom, in a line, with the source.
+    /// Who sends what to whom in one iteration, in a line, with the source.
     pub summary: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// The traffic of so many ranks, with the parameters' values in their order and a seed for
-    /// what is drawn.
-    pub build: fn(ranks: u32, values: &[f64], seed: u64) -> Result<Traffic, InputError>,
+    build: Build,
+}
+
+const fn info(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    build: Build,
+    summary: &'static str,
+) -> PatternInfo {
+    PatternInfo { name, summary, parameters, build }
 }
 
 /// All patterns.
-pub const PATTERNS: &[PatternInfo] = &[PatternInfo {
-    name: "stencil4d",
-    summary: "nearest neighbours on a periodic 4-D grid (SC'18, network study)",
-    parameters: &[Parameter {
-        name: "bytes",
-        summary: "bytes to each neighbour",
-        default: 65536.0,
-    }],
-    build: stencil::stencil4d,
-}];
+#[rustfmt::skip]
+pub const PATTERNS: &[PatternInfo] = &[
+    info("stencil4d", stencil::PARAMETERS, stencil::stencil4d, "both neighbours along every axis of a periodic 4-D grid (SC'18; chatterbug stencil4d)"),
+];
 
 /// A pattern with its parameters: traffic for any number of ranks.
 #[derive(Clone)]
@@ -49,9 +50,18 @@ pub struct Patterned {
     values: Vec<f64>,
 }
 
-impl std::fmt::Debug for Patterned {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{:?}", self.info.name, self.values)
+/// As it would be asked for, all parameters named.
+impl fmt::Display for Patterned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let given = self.info.parameters.iter().zip(&self.values);
+        let named: Vec<_> = given.map(|(p, &v)| format!("{}={}", p.name, p.write(v))).collect();
+        write!(f, "{}({})", self.info.name, named.join(", "))
+    }
+}
+
+impl fmt::Debug for Patterned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -61,19 +71,38 @@ impl Patterned {
         self.info.name
     }
 
-    /// The traffic of so many ranks; the seed matters to patterns that draw.
+    /// The phases of one iteration, which add up to its traffic; none for a single rank. The seed
+    /// matters to patterns that draw.
     ///
     /// # Errors
-    /// Parameters that do not go with the number of ranks.
+    /// Parameters that do not go with the number of ranks; more entries than a matrix may hold.
+    pub fn phases(&self, ranks: u32, seed: u64) -> Result<Vec<Phase>, InputError> {
+        // What is too large is refused before a pattern computes with it.
+        Traffic::new(ranks, [])?;
+        if ranks < 2 {
+            return Ok(Vec::new());
+        }
+        let phases = (self.info.build)(ranks, &self.values, seed);
+        phases.map_err(|error| InputError::whole(format!("pattern {self}: {}", error.message)))
+    }
+
+    /// The traffic of one iteration.
+    ///
+    /// # Errors
+    /// As [`Self::phases`].
     pub fn traffic(&self, ranks: u32, seed: u64) -> Result<Traffic, InputError> {
-        (self.info.build)(ranks, &self.values, seed)
+        let mut phases = self.phases(ranks, seed)?;
+        if phases.len() == 1 {
+            return Ok(phases.remove(0).traffic);
+        }
+        Traffic::new(ranks, phases.iter().flat_map(|phase| phase.traffic.entries().iter().copied()))
     }
 }
 
 /// The pattern that `text` asks for: `name` or `name(parameter=value, ...)`.
 ///
 /// # Errors
-/// An unknown pattern or parameter, a value that is not a number.
+/// An unknown pattern or parameter, a parameter given twice, a value out of its range.
 pub fn pattern(text: &str) -> Result<Patterned, InputError> {
     let refuse = |what: String| InputError::whole(format!("pattern {text:?}: {what}"));
     let (name, arguments) = match text.split_once('(') {
@@ -84,25 +113,29 @@ pub fn pattern(text: &str) -> Result<Patterned, InputError> {
         }
     };
     let info = PATTERNS.iter().find(|info| info.name == name).ok_or_else(|| {
-        let known: Vec<&str> = PATTERNS.iter().map(|info| info.name).collect();
-        refuse(format!("there is none of that name; there are {}", known.join(", ")))
+        refuse(format!("there is none of that name; there are {}", names(PATTERNS, |p| p.name)))
     })?;
-    let mut values: Vec<f64> = info.parameters.iter().map(|p| p.default).collect();
+    let mut given: Vec<Option<&str>> = vec![None; info.parameters.len()];
     for argument in arguments.split(',').map(str::trim).filter(|a| !a.is_empty()) {
         let (key, value) = argument
             .split_once('=')
             .ok_or_else(|| refuse(format!("{argument:?} is not parameter=value")))?;
-        let index = info.parameters.iter().position(|p| p.name == key.trim()).ok_or_else(|| {
-            let known: Vec<&str> = info.parameters.iter().map(|p| p.name).collect();
-            refuse(format!("no parameter {:?}; there are {}", key.trim(), known.join(", ")))
+        let key = key.trim();
+        let place = info.parameters.iter().position(|p| p.name == key).ok_or_else(|| {
+            let known = names(info.parameters, |p| p.name);
+            refuse(format!("no parameter {key:?}; there are {known}"))
         })?;
-        let value: f64 = value
-            .trim()
-            .parse()
-            .ok()
-            .filter(|value: &f64| value.is_finite())
-            .ok_or_else(|| refuse(format!("{:?} is not a number", value.trim())))?;
-        values[index] = value;
+        if given[place].replace(value.trim()).is_some() {
+            return Err(refuse(format!("{key} is given twice")));
+        }
     }
+    let values = info.parameters.iter().zip(given);
+    let values =
+        values.map(|(parameter, given)| parameter.read(given.unwrap_or(parameter.default)));
+    let values = values.collect::<Result<_, _>>().map_err(|error| refuse(error.message))?;
     Ok(Patterned { info, values })
+}
+
+fn names<T>(list: &[T], name: fn(&T) -> &'static str) -> String {
+    list.iter().map(name).collect::<Vec<_>>().join(", ")
 }
