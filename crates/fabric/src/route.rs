@@ -31,8 +31,9 @@ impl Fabric {
         self.route_by(Rule::DestinationModK, from, to)
     }
 
-    /// The route from `from` to `to` by `rule`, missing cables skipped in port order. Includes the
-    /// node-to-leaf links. `None` where the two are not joined. O(depth) on a whole tree.
+    /// The route from `from` to `to` by `rule`, missing cables skipped in port order, up and down
+    /// each for itself. Includes the node-to-leaf links. `None` where the two are not joined.
+    /// O(depth) on a whole tree.
     pub fn route_by(&self, rule: Rule, from: NodeIndex, to: NodeIndex) -> Option<Route> {
         let mut climb = Climb { fabric: self, rule, pair: (from, to), route: Route::new() };
         match self.common_level(from, to) {
@@ -59,7 +60,7 @@ impl Fabric {
     }
 }
 
-/// A search for a route: up by the rule, and down over the mirror image of the way up.
+/// A search for a route: up by the rule, and down through the same switches.
 struct Climb<'a> {
     fabric: &'a Fabric,
     rule: Rule,
@@ -79,7 +80,7 @@ impl Climb<'_> {
         found
     }
 
-    /// Fills `route[level]` and its mirror image on the way down; false if no way is whole.
+    /// Fills `route[level]` and its counterpart on the way down; false if no way is whole.
     fn at_level(
         &mut self,
         from: NodeIndex,
@@ -98,11 +99,14 @@ impl Climb<'_> {
         let preferred = self.rule.port(self.pair, level, fabric.width(site, level), ports);
         for port in (preferred..ports).chain(0..preferred) {
             let (parent, cable) = (port % cabling.parents, port / cabling.parents);
-            let end =
-                |node| fabric.group_uplink(level, fabric.group(level, node), switch, parent, cable);
-            let (Some(up), Some(down)) = (end(from), end(to)) else {
-                continue;
+            let end = |node, cable| {
+                fabric.group_uplink(level, fabric.group(level, node), switch, parent, cable)
             };
+            // The switch above looks for its own way down: the parallel cable of the way up may be
+            // missing there.
+            let mut downs = (cable..cabling.cables).chain(0..cable);
+            let Some(up) = end(from, cable) else { continue };
+            let Some(down) = downs.find_map(|cable| end(to, cable)) else { continue };
             self.route[level] = Link { cable: up, direction: Direction::Up };
             self.route[2 * top - 1 - level] = Link { cable: down, direction: Direction::Down };
             let above = switch * cabling.parents + parent;
