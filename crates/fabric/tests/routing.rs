@@ -63,7 +63,9 @@ fn reached(fabric: &Fabric, node: u32, top: usize) -> HashSet<Switch> {
 fn broken_tree() -> impl Strategy<Value = Description> {
     let missing = prop::collection::vec(any::<prop::sample::Index>(), 0..8);
     (small_tree("a"), missing).prop_map(|(mut machine, missing)| {
-        missing.into_iter().for_each(|which| mark_missing(&mut machine, which));
+        for which in missing {
+            mark_missing(&mut machine, which);
+        }
         machine
     })
 }
