@@ -10,13 +10,14 @@ run.summary["mean_wait"], run.jobs, run.utilization     # seconds, data frames
 
 from topolane._engine import InputError, Machine, State, Workload
 from topolane.policy import Policy
-from topolane.run import Run, simulate
+from topolane.run import Network, Run, simulate
 from topolane.sources import Shape, machine, workload
 from topolane.sweep import Task, compare
 
 __all__ = [
     "InputError",
     "Machine",
+    "Network",
     "Policy",
     "Run",
     "Shape",

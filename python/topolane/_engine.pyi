@@ -159,6 +159,21 @@ class Traffic:
         """The matrix as CSV."""
 
 @final
+class Network:
+    """How the jobs of a run meet on the network. Immutable."""
+
+    def __init__(
+        self,
+        routing: Routing,
+        model: str,
+        communication: float,
+        patterns: Sequence[str],
+        *,
+        kill_at_walltime: bool = False,
+    ) -> None:
+        """`communication`: the part of its run time alone that a job communicates, 0 to 1."""
+
+@final
 class Contended:
     """What some jobs cost each other. Arrays have one value per job unless said."""
 
@@ -275,6 +290,9 @@ class Outcome:
     def utilization_csv(self) -> bytes:
         """`utilization.csv`: a row for every full minute."""
 
+    def links_csv(self) -> bytes | None:
+        """`links.csv`: a row for every direction of every link; None without a network."""
+
     def placements(self) -> list[NDArray[uint32]]:
         """The nodes of every job in rank order, in the order of `jobs_csv`."""
 
@@ -363,6 +381,7 @@ def simulate(
     scenario: str = "none",
     seed: int = 0,
     default_walltime: float | None = None,
+    network: Network | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Outcome:
     """Runs a workload on a machine under a policy and a queue.

@@ -19,6 +19,32 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
+class Network:
+    """How the jobs of a run meet on the network."""
+
+    model: str = "congestion"
+    """Of contention: congestion or max-min."""
+    routing: str = "d-mod-k"
+    """Which way traffic goes: d-mod-k, s-mod-k, random or adaptive."""
+    communication: float = 0.3
+    """The part of its run time alone that a job communicates, 0 to 1."""
+    patterns: tuple[str, ...] = ("stencil4d", "unstructured3d", "pairs", "suba2a")
+    """Each job draws one of them; by default the four of the SC'18 study."""
+    kill_at_walltime: bool = False
+    """Whether a job ends at its walltime though only contention has kept it so long."""
+
+    def on(self, machine: Machine, seed: int) -> _engine.Network:
+        """For the engine. Raises InputError for an unknown name or a share out of range."""
+        return _engine.Network(
+            machine.routing(self.routing, seed),
+            self.model,
+            self.communication,
+            self.patterns,
+            kill_at_walltime=self.kill_at_walltime,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class Run:
     """What a run left behind. Times are in seconds since the workload's epoch."""
 
@@ -30,6 +56,8 @@ class Run:
     summary: dict[str, Any]
     jobs_csv: bytes
     utilization_csv: bytes
+    network: str | None = None
+    links_csv: bytes | None = None
 
     @functools.cached_property
     def jobs(self) -> polars.DataFrame:
@@ -38,12 +66,22 @@ class Run:
 
         # All columns by name, because a run of no jobs has no values to guess their types by.
         times = "submission_time requested_time starting_time execution_time finish_time waiting_time"
-        floats = f"{times} turnaround_time stretch slowdown aph least_aph hop_bytes"
+        floats = f"{times} turnaround_time stretch slowdown aph least_aph hop_bytes contention"
         whole = "requested_number_of_resources success consumed_energy links_shared"
-        text = "workload_name profile final_state allocated_resources metadata"
+        text = "workload_name profile final_state allocated_resources metadata pattern"
         kinds = {polars.Float64: floats, polars.Int64: whole, polars.String: text, polars.UInt64: "job_id"}
         schema = {name: kind for kind, names in kinds.items() for name in names.split()}
         return polars.read_csv(io.BytesIO(self.jobs_csv), schema_overrides=schema)
+
+    @functools.cached_property
+    def links(self) -> polars.DataFrame | None:
+        """A row for every direction of every link, with its mean load; None without a network."""
+        import polars
+
+        if self.links_csv is None:
+            return None
+        schema = {"level": polars.String, "bandwidth": polars.Float64, "mean_load": polars.Float64}
+        return polars.read_csv(io.BytesIO(self.links_csv), schema_overrides=schema)
 
     @functools.cached_property
     def utilization(self) -> polars.DataFrame:
@@ -58,7 +96,8 @@ class Run:
     @property
     def facts(self) -> dict[str, Any]:
         """What was run, and the run in a few figures, as `summary.json` has them."""
-        what = {name: getattr(self, name) for name in ("policy", "queue", "scenario", "workload", "machine")}
+        names = ("policy", "queue", "scenario", "network", "workload", "machine")
+        what = {name: getattr(self, name) for name in names}
         return what | self.summary
 
     @property
@@ -77,6 +116,7 @@ def simulate(
     scenario: str = "none",
     seed: int = 0,
     default_walltime: float | None = None,
+    network: Network | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Run:
     """Runs a workload.
@@ -86,6 +126,7 @@ def simulate(
     scenario: the cut in run time that isolation brings: none, a percentage (5, 10, 20), v1, v2;
     it applies only under a policy that isolates.
     default_walltime: seconds, for jobs without one; by default their run time.
+    network: lets jobs slow each other down where they share links; by default they do not.
     progress: called now and then with the share of jobs that have ended.
 
     Raises InputError for an unknown name, and under `recorded` for a log without node lists.
@@ -109,6 +150,7 @@ def simulate(
         scenario=scenario,
         seed=seed,
         default_walltime=default_walltime,
+        network=network.on(machine, seed) if network else None,
         progress=progress,
     )
     return Run(
@@ -120,4 +162,6 @@ def simulate(
         summary=outcome.summary(),
         jobs_csv=outcome.jobs_csv(),
         utilization_csv=outcome.utilization_csv(),
+        network=network.model if network else None,
+        links_csv=outcome.links_csv(),
     )

@@ -11,11 +11,11 @@ import multiprocessing
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from topolane import policy as policies
 from topolane._engine import InputError
-from topolane.run import Run, simulate
+from topolane.run import Network, Run, simulate
 from topolane.sources import Shape, machine, workload
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Task:
     default_walltime: float | None = None
     machine_format: str | None = None
     nodes: str | None = None
+    network: Network | None = None
 
     def fabric(self) -> Machine:
         """The machine, or the part of it that is meant."""
@@ -61,6 +62,7 @@ class Task:
             scenario=self.scenario,
             seed=self.seed,
             default_walltime=self.default_walltime,
+            network=self.network,
             progress=progress,
         )
 
@@ -71,15 +73,60 @@ def tasks_for(
     """`base` under every policy, queue and scenario.
 
     A speed-up is what isolation brings, so policies that do not isolate run once per queue; and
-    `recorded` has its own order, so it runs once.
+    `recorded` has its own order, so it runs once. With a network, the first policy that does not
+    isolate also runs without one, to tell what contention costs.
+
+    Raises InputError for a speed-up beside a network: there the network answers.
     """
+    if base.network and any(name != "none" for name in scenarios):
+        raise InputError("with a network no speed-up is assumed: --scenarios can only be none")
     tasks = []
     for name in policy_names:
         own_queues = ["recorded"] if name == "recorded" else queues
         own_scenarios = scenarios if policies.isolates(name) else ["none"]
         for queue, scenario in itertools.product(own_queues, own_scenarios):
             tasks.append(dataclasses.replace(base, policy=name, queue=queue, scenario=scenario))
+    if base.network:
+        reference = next((task.policy for task in tasks if not policies.isolates(task.policy)), None)
+        alone = [task for task in tasks if task.policy == reference]
+        tasks = [dataclasses.replace(task, network=None) for task in alone] + tasks
     return tasks
+
+
+def shares_bought_back(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """For every isolating run on a network, what its reference loses to contention.
+
+    The reference is the policy that also ran without a network. Seconds: `extra_wait`, by how much
+    the isolating policy waits longer than the reference without contention; `saved_wait`, by how
+    much contention lengthens the reference's wait; `share`, the second over the first, None where
+    isolation costs no wait; `saved`, by how much wait and run together are shorter isolated.
+    """
+    rows = []
+    for run in runs:
+        if run.network is None or not policies.isolates(run.policy):
+            continue
+        for alone in runs:
+            if alone.network is not None or alone.queue != run.queue:
+                continue
+            beside = next(
+                other
+                for other in runs
+                if other.network and (other.policy, other.queue) == (alone.policy, alone.queue)
+            )
+            extra = run.summary["mean_wait"] - alone.summary["mean_wait"]
+            saved = beside.summary["mean_wait"] - alone.summary["mean_wait"]
+            rows.append(
+                {
+                    "policy": run.policy,
+                    "reference": alone.policy,
+                    "queue": run.queue,
+                    "extra_wait": extra,
+                    "saved_wait": saved,
+                    "share": saved / extra if extra > 0 else None,
+                    "saved": beside.summary["mean_turnaround"] - run.summary["mean_turnaround"],
+                }
+            )
+    return rows
 
 
 def compare(

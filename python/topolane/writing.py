@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from topolane.sweep import Task
 
 
+def run_name(run: Run) -> str:
+    """What tells a run from the others of its comparison."""
+    name = f"{run.policy}-{run.queue}-{run.scenario}"
+    return f"{name}-{run.network}" if run.network else name
+
+
 def write_all(
     directory: Path,
     runs: Sequence[Run],
@@ -31,13 +37,17 @@ def write_all(
     for run in runs:
         place = directory
         if len(runs) > 1:
-            place = directory / "runs" / re.sub(r"[^\w.-]+", "-", f"{run.policy}-{run.queue}-{run.scenario}")
+            place = directory / "runs" / re.sub(r"[^\w.-]+", "-", run_name(run))
             place.mkdir(parents=True)
         (place / "jobs.csv").write_bytes(run.jobs_csv)
         (place / "utilization.csv").write_bytes(run.utilization_csv)
+        if run.links_csv is not None:
+            (place / "links.csv").write_bytes(run.links_csv)
         if parquet:
             run.jobs.write_parquet(place / "jobs.parquet")
             run.utilization.write_parquet(place / "utilization.parquet")
+            if run.links is not None:
+                run.links.write_parquet(place / "links.parquet")
     facts = [run.facts for run in runs]
     (directory / "summary.json").write_text(json.dumps(facts if len(runs) > 1 else facts[0], indent=2) + "\n")
     if report:

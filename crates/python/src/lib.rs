@@ -16,7 +16,9 @@ mod _engine {
     #[pymodule_export]
     use crate::machine::{Machine, presets};
     #[pymodule_export]
-    use crate::network::{Contended, Routing, Traffic, contend, max_min, models, routings};
+    use crate::network::{
+        Contended, Network, Routing, Traffic, contend, max_min, models, routings,
+    };
     #[pymodule_export]
     use crate::policy::{policies, queues};
     #[pymodule_export]

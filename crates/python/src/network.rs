@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use topolane_fabric::{Direction, ROUTINGS, Routing as Ways, routing};
 use topolane_traffic::{
-    Entry, Filling, Flows, Loads, MODELS, Traffic as Matrix, contention, pattern, read, traffic_csv,
+    Entry, Filling, Flows, Loads, MODELS, ModelInfo, Traffic as Matrix, pattern, read, traffic_csv,
 };
 
 use crate::error::{bad_input, input_error};
@@ -185,6 +185,54 @@ impl Traffic {
     }
 }
 
+/// How the jobs of a run meet on the network. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Network {
+    pub network: topolane_simulator::Network,
+}
+
+#[pymethods]
+impl Network {
+    #[new]
+    #[pyo3(signature = (routing, model, communication, patterns, *, kill_at_walltime=false))]
+    fn new(
+        routing: &Routing,
+        model: &str,
+        communication: f64,
+        patterns: Vec<String>,
+        kill_at_walltime: bool,
+    ) -> PyResult<Network> {
+        check_share("the communication fraction", communication)?;
+        if patterns.is_empty() {
+            return Err(bad_input("name at least one pattern of communication"));
+        }
+        let patterns: Result<_, _> = patterns.iter().map(|text| pattern(text)).collect();
+        Ok(Network {
+            network: topolane_simulator::Network {
+                routing: Arc::clone(&routing.ways),
+                model: model_named(model)?,
+                communication,
+                patterns: patterns.map_err(input_error)?,
+                kill_at_walltime,
+            },
+        })
+    }
+}
+
+fn check_share(what: &str, value: f64) -> PyResult<()> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(bad_input(format!("{what} must be from 0 to 1, not {value}")))
+}
+
+fn model_named(name: &str) -> PyResult<&'static ModelInfo> {
+    MODELS.iter().find(|info| info.name == name).ok_or_else(|| {
+        let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
+        bad_input(format!("unknown model {name:?}; there are {}", names.join(", ")))
+    })
+}
+
 /// What some jobs cost each other. Arrays are float64, one value per job.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct Contended {
@@ -212,16 +260,10 @@ pub fn contend(
     jobs: Vec<(Vec<u32>, Py<Traffic>)>,
     duty: f64,
 ) -> PyResult<Contended> {
-    if !(0.0..=1.0).contains(&duty) {
-        return Err(bad_input(format!("duty must be from 0 to 1, not {duty}")));
-    }
-    let build = || {
-        contention(model, &routing.ways, duty).ok_or_else(|| {
-            let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
-            bad_input(format!("unknown model {model:?}; there are {}", names.join(", ")))
-        })
-    };
-    let mut all = build()?;
+    check_share("duty", duty)?;
+    let model = model_named(model)?;
+    let build = || (model.build)(Arc::clone(&routing.ways), duty);
+    let mut all = build();
     let mut loads = Loads::new(&*routing.ways);
     let mut flows = Vec::with_capacity(jobs.len());
     for (index, (nodes, traffic)) in jobs.iter().enumerate() {
@@ -240,10 +282,10 @@ pub fn contend(
             .map_err(|error| bad_input(error.to_string()))?;
         flows.push(Arc::new(laid));
     }
-    let (times, times_alone, slowdowns, rates): Columns = py.detach(|| -> PyResult<_> {
+    let (times, times_alone, slowdowns, rates): Columns = py.detach(|| {
         let mut times_alone = Vec::with_capacity(flows.len());
         for (job, flows) in flows.iter().enumerate() {
-            let mut alone = build()?;
+            let mut alone = build();
             alone.enter(job as u64, Arc::clone(flows));
             times_alone.push(alone.time(job as u64));
             loads.add(job as u64, flows);
@@ -255,8 +297,8 @@ pub fn contend(
         }
         let jobs = 0..flows.len() as u64;
         let times = jobs.clone().map(|job| all.time(job)).collect();
-        Ok((times, times_alone, slowdowns, jobs.map(|job| all.rates(job)).collect()))
-    })?;
+        (times, times_alone, slowdowns, jobs.map(|job| all.rates(job)).collect())
+    });
     let array = |values: Vec<f64>| values.into_pyarray(py).unbind();
     Ok(Contended {
         times: array(times),

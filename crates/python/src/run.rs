@@ -1,16 +1,19 @@
 //! `simulate` and its outcome for Python.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use topolane_simulator::{
-    Metrics, Options, Scenario, simulate as run_events, write_jobs, write_utilization,
+    JobOutcome, Metrics, Options, Scenario, simulate as run_events, write_jobs, write_links,
+    write_utilization,
 };
 
 use crate::error::{RunError, bad_input, input_error};
 use crate::machine::Machine;
+use crate::network::Network;
 use crate::policy::{policy_from, queue_names};
 use crate::workload::Workload;
 
@@ -22,6 +25,7 @@ const BETWEEN_REPORTS: Duration = Duration::from_millis(100);
 pub struct Outcome {
     workload: Py<Workload>,
     machine_nodes: u32,
+    network: Option<topolane_simulator::Network>,
     outcome: topolane_simulator::Outcome,
     metrics: Metrics,
 }
@@ -29,7 +33,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, network=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -40,6 +44,7 @@ pub fn simulate(
     scenario: &str,
     seed: u64,
     default_walltime: Option<f64>,
+    network: Option<&Network>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let (policy, raised) = policy_from(policy, seed)?;
@@ -50,9 +55,13 @@ pub fn simulate(
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
     let scenario: Scenario = scenario.parse().map_err(input_error)?;
-    let options = Options { scenario, seed, default_walltime };
     let jobs = &workload.get().jobs;
     let fabric = &machine.get().fabric;
+    let network = network.map(|network| network.network.clone());
+    if network.as_ref().is_some_and(|network| !Arc::ptr_eq(network.routing.fabric(), fabric)) {
+        return Err(bad_input("the network's routing is another machine's"));
+    }
+    let options = Options { scenario, seed, default_walltime, network };
     let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
         let mut last = Instant::now();
         let mut report = |share: f64| -> Result<(), RunError> {
@@ -76,6 +85,7 @@ pub fn simulate(
     Ok(Outcome {
         workload: workload.clone().unbind(),
         machine_nodes: fabric.nodes(),
+        network: options.network,
         outcome,
         metrics,
     })
@@ -87,7 +97,9 @@ impl Outcome {
     fn jobs_csv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let jobs = &self.workload.get().jobs;
         let mut text = Vec::new();
-        py.detach(|| write_jobs(&mut text, jobs, &self.outcome, &self.metrics))?;
+        py.detach(|| {
+            write_jobs(&mut text, jobs, &self.outcome, &self.metrics, self.network.as_ref())
+        })?;
         Ok(PyBytes::new(py, &text))
     }
 
@@ -96,6 +108,14 @@ impl Outcome {
         let mut text = Vec::new();
         py.detach(|| write_utilization(&mut text, self.machine_nodes, &self.metrics))?;
         Ok(PyBytes::new(py, &text))
+    }
+
+    /// `links.csv` as bytes: a row for every direction of every link; None without a network.
+    fn links_csv<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let Some(network) = &self.network else { return Ok(None) };
+        let mut text = Vec::new();
+        py.detach(|| write_links(&mut text, network, &self.outcome, &self.metrics))?;
+        Ok(Some(PyBytes::new(py, &text)))
     }
 
     /// The nodes of every job, in the order of `jobs_csv`: a list of uint32 arrays in rank order.
@@ -153,6 +173,9 @@ impl Outcome {
         summary.set_item("utilization", metrics.utilization)?;
         summary.set_item("utilization_while_waiting", metrics.utilization_while_waiting)?;
         summary.set_item("makespan", metrics.makespan)?;
+        let turnaround = |job: &JobOutcome| job.finish - jobs.jobs[job.job].submit;
+        let turnarounds: Vec<f64> = self.outcome.jobs.iter().map(turnaround).collect();
+        summary.set_item("mean_turnaround", mean(&turnarounds))?;
         summary.set_item("mean_slowdown", mean(&metrics.slowdown))?;
         summary.set_item("mean_aph", over_several(&metrics.aph))?;
         summary.set_item("mean_least_aph", over_several(&metrics.least_aph))?;
@@ -165,11 +188,41 @@ impl Outcome {
         summary.set_item("without_walltime", jobs.without_walltime())?;
         summary.set_item("late_against_log", self.outcome.late_against_log)?;
         summary.set_item("left_out", left_out)?;
+        if let Some(network) = &self.network {
+            summary.set_item("contention", self.contention(py, network)?)?;
+        }
         Ok(summary)
     }
 }
 
 impl Outcome {
+    /// How much longer jobs ran beside others than alone: all of more than one node, by pattern.
+    fn contention<'py>(
+        &self,
+        py: Python<'py>,
+        network: &topolane_simulator::Network,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let several = self.outcome.jobs.iter().filter(|job| job.placement.spans_nodes());
+        let lost = |job: &JobOutcome| {
+            job.placement.nodes().len() as f64 * (job.finish - job.start - job.alone)
+        };
+        let facts = PyDict::new(py);
+        spread(&facts, several.clone().map(JobOutcome::contention).collect())?;
+        facts.set_item("node_seconds_lost", several.clone().map(lost).sum::<f64>())?;
+        facts.set_item("overran", several.clone().filter(|job| job.overran).count())?;
+        facts.set_item("late_heads", self.outcome.late_heads)?;
+        let patterns = PyList::empty(py);
+        for (index, pattern) in network.patterns.iter().enumerate() {
+            let row = PyDict::new(py);
+            row.set_item("pattern", pattern.name())?;
+            let own = several.clone().filter(|job| job.pattern == index);
+            spread(&row, own.map(JobOutcome::contention).collect())?;
+            patterns.append(row)?;
+        }
+        facts.set_item("by_pattern", patterns)?;
+        Ok(facts)
+    }
+
     /// Mean wait weighted by node-seconds: small jobs that overtake do not hide what wide ones wait.
     fn mean_wait_by_work(&self) -> f64 {
         let (mut waited, mut work) = (0.0, 0.0);
@@ -180,6 +233,17 @@ impl Outcome {
         }
         if work > 0.0 { waited / work } else { 0.0 }
     }
+}
+
+/// Jobs, how many are slowed, and mean, 95th percentile and largest of what they suffer.
+fn spread(row: &Bound<'_, PyDict>, mut values: Vec<f64>) -> PyResult<()> {
+    values.sort_unstable_by(f64::total_cmp);
+    row.set_item("jobs", values.len())?;
+    // Differences of times of a month carry rounding of about 1e-9.
+    row.set_item("slowed", values.iter().filter(|&&value| value > 1.0 + 1e-6).count())?;
+    row.set_item("mean", if values.is_empty() { 1.0 } else { mean(&values) })?;
+    row.set_item("p95", if values.is_empty() { 1.0 } else { quantile(&values, 0.95) })?;
+    row.set_item("max", values.last().copied().unwrap_or(1.0))
 }
 
 fn mean(values: &[f64]) -> f64 {

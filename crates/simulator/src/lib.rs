@@ -1,12 +1,15 @@
 //! A month of jobs in a second: workloads, the event loop, metrics and outputs.
 
+mod ends;
 mod metrics;
+mod network;
 mod output;
 mod scenario;
 mod simulate;
 pub mod workload;
 
 pub use metrics::{Metrics, Minute, SIZE_BINS, SizeBin};
-pub use output::{write_jobs, write_utilization};
+pub use network::Network;
+pub use output::{write_jobs, write_links, write_utilization};
 pub use scenario::Scenario;
 pub use simulate::{JobOutcome, Options, Outcome, Progress, simulate};

@@ -2,12 +2,16 @@
 
 use std::io::{self, Write};
 
+use topolane_fabric::Direction;
+
 use crate::metrics::Metrics;
+use crate::network::Network;
 use crate::simulate::Outcome;
 use crate::workload::Workload;
 
 /// Writes `jobs.csv`: the columns that Batsim writes (so that evalys reads it), then ours.
-/// Times in seconds since the workload's epoch; `allocated_resources` is an interval set.
+/// Times in seconds since the workload's epoch; `allocated_resources` is an interval set;
+/// `pattern` is empty without a `network`.
 ///
 /// # Errors
 /// What the writer returns.
@@ -16,13 +20,15 @@ pub fn write_jobs(
     workload: &Workload,
     outcome: &Outcome,
     metrics: &Metrics,
+    network: Option<&Network>,
 ) -> io::Result<()> {
+    let patterns = network.map_or(&[][..], |network| &network.patterns);
     writeln!(
         to,
         "job_id,workload_name,profile,submission_time,requested_number_of_resources,\
          requested_time,success,final_state,starting_time,execution_time,finish_time,\
          waiting_time,turnaround_time,stretch,allocated_resources,consumed_energy,metadata,\
-         slowdown,aph,least_aph,hop_bytes,links_shared"
+         slowdown,aph,least_aph,hop_bytes,links_shared,pattern,contention"
     )?;
     let name = quoted(&workload.name);
     let mut row = Vec::with_capacity(512);
@@ -52,7 +58,8 @@ pub fn write_jobs(
         ] {
             number(&mut row, value)?;
         }
-        writeln!(row, "{}", metrics.links_shared[index])?;
+        let pattern = patterns.get(job.pattern).map_or("", |pattern| pattern.name());
+        writeln!(row, "{},{pattern},{:.6}", metrics.links_shared[index], job.contention())?;
         to.write_all(&row)?;
     }
     Ok(())
@@ -76,6 +83,37 @@ pub fn write_utilization(
         write!(row, "{},{:.5}", minute.waiting_jobs, minute.busy_nodes / f64::from(machine_nodes))?;
         row.push(b'\n');
         to.write_all(&row)?;
+    }
+    Ok(())
+}
+
+/// Writes `links.csv`: a row for every direction of every link, with the share of its capacity that
+/// the run's jobs used in the mean over the makespan.
+///
+/// # Errors
+/// What the writer returns.
+pub fn write_links(
+    to: &mut impl Write,
+    network: &Network,
+    outcome: &Outcome,
+    metrics: &Metrics,
+) -> io::Result<()> {
+    let routing = &*network.routing;
+    let fabric = routing.fabric();
+    writeln!(to, "link,direction,level,group,switch,parent,cable,bandwidth,mean_load")?;
+    for (channel, busy) in (0..).zip(&outcome.channel_busy) {
+        let load = if metrics.makespan > 0.0 { busy / metrics.makespan } else { 0.0 };
+        for link in routing.links(channel).into_iter().filter(|link| fabric.has_cable(link.cable)) {
+            let way = if link.direction == Direction::Up { "up" } else { "down" };
+            write!(to, "{},{way},", link.cable)?;
+            match fabric.cable_place(link.cable) {
+                Some((level, group, switch, parent, cable)) => {
+                    write!(to, "{level},{group},{switch},{parent},{cable}")?;
+                }
+                None => write!(to, "wan,,,,")?,
+            }
+            writeln!(to, ",{},{load:.6}", fabric.bandwidth(link.cable))?;
+        }
     }
     Ok(())
 }

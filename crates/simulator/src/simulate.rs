@@ -1,13 +1,14 @@
 //! The event loop: a clock and a workload around a [`Scheduler`].
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError, NodeIndex, expand};
 use topolane_placement::{Placement, Policy, Refusal, Request};
-use topolane_scheduler::{Queue, Scheduler};
+use topolane_scheduler::{Queue, Reservation, Scheduler};
 
+use crate::ends::{Begun, Due, Ends, Time};
+use crate::network::{Coupling, Network};
 use crate::scenario::Scenario;
 use crate::workload::{Job, Workload};
 
@@ -24,6 +25,8 @@ pub struct Options {
     pub seed: u64,
     /// Walltime of jobs without one, seconds; `None`: their run time.
     pub default_walltime: Option<f64>,
+    /// How jobs meet on the network; `None`: they do not slow each other down.
+    pub network: Option<Network>,
 }
 
 /// One job's fate. Times in seconds since the workload's epoch.
@@ -39,8 +42,21 @@ pub struct JobOutcome {
     pub walltime: f64,
     /// Whether it was ended at its walltime.
     pub killed: bool,
+    /// Seconds it would have run alone.
+    pub alone: f64,
+    /// Whether it outlasted its walltime.
+    pub overran: bool,
+    /// Index of its pattern among the network's; 0 without a network.
+    pub pattern: usize,
     /// Where it ran.
     pub placement: Arc<Placement>,
+}
+
+impl JobOutcome {
+    /// How many times longer than alone it ran beside others.
+    pub fn contention(&self) -> f64 {
+        if self.alone > 0.0 { (self.finish - self.start) / self.alone } else { 1.0 }
+    }
 }
 
 /// What happened.
@@ -58,28 +74,15 @@ pub struct Outcome {
     pub fragmented_jobs: usize,
     /// Jobs of the log whose recorded start had to wait for nodes the log also gave to another.
     pub late_against_log: usize,
+    /// Heads of the queue that started later than they were first promised, because running jobs
+    /// overran.
+    pub late_heads: usize,
+    /// Of every channel of the network the seconds at full rate that all jobs needed it for.
+    pub channel_busy: Vec<f64>,
 }
 
 /// Told the share of jobs that have ended, after every event; an error stops the run.
 pub type Progress<'a, E> = &'a mut dyn FnMut(f64) -> Result<(), E>;
-
-/// An event time that orders as a number.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Time(f64);
-
-impl Eq for Time {}
-
-impl Ord for Time {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl PartialOrd for Time {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 /// Runs a workload. At one instant: completions, then arrivals, then one pass of the queue.
 ///
@@ -101,7 +104,9 @@ pub fn simulate<E: From<InputError>>(
         options,
         replay,
         speeds_up: policy.isolates(),
-        ends: BinaryHeap::new(),
+        ends: Ends::default(),
+        coupling: options.network.as_ref().map(|network| Coupling::new(network, options.seed)),
+        promise: None,
         outcome: Outcome::default(),
         fragmented: HashSet::new(),
         blocked: None,
@@ -113,8 +118,8 @@ pub fn simulate<E: From<InputError>>(
     let mut begin = None;
     loop {
         let arrival = workload.jobs.get(next).map(|job| Time(job.submit));
-        let completion = run.ends.peek().map(|Reverse((time, _, _))| *time);
-        let due = [arrival, completion, begin.map(Time)].into_iter().flatten().min();
+        let end = run.ends.next().map(Time);
+        let due = [arrival, end, begin.map(Time)].into_iter().flatten().min();
         let Some(Time(now)) = due else { break };
         if now - first > LONGEST {
             let message = format!(
@@ -144,7 +149,7 @@ pub fn simulate<E: From<InputError>>(
             }
             run.submit(request);
         }
-        run.pass(now);
+        run.pass(now)?;
         begin = if replay { run.scheduler.next_begin(now) } else { None };
         let ended = run.outcome.jobs.len() - run.ends.len();
         progress(ended as f64 / workload.jobs.len() as f64)?;
@@ -153,6 +158,7 @@ pub fn simulate<E: From<InputError>>(
         return Err(stranger.into());
     }
     progress(1.0)?;
+    run.outcome.channel_busy = run.coupling.map(Coupling::into_busy).unwrap_or_default();
     run.outcome.fragmented_jobs = run.fragmented.len();
     Ok(run.outcome)
 }
@@ -179,8 +185,10 @@ struct Run<'a> {
     /// Whether start times come from the log.
     replay: bool,
     speeds_up: bool,
-    /// (time, order of start, request) of every running job.
-    ends: BinaryHeap<Reverse<(Time, usize, u64)>>,
+    ends: Ends,
+    coupling: Option<Coupling<'a>>,
+    /// The earliest start that the head of the queue was promised.
+    promise: Option<Reservation>,
     outcome: Outcome,
     fragmented: HashSet<u64>,
     /// Who is the head and since when it is refused though enough nodes are free.
@@ -188,12 +196,25 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Ends jobs, and tells the queue of those that will go on longer than it was told.
     fn complete(&mut self, now: f64) {
-        while let Some(Reverse((Time(time), _, id))) = self.ends.peek().copied()
-            && time <= now
-        {
-            self.ends.pop();
-            self.scheduler.complete(id);
+        while let Some(due) = self.ends.pop(now) {
+            match due {
+                Due::End { id, order, killed } => {
+                    self.scheduler.complete(id);
+                    if let Some(coupling) = &mut self.coupling {
+                        coupling.leave(id);
+                    }
+                    let job = &mut self.outcome.jobs[order];
+                    job.finish = now;
+                    job.killed |= killed;
+                }
+                Due::Overrun { id, order, until } => {
+                    let job = &mut self.outcome.jobs[order];
+                    job.overran = true;
+                    self.scheduler.set_walltime(id, until - job.start);
+                }
+            }
         }
     }
 
@@ -204,39 +225,78 @@ impl Run<'_> {
         }
     }
 
-    fn pass(&mut self, now: f64) {
+    fn pass(&mut self, now: f64) -> Result<(), InputError> {
         if let Some((head, since)) = self.blocked.take().filter(|&(_, since)| since < now) {
             self.outcome.fragmented_seconds += now - since;
             self.fragmented.insert(head);
         }
         for start in self.scheduler.pass(now) {
-            let index = start.request.id as usize;
-            let job = &self.workload.jobs[index];
-            let walltime = start.request.walltime;
-            let cut = if self.speeds_up {
-                self.options.scenario.speed_up(job.id, job.nodes, self.options.seed)
-            } else {
-                0.0
-            };
-            let run = job.run * (1.0 - cut);
-            let finish = now + run.min(walltime);
-            self.ends.push(Reverse((Time(finish), self.outcome.jobs.len(), start.request.id)));
-            let logged = job.recorded.as_ref().filter(|_| self.replay);
-            if logged.is_some_and(|recorded| now > recorded.start.max(job.submit)) {
-                self.outcome.late_against_log += 1;
-            }
-            self.outcome.jobs.push(JobOutcome {
-                job: index,
-                start: now,
-                finish,
-                walltime,
-                killed: run > walltime,
-                placement: start.placement,
-            });
+            self.begin(&start.request, start.placement, now)?;
         }
-        if let Some((id, Refusal::WouldShareLinks { wanted, .. })) =
-            self.scheduler.last_pass().refusal
-        {
+        self.follow_head(now);
+        if let Some(coupling) = &mut self.coupling {
+            for (id, pace) in coupling.settle() {
+                self.ends.set_pace(id, pace, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        request: &Request,
+        placement: Arc<Placement>,
+        now: f64,
+    ) -> Result<(), InputError> {
+        let index = request.id as usize;
+        let job = &self.workload.jobs[index];
+        let walltime = request.walltime;
+        let cut = if self.speeds_up {
+            self.options.scenario.speed_up(job.id, job.nodes, self.options.seed)
+        } else {
+            0.0
+        };
+        let run = job.run * (1.0 - cut);
+        let alone = run.min(walltime);
+        let order = self.outcome.jobs.len();
+        let mut pattern = 0;
+        // What its walltime ended in the log ends then in any case.
+        let mut ends_at_walltime =
+            job.walltime.or(self.options.default_walltime).is_some() && job.run >= walltime;
+        if let (Some(coupling), Some(network)) = (&mut self.coupling, &self.options.network) {
+            pattern = coupling.enter(request.id, job, alone, &placement)?;
+            ends_at_walltime |= network.kill_at_walltime;
+        }
+        self.ends.begin(Begun { id: request.id, order, alone, walltime, ends_at_walltime }, now);
+        let logged = job.recorded.as_ref().filter(|_| self.replay);
+        if logged.is_some_and(|recorded| now > recorded.start.max(job.submit)) {
+            self.outcome.late_against_log += 1;
+        }
+        if self.promise.is_some_and(|promise| promise.id == request.id && now > promise.at) {
+            self.outcome.late_heads += 1;
+        }
+        self.outcome.jobs.push(JobOutcome {
+            job: index,
+            start: now,
+            finish: now + alone,
+            walltime,
+            killed: run > walltime,
+            alone,
+            overran: false,
+            pattern,
+            placement,
+        });
+        Ok(())
+    }
+
+    /// Notes what the head is promised, and whether it is refused though enough nodes are free.
+    fn follow_head(&mut self, now: f64) {
+        let last = self.scheduler.last_pass();
+        let kept = self.promise.filter(|kept| {
+            last.reservation.is_some_and(|next| next.id == kept.id && kept.at <= next.at)
+        });
+        self.promise = kept.or(last.reservation);
+        if let Some((id, Refusal::WouldShareLinks { wanted, .. })) = last.refusal {
             // Those started after the head was refused may have left too little.
             let head = self.scheduler.waiting().iter().find(|waiting| waiting.request.id == id);
             let free = head.map(|head| self.scheduler.occupancy().room(&head.request).total());

@@ -14,6 +14,7 @@ pub struct Flows {
     /// First channel of every flow, and their number at the end.
     first: Vec<u32>,
     channels: Vec<Channel>,
+    per_channel: Vec<(Channel, f64)>,
 }
 
 impl Flows {
@@ -37,6 +38,7 @@ impl Flows {
                 flows.close((from, to), entry.bytes);
             }
         }
+        flows.add_up();
         Ok(flows)
     }
 
@@ -49,6 +51,7 @@ impl Flows {
             flows.channels.extend_from_slice(channels);
             flows.close(ends, bytes);
         }
+        flows.add_up();
         flows
     }
 
@@ -84,7 +87,11 @@ impl Flows {
     }
 
     /// Bytes over every channel the flows use, by channel.
-    pub fn per_channel(&self) -> Vec<(Channel, f64)> {
+    pub fn per_channel(&self) -> &[(Channel, f64)] {
+        &self.per_channel
+    }
+
+    fn add_up(&mut self) {
         let mut load: Vec<(Channel, f64)> = Vec::with_capacity(self.channels.len());
         for flow in 0..self.len() {
             load.extend(self.channels(flow).iter().map(|&channel| (channel, self.bytes[flow])));
@@ -98,6 +105,7 @@ impl Flows {
             }
             same
         });
-        load
+        load.shrink_to_fit();
+        self.per_channel = load;
     }
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from topolane._engine import InputError
 from topolane.cli import common
-from topolane.sweep import Task, compare, tasks_for
+from topolane.sweep import Task, compare, shares_bought_back, tasks_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topolane.run import Run
 
 MOST_RUNS = 20
 """As many as a report has room for."""
@@ -23,6 +28,7 @@ def names(text: str) -> list[str]:
 @common.machine_options
 @common.workload_options
 @common.default_walltime_option
+@common.network_options
 @click.option(
     "--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma."
 )
@@ -36,9 +42,7 @@ def names(text: str) -> list[str]:
 )
 @click.option(
     "--scenarios",
-    default="none,10",
-    show_default=True,
-    help="Speed-ups of isolated jobs: none, 5, 10, 20, v1, v2.",
+    help="Speed-ups of isolated jobs: none, 5, 10, 20, v1, v2 [default: none,10; with --network none].",
 )
 @click.option("--out", help="Directory for the report, its figures and the tables.")
 @click.option(
@@ -58,7 +62,7 @@ def command(
     trace: str | None,
     policies: str,
     queues: str,
-    scenarios: str,
+    scenarios: str | None,
     out: str | None,
     report: bool,
     at: float | None,
@@ -77,8 +81,11 @@ def command(
         workload=source,
         policy="first-fit",
         shape=common.shape_of(others),
+        network=common.network_of(others),
         **others,
     )
+    if scenarios is None:
+        scenarios = "none" if base.network else "none,10"
     tasks = tasks_for(base, names(policies), names(queues), names(scenarios))
     if not tasks:
         raise click.UsageError("there is nothing to run: name a policy, a queue and a scenario")
@@ -99,5 +106,22 @@ def command(
     for note in common.workload_notes(runs[0]):
         click.echo(note)
     common.print_runs(runs)
+    common.print_patterns(runs)
+    for line in bought_back(runs):
+        click.echo(line)
     if out:
         click.echo(f"report: {out}/report.html" if report else f"written: {out}")
+
+
+def bought_back(runs: Sequence[Run]) -> list[str]:
+    """What isolation costs in waiting and what the others' contention takes of that, in words."""
+    lines = []
+    for row in shares_bought_back(runs):
+        extra, saved, whole = (row[name] / common.HOUR for name in ("extra_wait", "saved_wait", "saved"))
+        share = "" if row["share"] is None else f" ({row['share']:.0%} of it)"
+        lines.append(
+            f"{row['policy']} against {row['reference']} under {row['queue']}: without contention it waits "
+            f"{extra:,.2f} h longer; contention adds {saved:,.2f} h{share} to the other's wait; "
+            f"wait and run together are {abs(whole):,.2f} h {'shorter' if whole >= 0 else 'longer'} isolated."
+        )
+    return lines

@@ -14,6 +14,7 @@ from topolane.sweep import Task
 @common.machine_options
 @common.workload_options
 @common.default_walltime_option
+@common.network_options
 @click.option("--policy", default="first-fit", show_default=True, help="A policy's name, or module:Class.")
 @click.option(
     "--queue",
@@ -49,6 +50,7 @@ def command(
     task = Task(
         workload=common.source_of(workload, trace, default="cab-aug"),
         shape=common.shape_of(others),
+        network=common.network_of(others),
         **others,
     )
     with common.outputs(out) as directory:
@@ -69,5 +71,6 @@ def command(
         for bin in run.summary["wait_by_size"]
     ]
     common.print_table(("nodes", "jobs", "mean wait (h)"), rows)
+    common.print_patterns([run])
     if out:
         click.echo(f"written: {out}")

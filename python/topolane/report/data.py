@@ -55,6 +55,8 @@ class Run:
     jobs: polars.DataFrame
     utilization: polars.DataFrame
     summary: Mapping[str, Any]
+    network: str | None = None  # the model of contention
+    links: polars.DataFrame | None = None  # a row for every direction of every link; with a network
 
     def __post_init__(self) -> None:
         for table, frame, columns in (
@@ -82,13 +84,15 @@ def distinct(runs: Sequence[Any]) -> list[Run]:
 
     Anything with the attributes of a `Run` will do.
     """
-    own = [Run(**{each.name: getattr(run, each.name) for each in fields(Run)}) for run in runs]
-    for name in ("queue", "scenario", "workload", "machine"):
+    own = [Run(**{each.name: getattr(run, each.name, each.default) for each in fields(Run)}) for run in runs]
+    for name in ("network", "queue", "scenario", "workload", "machine"):
         seen = Counter(run.label for run in own)
         if len(seen) == len(own):
             return own
         own = [
-            replace(run, label=f"{run.label}, {getattr(run, name)}") if seen[run.label] > 1 else run
+            replace(run, label=f"{run.label}, {getattr(run, name) or 'no contention'}")
+            if seen[run.label] > 1
+            else run
             for run in own
         ]
     if len({run.label for run in own}) < len(own):

@@ -1,0 +1,127 @@
+//! The coupling of a run with the network: who communicates how, and what it costs the others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use topolane_fabric::{InputError, Routing};
+use topolane_placement::Placement;
+use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
+
+use crate::workload::Job;
+
+/// How the jobs of a run meet on the network.
+#[derive(Clone)]
+pub struct Network {
+    /// The ways between nodes.
+    pub routing: Arc<dyn Routing>,
+    /// The model of contention.
+    pub model: &'static ModelInfo,
+    /// The part of its run time alone that a job communicates, 0 to 1.
+    pub communication: f64,
+    /// The patterns; each job draws one of them. Never empty.
+    pub patterns: Vec<Patterned>,
+    /// Whether a job ends at its walltime though only contention has kept it so long.
+    pub kill_at_walltime: bool,
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Network")
+            .field("routing", &self.routing.name())
+            .field("model", &self.model.name)
+            .field("communication", &self.communication)
+            .field("patterns", &self.patterns)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Network {
+    /// Which pattern a job has: drawn from its number and the seed alone, so that it is the same
+    /// in every run.
+    pub fn pattern_of(&self, job: &Job, seed: u64) -> usize {
+        let draw = crate::scenario::scramble(crate::scenario::scramble(!seed) ^ job.id);
+        ((u128::from(draw) * self.patterns.len() as u128) >> 64) as usize
+    }
+}
+
+/// A job's pace, seconds needed for one second alone.
+pub(crate) type Pace = f64;
+
+/// The running jobs on the network.
+pub(crate) struct Coupling<'a> {
+    network: &'a Network,
+    seed: u64,
+    contention: Box<dyn Contention>,
+    /// Traffic by (pattern, ranks).
+    known: HashMap<(usize, u32), Arc<Traffic>>,
+    /// Of every channel the seconds at full rate that the jobs begun so far need it for.
+    busy: Vec<f64>,
+}
+
+impl<'a> Coupling<'a> {
+    pub fn new(network: &'a Network, seed: u64) -> Self {
+        let routing = &network.routing;
+        Coupling {
+            network,
+            seed,
+            contention: (network.model.build)(Arc::clone(routing), network.communication),
+            known: HashMap::new(),
+            busy: vec![0.0; routing.channels() as usize],
+        }
+    }
+
+    /// A job begins that needs `alone` seconds when alone; answers its pattern.
+    pub fn enter(
+        &mut self,
+        id: u64,
+        job: &Job,
+        alone: f64,
+        placement: &Placement,
+    ) -> Result<usize, InputError> {
+        let pattern = self.network.pattern_of(job, self.seed);
+        if !placement.spans_nodes() {
+            return Ok(pattern);
+        }
+        let of_job = |error: String| InputError::whole(format!("job {}: {error}", job.id));
+        let nodes = placement.nodes();
+        let traffic = self.traffic(pattern, nodes.len() as u32).map_err(of_job)?;
+        let routing = &*self.network.routing;
+        let flows =
+            Flows::new(&traffic, nodes, routing).map_err(|error| of_job(error.to_string()))?;
+        let seconds = |channel, bytes: f64| bytes / routing.capacity(channel);
+        let needs =
+            flows.per_channel().iter().map(|&(channel, bytes)| (channel, seconds(channel, bytes)));
+        let slowest = needs.clone().map(|(_, seconds)| seconds).fold(0.0, f64::max);
+        for (channel, seconds) in needs {
+            self.busy[channel as usize] += seconds / slowest * alone * self.network.communication;
+        }
+        self.contention.enter(id, Arc::new(flows));
+        Ok(pattern)
+    }
+
+    fn traffic(&mut self, pattern: usize, ranks: u32) -> Result<Arc<Traffic>, String> {
+        if let Some(traffic) = self.known.get(&(pattern, ranks)) {
+            return Ok(Arc::clone(traffic));
+        }
+        let made = self.network.patterns[pattern].traffic(ranks, self.seed);
+        let made = Arc::new(made.map_err(|error| error.message)?);
+        self.known.insert((pattern, ranks), Arc::clone(&made));
+        Ok(made)
+    }
+
+    pub fn leave(&mut self, id: u64) {
+        self.contention.leave(id);
+    }
+
+    /// The jobs whose pace has changed.
+    pub fn settle(&mut self) -> Vec<(u64, Pace)> {
+        let share = self.network.communication;
+        let pace = |(id, slowdown)| (id, 1.0 + share * (slowdown - 1.0));
+        self.contention.settle().into_iter().map(pace).collect()
+    }
+
+    /// Of every channel the seconds at full rate that all jobs needed it for.
+    pub fn into_busy(self) -> Vec<f64> {
+        self.busy
+    }
+}
