@@ -83,6 +83,9 @@ fn most_under_shift(routing: &dyn Routing, by: u32) -> u32 {
 }
 
 proptest! {
+    // Every case asks for all pairs.
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     /// A way goes up, then over WAN links if the sites differ, then down; it begins and ends with
     /// the links of its two nodes, has hops + 2 channels, and each of them has bandwidth.
     #[test]
