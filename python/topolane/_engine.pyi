@@ -182,14 +182,14 @@ class Contended:
     times_alone: NDArray[float64]
     """The same alone on the same nodes."""
     slowdowns: NDArray[float64]
-    """How many times longer communication takes beside the others, their duty counted."""
+    """How many times longer communication takes beside the others."""
     rates: list[NDArray[float64]]
     """Of every job the bytes per second of its flows."""
     loads: NDArray[float64]
     """Of every channel the share of it that is wanted."""
 
 def contend(
-    routing: Routing, model: str, jobs: Sequence[tuple[Sequence[int], Traffic]], duty: float = 1.0
+    routing: Routing, model: str, jobs: Sequence[tuple[Sequence[int], Traffic]]
 ) -> Contended:
     """Lets jobs run beside each other: (node of every rank, traffic) of each."""
 

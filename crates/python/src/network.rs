@@ -240,7 +240,7 @@ pub struct Contended {
     times: Py<PyArray1<f64>>,
     /// The same alone on the same nodes.
     times_alone: Py<PyArray1<f64>>,
-    /// How many times longer communication takes beside the others, their duty counted.
+    /// How many times longer communication takes beside the others.
     slowdowns: Py<PyArray1<f64>>,
     /// Of every job the bytes per second of its flows.
     rates: Vec<Py<PyArray1<f64>>>,
@@ -252,17 +252,14 @@ type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>);
 
 /// Lets jobs run beside each other: (node of every rank, traffic) of each.
 #[pyfunction]
-#[pyo3(signature = (routing, model, jobs, duty=1.0))]
 pub fn contend(
     py: Python<'_>,
     routing: &Routing,
     model: &str,
     jobs: Vec<(Vec<u32>, Py<Traffic>)>,
-    duty: f64,
 ) -> PyResult<Contended> {
-    check_share("duty", duty)?;
     let model = model_named(model)?;
-    let build = || (model.build)(Arc::clone(&routing.ways), duty);
+    let build = || (model.build)(&*routing.ways);
     let mut all = build();
     let mut loads = Loads::new(&*routing.ways);
     let mut flows = Vec::with_capacity(jobs.len());

@@ -64,7 +64,7 @@ impl<'a> Coupling<'a> {
         Coupling {
             network,
             seed,
-            contention: (network.model.build)(Arc::clone(routing), network.communication),
+            contention: (network.model.build)(&**routing),
             known: HashMap::new(),
             busy: vec![0.0; routing.channels() as usize],
         }
@@ -113,10 +113,12 @@ impl<'a> Coupling<'a> {
         self.contention.leave(id);
     }
 
-    /// The jobs whose pace has changed.
+    /// The jobs whose pace has changed. A job communicates a share f of its time, and in that time
+    /// its neighbours do so for a share f of theirs: 1 + f f (slowdown - 1). For one neighbour that
+    /// is the mean over independent phases, for several an upper bound of it.
     pub fn settle(&mut self) -> Vec<(u64, Pace)> {
-        let share = self.network.communication;
-        let pace = |(id, slowdown)| (id, 1.0 + share * (slowdown - 1.0));
+        let meeting = self.network.communication.powi(2);
+        let pace = |(id, slowdown)| (id, 1.0 + meeting * (slowdown - 1.0));
         self.contention.settle().into_iter().map(pace).collect()
     }
 

@@ -105,11 +105,4 @@ impl Loads {
     pub(crate) fn users_in_units(&self, channel: Channel) -> &[(u64, u64)] {
         &self.users[channel as usize]
     }
-
-    /// How much longer than alone a job's bytes take over one channel, beside others that
-    /// communicate `duty` of their time: what it wants and the mean of what they want, at least 1.
-    pub(crate) fn stretch(&self, want: Want, duty: f64) -> f64 {
-        let others = self.load[want.channel as usize] - want.units;
-        ((want.units as f64 + duty * others as f64) / UNIT).max(1.0)
-    }
 }

@@ -12,10 +12,9 @@ use crate::loads::Loads;
 /// A channel that is wanted more than once over is shared in proportion to what each job wants of
 /// it when alone. A job is slowed by its worst channel:
 ///
-/// max(1, max over c of u(c) + duty * sum over other jobs of their u(c)).
+/// max(1, max over its c of the sum over all jobs of u(c)).
 #[derive(Debug)]
 pub struct Congestion {
-    duty: f64,
     loads: Loads,
     jobs: HashMap<u64, Present>,
     /// Jobs on whose channels something has changed since the last `settle`.
@@ -30,9 +29,9 @@ struct Present {
 }
 
 impl Congestion {
-    /// Nobody on any channel of a routing; neighbours communicate `duty` of their time.
-    pub fn new(routing: &dyn Routing, duty: f64) -> Self {
-        Congestion { duty, loads: Loads::new(routing), jobs: HashMap::new(), touched: Vec::new() }
+    /// Nobody on any channel of a routing.
+    pub fn new(routing: &dyn Routing) -> Self {
+        Congestion { loads: Loads::new(routing), jobs: HashMap::new(), touched: Vec::new() }
     }
 
     /// The load of every channel.
@@ -58,7 +57,7 @@ impl Congestion {
 
     fn slowdown(&self, job: u64) -> f64 {
         let wants = self.loads.wants(job).iter();
-        wants.map(|&want| self.loads.stretch(want, self.duty)).fold(1.0, f64::max)
+        wants.map(|&want| self.loads.load(want.channel)).fold(1.0, f64::max)
     }
 }
 
@@ -107,7 +106,7 @@ impl Contention for Congestion {
         let rate = |flow: usize| {
             let stretch = |channel: &u32| {
                 let place = wants.binary_search_by_key(channel, |want| want.channel);
-                place.map_or(1.0, |index| self.loads.stretch(wants[index], self.duty))
+                place.map_or(1.0, |index| self.loads.load(wants[index].channel).max(1.0))
             };
             let stretch = flows.channels(flow).iter().map(stretch).fold(0.0, f64::max);
             if stretch > 0.0 { flows.bytes(flow) / (alone * stretch) } else { f64::INFINITY }

@@ -10,11 +10,9 @@ use super::Contention;
 use crate::flows::Flows;
 
 /// Every flow gets its max-min fair rate: no rate can grow but by taking from one that has no more.
-/// Jobs that share channels, directly or through others, are solved together; a job's slowdown is
-/// 1 + duty * (time / time alone - 1).
+/// Jobs that share channels, directly or through others, are solved together.
 #[derive(Debug)]
 pub struct MaxMin {
-    duty: f64,
     filling: Filling,
     /// By identity: the order of solving does not depend on that of events.
     jobs: BTreeMap<u64, Present>,
@@ -38,11 +36,10 @@ struct Present {
 }
 
 impl MaxMin {
-    /// Nobody on any channel of a routing; neighbours communicate `duty` of their time.
-    pub fn new(routing: &dyn Routing, duty: f64) -> Self {
+    /// Nobody on any channel of a routing.
+    pub fn new(routing: &dyn Routing) -> Self {
         let channels = routing.channels();
         MaxMin {
-            duty,
             filling: Filling::new((0..channels).map(|channel| routing.capacity(channel)).collect()),
             jobs: BTreeMap::new(),
             users: vec![Vec::new(); channels as usize],
@@ -102,7 +99,7 @@ impl MaxMin {
             present.rates = own.into();
             let time = slowest(&present.flows, own);
             let stretch = if present.time_alone > 0.0 { time / present.time_alone } else { 1.0 };
-            present.slowdown = 1.0 + self.duty * (stretch - 1.0).max(0.0);
+            present.slowdown = stretch.max(1.0);
         }
     }
 }

@@ -26,7 +26,7 @@ pub trait Contention: Send {
     fn leave(&mut self, job: u64);
 
     /// The jobs whose slowdown has changed since the last call, by identity, and their slowdown
-    /// now: at least 1, and exactly 1 for a job that shares nothing. A job that has just begun is
+    /// while all communicate: at least 1, and exactly 1 for a job that shares nothing. A job that has just begun is
     /// among them only if it is slowed.
     fn settle(&mut self) -> Vec<(u64, f64)>;
 
@@ -44,9 +44,8 @@ pub struct ModelInfo {
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
-    /// Builds it for the channels of a routing; `duty` is the share of their time in which a job's
-    /// neighbours communicate, 0 to 1.
-    pub build: fn(routing: Arc<dyn Routing>, duty: f64) -> Box<dyn Contention>,
+    /// Builds it for the channels of a routing.
+    pub build: fn(routing: &dyn Routing) -> Box<dyn Contention>,
 }
 
 /// The models of links.
@@ -54,21 +53,17 @@ pub const MODELS: &[ModelInfo] = &[
     ModelInfo {
         name: "congestion",
         summary: "load of each link, shared in proportion to what each job wants: fast",
-        build: |routing, duty| Box::new(Congestion::new(&*routing, duty)),
+        build: |routing| Box::new(Congestion::new(routing)),
     },
     ModelInfo {
         name: "max-min",
         summary: "max-min fair rate of every flow (progressive filling)",
-        build: |routing, duty| Box::new(MaxMin::new(&*routing, duty)),
+        build: |routing| Box::new(MaxMin::new(routing)),
     },
 ];
 
 /// The model of that name; `None` where there is none.
-pub fn contention(
-    name: &str,
-    routing: &Arc<dyn Routing>,
-    duty: f64,
-) -> Option<Box<dyn Contention>> {
+pub fn contention(name: &str, routing: &dyn Routing) -> Option<Box<dyn Contention>> {
     let info = MODELS.iter().find(|info| info.name == name)?;
-    Some((info.build)(Arc::clone(routing), duty))
+    Some((info.build)(routing))
 }
