@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Sent, job, jobs, laid, routing_names, tree};
+use common::{job, jobs, laid, routing_names, tree};
 use proptest::prelude::*;
 use topolane_fabric::{Routing, routing};
 use topolane_traffic::{Congestion, Contention, Flows};
@@ -35,8 +35,8 @@ fn seconds(flows: &Flows, ways: &dyn Routing) -> Vec<f64> {
 }
 
 /// The definition, from scratch: `u_j(c) = seconds_j(c) / max of seconds_j`, and the slowdown of j
-/// `max(1, max over its c of u_j(c) + duty * sum over others of u_i(c))`.
-fn slowdowns(jobs: &[(u64, Arc<Flows>)], ways: &dyn Routing, duty: f64) -> Vec<f64> {
+/// `max(1, max over its c of the sum over all jobs of u_i(c))`.
+fn slowdowns(jobs: &[(u64, Arc<Flows>)], ways: &dyn Routing) -> Vec<f64> {
     let shares: Vec<Vec<f64>> = jobs
         .iter()
         .map(|(_, flows)| {
@@ -45,14 +45,11 @@ fn slowdowns(jobs: &[(u64, Arc<Flows>)], ways: &dyn Routing, duty: f64) -> Vec<f
             seconds.iter().map(|s| if most > 0.0 { s / most } else { 0.0 }).collect()
         })
         .collect();
-    let stretch = |job: usize, channel: usize| {
-        let others = (0..jobs.len()).filter(|&other| other != job);
-        shares[job][channel] + duty * others.map(|other| shares[other][channel]).sum::<f64>()
-    };
+    let load = |channel: usize| shares.iter().map(|job| job[channel]).sum::<f64>();
     (0..jobs.len())
         .map(|job| {
             let used = (0..shares[job].len()).filter(|&channel| shares[job][channel] > 0.0);
-            used.map(|channel| stretch(job, channel)).fold(1.0, f64::max)
+            used.map(load).fold(1.0, f64::max)
         })
         .collect()
 }
@@ -82,11 +79,10 @@ proptest! {
         name in routing_names(),
         jobs in jobs(),
         events in prop::collection::vec(0usize..6, 0..30),
-        duty in prop_oneof![Just(1.0), 0.0..1.0f64],
     ) {
         let ways = ways(name);
         let laid = laid(&jobs, &*ways);
-        let mut model = Congestion::new(&*ways, duty);
+        let mut model = Congestion::new(&*ways);
         let mut slowdown = BTreeMap::new();
         for event in events.into_iter().filter(|event| *event < laid.len()) {
             let (id, flows) = &laid[event];
@@ -99,7 +95,7 @@ proptest! {
             told(&mut model, &mut slowdown);
             let present: Vec<_> =
                 laid.iter().filter(|(id, _)| slowdown.contains_key(id)).cloned().collect();
-            for ((id, _), expected) in present.iter().zip(slowdowns(&present, &*ways, duty)) {
+            for ((id, _), expected) in present.iter().zip(slowdowns(&present, &*ways)) {
                 prop_assert!((slowdown[id] - expected).abs() < 1e-10, "{slowdown:?} {expected}");
             }
         }
@@ -116,7 +112,7 @@ proptest! {
         let ways = ways(name);
         let laid = laid(&jobs, &*ways);
         let stay: Vec<u64> = laid.iter().map(|job| job.0).filter(|&id| staying[id as usize]).collect();
-        let mut model = Congestion::new(&*ways, 1.0);
+        let mut model = Congestion::new(&*ways);
         for &id in &stay {
             model.enter(id, Arc::clone(&laid[id as usize].1));
         }
@@ -136,9 +132,9 @@ proptest! {
 
     /// Another job never helps: nobody is slowed less for it.
     #[test]
-    fn another_job_never_helps(name in routing_names(), jobs in jobs(), duty in 0.0..=1.0f64) {
+    fn another_job_never_helps(name in routing_names(), jobs in jobs()) {
         let ways = ways(name);
-        let mut model = Congestion::new(&*ways, duty);
+        let mut model = Congestion::new(&*ways);
         let mut slowdown: BTreeMap<u64, f64> = BTreeMap::new();
         for (id, flows) in laid(&jobs, &*ways) {
             model.enter(id, flows);
@@ -155,7 +151,7 @@ proptest! {
     fn what_shares_nothing_is_not_slowed(name in routing_names(), jobs in jobs()) {
         let ways = ways(name);
         let laid = laid(&jobs, &*ways);
-        let mut model = Congestion::new(&*ways, 1.0);
+        let mut model = Congestion::new(&*ways);
         let mut slowdown: BTreeMap<u64, f64> = laid.iter().map(|(id, _)| (*id, 1.0)).collect();
         for (id, flows) in &laid {
             model.enter(*id, Arc::clone(flows));
@@ -176,7 +172,7 @@ proptest! {
     fn rates_fit_the_channels(name in routing_names(), jobs in jobs()) {
         let ways = ways(name);
         let laid = laid(&jobs, &*ways);
-        let mut model = Congestion::new(&*ways, 1.0);
+        let mut model = Congestion::new(&*ways);
         for (id, flows) in &laid {
             model.enter(*id, Arc::clone(flows));
         }
@@ -195,21 +191,18 @@ proptest! {
 }
 
 /// Alone, each of two jobs wants all of the link up from node 0: with both, each has half, and its
-/// time doubles. With a neighbour that communicates a quarter of its time: 1 + 1/4.
+/// time doubles.
 #[test]
 fn two_jobs_that_want_one_link_take_twice_as_long() {
     let ways = ways("d-mod-k");
-    let sent: [&[Sent]; 2] = [&[(0, 1, 8.0)], &[(0, 2, 4.0)]];
-    for (duty, slowdown) in [(1.0, 2.0), (0.25, 1.25)] {
-        let mut model = Congestion::new(&*ways, duty);
-        model.enter(1, job(sent[0], &*ways));
-        let alone = model.time(1);
-        model.enter(2, job(sent[1], &*ways));
-        assert_eq!(model.settle(), [(1, slowdown), (2, slowdown)]);
-        assert_eq!(model.time(1), slowdown * alone);
-        model.leave(2);
-        assert_eq!(model.settle(), [(1, 1.0)]);
-    }
+    let mut model = Congestion::new(&*ways);
+    model.enter(1, job(&[(0, 1, 8.0)], &*ways));
+    let alone = model.time(1);
+    model.enter(2, job(&[(0, 2, 4.0)], &*ways));
+    assert_eq!(model.settle(), [(1, 2.0), (2, 2.0)]);
+    assert_eq!(model.time(1), 2.0 * alone);
+    model.leave(2);
+    assert_eq!(model.settle(), [(1, 1.0)]);
 }
 
 /// Job 1 sends 3 bytes over the link up from node 0 for every byte from node 1, its bottleneck is
@@ -217,7 +210,7 @@ fn two_jobs_that_want_one_link_take_twice_as_long() {
 #[test]
 fn a_channel_that_is_no_bottleneck_slows_by_what_is_wanted_of_it() {
     let ways = ways("d-mod-k");
-    let mut model = Congestion::new(&*ways, 1.0);
+    let mut model = Congestion::new(&*ways);
     model.enter(1, job(&[(0, 2, 3.0), (1, 3, 1.0)], &*ways));
     model.enter(2, job(&[(1, 4, 5.0)], &*ways));
     let told = model.settle();

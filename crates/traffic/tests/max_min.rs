@@ -185,11 +185,10 @@ proptest! {
         name in common::routing_names(),
         jobs in jobs(),
         leaving in prop::collection::vec(any::<bool>(), 6),
-        duty in prop_oneof![Just(1.0), 0.0..1.0f64],
     ) {
         let ways: Arc<dyn Routing> = routing(name, &tree(), 3).unwrap().into();
-        let mut model = MaxMin::new(&*ways, duty);
-        let mut fresh = MaxMin::new(&*ways, duty);
+        let mut model = MaxMin::new(&*ways);
+        let mut fresh = MaxMin::new(&*ways);
         for (id, flows) in common::laid(&jobs, &*ways).into_iter().rev() {
             model.enter(id, flows);
             model.settle();
@@ -211,18 +210,18 @@ proptest! {
 }
 
 /// Jobs on nodes 0, 1 and 2, 3 of one leaf share nothing: slowdown exactly 1, nothing told. A third
-/// from node 0 shares the first's link up: each flow gets half, twice the time, slowdown
-/// 1 + duty * (2 - 1). When it leaves, the first is told 1 again.
+/// from node 0 shares the first's link up: each flow gets half and takes twice the time. When it
+/// leaves, the first is told 1 again.
 #[test]
-fn slowdown_counts_the_duty_of_the_neighbours() {
+fn slowdown_is_time_per_time_alone() {
     let ways: Arc<dyn Routing> = routing("d-mod-k", &tree(), 0).unwrap().into();
-    let mut model = MaxMin::new(&*ways, 0.25);
+    let mut model = MaxMin::new(&*ways);
     model.enter(1, job(&[(0, 1, 8.0)], &*ways));
     model.enter(2, job(&[(2, 3, 8.0)], &*ways));
     assert_eq!(model.settle(), []);
     let alone = model.time(1);
     model.enter(3, job(&[(0, 2, 8.0)], &*ways));
-    assert_eq!(model.settle(), [(1, 1.25), (3, 1.25)]);
+    assert_eq!(model.settle(), [(1, 2.0), (3, 2.0)]);
     assert_eq!(model.time(1), 2.0 * alone);
     model.leave(3);
     assert_eq!(model.settle(), [(1, 1.0)]);
