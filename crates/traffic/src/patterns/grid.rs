@@ -1,7 +1,7 @@
 //! Ranks on a grid.
 
-/// `ranks` as a product of `axes` sides, the smallest first, as near to equal as its factors allow
-/// (as `MPI_Dims_create` asks).
+/// `ranks` as a product of `axes` sides, the longest first, as near to equal as its factors allow:
+/// the answer of `MPI_Dims_create`. A prime lies on one axis.
 pub(super) fn sides(ranks: u32, axes: u32) -> Vec<u32> {
     let mut left = ranks.max(1);
     let mut sides = Vec::new();
@@ -11,14 +11,34 @@ pub(super) fn sides(ranks: u32, axes: u32) -> Vec<u32> {
         sides.push(side);
         left /= side;
     }
-    sides.sort_unstable();
+    sides.sort_unstable_by(|a, b| b.cmp(a));
     sides
 }
 
-/// The rank `steps` along an axis from `rank` on a periodic grid; `stride` ranks lie between
-/// neighbours along it.
-pub(super) fn along(rank: u32, stride: u32, side: u32, steps: u32) -> u32 {
+/// A periodic grid of ranks, which count along its first axis fastest.
+pub(super) struct Grid {
+    sides: Vec<u32>,
+}
+
+impl Grid {
+    /// All `ranks` on a grid of so many axes.
+    pub fn new(ranks: u32, axes: u32) -> Grid {
+        Grid { sides: sides(ranks, axes) }
+    }
+
+    /// (ranks between neighbours, side) of every axis.
+    pub fn axes(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.sides.iter().scan(1, |stride, &side| {
+            let axis = (*stride, side);
+            *stride *= side;
+            Some(axis)
+        })
+    }
+}
+
+/// The rank `steps` along an axis from `rank`, around its end if need be.
+pub(super) fn along(rank: u32, (stride, side): (u32, u32), steps: i64) -> u32 {
     let at = rank / stride % side;
-    let to = (u64::from(at) + u64::from(steps)) % u64::from(side);
-    rank - at * stride + to as u32 * stride
+    let to = (i64::from(at) + steps).rem_euclid(i64::from(side)) as u32;
+    rank - at * stride + to * stride
 }

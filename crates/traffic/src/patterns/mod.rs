@@ -1,9 +1,14 @@
 //! Traffic by name: patterns with parameters, one file per family, one line each in [`PATTERNS`].
 
+mod allreduce;
+mod alltoall;
 mod grid;
+mod npb;
 mod parameter;
 mod phase;
+mod random;
 mod stencil;
+mod unstructured;
 
 use std::fmt;
 
@@ -40,7 +45,20 @@ const fn info(
 /// All patterns.
 #[rustfmt::skip]
 pub const PATTERNS: &[PatternInfo] = &[
-    info("stencil4d", stencil::PARAMETERS, stencil::stencil4d, "both neighbours along every axis of a periodic 4-D grid (SC'18; chatterbug stencil4d)"),
+    info("stencil4d", stencil::STENCIL4D, stencil::stencil4d, "both neighbours along every axis of a periodic 4-D grid (SC'18; chatterbug stencil4d)"),
+    info("unstructured3d", unstructured::PARAMETERS, unstructured::unstructured3d, "neighbours drawn nearby on a periodic 3-D grid (SC'18; chatterbug unstr-mesh)"),
+    info("pairs", random::PAIRS, random::pairs, "random pairs of ranks exchange (SC'18; chatterbug pairs)"),
+    info("suba2a", alltoall::SUBA2A, alltoall::suba2a, "all to all within the lines of a 3-D grid (SC'18; chatterbug subcom3d-a2a)"),
+    info("ring", stencil::RING, stencil::ring, "to the next rank, around"),
+    info("alltoall", alltoall::ALLTOALL, alltoall::alltoall, "every rank to every other"),
+    info("allreduce", allreduce::PARAMETERS, allreduce::allreduce, "the messages of an allreduce, as MPICH sends them"),
+    info("uniform", random::UNIFORM, random::uniform, "to ranks drawn from all others"),
+    info("is", npb::CLASS, npb::is::is, "NPB integer sort: one ranking"),
+    info("cg", npb::CLASS, npb::cg::cg, "NPB conjugate gradient: one outer iteration"),
+    info("lu", npb::CLASS, npb::lu::lu, "NPB lower-upper Gauss-Seidel: one time step"),
+    info("bt", npb::CLASS, npb::bt::bt, "NPB block tridiagonal: one time step"),
+    info("mg", npb::CLASS, npb::mg::mg, "NPB multigrid: one V-cycle"),
+    info("ep", npb::CLASS, npb::ep::ep, "NPB embarrassingly parallel: the whole run"),
 ];
 
 /// A pattern with its parameters: traffic for any number of ranks.

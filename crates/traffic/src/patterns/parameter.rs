@@ -37,6 +37,16 @@ pub(super) const fn bytes(summary: &'static str, default: &'static str) -> Param
     Parameter { name: "bytes", summary, unit: "bytes", domain, default }
 }
 
+/// A whole number of something.
+pub(super) const fn whole(
+    name: &'static str,
+    summary: &'static str,
+    domain: Domain,
+    default: &'static str,
+) -> Parameter {
+    Parameter { name, summary, unit: "", domain, default }
+}
+
 impl Parameter {
     /// The value that `text` gives.
     pub(super) fn read(&self, text: &str) -> Result<f64, InputError> {

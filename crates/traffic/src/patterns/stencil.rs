@@ -1,25 +1,33 @@
-//! Nearest neighbours on a grid.
+//! Nearest neighbours: on a grid and on a ring.
 
 use topolane_fabric::InputError;
 
-use super::grid::{along, sides};
+use super::grid::{Grid, along};
 use super::parameter::{Parameter, bytes};
 use super::phase::{Draft, Phase};
 
-pub(super) const PARAMETERS: &[Parameter] = &[bytes("to each neighbour", "65536")];
+pub(super) const STENCIL4D: &[Parameter] = &[bytes("to each neighbour", "65536")];
+pub(super) const RING: &[Parameter] = &[bytes("to the next rank", "65536")];
 
-/// Periodic 4-D grid, both neighbours along every axis.
+/// Both neighbours along every axis of a periodic 4-D grid.
 pub(super) fn stencil4d(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>, InputError> {
-    let sides = sides(ranks, 4);
+    let grid = Grid::new(ranks, 4);
     let mut draft = Draft::new(ranks, 8)?;
     for rank in 0..ranks {
-        let mut stride = 1;
-        for &side in &sides {
-            for steps in [1, side - 1] {
-                draft.send(rank, along(rank, stride, side, steps), values[0]);
+        for axis in grid.axes() {
+            for steps in [1, -1] {
+                draft.send(rank, along(rank, axis, steps), values[0]);
             }
-            stride *= side;
         }
     }
     draft.alone("halo")
+}
+
+/// The next rank, and the first after the last.
+pub(super) fn ring(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>, InputError> {
+    let mut draft = Draft::new(ranks, 1)?;
+    for rank in 0..ranks {
+        draft.send(rank, (rank + 1) % ranks, values[0]);
+    }
+    draft.alone("ring")
 }

@@ -1,0 +1,132 @@
+//! The NAS benchmarks' messages and bytes, by closed formulas for what NPB 3.3-MPI's source sends.
+#![allow(clippy::unwrap_used)]
+
+use topolane_traffic::{Traffic, pattern};
+
+const DOUBLE: f64 = 8.0;
+
+fn traffic(text: &str, ranks: u32) -> Traffic {
+    pattern(text).unwrap().traffic(ranks, 0).unwrap()
+}
+
+fn phase(text: &str, ranks: u32, name: &str) -> Traffic {
+    let phases = pattern(text).unwrap().phases(ranks, 0).unwrap();
+    phases.into_iter().find(|phase| phase.name == name).unwrap().traffic
+}
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} is not {b}");
+}
+
+/// Of 2^27 keys of 4 bytes, all but a p-th change ranks; as many counts of 4 bytes as pairs.
+#[test]
+fn is_sends_all_keys_but_those_that_stay() {
+    for ranks in [4u32, 16, 31] {
+        let p = f64::from(ranks);
+        let keys = phase("is(class=C)", ranks, "keys");
+        close(keys.bytes(), 134_217_728.0 * 4.0 * (1.0 - 1.0 / p) + 4.0 * p * (p - 1.0));
+        close(keys.messages(), 2.0 * p * (p - 1.0));
+        // The verification: p - 1 messages of one key, once in ten iterations.
+        close(phase("is(class=C)", ranks, "verification").messages(), (p - 1.0) / 10.0);
+    }
+    // 1,024 buckets and 5 test keys of 4 bytes: above 2,048 bytes, so by Rabenseifner's algorithm.
+    close(phase("is(class=C)", 8, "bucket sizes").bytes(), 2.0 * 7.0 * 4116.0);
+    close(phase("is(class=D)", 2, "keys").bytes(), 2f64.powi(31) * 2.0 + 8.0);
+}
+
+/// On a square grid of r rows and columns every rank sends its n/r rows of the product to log2 r
+/// partners, and across the diagonal unless it lies on it: 26 times an iteration.
+#[test]
+fn cg_on_a_square() {
+    let (n, r, log) = (150_000.0, 8.0, 3.0);
+    let cg = traffic("cg(class=C)", 64);
+    let vectors = 26.0 * (64.0 * log + 56.0);
+    let sums = 64.0 * log;
+    close(cg.messages(), vectors + 53.0 * sums);
+    close(cg.bytes(), (vectors * n / r + (52.0 + 2.0) * sums) * DOUBLE);
+    // Row 1, column 0 is rank 8: across the diagonal lies rank 1.
+    assert!(cg.sent_by(8).iter().any(|entry| entry.to == 1));
+}
+
+/// With twice as many columns as rows two ranks share a piece of n/r: all vectors are half as long.
+#[test]
+fn cg_on_an_oblong() {
+    let (n, r, log) = (150_000.0, 4.0, 3.0);
+    let cg = traffic("cg(class=C)", 32);
+    // Of 4 x 4 pairs of columns, the 4 on the diagonal stay.
+    let vectors = 26.0 * (32.0 * log + 24.0);
+    let sums = 32.0 * log;
+    close(cg.messages(), vectors + 53.0 * sums);
+    close(cg.bytes(), (vectors * n / r / 2.0 + 54.0 * sums) * DOUBLE);
+    // Ranks beyond a power of two are idle.
+    assert_eq!(traffic("cg(class=C)", 47).entries(), cg.entries());
+}
+
+/// A grid of x by y ranks has (x - 1) y + x (y - 1) neighbours, each sent a line of 5 unknowns for
+/// every inner plane, forwards or back, and a face two points deep. Along x the lines make up y's
+/// n - 2 inner points, so all together (x - 1)(n - 2) + (y - 1)(n - 2) a plane and sweep.
+#[test]
+fn lu_sends_lines_and_faces() {
+    for (ranks, x, y) in [(16, 4.0, 4.0), (32, 8.0, 4.0), (13, 13.0, 1.0), (36, 6.0, 6.0)] {
+        let n = 162.0;
+        let both_ways = 2.0 * ((x - 1.0) * y + x * (y - 1.0));
+        let sweeps = phase("lu(class=C)", ranks, "sweeps");
+        close(sweeps.messages(), both_ways * (n - 2.0));
+        let lines = 2.0 * ((x - 1.0) + (y - 1.0)) * (n - 2.0);
+        close(sweeps.bytes(), lines * 5.0 * DOUBLE * (n - 2.0));
+        let faces = phase("lu(class=C)", ranks, "faces");
+        close(faces.messages(), both_ways);
+        close(faces.bytes(), 2.0 * ((x - 1.0) + (y - 1.0)) * n * n * 10.0 * DOUBLE);
+    }
+}
+
+/// p^2 ranks cut the cube into p^3 cells. Of the p + 1 planes along an axis p - 1 are inside: each
+/// of n^2 points is sent both ways, two deep, 5 unknowns. A line's system passes on p - 1 times.
+#[test]
+fn bt_sends_faces_and_lines() {
+    for (ranks, p) in [(16, 4.0), (25, 5.0), (81, 9.0)] {
+        let n: f64 = 162.0;
+        let faces = phase("bt(class=C)", ranks, "faces");
+        close(faces.messages(), p * p * 6.0);
+        close(faces.bytes(), 3.0 * (p - 1.0) * n * n * 2.0 * 2.0 * 5.0 * DOUBLE);
+        let lines = phase("bt(class=C)", ranks, "lines");
+        close(lines.messages(), p * p * 3.0 * 2.0 * (p - 1.0));
+        let cell = ((n / p).floor() + 1.0).powi(2);
+        close(lines.bytes(), p * p * 3.0 * (p - 1.0) * cell * (30.0 + 5.0) * DOUBLE);
+    }
+    assert_eq!(traffic("bt(class=C)", 31).entries(), traffic("bt(class=C)", 25).entries());
+    // A rank's cells have six neighbours, the same for all its cells.
+    assert!((0..25).all(|rank| traffic("bt(class=C)", 25).sent_by(rank).len() == 6));
+}
+
+/// 8 ranks, 2 x 2 x 2: while every rank has points, all six borders go to three others. A level of
+/// m points a rank and axis: m m, (m + 2) m and (m + 2)^2 points a border. Down from 2^9 points the
+/// coarsest level of 2 still has one point a rank: no rank sits out.
+#[test]
+fn mg_exchanges_the_borders_of_all_levels() {
+    let mg = traffic("mg(class=C)", 8);
+    let level = |m: f64, times: f64| times * 2.0 * (m * m + (m + 2.0) * m + (m + 2.0) * (m + 2.0));
+    let points: f64 = level(1.0, 2.0) + (1..9).map(|l| level(f64::from(1 << l), 3.0)).sum::<f64>();
+    close(mg.bytes(), 8.0 * points * DOUBLE);
+    close(mg.messages(), 8.0 * 6.0 * (2.0 + 3.0 * 8.0));
+    assert!((0..8).all(|rank| mg.sent_by(rank).len() == 3));
+}
+
+/// 64 ranks, 4 x 4 x 4: at the coarsest level, of 2 points an axis, 8 of them remain, and hand on.
+/// comm3: 64 ranks at the 8 finer levels and 8 at the coarsest, 6 borders each. `comm3_ex` at the
+/// second level: along every axis 2 of 4 ranks give, both ways.
+#[test]
+fn mg_leaves_ranks_out_at_coarse_levels() {
+    let mg = traffic("mg(class=C)", 64);
+    let comm3 = 6.0 * (64.0 * 3.0 * 8.0 + 8.0 * 2.0);
+    let comm3_ex = 3.0 * 2.0 * 16.0 * 2.0;
+    close(mg.messages(), comm3 + comm3_ex);
+}
+
+/// Three allreduces of 8, 8 and 80 bytes by recursive doubling: p log2 p messages each.
+#[test]
+fn ep_sends_next_to_nothing() {
+    let ep = traffic("ep", 32);
+    close(ep.messages(), 3.0 * 32.0 * 5.0);
+    close(ep.bytes(), (8.0 + 8.0 + 80.0) * 32.0 * 5.0);
+}
