@@ -4,65 +4,98 @@ use topolane_fabric::InputError;
 
 use crate::matrix::{Entry, Traffic};
 
-/// Reads `from,to,bytes[,messages]` with a header line; `# ranks: N` before it, or else the highest
-/// rank, says how many ranks there are.
+/// Reads `from,to,bytes[,messages]` with a header line, one message an entry if it names no column
+/// for them; `# ranks: N` anywhere before it, or else the highest rank, says how many ranks there are.
 ///
 /// # Errors
 /// A line that does not read so, and what [`Traffic::new`] refuses, by line.
 pub fn csv(text: &str) -> Result<Traffic, InputError> {
     let mut ranks = None;
-    let mut columns: Option<Vec<&str>> = None;
+    let mut columns: Option<Columns> = None;
     let mut entries = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let (number, line) = (index + 1, line.trim());
-        let refuse = |what: String| InputError::at(number, what);
+        // A byte order mark is no part of the first line.
+        let line = line.trim_start_matches('\u{feff}').trim();
+        let here = |error: InputError| InputError::at(index + 1, error.message);
         if let Some(remark) = line.strip_prefix('#') {
             if let Some(value) = remark.trim().strip_prefix("ranks:") {
-                let count: u32 = value.trim().parse().map_err(|_| {
-                    refuse(format!("ranks: {:?} is not a whole number", value.trim()))
-                })?;
-                ranks = Some(count);
-            }
-            continue;
-        }
-        if line.is_empty() {
-            continue;
-        }
-        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        let Some(names) = &columns else {
-            for wanted in ["from", "to", "bytes"] {
-                if !cells.contains(&wanted) {
-                    return Err(refuse(format!("the header {line:?} names no column {wanted}")));
+                let count = number_of_ranks(value.trim()).map_err(here)?;
+                if columns.is_some() || ranks.replace(count).is_some() {
+                    return Err(here(refuse("ranks: stands once, before the header")));
                 }
             }
-            columns = Some(cells);
-            continue;
+        } else if let Some(columns) = columns.as_ref().filter(|_| !line.is_empty()) {
+            let entry = columns.entry(line).map_err(here)?;
+            entry.check(ranks.unwrap_or(Traffic::MOST as u32)).map_err(here)?;
+            entries.push(entry);
+        } else if !line.is_empty() {
+            columns = Some(Columns::named(line).map_err(here)?);
+        }
+    }
+    if columns.is_none() {
+        return Err(refuse("no header: a traffic file begins with from,to,bytes"));
+    }
+    let highest = entries.iter().map(|entry| entry.from.max(entry.to)).max();
+    Traffic::new(ranks.unwrap_or(highest.map_or(0, |rank| rank + 1)), entries)
+}
+
+fn refuse(what: impl Into<String>) -> InputError {
+    InputError::whole(what)
+}
+
+fn number_of_ranks(text: &str) -> Result<u32, InputError> {
+    let most = Traffic::MOST;
+    let count = text.parse().ok().filter(|&count: &u32| count as usize <= most);
+    count.ok_or_else(|| refuse(format!("ranks: {text:?} is not a whole number up to {most}")))
+}
+
+/// Where the columns stand in a line.
+struct Columns {
+    count: usize,
+    from: usize,
+    to: usize,
+    bytes: usize,
+    messages: Option<usize>,
+}
+
+impl Columns {
+    fn named(header: &str) -> Result<Columns, InputError> {
+        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        let place = |wanted: &str| names.iter().position(|name| *name == wanted);
+        let needed = |wanted: &str| {
+            place(wanted)
+                .ok_or_else(|| refuse(format!("the header {header:?} names no column {wanted}")))
         };
-        let cell = |name: &str| {
-            let index = names.iter().position(|column| *column == name)?;
-            cells.get(index).copied()
-        };
-        let rank = |name: &str| {
-            let text = cell(name).unwrap_or_default();
+        if let Some(name) = names.iter().enumerate().find(|(at, name)| place(name) != Some(*at)) {
+            return Err(refuse(format!("the header names column {:?} twice", name.1)));
+        }
+        Ok(Columns {
+            count: names.len(),
+            from: needed("from")?,
+            to: needed("to")?,
+            bytes: needed("bytes")?,
+            messages: place("messages"),
+        })
+    }
+
+    fn entry(&self, line: &str) -> Result<Entry, InputError> {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        if cells.len() != self.count {
+            let (found, count) = (cells.len(), self.count);
+            return Err(refuse(format!("{line:?} has {found} cells, the header {count} columns")));
+        }
+        let rank = |name: &str, text: &str| {
             text.parse::<u32>()
                 .map_err(|_| refuse(format!("{name} {text:?} is not a rank, counted from 0")))
         };
         let figure = |name: &str, text: &str| {
             text.parse::<f64>().map_err(|_| refuse(format!("{name} {text:?} is not a number")))
         };
-        let entry = Entry {
-            from: rank("from")?,
-            to: rank("to")?,
-            bytes: figure("bytes", cell("bytes").unwrap_or_default())?,
-            messages: cell("messages").map_or(Ok(1.0), |text| figure("messages", text))?,
-        };
-        entry.check(ranks.unwrap_or(u32::MAX)).map_err(|error| refuse(error.message))?;
-        entries.push(entry);
+        Ok(Entry {
+            from: rank("from", cells[self.from])?,
+            to: rank("to", cells[self.to])?,
+            bytes: figure("bytes", cells[self.bytes])?,
+            messages: self.messages.map_or(Ok(1.0), |at| figure("messages", cells[at]))?,
+        })
     }
-    if columns.is_none() {
-        return Err(InputError::whole("no header: a traffic file begins with from,to,bytes"));
-    }
-    let highest = entries.iter().map(|entry| entry.from.max(entry.to)).max();
-    let ranks = ranks.unwrap_or(highest.map_or(0, |rank| rank + 1));
-    Traffic::new(ranks, entries)
 }
