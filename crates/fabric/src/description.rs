@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::node_kind::NodeKind;
+
 /// A whole machine, not yet checked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Description {
@@ -81,45 +83,6 @@ pub struct NodeDescription {
     pub name: String,
     /// Index into [`Description::kinds`].
     pub kind: u32,
-}
-
-/// The inside of a node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct NodeKind {
-    /// Sockets (NUMA domains).
-    pub sockets: u32,
-    /// Cores of each socket.
-    pub cores_per_socket: u32,
-    /// Clock of a core, Hz.
-    pub core_speed: f64,
-    /// Memory, bytes.
-    pub memory: u64,
-    /// Network interfaces.
-    pub nics: u32,
-    /// Bandwidth of one interface in each direction, bytes per second.
-    pub nic_bandwidth: f64,
-}
-
-impl NodeKind {
-    /// Cores of the whole node.
-    pub fn cores(&self) -> u32 {
-        self.sockets.saturating_mul(self.cores_per_socket)
-    }
-}
-
-impl Default for NodeKind {
-    /// A node of Cab: two sockets of eight cores, 2.6 GHz, 32 GB, one InfiniBand QDR port.
-    fn default() -> Self {
-        NodeKind {
-            sockets: 2,
-            cores_per_socket: 8,
-            core_speed: 2.6e9,
-            memory: 32 << 30,
-            nics: 1,
-            nic_bandwidth: 4e9,
-        }
-    }
 }
 
 /// A link between two sites.

@@ -9,7 +9,8 @@ mod only;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::description::{Cabling, NodeKind};
+use crate::description::Cabling;
+use crate::node_kind::NodeKind;
 
 pub(crate) use check::DEEPEST;
 

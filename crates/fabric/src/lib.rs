@@ -7,6 +7,7 @@ mod description;
 mod error;
 mod fabric;
 mod hostlist;
+mod node_kind;
 mod nodeset;
 mod presets;
 pub mod read;
@@ -15,12 +16,13 @@ mod routing;
 pub mod write;
 
 pub use description::{
-    Cabling, Children, Description, Group, MissingCable, NodeDescription, NodeKind,
-    SiteDescription, WanDescription,
+    Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
+    WanDescription,
 };
 pub use error::InputError;
 pub use fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 pub use hostlist::{compress, expand};
+pub use node_kind::{NodeKind, Penalty};
 pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};
 pub use route::{Direction, Link, Route};

@@ -1,9 +1,8 @@
 //! Machines known by name.
 
-use crate::description::{
-    Cabling, Children, Description, Group, NodeDescription, NodeKind, SiteDescription,
-};
+use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
 use crate::error::InputError;
+use crate::node_kind::NodeKind;
 
 /// Names accepted by [`preset`], with what they are.
 pub const PRESETS: [(&str, &str); 4] = [

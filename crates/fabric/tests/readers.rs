@@ -104,6 +104,14 @@ fn toml_refusals_name_the_line() {
             0,
             "site t",
         ),
+        ("name = 'm'\n[node]\npenalty = { model = 'token-ring' }\n".to_owned(), 3, "token-ring"),
+        ("name = 'm'\n[node]\npenalty = { model = 'fair', beta = 1.0 }\n".to_owned(), 3, "beta"),
+        (with("children = [2]\n[node]\ncopy-bandwidth = 0.0\n"), 0, "speeds above 0"),
+        (
+            with("children = [2]\n[node]\npenalty = { model = 'ethernet', beta = -1.0 }\n"),
+            0,
+            "penalty factors from 0",
+        ),
         ("name = \n".to_owned(), 1, ""),
     ];
     for (text, line, words) in &cases {

@@ -8,7 +8,7 @@ mod uneven_trees;
 use common::{machine, small_tree};
 use proptest::prelude::*;
 use topolane_fabric::{
-    Cabling, Children, Description, Fabric, Group, InputError, MissingCable, NodeKind,
+    Cabling, Children, Description, Fabric, Group, InputError, MissingCable, NodeKind, Penalty,
     SiteDescription, pgft, preset, read, write,
 };
 use uneven_trees::{leaf, over};
@@ -42,7 +42,16 @@ fn uneven() -> Description {
     let mut machine = pgft("uneven", &[2, 3], &[1, 1], &[1, 1]);
     machine.sites.push(SiteDescription { root, cabling, missing });
     machine.kinds.push(NodeKind { memory: 1 << 40, nics: 4, ..NodeKind::default() });
-    machine.kinds.push(NodeKind::default());
+    machine.kinds.push(NodeKind {
+        flow_bandwidth: Some(8e7),
+        latency: 4e-5,
+        penalty: Penalty::Ethernet { beta: 0.8, gamma_out: 0.0, gamma_in: 0.04 },
+        copy_bandwidth: 1e9,
+        copy_latency: 0.0,
+        memory_bandwidth: 5e9,
+        ..NodeKind::default()
+    });
+    machine.kinds.push(NodeKind { penalty: Penalty::infiniband(), ..NodeKind::default() });
     if let Children::Groups(groups) = &mut machine.sites[1].root.children {
         if let Children::Nodes(nodes) = &mut groups[1].children {
             nodes[1].kind = 1;

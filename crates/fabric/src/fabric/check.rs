@@ -11,6 +11,10 @@ pub(super) const MOST: u64 = 1 << 30;
 /// The most sites that are accepted: the ways between them are a table of all pairs.
 const MOST_SITES: usize = 1024;
 
+fn not_negative(value: f64) -> bool {
+    value.is_finite() && value >= 0.0
+}
+
 fn positive(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
@@ -29,10 +33,17 @@ pub(super) fn check_kinds(description: &Description) -> Result<(), InputError> {
             && kind.sockets.checked_mul(kind.cores_per_socket).is_some()
             && kind.nics > 0
             && positive(kind.core_speed)
-            && positive(kind.nic_bandwidth);
+            && positive(kind.nic_bandwidth)
+            && kind.flow_bandwidth.is_none_or(positive)
+            && positive(kind.copy_bandwidth)
+            && positive(kind.memory_bandwidth)
+            && not_negative(kind.latency)
+            && not_negative(kind.copy_latency)
+            && kind.penalty.factors().iter().all(|&(_, factor)| not_negative(factor));
         if !sound {
             return Err(InputError::whole(format!(
-                "a node needs at least one socket, core and NIC and speeds above 0, not {kind:?}"
+                "a node needs at least one socket, core and NIC, speeds above 0, and latencies and \
+                 penalty factors from 0, not {kind:?}"
             )));
         }
     }

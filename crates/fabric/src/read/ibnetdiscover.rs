@@ -8,9 +8,10 @@ use super::natural::natural_order;
 use super::planes::{Planes, SitePart, number_planes};
 use super::subnet::Subnet;
 use crate::description::{
-    Cabling, Children, Description, Group, MissingCable, NodeDescription, NodeKind, SiteDescription,
+    Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
 };
 use crate::error::InputError;
+use crate::node_kind::NodeKind;
 
 /// Reads what `ibnetdiscover` prints. A leaf is a switch with a host; levels are links from the
 /// nearest host; a group of a level is what cables up to that level join. Parallel switches are

@@ -9,12 +9,13 @@ use toml::Spanned;
 
 use super::assemble::{Below, Switch, Tree, assemble, at_line, nodes_mut};
 use crate::description::{
-    Cabling, Children, Description, Group, MissingCable, NodeDescription, NodeKind,
-    SiteDescription, WanDescription,
+    Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
+    WanDescription,
 };
 use crate::error::InputError;
 use crate::fabric::DEEPEST;
 use crate::hostlist::{MOST_NAMES, expand};
+use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{QDR, regular_group};
 
 #[derive(Deserialize)]
@@ -40,6 +41,32 @@ struct OtherKind {
     memory: Option<u64>,
     nics: Option<u32>,
     nic_bandwidth: Option<f64>,
+    flow_bandwidth: Option<f64>,
+    latency: Option<f64>,
+    penalty: Option<Penalty>,
+    copy_bandwidth: Option<f64>,
+    copy_latency: Option<f64>,
+    memory_bandwidth: Option<f64>,
+}
+
+impl OtherKind {
+    /// The kind, with what is absent as in `default`.
+    fn over(self, default: &NodeKind) -> NodeKind {
+        NodeKind {
+            sockets: self.sockets.unwrap_or(default.sockets),
+            cores_per_socket: self.cores_per_socket.unwrap_or(default.cores_per_socket),
+            core_speed: self.core_speed.unwrap_or(default.core_speed),
+            memory: self.memory.unwrap_or(default.memory),
+            nics: self.nics.unwrap_or(default.nics),
+            nic_bandwidth: self.nic_bandwidth.unwrap_or(default.nic_bandwidth),
+            flow_bandwidth: self.flow_bandwidth.or(default.flow_bandwidth),
+            latency: self.latency.unwrap_or(default.latency),
+            penalty: self.penalty.unwrap_or(default.penalty),
+            copy_bandwidth: self.copy_bandwidth.unwrap_or(default.copy_bandwidth),
+            copy_latency: self.copy_latency.unwrap_or(default.copy_latency),
+            memory_bandwidth: self.memory_bandwidth.unwrap_or(default.memory_bandwidth),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -215,15 +242,8 @@ fn set_kinds(
                 return Err(InputError::at(line, message));
             }
         }
-        let default = description.kinds[0].clone();
-        description.kinds.push(NodeKind {
-            sockets: kind.sockets.unwrap_or(default.sockets),
-            cores_per_socket: kind.cores_per_socket.unwrap_or(default.cores_per_socket),
-            core_speed: kind.core_speed.unwrap_or(default.core_speed),
-            memory: kind.memory.unwrap_or(default.memory),
-            nics: kind.nics.unwrap_or(default.nics),
-            nic_bandwidth: kind.nic_bandwidth.unwrap_or(default.nic_bandwidth),
-        });
+        let kind = kind.over(&description.kinds[0]);
+        description.kinds.push(kind);
     }
     for node in nodes_mut(description) {
         if let Some((kind, _)) = kind_of.remove(&node.name) {

@@ -14,8 +14,9 @@ pub use machine_toml::machine_toml;
 pub use slurm_topology::slurm_topology;
 pub(crate) use subnet::SPEEDS;
 
-use crate::description::{Description, NodeKind};
+use crate::description::Description;
 use crate::error::InputError;
+use crate::node_kind::NodeKind;
 
 /// Name of a machine read from a format that does not name it.
 const UNNAMED: &str = "machine";

@@ -2,8 +2,9 @@
 
 use super::UNNAMED;
 use super::assemble::{Below, Switch, assemble};
-use crate::description::{Cabling, Description, NodeKind, SiteDescription};
+use crate::description::{Cabling, Description, SiteDescription};
 use crate::error::InputError;
+use crate::node_kind::NodeKind;
 use crate::presets::QDR;
 
 /// Reads a `topology.conf` of lines `SwitchName=s Nodes=hostlist` and

@@ -3,11 +3,10 @@
 use std::fmt::Write;
 
 use super::wiring::Names;
-use crate::description::{
-    Children, Description, Group, NodeDescription, NodeKind, SiteDescription,
-};
+use crate::description::{Children, Description, Group, NodeDescription, SiteDescription};
 use crate::fabric::Fabric;
 use crate::hostlist::{compress, plain};
+use crate::node_kind::NodeKind;
 use crate::presets::regular_group;
 
 /// The fabric in Topolane's own format: sites that are regular and whose groups have the default
@@ -16,12 +15,15 @@ use crate::presets::regular_group;
 pub fn machine_toml(fabric: &Fabric) -> String {
     let description = fabric.description();
     let mut text = format!("name = {}\n\n[node]\n", quoted(&description.name));
-    put_kind(&mut text, &description.kinds[0]);
+    let default = &description.kinds[0];
+    put_kind(&mut text, default, default.flow_bandwidth);
     for (index, kind) in description.kinds.iter().enumerate().skip(1) {
         let nodes = (0..fabric.nodes()).filter(|&node| fabric.kind_index(node) == index as u32);
         let names: Vec<String> = nodes.map(|node| plain(fabric.node_name(node))).collect();
         let _ = writeln!(text, "\n[[node-kind]]\nnodes = {}", quoted(&hostlist(&names)));
-        put_kind(&mut text, kind);
+        // What is absent would be as in [node].
+        let as_interface = default.flow_bandwidth.map(|_| kind.lone_flow());
+        put_kind(&mut text, kind, kind.flow_bandwidth.or(as_interface));
     }
     let mut before = 0;
     for site in &description.sites {
@@ -46,7 +48,7 @@ fn hostlist(names: &[String]) -> String {
     compress(names.iter().map(String::as_str))
 }
 
-fn put_kind(text: &mut String, kind: &NodeKind) {
+fn put_kind(text: &mut String, kind: &NodeKind, flow_bandwidth: Option<f64>) {
     let _ = writeln!(
         text,
         "sockets = {}\ncores-per-socket = {}\ncore-speed = {:?}\nmemory = {}\nnics = {}\n\
@@ -57,6 +59,23 @@ fn put_kind(text: &mut String, kind: &NodeKind) {
         kind.memory,
         kind.nics,
         kind.nic_bandwidth
+    );
+    if let Some(bandwidth) = flow_bandwidth {
+        let _ = writeln!(text, "flow-bandwidth = {bandwidth:?}");
+    }
+    let _ = write!(
+        text,
+        "latency = {:?}\npenalty = {{ model = {}",
+        kind.latency,
+        quoted(kind.penalty.name())
+    );
+    for (name, factor) in kind.penalty.factors() {
+        let _ = write!(text, ", {name} = {factor:?}");
+    }
+    let _ = writeln!(
+        text,
+        " }}\ncopy-bandwidth = {:?}\ncopy-latency = {:?}\nmemory-bandwidth = {:?}",
+        kind.copy_bandwidth, kind.copy_latency, kind.memory_bandwidth
     );
 }
 

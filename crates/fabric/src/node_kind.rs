@@ -1,0 +1,157 @@
+//! The inside of a node: cores, memory, and the interface to the network.
+
+use serde::{Deserialize, Serialize};
+
+/// The inside of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct NodeKind {
+    /// Sockets (NUMA domains).
+    pub sockets: u32,
+    /// Cores of each socket.
+    pub cores_per_socket: u32,
+    /// Clock of a core, Hz.
+    pub core_speed: f64,
+    /// Memory, bytes.
+    pub memory: u64,
+    /// Network interfaces.
+    pub nics: u32,
+    /// Bandwidth of one interface in each direction, bytes per second.
+    pub nic_bandwidth: f64,
+    /// Bytes per second that one message alone reaches; `None` where it fills the interface.
+    pub flow_bandwidth: Option<f64>,
+    /// Seconds that a message to another node takes besides its bytes.
+    pub latency: f64,
+    /// What several messages at once cost each other at the interface.
+    pub penalty: Penalty,
+    /// Bytes per second from one process to another of the node, through shared memory.
+    pub copy_bandwidth: f64,
+    /// Seconds that a message inside the node takes besides its bytes.
+    pub copy_latency: f64,
+    /// Bytes per second that all cores together move to and from memory.
+    pub memory_bandwidth: f64,
+}
+
+/// How an interface shared by several messages falls short of an even share of it. The factors are
+/// numbers above 0; the models are in the crate `traffic`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "model", deny_unknown_fields, rename_all = "lowercase")]
+pub enum Penalty {
+    /// It does not: an even share for each. With braces: only so does serde refuse a factor.
+    Fair {},
+    /// InfiniBand (Vienne 2010, as in `SimGrid`).
+    InfiniBand {
+        /// Cost of each message that leaves the node.
+        #[serde(default = "outgoing")]
+        outgoing: f64,
+        /// Cost of each message that arrives.
+        #[serde(default = "incoming")]
+        incoming: f64,
+        /// How much more where more than two messages arrive at a receiver.
+        #[serde(default = "crowded")]
+        crowded: f64,
+    },
+    /// TCP over Gigabit Ethernet (Vienne, Martinasso, Vincent & Mehaut 2008).
+    Ethernet {
+        /// Cost of each of several messages.
+        #[serde(default = "beta")]
+        beta: f64,
+        /// What those that leave for the busiest receivers lose to the others.
+        #[serde(default = "gamma_out", rename = "gamma-out")]
+        gamma_out: f64,
+        /// What those that come from the busiest senders lose to the others.
+        #[serde(default = "gamma_in", rename = "gamma-in")]
+        gamma_in: f64,
+    },
+}
+
+fn outgoing() -> f64 {
+    0.925
+}
+
+fn incoming() -> f64 {
+    0.965
+}
+
+fn crowded() -> f64 {
+    1.35
+}
+
+fn beta() -> f64 {
+    0.75
+}
+
+fn gamma_out() -> f64 {
+    0.115
+}
+
+fn gamma_in() -> f64 {
+    0.036
+}
+
+impl Penalty {
+    /// InfiniBand with `SimGrid`'s factors.
+    pub fn infiniband() -> Self {
+        Penalty::InfiniBand { outgoing: outgoing(), incoming: incoming(), crowded: crowded() }
+    }
+
+    /// Gigabit Ethernet with the factors of the paper.
+    pub fn ethernet() -> Self {
+        Penalty::Ethernet { beta: beta(), gamma_out: gamma_out(), gamma_in: gamma_in() }
+    }
+
+    /// Its factors by name.
+    pub fn factors(&self) -> Vec<(&'static str, f64)> {
+        match *self {
+            Penalty::Fair {} => Vec::new(),
+            Penalty::InfiniBand { outgoing, incoming, crowded } => {
+                vec![("outgoing", outgoing), ("incoming", incoming), ("crowded", crowded)]
+            }
+            Penalty::Ethernet { beta, gamma_out, gamma_in } => {
+                vec![("beta", beta), ("gamma-out", gamma_out), ("gamma-in", gamma_in)]
+            }
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Penalty::Fair {} => "fair",
+            Penalty::InfiniBand { .. } => "infiniband",
+            Penalty::Ethernet { .. } => "ethernet",
+        }
+    }
+}
+
+impl NodeKind {
+    /// Bytes per second that one message alone reaches.
+    pub fn lone_flow(&self) -> f64 {
+        self.flow_bandwidth.unwrap_or(self.nic_bandwidth)
+    }
+
+    /// Cores of the whole node.
+    pub fn cores(&self) -> u32 {
+        self.sockets.saturating_mul(self.cores_per_socket)
+    }
+}
+
+impl Default for NodeKind {
+    /// A node of Cab: two sockets of eight cores, 2.6 GHz, 32 GB, one InfiniBand QDR port. Its
+    /// latencies and memory speeds are typical of its year, not measured.
+    fn default() -> Self {
+        NodeKind {
+            sockets: 2,
+            cores_per_socket: 8,
+            core_speed: 2.6e9,
+            memory: 32 << 30,
+            nics: 1,
+            nic_bandwidth: 4e9,
+            flow_bandwidth: None,
+            latency: 1.5e-6,
+            penalty: Penalty::Fair {},
+            copy_bandwidth: 4e9,
+            copy_latency: 5e-7,
+            memory_bandwidth: 6.4e10,
+        }
+    }
+}
