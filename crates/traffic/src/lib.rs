@@ -13,7 +13,10 @@ mod patterns;
 pub mod read;
 mod write;
 
-pub use contention::{Congestion, Contention, Filling, MODELS, MaxMin, ModelInfo, contention};
+pub use contention::{
+    Congestion, Contention, Filling, Interfaces, MODELS, MaxMin, ModelInfo, NodeRule, PASSES,
+    PerNode, SharedMemory, Together, contention,
+};
 pub use flows::Flows;
 pub use loads::Loads;
 pub use matrix::{Entry, Traffic};

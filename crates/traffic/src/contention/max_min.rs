@@ -105,7 +105,7 @@ impl MaxMin {
 }
 
 /// Seconds until the last flow has sent its bytes.
-fn slowest(flows: &Flows, rates: &[f64]) -> f64 {
+pub(super) fn slowest(flows: &Flows, rates: &[f64]) -> f64 {
     rates.iter().enumerate().map(|(flow, rate)| flows.bytes(flow) / rate).fold(0.0, f64::max)
 }
 

@@ -2,16 +2,26 @@
 //! [`MODELS`].
 
 mod congestion;
+mod ethernet;
+mod infiniband;
+mod interface;
 mod max_min;
+mod per_node;
+mod shared_memory;
+mod together;
 
 use std::sync::Arc;
 
-use topolane_fabric::Routing;
+use topolane_fabric::{Penalty, Routing};
 
 use crate::flows::Flows;
 
 pub use congestion::Congestion;
+pub use interface::Interfaces;
 pub use max_min::{Filling, MaxMin};
+pub use per_node::{NodeRule, PerNode};
+pub use shared_memory::{PASSES, SharedMemory};
+pub use together::Together;
 
 /// The jobs present, their flows, and what they cost each other. All flows of a job's iteration
 /// are under way at once, and the iteration ends with its last flow.
@@ -48,7 +58,7 @@ pub struct ModelInfo {
     pub build: fn(routing: &dyn Routing) -> Box<dyn Contention>,
 }
 
-/// The models of links.
+/// The models of links, of the inside of nodes, and all of them together.
 pub const MODELS: &[ModelInfo] = &[
     ModelInfo {
         name: "congestion",
@@ -60,7 +70,46 @@ pub const MODELS: &[ModelInfo] = &[
         summary: "max-min fair rate of every flow (progressive filling)",
         build: |routing| Box::new(MaxMin::new(routing)),
     },
+    ModelInfo {
+        name: "shared-memory",
+        summary: "copies inside a node share its memory bandwidth; nothing else costs",
+        build: |routing| {
+            let fabric = routing.fabric();
+            Box::new(PerNode::new(fabric, SharedMemory::new(Arc::clone(fabric))))
+        },
+    },
+    ModelInfo {
+        name: "infiniband",
+        summary: "penalties of a shared InfiniBand interface (Vienne 2010); nothing else costs",
+        build: |routing| interfaces(routing, Some(Penalty::infiniband())),
+    },
+    ModelInfo {
+        name: "ethernet",
+        summary: "penalties of a shared Gigabit Ethernet interface (Vienne et al. 2008); nothing else costs",
+        build: |routing| interfaces(routing, Some(Penalty::ethernet())),
+    },
+    ModelInfo {
+        name: "full",
+        summary: "max-min with shared memory and the penalties that the nodes' kinds name: slow",
+        build: |routing| {
+            let fabric = routing.fabric();
+            let parts = || -> Vec<Box<dyn Contention>> {
+                let copies = SharedMemory::new(Arc::clone(fabric));
+                vec![
+                    Box::new(MaxMin::new(routing)),
+                    Box::new(PerNode::new(fabric, copies)),
+                    interfaces(routing, None),
+                ]
+            };
+            Box::new(Together::new("full", parts))
+        },
+    },
 ];
+
+fn interfaces(routing: &dyn Routing, all: Option<Penalty>) -> Box<dyn Contention> {
+    let fabric = routing.fabric();
+    Box::new(PerNode::new(fabric, Interfaces::new(Arc::clone(fabric), all)))
+}
 
 /// The model of that name; `None` where there is none.
 pub fn contention(name: &str, routing: &dyn Routing) -> Option<Box<dyn Contention>> {
