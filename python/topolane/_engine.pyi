@@ -188,9 +188,7 @@ class Contended:
     loads: NDArray[float64]
     """Of every channel the share of it that is wanted."""
 
-def contend(
-    routing: Routing, model: str, jobs: Sequence[tuple[Sequence[int], Traffic]]
-) -> Contended:
+def contend(routing: Routing, model: str, jobs: Sequence[tuple[Sequence[int], Traffic]]) -> Contended:
     """Lets jobs run beside each other: (node of every rank, traffic) of each."""
 
 def max_min(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from topolane._engine import Machine
 
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -141,8 +142,8 @@ def compare(
 
 
 def over(
-    function: Callable[[Task], T],
-    tasks: Sequence[Task],
+    function: Callable[[S], T],
+    tasks: Sequence[S],
     *,
     executor: str | None = None,
     workers: int | None = None,
@@ -201,8 +202,8 @@ def _obey_parent() -> None:
 
 
 def _over_dask(
-    function: Callable[[Task], T],
-    tasks: Sequence[Task],
+    function: Callable[[S], T],
+    tasks: Sequence[S],
     address: str,
     workers: int,
     done: Callable[[], None],
