@@ -205,6 +205,13 @@ def routings() -> list[tuple[str, str]]:
 def models() -> list[tuple[str, str]]:
     """(name, summary) of every model of contention."""
 
+def patterns() -> list[tuple[str, str, list[tuple[str, str, str, str, str]]]]:
+    """(name, summary, parameters) of every pattern of traffic; of a parameter its name, summary,
+    unit, what its value may be, and its default."""
+
+def phases(text: str, ranks: int, seed: int = 0) -> list[tuple[str, str, Traffic]]:
+    """(name, "collective" or "point-to-point", traffic) of every phase of a pattern's iteration."""
+
 @final
 class Workload:
     """Jobs in order of submission, and what was left out on the way. Immutable."""

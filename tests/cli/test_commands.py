@@ -18,6 +18,8 @@ COMMANDS = [
     "simulate",
     "place",
     "policies",
+    "patterns",
+    "traffic",
     "machine",
     "machine show",
     "machine convert",

@@ -3,6 +3,7 @@
 mod error;
 mod machine;
 mod network;
+mod patterns;
 mod policy;
 mod run;
 mod state;
@@ -19,6 +20,8 @@ mod _engine {
     use crate::network::{
         Contended, Network, Routing, Traffic, contend, max_min, models, routings,
     };
+    #[pymodule_export]
+    use crate::patterns::{patterns, phases};
     #[pymodule_export]
     use crate::policy::{policies, queues};
     #[pymodule_export]

@@ -58,7 +58,7 @@ pub const PATTERNS: &[PatternInfo] = &[
     info("lu", npb::CLASS, npb::lu::lu, "NPB lower-upper Gauss-Seidel: one time step"),
     info("bt", npb::CLASS, npb::bt::bt, "NPB block tridiagonal: one time step"),
     info("mg", npb::CLASS, npb::mg::mg, "NPB multigrid: one V-cycle"),
-    info("ep", npb::CLASS, npb::ep::ep, "NPB embarrassingly parallel: the whole run"),
+    info("ep", npb::CLASS, npb::ep::ep, "NPB embarrassingly parallel: the whole run, the same in every class"),
 ];
 
 /// A pattern with its parameters: traffic for any number of ranks.

@@ -10,7 +10,7 @@ use super::phase::{Draft, Phase};
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     bytes("to each neighbour drawn", "65536"),
-    whole("least", "least number of draws of a rank", Domain::Whole(0, 1024), "6"),
+    whole("least", "fewest draws of a rank", Domain::Whole(0, 1024), "6"),
     whole("most", "most draws of a rank", Domain::Whole(0, 1024), "20"),
     whole("reach", "a neighbour lies less than so many ranks away", Domain::Whole(2, 64), "3"),
 ];

@@ -1,0 +1,33 @@
+"""`topolane patterns`: the traffic there is by name."""
+
+from __future__ import annotations
+
+import click
+
+from topolane import _engine
+from topolane.cli import common
+
+
+@click.command("patterns")
+@common.json_option
+def command(as_json: bool) -> None:
+    """List the patterns of traffic and their parameters."""
+    fields = ("name", "summary", "unit", "range", "default")
+    if as_json:
+        common.print_json(
+            [
+                {
+                    "name": name,
+                    "summary": summary,
+                    "parameters": [dict(zip(fields, parameter, strict=True)) for parameter in parameters],
+                }
+                for name, summary, parameters in _engine.patterns()
+            ]
+        )
+        return
+    for name, summary, parameters in _engine.patterns():
+        click.echo(f"{name}  {summary}")
+        for parameter, meaning, unit, domain, default in parameters:
+            measure = f" {unit}" if unit else ""
+            click.echo(f"    {parameter}={default}{measure}: {meaning}; {domain}")
+    click.echo("Ask for one as name or name(parameter=value, ...), for instance 'is(class=C)'.")

@@ -1,0 +1,51 @@
+"""Traffic matrices: read from a file, and summed up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topolane._engine import InputError, Traffic, patterns
+
+
+def read_traffic(source: str | Path) -> Traffic:
+    """The matrix in a file: `from,to,bytes[,messages]` in bytes per iteration, ranks from 0.
+
+    Raises InputError for a file that cannot be read or does not hold such a matrix.
+    """
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        names = ", ".join(name for name, _, _ in patterns())
+        raise InputError(f"no file is called {str(source)!r}; with --ranks there are {names}") from None
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{source}: not UTF-8 text") from error
+    return Traffic.parse(text, str(source))
+
+
+def summary(traffic: Traffic) -> dict[str, Any]:
+    """What a matrix holds: ranks, messages and bytes of one iteration, receivers per rank, and
+    whether every rank gets from each other the bytes it sends there."""
+    sender, receiver, sent, _ = traffic.arrays()
+    degree = np.bincount(sender, minlength=traffic.ranks)
+    forth, back = sender.astype(np.uint64), receiver.astype(np.uint64)
+    ranks = np.uint64(max(traffic.ranks, 1))
+    # Entries stand by (sender, receiver): the mirrored ones in that order must be the same.
+    order = np.argsort(back * ranks + forth)
+    mirrored = np.array_equal((back * ranks + forth)[order], forth * ranks + back)
+    return {
+        "ranks": traffic.ranks,
+        "messages": traffic.messages,
+        "bytes": traffic.bytes,
+        "entries": len(sent),
+        "degree": {
+            "least": int(degree.min(initial=len(sent))),
+            "mean": float(degree.mean()) if len(degree) else 0.0,
+            "most": int(degree.max(initial=0)),
+        },
+        "symmetric": bool(mirrored and np.allclose(sent[order], sent, rtol=1e-12)),
+    }
