@@ -27,5 +27,5 @@ pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};
 pub use route::{Direction, Link, Route};
 pub use routing::{
-    Adaptive, Channel, Fixed, ROUTINGS, Routing, RoutingInfo, Rule, Unreachable, routing,
+    Adaptive, Channel, Fixed, ROUTINGS, Routing, RoutingInfo, Rule, Tables, Unreachable, routing,
 };

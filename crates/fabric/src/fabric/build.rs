@@ -198,7 +198,8 @@ impl Fabric {
         Ok(())
     }
 
-    fn cable_at(&self, site: u32, cable: MissingCable) -> Option<CableId> {
+    /// The cable at a place of a site; `None` where the site has no such place.
+    pub(crate) fn cable_at(&self, site: u32, cable: MissingCable) -> Option<CableId> {
         let own = self.sites[site as usize].depth;
         if cable.level >= own {
             return None;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::UNNAMED;
+use super::bundles::Bundles;
 use super::levels::{Levels, Uplink};
 use super::natural::natural_order;
 use super::planes::{Planes, SitePart, number_planes};
-use super::subnet::Subnet;
+use super::subnet::{End, Subnet};
 use crate::description::{
     Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
 };
@@ -29,6 +30,35 @@ use crate::node_kind::NodeKind;
 /// leads elsewhere (a file cut short), a host cabled to a host, and a switch whose cables are not
 /// those of a parallel-port fat tree.
 pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
+    Ok(discover(text)?.description)
+}
+
+/// A subnet, the machine it is, and where its cables stand in that machine.
+pub(super) struct Discovery {
+    pub subnet: Subnet,
+    pub description: Description,
+    /// The cables of every site.
+    pub cables: Vec<Vec<Cabled>>,
+}
+
+/// A cable of the subnet and its place in the cabling of its site.
+pub(super) struct Cabled {
+    pub lower: End,
+    pub upper: End,
+    /// Named as a missing cable is.
+    pub place: MissingCable,
+}
+
+/// The cabling of every level of a site, the cables that are there and the places without one.
+#[derive(Default)]
+struct Laid {
+    cabling: Vec<Cabling>,
+    there: Vec<Cabled>,
+    missing: Vec<MissingCable>,
+}
+
+/// Reads what [`ibnetdiscover`] reads, and keeps the ports.
+pub(super) fn discover(text: &str) -> Result<Discovery, InputError> {
     let subnet = Subnet::parse(text)?;
     let levels = Levels::of(&subnet)?;
     let orders = Orders::of(&subnet, &levels);
@@ -36,6 +66,7 @@ pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
     roots.sort_by(|a, b| natural_order(&orders.key[a.0][a.1], &orders.key[b.0][b.1]));
     let mut taken = HashSet::new();
     let mut sites = Vec::with_capacity(roots.len());
+    let mut cables = Vec::with_capacity(roots.len());
     for (index, &(level, group)) in roots.iter().enumerate() {
         let (site, order) = part_of(&levels, &orders, level, group);
         let host = &subnet.vertices[site.vertices[0][0]];
@@ -45,7 +76,8 @@ pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
         }
         let planes = number_planes(&subnet, &levels, &site)?;
         let reader = SiteReader { subnet: &subnet, levels: &levels, orders: &orders, planes };
-        let (cabling, missing) = reader.cabling(&site, &order)?;
+        let Laid { cabling, there, missing } = reader.cabling(&site, &order)?;
+        cables.push(there);
         let mut names = HashSet::new();
         let mut root = reader.group(level, group, &mut names);
         if !taken.insert(root.name.clone()) {
@@ -60,7 +92,9 @@ pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
         nic_bandwidth: first.bandwidth,
         ..NodeKind::default()
     };
-    Ok(Description { name: UNNAMED.to_owned(), sites, wans: Vec::new(), kinds: vec![kind] })
+    let description =
+        Description { name: UNNAMED.to_owned(), sites, wans: Vec::new(), kinds: vec![kind] };
+    Ok(Discovery { subnet, description, cables })
 }
 
 /// The children of every group in order, and the name that orders it: its first leaf's.
@@ -148,44 +182,27 @@ struct SiteReader<'a> {
     planes: Vec<Planes>,
 }
 
-/// The cables of one level by their lower switch and parent, as ports of the lower switch.
-type Bundles = BTreeMap<(usize, usize), Vec<u32>>;
-
 impl SiteReader<'_> {
-    fn cabling(
-        &self,
-        part: &SitePart,
-        places: &[Vec<usize>],
-    ) -> Result<(Vec<Cabling>, Vec<MissingCable>), InputError> {
-        let (mut cabling, mut missing) = (Vec::new(), Vec::new());
+    fn cabling(&self, part: &SitePart, places: &[Vec<usize>]) -> Result<Laid, InputError> {
+        let mut laid = Laid::default();
         for (level, uplinks) in part.uplinks.iter().enumerate() {
             let parents = self.planes[level + 1].parents;
-            let mut bundles = Bundles::new();
-            for link in uplinks {
-                let parent = self.planes[level + 1].of[&link.upper.vertex] % parents;
-                bundles.entry((link.lower.vertex, parent)).or_default().push(link.lower.port);
-            }
-            for ports in bundles.values_mut() {
-                ports.sort_unstable();
-            }
-            let cables = bundles.values().map(Vec::len).max().unwrap_or(1);
+            let bundles = Bundles::of(uplinks, &self.planes[level + 1]);
             let width = self.planes[level].width;
-            let implied = [width, parents, cables]
+            let implied = [width, parents, bundles.cables]
                 .into_iter()
                 .fold(places[level].len(), usize::saturating_mul);
             if implied / 2 > uplinks.len() {
                 return Err(self.irregular(&part.vertices[level], uplinks));
             }
-            cabling.push(Cabling {
+            laid.cabling.push(Cabling {
                 parents: parents as u32,
-                cables: cables as u32,
+                cables: bundles.cables as u32,
                 bandwidth: usual_bandwidth(uplinks),
             });
-            if implied > uplinks.len() {
-                self.mark_missing(level, &places[level], &bundles, cables, &mut missing);
-            }
+            self.fill_places(level, &places[level], &bundles, &mut laid);
         }
-        Ok((cabling, missing))
+        Ok(laid)
     }
 
     fn irregular(&self, lower: &[usize], uplinks: &[&Uplink]) -> InputError {
@@ -206,45 +223,31 @@ impl SiteReader<'_> {
         )
     }
 
-    /// Marks the places of the cabling that no cable of the subnet takes. Which of parallel
-    /// cables it is shows by its port, if the other switches use the same ports in order.
-    fn mark_missing(
-        &self,
-        level: usize,
-        groups: &[usize],
-        bundles: &Bundles,
-        cables: usize,
-        missing: &mut Vec<MissingCable>,
-    ) {
+    /// Gives every cable of a level its place, and lists the places that no cable takes.
+    fn fill_places(&self, level: usize, groups: &[usize], bundles: &Bundles, laid: &mut Laid) {
         let parents = self.planes[level + 1].parents;
-        let usual: Vec<Vec<u32>> =
-            (0..parents).map(|parent| usual_ports(parent, bundles, cables)).collect();
         for (index, &group) in groups.iter().enumerate() {
             let mut switch_at = vec![None; self.planes[level].width];
             for &vertex in &self.levels.groups[level][group].switches {
                 switch_at[self.planes[level].of[&vertex]] = Some(vertex);
             }
             for (switch, vertex) in switch_at.into_iter().enumerate() {
-                for (parent, usual) in usual.iter().enumerate() {
-                    let ports = vertex.and_then(|vertex| bundles.get(&(vertex, parent)));
-                    let ports = ports.map_or(&[][..], Vec::as_slice);
-                    let by_port = ports.iter().all(|port| usual.contains(port));
-                    let there = |cable: usize| {
-                        if by_port {
-                            usual.get(cable).is_some_and(|port| ports.contains(port))
-                        } else {
-                            cable < ports.len()
-                        }
+                for parent in 0..parents {
+                    let place = |cable: usize| MissingCable {
+                        level,
+                        group: index as u32,
+                        switch: switch as u32,
+                        parent: parent as u32,
+                        cable: cable as u32,
                     };
-                    missing.extend((0..cables).filter(|&cable| !there(cable)).map(|cable| {
-                        MissingCable {
-                            level,
-                            group: index as u32,
-                            switch: switch as u32,
-                            parent: parent as u32,
-                            cable: cable as u32,
-                        }
+                    let mut free = vec![true; bundles.cables];
+                    let cabled = vertex.into_iter().flat_map(|v| bundles.numbered(v, parent));
+                    laid.there.extend(cabled.map(|(cable, link)| {
+                        free[cable] = false;
+                        Cabled { lower: link.lower, upper: link.upper, place: place(cable) }
                     }));
+                    laid.missing
+                        .extend((0..bundles.cables).filter(|&cable| free[cable]).map(place));
                 }
             }
         }
@@ -317,25 +320,6 @@ fn shared_stem(names: &[(usize, &str)]) -> Option<String> {
     let stem = if cut { shared.trim_end_matches(digit) } else { shared };
     let stem = stem.trim_end_matches(|letter: char| !letter.is_alphanumeric());
     (!stem.is_empty()).then(|| stem.to_owned())
-}
-
-/// The ports that lead to parent number `parent`: those of most whole bundles, or all ports in
-/// use where no bundle is whole but together they are.
-fn usual_ports(parent: usize, bundles: &Bundles, cables: usize) -> Vec<u32> {
-    let mut whole: BTreeMap<&[u32], usize> = BTreeMap::new();
-    let mut any: Vec<u32> = Vec::new();
-    for ((_, to), ports) in bundles {
-        if *to == parent {
-            any.extend(ports);
-            if ports.len() == cables {
-                *whole.entry(ports).or_default() += 1;
-            }
-        }
-    }
-    any.sort_unstable();
-    any.dedup();
-    let most = whole.into_iter().max_by_key(|&(_, count)| count);
-    most.map_or_else(|| any.into_iter().take(cables).collect(), |(ports, _)| ports.to_vec())
 }
 
 fn usual_bandwidth(uplinks: &[&Uplink]) -> f64 {

@@ -1,8 +1,11 @@
 //! Readers: text in somebody's format to a [`Description`].
 
 mod assemble;
+mod bundles;
 mod ibnetdiscover;
 mod levels;
+mod lfts;
+mod lids;
 mod machine_toml;
 mod natural;
 mod planes;
@@ -10,6 +13,7 @@ mod slurm_topology;
 mod subnet;
 
 pub use ibnetdiscover::ibnetdiscover;
+pub use lfts::{Source, lfts};
 pub use machine_toml::machine_toml;
 pub use slurm_topology::slurm_topology;
 pub(crate) use subnet::SPEEDS;

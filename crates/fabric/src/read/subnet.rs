@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::lids::{Address, Lids};
 use crate::error::InputError;
 use crate::hostlist::plain;
 
@@ -31,6 +32,9 @@ pub(super) struct Cable {
 pub(super) struct Subnet {
     pub vertices: Vec<Vertex>,
     pub cables: Vec<Cable>,
+    /// The switches by their identifiers (node GUIDs).
+    pub switches: HashMap<u64, usize>,
+    pub addresses: Vec<Address>,
 }
 
 /// Ports of an adapter that come before those of the host's next adapter.
@@ -52,6 +56,8 @@ struct Device<'a> {
     description: &'a str,
     role: Role,
     line: usize,
+    /// A switch's own LIDs.
+    lids: Option<Lids>,
     ports: Vec<Port<'a>>,
 }
 
@@ -61,6 +67,8 @@ struct Port<'a> {
     /// Port at the peer.
     back: u32,
     bandwidth: f64,
+    /// Of an adapter's port.
+    lids: Option<Lids>,
     line: usize,
 }
 
@@ -85,6 +93,7 @@ impl Subnet {
         }
         let mut subnet = Subnet::default();
         let place = subnet.add_vertices(&devices);
+        subnet.add_addresses(&devices, &place);
         for (index, device) in devices.iter().enumerate() {
             for port in &device.ports {
                 let refuse = |what: &str| {
@@ -149,6 +158,24 @@ impl Subnet {
         }
         place
     }
+
+    /// Notes who answers to which LID, given where [`Subnet::add_vertices`] put the devices.
+    fn add_addresses(&mut self, devices: &[Device], place: &[Option<(usize, u32)>]) {
+        for (device, place) in devices.iter().zip(place) {
+            let guid = device.id.strip_prefix("S-").map(|guid| u64::from_str_radix(guid, 16));
+            if let (Some(Ok(guid)), Some((vertex, _))) = (guid, place) {
+                self.switches.insert(guid, *vertex);
+            }
+            let own = device.lids.map(|lids| (lids, 0, device.line));
+            let ports = device.ports.iter();
+            let of_ports = ports.filter_map(|port| Some((port.lids?, port.number, port.line)));
+            self.addresses.extend(own.into_iter().chain(of_ports).map(|(lids, port, line)| {
+                let end =
+                    place.map(|(vertex, first)| End { vertex, port: first.saturating_add(port) });
+                Address { lids, end, line }
+            }));
+        }
+    }
 }
 
 /// The first word of the description, without the adapter that follows it.
@@ -212,7 +239,8 @@ fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
             .ok_or_else(|| refuse("no quoted identifier follows"))?;
         let description = quoted.next().unwrap_or_default().trim();
         let role = if description.contains(AGGREGATION) { Role::Other } else { role };
-        devices.push(Device { id, description, role, line: number, ports: Vec::new() });
+        let lids = line.rsplit('"').next().and_then(Lids::parse);
+        devices.push(Device { id, description, role, line: number, lids, ports: Vec::new() });
     }
     Ok(devices)
 }
@@ -235,7 +263,9 @@ fn port(line: &str, number: usize) -> Option<Port<'_>> {
     let (back, rest) = bracketed(rest)?;
     let (_, comment) = rest.split_once('#')?;
     let bandwidth = comment.split_ascii_whitespace().rev().find_map(bandwidth)?;
-    Some(Port { number: own, peer, back, bandwidth, line: number })
+    // What a port says of its own LIDs comes before the name of the device it leads to.
+    let lids = comment.split('"').next().and_then(Lids::parse);
+    Some(Port { number: own, peer, back, bandwidth, lids, line: number })
 }
 
 fn bracketed(text: &str) -> Option<(u32, &str)> {

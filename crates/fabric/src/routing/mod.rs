@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod fixed;
+mod tables;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use crate::route::Link;
 
 pub use adaptive::Adaptive;
 pub use fixed::{Fixed, Rule};
+pub use tables::Tables;
+pub(crate) use tables::{Fault, Hop, NO_PORT, PORTS, To};
 
 /// What traffic contends for: one direction of a cable, or of all uplinks of a group where traffic
 /// is spread over them.

@@ -1,0 +1,73 @@
+//! The cables of one level of a site by what they join, and which place of the cabling each takes.
+
+use std::collections::BTreeMap;
+
+use super::levels::Uplink;
+use super::planes::Planes;
+
+/// The cables up from one level, by their lower switch and the number of its parent.
+pub(super) struct Bundles<'a> {
+    links: BTreeMap<(usize, usize), Vec<&'a Uplink>>,
+    /// Parallel cables of a whole bundle.
+    pub cables: usize,
+    /// The lower ports that lead to each parent, as a rule.
+    usual: Vec<Vec<u32>>,
+}
+
+impl<'a> Bundles<'a> {
+    /// The bundles of `uplinks`, which lead to the planes `above`.
+    pub(super) fn of(uplinks: &[&'a Uplink], above: &Planes) -> Bundles<'a> {
+        let mut links: BTreeMap<(usize, usize), Vec<&Uplink>> = BTreeMap::new();
+        for link in uplinks {
+            let parent = above.of[&link.upper.vertex] % above.parents;
+            links.entry((link.lower.vertex, parent)).or_default().push(link);
+        }
+        for bundle in links.values_mut() {
+            bundle.sort_unstable_by_key(|link| link.lower.port);
+        }
+        let cables = links.values().map(Vec::len).max().unwrap_or(1);
+        let usual = usual_ports(&links, above.parents, cables);
+        Bundles { links, cables, usual }
+    }
+
+    /// The cables from a switch to one of its parents, each with its number among the parallel
+    /// ones. Which it is shows by its port, if the other switches use the same ports in order.
+    pub(super) fn numbered(
+        &self,
+        vertex: usize,
+        parent: usize,
+    ) -> impl Iterator<Item = (usize, &'a Uplink)> + '_ {
+        let links = self.links.get(&(vertex, parent)).map_or(&[][..], Vec::as_slice);
+        let usual = &self.usual[parent];
+        let number = |link: &&Uplink| usual.iter().position(|&port| port == link.lower.port);
+        let by_port: Option<Vec<usize>> = links.iter().map(number).collect();
+        let numbers = by_port.unwrap_or_else(|| (0..links.len()).collect());
+        numbers.into_iter().zip(links.iter().copied())
+    }
+}
+
+/// The ports that lead to each parent: those of most whole bundles, or all ports in use where no
+/// bundle is whole but together they are.
+fn usual_ports(
+    links: &BTreeMap<(usize, usize), Vec<&Uplink>>,
+    parents: usize,
+    cables: usize,
+) -> Vec<Vec<u32>> {
+    let mut whole: Vec<BTreeMap<Vec<u32>, usize>> = vec![BTreeMap::new(); parents];
+    let mut any: Vec<Vec<u32>> = vec![Vec::new(); parents];
+    for (&(_, parent), bundle) in links {
+        let ports = bundle.iter().map(|link| link.lower.port);
+        if bundle.len() == cables {
+            *whole[parent].entry(ports.collect()).or_default() += 1;
+        } else {
+            any[parent].extend(ports);
+        }
+    }
+    let usual = |(whole, mut any): (BTreeMap<Vec<u32>, usize>, Vec<u32>)| {
+        any.sort_unstable();
+        any.dedup();
+        any.truncate(cables);
+        whole.into_iter().max_by_key(|&(_, count)| count).map_or(any, |(ports, _)| ports)
+    };
+    whole.into_iter().zip(any).map(usual).collect()
+}

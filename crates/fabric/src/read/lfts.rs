@@ -1,0 +1,119 @@
+//! Forwarding tables of a real subnet: what `opensm` or `dump_fts` wrote, with `ibnetdiscover`'s text.
+
+mod parse;
+mod wire;
+
+use std::sync::Arc;
+
+use self::parse::{Table, tables};
+use self::wire::{Owner, Wire};
+use super::ibnetdiscover::discover;
+use crate::error::InputError;
+use crate::fabric::{Fabric, NodeIndex};
+use crate::routing::{Fault, NO_PORT, PORTS, Tables};
+
+/// A text and the name of the file it is from.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// What errors call it.
+    pub name: &'a str,
+}
+
+/// The routing of a machine by the linear forwarding tables of its subnet: `opensm`'s
+/// `opensm-lfts.dump` or the output of `dump_fts`, beside the output of `ibnetdiscover` of the same
+/// moment, which `fabric` was read from. A way leads from the first port of a host to the base
+/// LID of the other's first port.
+///
+/// # Errors
+/// Named with file and line. In `net`: what [`ibnetdiscover`](super::ibnetdiscover) refuses, a
+/// subnet that is not `fabric`, a host without a LID, a LID given twice. In `lfts`: what is not a
+/// line of a table, a table cut short, a switch or a LID that `net` does not have, a switch of
+/// `net` without a table; and, naming the switch and the destination, a table that loops, or does
+/// not lead to a host of its site because it has no entry, no cable or another host there.
+pub fn lfts(fabric: &Arc<Fabric>, lfts: Source, net: Source) -> Result<Tables, InputError> {
+    let found = discover(net.text).map_err(|error| error.in_file(net.name))?;
+    let wire = Wire::of(fabric, &found).map_err(|error| error.in_file(net.name))?;
+    let read = tables(lfts.text).and_then(|tables| fill(fabric, &wire, &tables, net.name));
+    read.map_err(|error| error.in_file(lfts.name))
+}
+
+fn fill(
+    fabric: &Arc<Fabric>,
+    wire: &Wire,
+    tables: &[Table],
+    net: &str,
+) -> Result<Tables, InputError> {
+    let switches = wire.switches.len();
+    let mut out = vec![NO_PORT; switches * fabric.nodes() as usize];
+    let mut table_of: Vec<Option<&Table>> = vec![None; switches];
+    for table in tables {
+        let Some(&switch) = wire.by_guid.get(&table.guid) else {
+            let message = format!("switch 0x{:016x} ({}) is not in {net}", table.guid, table.name);
+            return Err(InputError::at(table.line, message));
+        };
+        if let Some(first) = table_of[switch].replace(table) {
+            let name = &wire.switches[switch];
+            let message = format!("switch {name} has a table on line {} already", first.line);
+            return Err(InputError::at(table.line, message));
+        }
+        for entry in &table.entries {
+            match wire.owner(entry.lid) {
+                Some(Owner::Node(node)) => out[node as usize * switches + switch] = entry.port,
+                Some(Owner::Other) => {}
+                // A LID that the subnet manager itself knows nobody for takes no traffic.
+                None if entry.unknown => {}
+                None => {
+                    let message = format!("LID 0x{:04x} is nobody's in {net}", entry.lid);
+                    return Err(InputError::at(entry.line, message));
+                }
+            }
+        }
+    }
+    if let Some(switch) = table_of.iter().position(Option::is_none) {
+        let message = format!("no table of switch {}, which is in {net}", wire.switches[switch]);
+        return Err(InputError::whole(message));
+    }
+    let made = Tables::new(Arc::clone(fabric), out, wire.hops.clone(), wire.first.clone());
+    debug_assert_eq!(wire.hops.len(), switches * PORTS);
+    match made.fault() {
+        None => Ok(made),
+        Some((switch, to, fault)) => {
+            let table = table_of[switch as usize];
+            Err(refusal(&made, wire, table, (switch, to, fault)))
+        }
+    }
+}
+
+/// The sentence on a table that does not lead to a host.
+fn refusal(
+    made: &Tables,
+    wire: &Wire,
+    table: Option<&Table>,
+    (switch, to, fault): (u32, NodeIndex, Fault),
+) -> InputError {
+    use crate::routing::Routing;
+    let name = |switch: u32| wire.switches[switch as usize].as_str();
+    let host = |node| made.fabric().node_name(node);
+    let (own, lid, port) = (name(switch), wire.lids[to as usize], made.port(switch, to));
+    let entry = table.and_then(|table| table.entries.iter().find(|entry| entry.lid == lid));
+    let line = entry.map(|entry| entry.line).or(table.map(|table| table.line)).unwrap_or(0);
+    let what = match fault {
+        Fault::Drops => "has no port for it".to_owned(),
+        Fault::NoCable if port == 0 => "takes it for itself (port 0)".to_owned(),
+        Fault::NoCable => format!("sends it out of port {port}, which has no cable"),
+        Fault::Astray(other) if other == to => {
+            format!("sends it out of port {port} to another link of that host")
+        }
+        Fault::Astray(other) => format!("sends it out of port {port} to host {}", host(other)),
+        Fault::Loops => {
+            let circle = made.circle(switch, to);
+            let shown: Vec<&str> = circle.iter().take(8).map(|&switch| name(switch)).collect();
+            let more = if circle.len() > shown.len() { " -> ..." } else { "" };
+            format!("sends it round: {}{more} -> {own}", shown.join(" -> "))
+        }
+    };
+    let message = format!("destination {} (LID 0x{lid:04x}): switch {own} {what}", host(to));
+    InputError::at(line, message)
+}

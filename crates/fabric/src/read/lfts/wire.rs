@@ -1,0 +1,181 @@
+//! What hangs on every port of a subnet, in the numbers of its fabric, and who has which LID.
+
+use std::collections::HashMap;
+
+use super::super::ibnetdiscover::Discovery;
+use super::super::lids::{Address, HIGHEST};
+use super::super::subnet::End;
+use crate::description::Description;
+use crate::error::InputError;
+use crate::fabric::{CableId, Fabric, NodeIndex};
+use crate::routing::{Hop, PORTS, To};
+
+/// Who answers to a LID.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Owner {
+    /// A node, by the base LID of its first port: traffic is addressed so.
+    Node(NodeIndex),
+    /// A switch, another port or LID of a node, or what is no part of the tree.
+    Other,
+}
+
+pub(super) struct Wire {
+    /// Names of the switches in their own numbering.
+    pub switches: Vec<String>,
+    pub by_guid: HashMap<u64, usize>,
+    /// `hops[switch * PORTS + port]`.
+    pub hops: Vec<Option<Hop>>,
+    /// The first link of every node.
+    pub first: Vec<Hop>,
+    /// The LID of every node.
+    pub lids: Vec<u16>,
+    owners: Vec<Option<Owner>>,
+}
+
+impl Wire {
+    /// The wiring of a discovered subnet, which must be what `fabric` was read from.
+    pub(super) fn of(fabric: &Fabric, found: &Discovery) -> Result<Wire, InputError> {
+        let built = Fabric::build(&found.description)?;
+        if !same_places(&built.description(), &fabric.description()) {
+            let message = format!("machine {} was not read from this subnet", fabric.name());
+            return Err(InputError::whole(message));
+        }
+        let places = Places::of(fabric, found)?;
+        let mut wire = Wire {
+            switches: Vec::new(),
+            by_guid: HashMap::new(),
+            hops: Vec::new(),
+            first: Vec::new(),
+            lids: vec![0; fabric.nodes() as usize],
+            owners: vec![None; usize::from(HIGHEST) + 1],
+        };
+        for (vertex, to) in found.subnet.vertices.iter().zip(&places.of_vertex) {
+            if matches!(to, To::Switch(_)) {
+                wire.switches.push(vertex.name.clone());
+            }
+        }
+        for (&guid, &vertex) in &found.subnet.switches {
+            if let To::Switch(switch) = places.of_vertex[vertex] {
+                wire.by_guid.insert(guid, switch as usize);
+            }
+        }
+        let ports = wire.connect(fabric, found, &places)?;
+        for address in &found.subnet.addresses {
+            wire.assign(address, &places, &ports)?;
+        }
+        if let Some(node) = wire.lids.iter().position(|&lid| lid == 0) {
+            let host = fabric.node_name(node as NodeIndex);
+            let message = format!("no LID of host {host}: has a subnet manager swept the subnet?");
+            return Err(InputError::whole(message));
+        }
+        Ok(wire)
+    }
+
+    /// Who answers to a LID; `None` if nobody does.
+    pub(super) fn owner(&self, lid: u16) -> Option<Owner> {
+        self.owners.get(usize::from(lid)).copied().flatten()
+    }
+
+    /// Lays the cables; gives the port of the first link of every node.
+    fn connect(
+        &mut self,
+        fabric: &Fabric,
+        found: &Discovery,
+        places: &Places,
+    ) -> Result<Vec<u32>, InputError> {
+        self.hops = vec![None; self.switches.len() * PORTS];
+        let mut first: Vec<Option<(u32, Hop)>> = vec![None; fabric.nodes() as usize];
+        for (site, cables) in (0..).zip(&found.cables) {
+            for cabled in cables {
+                let cable: CableId = fabric.cable_at(site, cabled.place).ok_or_else(|| {
+                    InputError::whole("a cable of the subnet has no place in the machine")
+                })?;
+                let [lower, upper] = [cabled.lower, cabled.upper];
+                let way = |to: End, direction| Hop {
+                    channel: 2 * cable + direction,
+                    to: places.of_vertex[to.vertex],
+                };
+                for (end, hop) in [(lower, way(upper, 0)), (upper, way(lower, 1))] {
+                    match places.of_vertex[end.vertex] {
+                        To::Switch(switch) => {
+                            let port = switch as usize * PORTS + end.port as usize % PORTS;
+                            self.hops[port] = Some(hop);
+                        }
+                        To::Node(node) => {
+                            let known = &mut first[node as usize];
+                            if known.is_none_or(|(port, _)| end.port < port) {
+                                *known = Some((end.port, hop));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let first: Option<Vec<(u32, Hop)>> = first.into_iter().collect();
+        let first = first.ok_or_else(|| InputError::whole("a node of the machine has no cable"))?;
+        self.first = first.iter().map(|&(_, hop)| hop).collect();
+        Ok(first.iter().map(|&(port, _)| port).collect())
+    }
+
+    fn assign(
+        &mut self,
+        address: &Address,
+        places: &Places,
+        ports: &[u32],
+    ) -> Result<(), InputError> {
+        let at = address.end.map(|end| (places.of_vertex[end.vertex], end.port));
+        let owner = match at {
+            Some((To::Node(node), port)) if ports[node as usize] == port => {
+                self.lids[node as usize] = address.lids.base;
+                Owner::Node(node)
+            }
+            _ => Owner::Other,
+        };
+        for lid in address.lids.all() {
+            // Beyond the base, LIDs are for other ways to the same port.
+            let owner = if lid == address.lids.base { owner } else { Owner::Other };
+            if self.owners[usize::from(lid)].replace(owner).is_some() {
+                let message = format!("LID {lid} is given twice");
+                return Err(InputError::at(address.line, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The vertices of a subnet as nodes of the fabric, and as switches numbered in their order.
+struct Places {
+    of_vertex: Vec<To>,
+}
+
+impl Places {
+    fn of(fabric: &Fabric, found: &Discovery) -> Result<Places, InputError> {
+        let mut of_vertex = Vec::with_capacity(found.subnet.vertices.len());
+        let mut switches = 0;
+        for vertex in &found.subnet.vertices {
+            of_vertex.push(if vertex.is_host {
+                let node = fabric.node_named(&vertex.name).ok_or_else(|| {
+                    let message = format!("host {} is not in the machine", vertex.name);
+                    InputError::at(vertex.line, message)
+                })?;
+                To::Node(node)
+            } else {
+                switches += 1;
+                To::Switch(switches - 1)
+            });
+        }
+        Ok(Places { of_vertex })
+    }
+}
+
+/// Whether nodes and cables of two machines have the same numbers; speeds and the inside of nodes
+/// may differ.
+fn same_places(a: &Description, b: &Description) -> bool {
+    a.sites.len() == b.sites.len()
+        && a.sites.iter().zip(&b.sites).all(|(a, b)| {
+            let shape = |cabling: &crate::description::Cabling| (cabling.parents, cabling.cables);
+            a.missing == b.missing
+                && a.cabling.iter().map(shape).eq(b.cabling.iter().map(shape))
+                && a.root == b.root
+        })
+}

@@ -1,0 +1,40 @@
+//! The addresses that a subnet manager gave: local identifiers (LIDs) of hosts and switches.
+
+use super::subnet::End;
+
+/// The LIDs of one port: `2^lmc` of them from a base on.
+#[derive(Clone, Copy)]
+pub(super) struct Lids {
+    pub base: u16,
+    pub count: u16,
+}
+
+/// Who answers to some LIDs.
+pub(super) struct Address {
+    pub lids: Lids,
+    /// Port 0 of a switch, or a port of a host; `None` for a device that is no part of the tree.
+    pub end: Option<End>,
+    /// Line of the file that gives the LIDs.
+    pub line: usize,
+}
+
+/// Highest LID of one receiver; those above are multicast.
+pub(super) const HIGHEST: u16 = 0xbfff;
+
+impl Lids {
+    /// Reads `... lid 13 lmc 0`; `None` where there is no LID, or none was given yet (0).
+    pub(super) fn parse(text: &str) -> Option<Lids> {
+        let mut words = text.split_ascii_whitespace();
+        words.find(|word| *word == "lid")?;
+        let base = words.next()?.parse().ok().filter(|base| (1..=HIGHEST).contains(base))?;
+        let lmc = match (words.next(), words.next()) {
+            (Some("lmc"), Some(lmc)) => lmc.parse::<u8>().ok().filter(|lmc| *lmc < 8)?,
+            _ => 0,
+        };
+        Some(Lids { base, count: 1 << lmc })
+    }
+
+    pub(super) fn all(self) -> impl Iterator<Item = u16> {
+        (self.base..=HIGHEST).take(usize::from(self.count))
+    }
+}
