@@ -86,6 +86,16 @@ class Machine:
     def routing(self, name: str, seed: int = 0) -> Routing:
         """The ways between its nodes by a rule: d-mod-k, s-mod-k, random, adaptive."""
 
+    def tables(self, tables: str, net: str, tables_source: str, net_source: str) -> Routing:
+        """The routing by forwarding tables.
+
+        tables: a dump of opensm or dump_fts; net: the output of ibnetdiscover that the machine
+        was read from; each with the name of its file.
+        """
+
+    def link_names(self) -> list[tuple[str, str, str, str, int | None]]:
+        """(lower end, its group, upper end, its group, which of parallel cables) of links by id."""
+
     def quality(self, nodes: Sequence[int]) -> tuple[float, float]:
         """(average pairwise hops, hop-bytes for one byte a pair) of some nodes."""
 
@@ -190,6 +200,23 @@ class Contended:
 
 def contend(routing: Routing, model: str, jobs: Sequence[tuple[Sequence[int], Traffic]]) -> Contended:
     """Lets jobs run beside each other: (node of every rank, traffic) of each."""
+
+@final
+class Loads:
+    """Who puts how much on every channel of a routing. Immutable."""
+
+    def __new__(cls, routing: Routing, jobs: Sequence[tuple[Sequence[int], Traffic]]) -> Loads:
+        """The loads of jobs: (node of every rank, traffic) of each."""
+
+    @property
+    def shares(self) -> NDArray[float64]:
+        """Of every channel the share that is wanted, each job's as when it is alone."""
+
+    def users(self, channel: int) -> list[tuple[int, float]]:
+        """(index of the job, share it wants) of all who use a channel."""
+
+    def time_alone(self, job: int) -> float:
+        """Seconds of an iteration's communication of a job alone."""
 
 def max_min(
     capacity: NDArray[float64], first: NDArray[uint32], channels: NDArray[uint32]

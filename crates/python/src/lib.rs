@@ -7,6 +7,7 @@ mod patterns;
 mod policy;
 mod run;
 mod state;
+mod tables;
 mod workload;
 
 /// The module.
@@ -28,6 +29,8 @@ mod _engine {
     use crate::run::{Outcome, simulate};
     #[pymodule_export]
     use crate::state::{RequestView, State, StateView};
+    #[pymodule_export]
+    use crate::tables::Loads;
     #[pymodule_export]
     use crate::workload::{Workload, workload_presets};
 }

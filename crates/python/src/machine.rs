@@ -8,6 +8,7 @@ use topolane_placement::{Quality, least_aph};
 
 use crate::error::{bad_input, input_error};
 use crate::network::Routing;
+use crate::tables::{LinkRow, link_rows};
 
 /// A machine: sites of fat trees and the inside of their nodes. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
@@ -199,6 +200,25 @@ impl Machine {
         }
         let quality = Quality::of(&self.fabric, &nodes);
         Ok((quality.aph, quality.pair_hops))
+    }
+
+    /// The routing by forwarding tables: a dump of `opensm` or `dump_fts`, and the output of
+    /// `ibnetdiscover` that the machine was read from, each with the name of its file.
+    fn tables(
+        &self,
+        tables: &str,
+        net: &str,
+        tables_source: &str,
+        net_source: &str,
+    ) -> PyResult<Routing> {
+        let source = |text, name| read::Source { text, name };
+        Routing::of_tables(self, source(tables, tables_source), source(net, net_source))
+    }
+
+    /// (lower end, its group, upper end, its group, which of parallel cables or None) of every
+    /// link by its id.
+    fn link_names(&self) -> Vec<LinkRow> {
+        link_rows(self)
     }
 
     /// The least average pairwise hops of 1, 2, ... nodes on the empty machine.

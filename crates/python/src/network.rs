@@ -49,6 +49,24 @@ impl Routing {
     }
 }
 
+impl Routing {
+    /// The flows of job number `job` over these ways, given the node of every rank.
+    pub fn lay(&self, job: usize, nodes: &[u32], traffic: &Traffic) -> PyResult<Flows> {
+        for &node in nodes {
+            self.check(node)?;
+        }
+        let ranks = traffic.matrix.ranks();
+        if ranks as usize > nodes.len() {
+            return Err(bad_input(format!(
+                "the traffic of job {job} has {ranks} ranks, but the job has {}",
+                nodes.len()
+            )));
+        }
+        Flows::new(&traffic.matrix, nodes, &*self.ways)
+            .map_err(|error| bad_input(error.to_string()))
+    }
+}
+
 #[pymethods]
 impl Routing {
     #[getter]
@@ -264,19 +282,7 @@ pub fn contend(
     let mut loads = Loads::new(&*routing.ways);
     let mut flows = Vec::with_capacity(jobs.len());
     for (index, (nodes, traffic)) in jobs.iter().enumerate() {
-        let matrix = &traffic.get().matrix;
-        for &node in nodes {
-            routing.check(node)?;
-        }
-        if matrix.ranks() as usize > nodes.len() {
-            return Err(bad_input(format!(
-                "the traffic of job {index} has {} ranks, but the job has {}",
-                matrix.ranks(),
-                nodes.len()
-            )));
-        }
-        let laid = Flows::new(matrix, nodes, &*routing.ways)
-            .map_err(|error| bad_input(error.to_string()))?;
+        let laid = routing.lay(index, nodes, traffic.get())?;
         flows.push(Arc::new(laid));
     }
     let (times, times_alone, slowdowns, rates): Columns = py.detach(|| {

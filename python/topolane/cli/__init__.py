@@ -10,7 +10,18 @@ from typing import NoReturn
 import click
 
 from topolane._engine import InputError
-from topolane.cli import compare, machine, paper, patterns, place, policies, simulate, traffic, workload
+from topolane.cli import (
+    compare,
+    links,
+    machine,
+    paper,
+    patterns,
+    place,
+    policies,
+    simulate,
+    traffic,
+    workload,
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -19,7 +30,7 @@ def cli() -> None:
     """Place parallel jobs where the network lets them run at full speed."""
 
 
-for command in (compare, simulate, place, policies, patterns, machine, traffic, workload, paper):
+for command in (compare, simulate, place, links, policies, patterns, machine, traffic, workload, paper):
     cli.add_command(command.command)
 
 

@@ -30,10 +30,10 @@ pub fn ibnetdiscover(fabric: &Fabric) -> String {
              Switch\t{} \"S-{guid:016x}\"\t\t# \"{}\" base port 0 lid {} lmc 0\n",
             switch.ports,
             switch.name,
-            writer.lid(Device::Switch(number)),
+            writer.lid(Device::Switch(number), 0),
         );
         for link in &switch.links {
-            let (name, lid) = (writer.name(link.to), writer.lid(link.to));
+            let (name, lid) = (writer.name(link.to), writer.lid(link.to, link.to_port));
             let rate = rate(link.bandwidth);
             let _ = match link.to {
                 Device::Node(node) => writeln!(
@@ -86,9 +86,9 @@ impl Writer<'_> {
                 guid + u64::from(link.port),
                 switch_guid(switch),
                 link.to_port,
-                self.lid(Device::Node(node)),
+                self.lid(Device::Node(node), link.port),
                 self.name(link.to),
-                self.lid(link.to),
+                self.lid(link.to, link.to_port),
                 rate(link.bandwidth),
             );
         }
@@ -101,10 +101,14 @@ impl Writer<'_> {
         }
     }
 
-    fn lid(&self, device: Device) -> usize {
+    /// The address of a switch, or of a port of a node.
+    fn lid(&self, device: Device, port: u32) -> usize {
         match device {
             Device::Switch(switch) => switch + 1,
-            Device::Node(node) => self.wiring.switches.len() + node as usize + 1,
+            Device::Node(node) => {
+                let cable = self.fabric.uplinks(0, node).start + port - 1;
+                self.wiring.switches.len() + cable as usize + 1
+            }
         }
     }
 }

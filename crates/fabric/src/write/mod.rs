@@ -1,12 +1,14 @@
 //! Writers: a [`Fabric`](crate::Fabric) to text in somebody's format.
 
 mod infiniband;
+mod link_names;
 mod machine_toml;
 mod slurm_topology;
 mod tree;
 mod wiring;
 
 pub use infiniband::{ibnetdiscover, ibsim_net};
+pub use link_names::{End, LinkName, link_names};
 pub use machine_toml::machine_toml;
 pub use slurm_topology::slurm_topology;
 pub use tree::tree;

@@ -8,6 +8,8 @@ use crate::hostlist::plain;
 /// One physical switch.
 pub(super) struct Switch {
     pub name: String,
+    /// Level and index of its group.
+    pub group: (usize, GroupIndex),
     /// Ports the switch has, cabled or not; ports count from 1.
     pub ports: u32,
     pub links: Vec<Link>,
@@ -54,16 +56,30 @@ impl Wiring {
             nodes: (0..fabric.nodes()).map(|_| Vec::new()).collect(),
         };
         let first = wiring.name_switches(fabric);
-        let mut bundles = Vec::new();
-        for level in 0..fabric.depth() {
-            for group in 0..fabric.groups(level) {
-                if !fabric.uplinks(level, group).is_empty() {
-                    add_bundles(fabric, &first, level, group, &mut bundles);
-                }
-            }
-        }
+        let bundles = all_bundles(fabric, &first);
         wiring.connect(fabric, &first, &bundles);
         wiring
+    }
+
+    /// Calls `see` with name and group of both ends, and the cables there could be, of every
+    /// bundle of parallel cables, in the order of their ids.
+    pub(super) fn each_bundle(
+        fabric: &Fabric,
+        mut see: impl FnMut((&str, &str), (&str, &str), u32),
+    ) {
+        let mut wiring = Wiring { switches: Vec::new(), nodes: Vec::new() };
+        let first = wiring.name_switches(fabric);
+        let name = |device| match device {
+            Device::Node(node) => (fabric.node_name(node), fabric.node_name(node)),
+            Device::Switch(switch) => {
+                let Switch { name, group: (level, group), .. } = &wiring.switches[switch];
+                (name.as_str(), fabric.group_name(*level, *group))
+            }
+        };
+        let bundles = all_bundles(fabric, &first);
+        for bundle in &bundles {
+            see(name(bundle.lower), name(Device::Switch(bundle.upper)), bundle.cables);
+        }
     }
 
     /// Makes the switches without cables; gives the first of each group by level, from level 1.
@@ -88,7 +104,8 @@ impl Wiring {
                         None => format!("{own}-s{number}"),
                     };
                     let name = names.unique(&name, fabric.group_name(fabric.depth(), site));
-                    self.switches.push(Switch { name, ports: 0, links: Vec::new() });
+                    let group = (level, group);
+                    self.switches.push(Switch { name, group, ports: 0, links: Vec::new() });
                 }
             }
             all.push(first);
@@ -147,6 +164,19 @@ impl Wiring {
             switch.links.sort_unstable_by_key(|link| link.port);
         }
     }
+}
+
+/// The bundles of all levels, in the order of their cables' ids.
+fn all_bundles(fabric: &Fabric, first: &[Vec<usize>]) -> Vec<Bundle> {
+    let mut bundles = Vec::new();
+    for level in 0..fabric.depth() {
+        for group in 0..fabric.groups(level) {
+            if !fabric.uplinks(level, group).is_empty() {
+                add_bundles(fabric, first, level, group, &mut bundles);
+            }
+        }
+    }
+    bundles
 }
 
 fn add_bundles(

@@ -1,5 +1,7 @@
 //! Machines for the tests.
 
+pub mod damage;
+
 use proptest::prelude::*;
 use topolane_fabric::{Description, Fabric, MissingCable, WanDescription, pgft};
 

@@ -1,0 +1,177 @@
+"""`topolane links`: which links jobs load, and who uses each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+from topolane import routes
+from topolane._engine import InputError, Loads, Routing
+from topolane.cli import common, placed
+from topolane.cli.placed import Placed
+from topolane.routes import Link, Links
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What jobs want of one link."""
+
+    link: Link
+    share: float
+    """Of the link's capacity, each job's as when it is alone; above 1 there is not enough for all."""
+    capacity: float
+    """Bytes per second."""
+    users: list[tuple[str, float]]
+    """Id of every job that uses it and the share it wants, the greatest first."""
+
+
+@click.command("links")
+@common.machine_options
+@click.option(
+    "--routing",
+    default="d-mod-k",
+    show_default=True,
+    help="d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, "
+    "dump_fts); --machine is then the subnet's ibnetdiscover file.",
+)
+@click.option("--jobs", "file", required=True, help="Who runs where: CSV, or JSON as `place` reads it.")
+@click.option(
+    "--pattern", default="stencil4d", show_default=True, help="Traffic of jobs that do not name theirs."
+)
+@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of all that is drawn.")
+@click.option("--link", help="Only this link: 'leaf0->pod0-s1' ('#1' for a parallel cable), or a cable's id.")
+@click.option(
+    "--between",
+    nargs=2,
+    metavar="A B",
+    help="Only links between two nodes, switches or groups of parallel switches, both ways.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(0, 2**31),
+    default=20,
+    show_default=True,
+    help="At most so many links, the most loaded first; 0: all.",
+)
+@common.json_option
+def command(
+    machine: str,
+    machine_format: str | None,
+    nodes: str | None,
+    routing: str,
+    file: str,
+    pattern: str,
+    seed: int,
+    link: str | None,
+    between: tuple[str, str] | None,
+    top: int,
+    as_json: bool,
+) -> None:
+    """Show the load of every link under some jobs, and who uses it.
+
+    A job wants a share of every link it uses: its bytes over it per capacity and per its own time
+    alone, 1 at its bottleneck. The load of a link is the sum of what its jobs want.
+
+    \b
+    id,nodes,pattern                        {"running": [
+    7,cab[1-20],stencil4d                     {"id": 7, "nodes": "cab[1-20]", "pattern": "stencil4d"},
+    8,"cab[21-30,40]",                        {"id": 8, "nodes": "cab[21-30,40]"}]}
+
+    A job may name a file of traffic (column or key `traffic`) instead of a pattern. Every node of
+    a job runs one rank, in the order given.
+    """
+    fabric, ways = routes.routing(machine, routing, format=machine_format, nodes=nodes, seed=seed)
+    jobs = placed.jobs(fabric, file, pattern=pattern, seed=seed)
+    loads = Loads(ways, [(job.nodes, job.traffic) for job in jobs])
+    links = Links(fabric)
+    everything = link is None and between is None
+    found = list(loaded(ways, loads, links, jobs, only_used=everything))
+    if link is not None:
+        found = [load for load in found if matches(load.link, link)]
+        if not found:
+            raise InputError(f"--link {link!r}: the machine has no such link")
+    if between is not None:
+        found = [load for load in found if joins(load.link, between)]
+        if not found:
+            raise InputError(f"--between: no link joins {between[0]!r} and {between[1]!r}")
+    found.sort(key=lambda load: (-load.share, load.link.cable, load.link.direction))
+    shown = found[:top] if top else found
+    if as_json:
+        common.print_json(
+            {
+                "machine": fabric.name,
+                "routing": ways.name,
+                "jobs": [
+                    {"id": job.id, "nodes": fabric.hostlist(job.nodes), "time_alone": loads.time_alone(index)}
+                    for index, job in enumerate(jobs)
+                ],
+                "found": len(found),
+                "links": [as_dict(load) for load in shown],
+            }
+        )
+        return
+    shared = sum(len(load.users) > 1 for load in found)
+    click.echo(
+        f"{len(jobs):,} jobs on {fabric.name} by {ways.name}: {len(found):,} links"
+        f"{' in use' if everything else ''}, {shared:,} of them by several jobs"
+    )
+    common.print_table(
+        ["link", "load", "GB/s", "jobs and what each wants"],
+        [row(load) for load in shown],
+        ["jobs and what each wants"],
+    )
+    if len(shown) < len(found):
+        click.echo(f"... and {len(found) - len(shown):,} links more (--top 0 shows all)")
+
+
+def loaded(
+    ways: Routing, loads: Loads, links: Links, jobs: Sequence[Placed], *, only_used: bool
+) -> Iterable[Load]:
+    """What jobs want of each link."""
+    shares, capacity = loads.shares, ways.capacity
+    channels = np.flatnonzero(shares) if only_used else range(ways.channels)
+    for channel in map(int, channels):
+        if not capacity[channel] > 0:
+            continue  # a missing cable
+        users = [(jobs[index].id, share) for index, share in loads.users(channel)]
+        users.sort(key=lambda user: -user[1])
+        behind = ways.links(channel)
+        for cable, direction in behind:
+            own = float(capacity[channel]) / len(behind)
+            yield Load(links.link(cable, direction), float(shares[channel]), own, users)
+
+
+def matches(link: Link, wanted: str) -> bool:
+    """Whether a link is the one meant: by its name, its ends alone, or its cable."""
+    return wanted in (link.name, f"{link.source}->{link.target}", str(link.cable))
+
+
+def joins(link: Link, between: tuple[str, str]) -> bool:
+    """Whether a link joins two things, whichever way it leads."""
+    source, target = {link.source, link.groups[0]}, {link.target, link.groups[1]}
+    a, b = between
+    return (a in source and b in target) or (b in source and a in target)
+
+
+def as_dict(load: Load) -> dict[str, Any]:
+    """A load for JSON."""
+    link = load.link
+    return {
+        "link": link.name,
+        "cable": link.cable,
+        "direction": link.direction,
+        "load": load.share,
+        "capacity": load.capacity,
+        "jobs": [{"id": job, "share": share} for job, share in load.users],
+    }
+
+
+def row(load: Load) -> list[str]:
+    """A load for the table."""
+    users = [f"{job} {share:.2f}" for job, share in load.users]
+    more = [f"{len(users) - 6} more"] if len(users) > 6 else []
+    return [load.link.name, f"{load.share:.2f}", f"{load.capacity / 1e9:g}", ", ".join(users[:6] + more)]

@@ -1,0 +1,115 @@
+"""Jobs that are where they are: who runs on which nodes, and who sends what."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from topolane._engine import InputError, Machine, Traffic
+from topolane.cli.place import check_keys, member, nodes_of, read
+
+KEYS = {"id", "nodes", "cores", "memory", "pattern", "traffic"}
+COLUMNS = ("id", "nodes", "pattern", "traffic")
+
+
+@dataclasses.dataclass(frozen=True)
+class Placed:
+    """One job: a rank on each of its nodes, in their order."""
+
+    id: str
+    nodes: list[int]
+    traffic: Traffic
+
+
+def jobs(machine: Machine, file: str, *, pattern: str, seed: int = 0) -> list[Placed]:
+    """The jobs in a file, which ends in `.csv` or holds JSON (`-`: JSON on standard input).
+
+    JSON is a state as `topolane place` reads it, of which `running` counts; CSV has the columns
+    id and nodes (a hostlist). A job may name its `pattern`, or a file of `traffic` beside the jobs
+    file; jobs that name neither have `pattern`. Raises InputError, naming file and job.
+    """
+    beside = Path(file).parent
+    if Path(file).suffix.lower() == ".csv":
+        rows = [(f"{file}:{line}", row) for line, row in _csv_rows(file)]
+    else:
+        source = "standard input" if file == "-" else file
+        running = member(read(file), "running", list, default=[])
+        rows = [(f"{source}: running[{index}]", row) for index, row in enumerate(running)]
+    found: dict[str, Placed] = {}
+    for where, row in rows:
+        check_keys(row, KEYS, where)
+        job = _job(machine, row, where, beside, pattern, seed)
+        if job.id in found:
+            raise InputError(f"{where}: there is a job {job.id} already")
+        found[job.id] = job
+    if not found:
+        raise InputError(f"{file}: no job is running")
+    return list(found.values())
+
+
+def _job(machine: Machine, row: dict[str, Any], where: str, beside: Path, pattern: str, seed: int) -> Placed:
+    identity = row.get("id")
+    if type(identity) not in (int, str) or identity == "":
+        raise InputError(f"{where}: 'id' must be a number or a name, not {identity!r}")
+    nodes = nodes_of(machine, row, "nodes", where)
+    if not nodes:
+        raise InputError(f"{where}: 'nodes' names no node")
+    for node in nodes:
+        if node >= machine.nodes:
+            raise InputError(f"{where}: 'nodes': node {node} is not among the {machine.nodes} nodes")
+    try:
+        own = member(row, "pattern", str)
+        file = member(row, "traffic", str)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    if own is not None and file is not None:
+        raise InputError(f"{where}: 'pattern' and 'traffic' name two kinds of traffic")
+    try:
+        if file is None:
+            traffic = Traffic.pattern(own or pattern, len(nodes), seed)
+        else:
+            traffic = Traffic.parse((beside / file).read_text(encoding="utf-8"), file)
+    except OSError as error:
+        raise InputError(f"{where}: 'traffic': {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: 'traffic': {file}: not UTF-8 text") from error
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    if traffic.ranks > len(nodes):
+        raise InputError(
+            f"{where}: {file} has {traffic.ranks} ranks, but the job has {len(nodes)} nodes, one rank on each"
+        )
+    return Placed(str(identity), nodes, traffic)
+
+
+def _csv_rows(file: str) -> list[tuple[int, dict[str, str]]]:
+    try:
+        with Path(file).open(encoding="utf-8", newline="") as text:
+            reader = csv.reader(text, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            for name in header:
+                if name not in COLUMNS or header.count(name) > 1:
+                    raise InputError(f"{file}:1: column {name!r} is unknown or stands twice")
+            for name in ("id", "nodes"):
+                if name not in header:
+                    raise InputError(f"{file}:1: the header names no column {name}")
+            rows = []
+            for cells in reader:
+                if not any(cells):
+                    continue
+                if len(cells) != len(header):
+                    raise InputError(
+                        f"{file}:{reader.line_num}: {len(cells)} cells, where the header names {len(header)} "
+                        "(a hostlist with a comma stands in quotes)"
+                    )
+                named = zip(header, map(str.strip, cells))
+                rows.append((reader.line_num, {name: cell for name, cell in named if cell}))
+            return rows
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not UTF-8 text") from error
+    except csv.Error as error:
+        raise InputError(f"{file}: not CSV: {error}") from error

@@ -1,0 +1,89 @@
+"""Routings by name, or by the forwarding tables of a real subnet; links by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import topolane
+from topolane import _engine
+from topolane._engine import InputError, Machine, Routing
+
+
+def routing(
+    machine: str | Path,
+    name: str | Path,
+    *,
+    format: str | None = None,
+    nodes: str | None = None,
+    seed: int = 0,
+) -> tuple[Machine, Routing]:
+    """A machine and the ways between its nodes.
+
+    `name` is a rule (`d-mod-k`, `s-mod-k`, `random`, `adaptive`) or a file of forwarding tables:
+    `opensm-lfts.dump`, or the output of `dump_fts`; `machine` must then be the file of
+    `ibnetdiscover` of the same subnet. The other arguments are those of `topolane.machine`; `seed`
+    is for routings that draw. Raises InputError for unknown names, and for tables that do not
+    go with the machine, that loop or that do not lead to a host.
+    """
+    names = [known for known, _ in _engine.routings()]
+    if str(name) in names:
+        fabric = topolane.machine(machine, format, nodes=nodes)
+        return fabric, fabric.routing(str(name), seed)
+    if not Path(name).exists():
+        raise InputError(f"no routing and no file is called {str(name)!r}; there are {', '.join(names)}")
+    if format not in (None, "ibnetdiscover") or Machine.preset(str(machine)) is not None:
+        raise InputError(
+            f"{name}: forwarding tables go with a file of ibnetdiscover of the same subnet, "
+            f"not with machine {str(machine)!r}"
+        )
+    if nodes is not None:
+        raise InputError(f"{name}: forwarding tables go with the whole machine, not with some of its nodes")
+    fabric = topolane.machine(machine, "ibnetdiscover")
+    return fabric, fabric.tables(_text(name), _text(machine), str(name), str(machine))
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not UTF-8 text") from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """One direction of a cable, or of a WAN link."""
+
+    cable: int
+    """Id of the cable."""
+    direction: str
+    """`up` or `down`."""
+    source: str
+    """Node or switch that sends."""
+    target: str
+    """Node or switch that receives."""
+    groups: tuple[str, str]
+    """The groups of the two; a node's own name."""
+    number: int | None
+    """Which of the parallel cables between the two, from 0; None where there is only one."""
+
+    @property
+    def name(self) -> str:
+        """`source->target`, with `#number` where cables are parallel."""
+        return f"{self.source}->{self.target}" + ("" if self.number is None else f"#{self.number}")
+
+
+class Links:
+    """The links of a machine by cable and direction."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._rows = machine.link_names()
+
+    def link(self, cable: int, direction: str) -> Link:
+        """One direction of a cable."""
+        lower, lower_group, upper, upper_group, number = self._rows[cable]
+        if direction == "up":
+            return Link(cable, direction, lower, upper, (lower_group, upper_group), number)
+        return Link(cable, direction, upper, lower, (upper_group, lower_group), number)
