@@ -2,6 +2,7 @@
 //! gives a routing or one error, never a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[allow(dead_code)] // which tests of other files use
 mod common;
 
 use std::collections::HashMap;
@@ -144,7 +145,7 @@ fn machine_text() -> impl Strategy<Value = String> {
     )
 }
 
-fn forwarding<'a>(net: &'a Net, seed: u64) -> Forwarding<'a> {
+fn forwarding(net: &Net, seed: u64) -> Forwarding<'_> {
     let mut state = seed;
     let mut draw = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -154,6 +155,8 @@ fn forwarding<'a>(net: &'a Net, seed: u64) -> Forwarding<'a> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// A walk over the text, from a host's switch by the port of its table to the device there, is
     /// the way: the same devices in the same order, and no two (switch, port) on one channel.
     #[test]
@@ -165,9 +168,11 @@ proptest! {
         let all = net.hosts().into_iter().all(|a| net.hosts().into_iter().all(|b| reaches(a, b)));
         let read = read(&dump(&net, &towards), &text);
         if !all {
-            // Switches that only hosts join: their first ports may hang apart.
-            let refused = read.is_err_and(|error| error.message.ends_with("has no port for it"));
-            prop_assert!(refused || ibnetdiscover(&text).is_err());
+            // Apart, they are sites; joined by hosts alone, their first ports do not meet.
+            match read {
+                Err(error) => prop_assert!(error.message.ends_with("has no port for it")),
+                Ok(tables) => prop_assert!(tables.is_none_or(|read| read.fabric().sites() > 1)),
+            }
             return Ok(());
         }
         let Some(tables) = read.unwrap() else { return Ok(()) };

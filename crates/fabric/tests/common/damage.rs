@@ -1,5 +1,4 @@
 //! Damage to files.
-#![allow(dead_code)]
 
 use proptest::prelude::*;
 use proptest::sample::Index;

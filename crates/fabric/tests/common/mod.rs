@@ -1,5 +1,6 @@
 //! Machines for the tests.
 
+#[allow(dead_code)] // not every test damages files
 pub mod damage;
 
 use proptest::prelude::*;
