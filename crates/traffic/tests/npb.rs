@@ -44,8 +44,9 @@ fn cg_on_a_square() {
     let sums = 64.0 * log;
     close(cg.messages(), vectors + 53.0 * sums);
     close(cg.bytes(), (vectors * n / r + (52.0 + 2.0) * sums) * DOUBLE);
-    // Row 1, column 0 is rank 8: across the diagonal lies rank 1.
-    assert!(cg.sent_by(8).iter().any(|entry| entry.to == 1));
+    // Along row 1 rank 8 meets those 1, 2 and 4 columns on; across the diagonal lies rank 1.
+    let partners: Vec<u32> = cg.sent_by(8).iter().map(|entry| entry.to).collect();
+    assert_eq!(partners, [1, 9, 10, 12]);
 }
 
 /// With twice as many columns as rows two ranks share a piece of n/r: all vectors are half as long.
@@ -60,6 +61,17 @@ fn cg_on_an_oblong() {
     close(cg.bytes(), (vectors * n / r / 2.0 + 54.0 * sums) * DOUBLE);
     // Ranks beyond a power of two are idle.
     assert_eq!(traffic("cg(class=C)", 47).entries(), cg.entries());
+}
+
+/// Row 15 of 16 has 4,687 of 75,000 rows: of two neighbours the even one keeps 2,344 and the odd one
+/// 2,343, so that in their exchange each sends what the other keeps.
+#[test]
+fn cg_shares_an_odd_piece() {
+    let cg = traffic("cg(class=B)", 512);
+    for (from, to, sent) in [(480, 481, 2343.0), (481, 480, 2344.0)] {
+        let entry = cg.sent_by(from).iter().find(|entry| entry.to == to).unwrap();
+        close(entry.bytes, (26.0 * sent + 54.0) * DOUBLE);
+    }
 }
 
 /// A grid of x by y ranks has (x - 1) y + x (y - 1) neighbours, each sent a line of 5 unknowns for
@@ -109,6 +121,13 @@ fn mg_exchanges_the_borders_of_all_levels() {
     let points: f64 = level(1.0, 2.0) + (1..9).map(|l| level(f64::from(1 << l), 3.0)).sum::<f64>();
     close(mg.bytes(), 8.0 * points * DOUBLE);
     close(mg.messages(), 8.0 * 6.0 * (2.0 + 3.0 * 8.0));
+    // Borders grow from axis to axis: along x, to rank 1, m m; along z, to rank 4, (m + 2)^2.
+    for (to, more) in [(1, 0.0), (4, 2.0)] {
+        let border = |l: i32| 2.0 * (f64::from(1 << l) + more).powi(2);
+        let sum = 2.0 * border(0) + (1..9).map(|l| 3.0 * border(l)).sum::<f64>();
+        let entry = mg.sent_by(0).iter().find(|entry| entry.to == to).unwrap();
+        close(entry.bytes, sum * DOUBLE);
+    }
     assert!((0..8).all(|rank| mg.sent_by(rank).len() == 3));
 }
 
