@@ -169,6 +169,68 @@ class Traffic:
         """The matrix as CSV."""
 
 @final
+class Mapping:
+    """A slot for every rank, none of them twice, and what that costs in one iteration."""
+
+    @property
+    def slots(self) -> NDArray[uint32]:
+        """The slot of every rank."""
+
+    @property
+    def hop_bytes(self) -> float:
+        """Hop-bytes as mapped."""
+
+    @property
+    def rank_order(self) -> float:
+        """Hop-bytes when rank i is on slot i."""
+
+    @property
+    def crossed(self) -> list[tuple[int | None, float, float]]:
+        """(hops, or None inside a node; bytes in rank order; bytes as mapped)."""
+
+    @property
+    def by(self) -> str:
+        """How it was found."""
+
+    @property
+    def members(self) -> list[tuple[str, float]]:
+        """(name, hop-bytes) of every member of the portfolio."""
+
+def efforts() -> list[str]:
+    """The names of the efforts."""
+
+def map_ranks(
+    machine: Machine,
+    nodes: Sequence[int],
+    traffic: Traffic,
+    *,
+    effort: str = "eco",
+    seed: int = 0,
+    threads: int = 0,
+    node_links: bool = False,
+) -> Mapping:
+    """Maps ranks to slots, slot i being on node `nodes[i]`, for the fewest hop-bytes.
+
+    threads: 0 for one per core; the answer does not depend on it. node_links: count the links of
+    the nodes as hops too. Raises InputError for more ranks than slots.
+    """
+
+def assign(
+    n: int,
+    flow: Sequence[float] | NDArray[float64],
+    distance: Sequence[float] | NDArray[float64],
+    *,
+    effort: str = "strong",
+    seed: int = 0,
+    threads: int = 0,
+) -> tuple[NDArray[uint32], float]:
+    """The quadratic assignment problem of n items and places, matrices row by row.
+
+    Returns the place of every item and the sum over ordered pairs of flow times distance, which
+    must be symmetric.
+    """
+
+@final
 class Network:
     """How the jobs of a run meet on the network. Immutable."""
 

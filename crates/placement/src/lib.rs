@@ -1,5 +1,6 @@
 //! Who holds what, what is asked for, and the policies that choose nodes.
 
+pub mod mapping;
 mod occupancy;
 mod placement;
 mod policy;

@@ -2,6 +2,7 @@
 
 mod error;
 mod machine;
+mod mapping;
 mod network;
 mod patterns;
 mod policy;
@@ -17,6 +18,8 @@ mod _engine {
     use crate::error::InputError;
     #[pymodule_export]
     use crate::machine::{Machine, presets};
+    #[pymodule_export]
+    use crate::mapping::{Mapping, assign, efforts, map_ranks};
     #[pymodule_export]
     use crate::network::{
         Contended, Network, Routing, Traffic, contend, max_min, models, routings,

@@ -133,7 +133,7 @@ impl Traffic {
     /// The traffic that a file's text describes.
     #[staticmethod]
     fn parse(text: &str, source: &str) -> PyResult<Traffic> {
-        let matrix = read::csv(text).map_err(|error| input_error(error.in_file(source)))?;
+        let matrix = read::traffic(text).map_err(|error| input_error(error.in_file(source)))?;
         Ok(Traffic { matrix: Arc::new(matrix) })
     }
 

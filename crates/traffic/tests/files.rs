@@ -72,3 +72,64 @@ fn bad_lines_are_named() {
         assert!(error.line == at && error.message.contains(says), "{error:?}");
     }
 }
+
+#[test]
+fn matrix_market_is_read_as_scipy_writes_it() {
+    let entry = |from, to, bytes| Entry { from, to, bytes, messages: 1.0 };
+    let general = "%%MatrixMarket matrix coordinate real general\n% remark\n\n3 3 3\n1 2 1.5e3\n3 1 2\n2 2 9\n";
+    let both = [entry(0, 1, 1500.0), entry(2, 0, 2.0)];
+    let symmetric = "%%MatrixMarket matrix coordinate integer symmetric\n3 3 1\n3 1 7\n";
+    let mirrored = [entry(0, 2, 7.0), entry(2, 0, 7.0)];
+    // Column by column; a zero is no message.
+    let array = "%%MatrixMarket matrix array real general\n2 2\n0\n5\n0\n0\n";
+    let half = "%%MatrixMarket matrix array integer symmetric\n2 2\n0\n4\n0\n";
+    let pattern = "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n";
+    for (text, ranks, entries) in [
+        (general, 3, &both[..]),
+        (symmetric, 3, &mirrored),
+        (array, 2, &[entry(1, 0, 5.0)]),
+        (half, 2, &[entry(0, 1, 4.0), entry(1, 0, 4.0)]),
+        (pattern, 2, &[entry(0, 1, 1.0)]),
+    ] {
+        let traffic = read::traffic(text).unwrap();
+        assert_eq!((traffic.ranks(), traffic.entries()), (ranks, entries), "{text}");
+    }
+    // What is not Matrix Market is CSV.
+    assert_eq!(read::traffic("from,to,bytes\n0,1,8\n").unwrap().ranks(), 2);
+}
+
+#[test]
+fn bad_matrix_market_is_named() {
+    let real = "%%MatrixMarket matrix coordinate real general\n";
+    for (text, says) in [
+        ("%%MatrixMarket matrix\n1 1 0\n".to_owned(), "line 1: "),
+        (
+            "%%MatrixMarket matrix coordinate complex general\n1 1 0\n".to_owned(),
+            "line 1: a coordinate complex",
+        ),
+        (real.to_owned(), "the line with the size is missing"),
+        (format!("{real}2 3 1\n"), "line 2: 2 x 3: a traffic matrix is square"),
+        (format!("{real}99999999 99999999 1\n"), "line 2: 99999999 x 99999999"),
+        (format!("{real}2 2\n"), "line 2: \"2 2\" is not the size"),
+        (format!("{real}2 2 1\n3 1 5\n"), "line 3: rank 2 is not among the 2 ranks"),
+        (format!("{real}2 2 1\n0 1 5\n"), "line 3: \"0\" is not a row or column, counted from 1"),
+        (format!("{real}2 2 1\n1 2 -5\n"), "line 3: bytes from rank 0 to rank 1 must be a finite"),
+        (format!("{real}2 2 1\n1 2 nan\n"), "line 3: bytes from rank 0 to rank 1 must be a finite"),
+        (format!("{real}2 2 1\n1 2 x\n"), "line 3: \"x\" is not a number"),
+        (format!("{real}2 2 1\n1 2\n"), "line 3: \"1 2\" is not an entry"),
+        (format!("{real}2 2 2\n1 2 5\n"), "1 entries, but 2 announced"),
+        (format!("{real}2 2 1\n1 2 5\n2 1 5\n"), "line 4: more entries than the 1 announced"),
+    ] {
+        let message = read::traffic(&text).unwrap_err().to_string();
+        assert!(message.contains(says), "{text}: {message}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_matrix_market_is_read_or_refused(
+        text in "%%MatrixMarket matrix (coordinate|array) (real|pattern) (general|symmetric)\n([0-9 .e\\-]{0,8}\n){0,8}",
+    ) {
+        let _ = read::traffic(&text);
+    }
+}

@@ -1,7 +1,8 @@
-//! Readers of traffic matrices.
+//! `from,to,bytes[,messages]`.
 
 use topolane_fabric::InputError;
 
+use super::refuse;
 use crate::matrix::{Entry, Traffic};
 
 /// Reads `from,to,bytes[,messages]` with a header line, one message an entry if it names no column
@@ -37,10 +38,6 @@ pub fn csv(text: &str) -> Result<Traffic, InputError> {
     }
     let highest = entries.iter().map(|entry| entry.from.max(entry.to)).max();
     Traffic::new(ranks.unwrap_or(highest.map_or(0, |rank| rank + 1)), entries)
-}
-
-fn refuse(what: impl Into<String>) -> InputError {
-    InputError::whole(what)
 }
 
 fn number_of_ranks(text: &str) -> Result<u32, InputError> {

@@ -1,0 +1,154 @@
+//! Pair swaps until no exchange of two seats gains anything.
+
+use std::collections::VecDeque;
+
+use super::arrangement::Arrangement;
+
+/// Swaps that gain less than this share of the whole value are rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// Ranks whose best exchange has to be looked for.
+pub(super) struct Descent {
+    queue: VecDeque<u32>,
+    queued: Vec<bool>,
+    /// Weight from the rank looked at to all others.
+    weight_to: Vec<f64>,
+    /// A place was looked at for the rank with this mark.
+    seen: Vec<u32>,
+    mark: u32,
+    least: f64,
+}
+
+/// The best exchange for a rank: with whom, and what it gains.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Exchange {
+    pub(super) with: u32,
+    pub(super) gain: f64,
+}
+
+impl Descent {
+    /// For arrangements of one problem with about this value.
+    pub(super) fn new(arrangement: &Arrangement<'_>, value: f64) -> Descent {
+        let (ranks, places) = (arrangement.problem.ranks(), arrangement.problem.places());
+        Descent {
+            queue: VecDeque::new(),
+            queued: vec![false; ranks],
+            weight_to: vec![0.0; ranks],
+            seen: vec![0; places],
+            mark: 0,
+            least: value * ROUNDING,
+        }
+    }
+
+    /// Looks at a rank again.
+    pub(super) fn push(&mut self, rank: u32) {
+        if !self.queued[rank as usize] {
+            self.queued[rank as usize] = true;
+            self.queue.push_back(rank);
+        }
+    }
+
+    /// Swaps until there is nothing to gain for any rank; returns what was gained.
+    pub(super) fn all(&mut self, arrangement: &mut Arrangement<'_>) -> f64 {
+        let mut gained = 0.0;
+        loop {
+            (0..arrangement.problem.ranks() as u32).for_each(|rank| self.push(rank));
+            let more = self.queued(arrangement, |_, _| ());
+            gained += more;
+            if more <= 0.0 {
+                return gained;
+            }
+        }
+    }
+
+    /// Swaps as long as there is something to gain for the ranks queued and those whose
+    /// neighbours moved; tells `swapped` of every swap, and returns what was gained.
+    pub(super) fn queued(
+        &mut self,
+        arrangement: &mut Arrangement<'_>,
+        mut swapped: impl FnMut(u32, u32),
+    ) -> f64 {
+        let mut gained = 0.0;
+        while let Some(rank) = self.queue.pop_front() {
+            self.queued[rank as usize] = false;
+            let Some(best) = self.best(arrangement, rank) else { continue };
+            arrangement.swap(rank, best.with);
+            swapped(rank, best.with);
+            gained += best.gain;
+            for moved in [rank, best.with] {
+                self.push(moved);
+                for &other in arrangement.problem.graph.adjacent(moved) {
+                    self.push(other);
+                }
+            }
+        }
+        gained
+    }
+
+    /// The exchange that gains most for `rank` of those that bring it closer to its neighbours.
+    /// One of two who gain by their exchange comes closer, so over all ranks nothing is missed.
+    pub(super) fn best(&mut self, arrangement: &Arrangement<'_>, rank: u32) -> Option<Exchange> {
+        let graph = &arrangement.problem.graph;
+        for (other, weight) in graph.neighbours(rank) {
+            self.weight_to[other as usize] = weight;
+        }
+        let mut best = Exchange { with: rank, gain: self.least };
+        if arrangement.is_tabled() {
+            let at = arrangement.place(rank);
+            let costs = arrangement.costs(rank);
+            let here = costs[at as usize];
+            for (place, &there) in costs.iter().enumerate() {
+                if there < here {
+                    self.look_at(arrangement, rank, place as u32, here - there, &mut best);
+                }
+            }
+        } else {
+            self.look_near(arrangement, rank, &mut best);
+        }
+        for &other in graph.adjacent(rank) {
+            self.weight_to[other as usize] = 0.0;
+        }
+        (best.with != rank).then_some(best)
+    }
+
+    /// The places of the neighbours alone: without a table others would cost too much to look at.
+    fn look_near(&mut self, arrangement: &Arrangement<'_>, rank: u32, best: &mut Exchange) {
+        self.mark += 1;
+        let at = arrangement.place(rank);
+        let here = arrangement.cost(rank, at);
+        for &other in arrangement.problem.graph.adjacent(rank) {
+            let place = arrangement.place(other);
+            if std::mem::replace(&mut self.seen[place as usize], self.mark) != self.mark {
+                let own = here - arrangement.cost(rank, place);
+                if own > 0.0 {
+                    self.look_at(arrangement, rank, place, own, best);
+                }
+            }
+        }
+    }
+
+    /// Exchanges with those at `place`, where `rank` itself gains `own`.
+    fn look_at(
+        &self,
+        arrangement: &Arrangement<'_>,
+        rank: u32,
+        place: u32,
+        own: f64,
+        best: &mut Exchange,
+    ) {
+        let problem = arrangement.problem;
+        let at = arrangement.place(rank);
+        if problem.kind[at as usize] != problem.kind[place as usize] {
+            return;
+        }
+        let apart = 2.0 * problem.distances.between(at, place);
+        for seat in problem.seats(place) {
+            let other = arrangement.rank_on(seat);
+            let theirs = arrangement.cost(other, place) - arrangement.cost(other, at);
+            let gain = own + theirs - apart * self.weight_to[other as usize];
+            if gain > best.gain {
+                *best = Exchange { with: other, gain };
+            }
+        }
+    }
+}

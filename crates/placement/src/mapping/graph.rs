@@ -1,0 +1,125 @@
+//! Who exchanges how much with whom, both directions together.
+
+use topolane_traffic::Traffic;
+
+/// An undirected graph with weights: neighbours in ascending order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Graph {
+    first: Vec<u32>,
+    to: Vec<u32>,
+    weight: Vec<f64>,
+}
+
+impl Graph {
+    /// The graph of `vertices` vertices with the weights of all `pairs` added up; no loops.
+    pub(super) fn of(vertices: usize, pairs: impl IntoIterator<Item = (u32, u32, f64)>) -> Graph {
+        let mut arcs: Vec<(u32, u32, f64)> = Vec::new();
+        for (a, b, weight) in pairs {
+            if a != b && weight > 0.0 {
+                arcs.push((a, b, weight));
+                arcs.push((b, a, weight));
+            }
+        }
+        // Stable, so that sums are taken in the order given.
+        arcs.sort_by_key(|&(a, b, _)| (a, b));
+        let mut graph = Graph { first: vec![0; vertices + 1], ..Graph::default() };
+        for arc in arcs.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
+            graph.first[arc[0].0 as usize + 1] += 1;
+            graph.to.push(arc[0].1);
+            graph.weight.push(arc.iter().map(|arc| arc.2).sum());
+        }
+        for vertex in 0..vertices {
+            graph.first[vertex + 1] += graph.first[vertex];
+        }
+        graph
+    }
+
+    /// The bytes between the ranks of `traffic`, with vertices that send nothing after them.
+    pub(super) fn of_traffic(traffic: &Traffic, vertices: usize) -> Graph {
+        Graph::of(vertices, traffic.entries().iter().map(|e| (e.from, e.to, e.bytes)))
+    }
+
+    pub(super) fn vertices(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// The neighbours of a vertex with the weights to them.
+    #[inline]
+    pub(super) fn neighbours(&self, vertex: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
+        let range = self.range(vertex);
+        self.to[range.clone()].iter().copied().zip(self.weight[range].iter().copied())
+    }
+
+    /// The neighbours of a vertex.
+    #[inline]
+    pub(super) fn adjacent(&self, vertex: u32) -> &[u32] {
+        &self.to[self.range(vertex)]
+    }
+
+    /// The weight between two vertices, 0 where they are not joined.
+    #[inline]
+    pub(super) fn between(&self, a: u32, b: u32) -> f64 {
+        let range = self.range(a);
+        match self.to[range.clone()].binary_search(&b) {
+            Ok(index) => self.weight[range.start + index],
+            Err(_) => 0.0,
+        }
+    }
+
+    /// All pairs, each once.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
+        (0..self.vertices() as u32)
+            .flat_map(|a| self.neighbours(a).filter(move |n| a < n.0).map(move |(b, w)| (a, b, w)))
+    }
+
+    /// Sum of the weights of all pairs.
+    pub(super) fn total(&self) -> f64 {
+        self.weight.iter().sum::<f64>() / 2.0
+    }
+
+    /// The part of the graph between `vertices`, numbered in their order.
+    pub(super) fn induced(&self, vertices: &[u32]) -> Graph {
+        let mut number = vec![u32::MAX; self.vertices()];
+        for (index, &vertex) in vertices.iter().enumerate() {
+            number[vertex as usize] = index as u32;
+        }
+        let mut part = Graph { first: vec![0], ..Graph::default() };
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        for &vertex in vertices {
+            row.clear();
+            let inside = self.neighbours(vertex).map(|(to, w)| (number[to as usize], w));
+            row.extend(inside.filter(|&(to, _)| to != u32::MAX));
+            row.sort_by_key(|&(to, _)| to);
+            part.to.extend(row.iter().map(|&(to, _)| to));
+            part.weight.extend(row.iter().map(|&(_, weight)| weight));
+            part.first.push(part.to.len() as u32);
+        }
+        part
+    }
+
+    /// The graph of `groups` groups of vertices, `group` naming that of each vertex.
+    pub(super) fn quotient(&self, group: &[u32], groups: usize) -> Graph {
+        let named =
+            |(a, b, weight): (u32, u32, f64)| (group[a as usize], group[b as usize], weight);
+        Graph::of(groups, self.pairs().map(named))
+    }
+
+    /// The weights as whole numbers that add up to less than `most`, for a library that wants
+    /// them so; first arcs, neighbours and weights of the usual compressed rows. `None` where they
+    /// do not fit.
+    pub(super) fn whole_numbers(&self, most: f64) -> Option<(Vec<i32>, Vec<i32>, Vec<i32>)> {
+        let sum: f64 = self.weight.iter().sum();
+        let whole = sum < most && self.weight.iter().all(|weight| weight.fract() == 0.0);
+        let scale = if whole { 1.0 } else { most / (sum + self.weight.len() as f64) };
+        let weights = self.weight.iter().map(|w| (w * scale).round().max(1.0) as i32).collect();
+        let signed = |values: &[u32]| -> Option<Vec<i32>> {
+            values.iter().map(|&value| i32::try_from(value).ok()).collect()
+        };
+        Some((signed(&self.first)?, signed(&self.to)?, weights))
+    }
+
+    #[inline]
+    fn range(&self, vertex: u32) -> std::ops::Range<usize> {
+        self.first[vertex as usize] as usize..self.first[vertex as usize + 1] as usize
+    }
+}

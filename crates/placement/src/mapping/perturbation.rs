@@ -1,0 +1,115 @@
+//! Out of a local optimum: annealing at a low temperature, and iterated local search.
+
+use rand::{Rng, RngExt};
+use rand_chacha::ChaCha8Rng;
+
+use super::arrangement::Arrangement;
+use super::descent::Descent;
+
+/// Kirkpatrick et al. 1983 with exchanges towards a neighbour: `trials` exchanges are drawn, and
+/// one that loses is made with probability exp(-loss / temperature). The temperature falls from
+/// `hottest` to `coldest` by one factor. Returns what was gained in sum, and leaves the
+/// arrangement where it ended.
+pub(super) fn anneal(
+    arrangement: &mut Arrangement<'_>,
+    (hottest, coldest): (f64, f64),
+    trials: u64,
+    draw: &mut ChaCha8Rng,
+) -> f64 {
+    const STEPS: u64 = 200;
+    let mut gained = 0.0;
+    let factor = (coldest / hottest).powf(1.0 / (STEPS as f64 - 1.0));
+    let mut temperature = hottest;
+    for _ in 0..STEPS {
+        for _ in 0..trials / STEPS {
+            let Some((rank, other)) = towards_a_neighbour(arrangement, draw) else { continue };
+            let bound = arrangement.most_gained(rank, other);
+            let accepted = temperature * draw.random::<f64>().ln();
+            if bound < accepted {
+                continue;
+            }
+            let gain = arrangement.gain(rank, other);
+            if gain >= accepted {
+                arrangement.swap(rank, other);
+                gained += gain;
+            }
+        }
+        temperature *= factor;
+    }
+    gained
+}
+
+/// The mean of what an exchange drawn loses: the scale of temperatures.
+pub(super) fn mean_loss(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> f64 {
+    const DRAWN: usize = 1000;
+    let pairs = (0..DRAWN).filter_map(|_| towards_a_neighbour(arrangement, draw));
+    let losses = pairs.map(|(rank, other)| (-arrangement.gain(rank, other)).max(0.0));
+    losses.sum::<f64>() / DRAWN as f64
+}
+
+/// A rank and one at the place of one of its neighbours.
+fn towards_a_neighbour(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> Option<(u32, u32)> {
+    let problem = arrangement.problem;
+    let rank = below(draw, problem.ranks() as u32);
+    let adjacent = problem.graph.adjacent(rank);
+    if adjacent.is_empty() {
+        return None;
+    }
+    let neighbour = adjacent[below(draw, adjacent.len() as u32) as usize];
+    let place = arrangement.place(neighbour);
+    let seats = problem.seats(place);
+    let at = arrangement.place(rank);
+    // Alone at its place, the neighbour is whom to exchange with someone near it: draw anybody.
+    let seat = if place == at || seats.len() == 1 {
+        below(draw, problem.ranks() as u32)
+    } else {
+        seats.start + below(draw, seats.len() as u32)
+    };
+    let other = arrangement.rank_on(seat);
+    let place = arrangement.place(other);
+    (place != at && problem.kind[place as usize] == problem.kind[at as usize])
+        .then_some((rank, other))
+}
+
+/// A number below `limit` (Lemire 2019, without the rejection: a bias of 2^-32 does not matter).
+fn below(draw: &mut ChaCha8Rng, limit: u32) -> u32 {
+    ((u64::from(draw.next_u32()) * u64::from(limit)) >> 32) as u32
+}
+
+/// Iterated local search (Lourenco, Martin & Stuetzle 2003): a few exchanges near one rank, pair
+/// swaps around them, and back if that lost. Returns what was gained.
+pub(super) fn iterate(
+    arrangement: &mut Arrangement<'_>,
+    value: f64,
+    rounds: u64,
+    draw: &mut ChaCha8Rng,
+) -> f64 {
+    let mut descent = Descent::new(arrangement, value);
+    let mut swaps: Vec<(u32, u32)> = Vec::new();
+    let mut gained = 0.0;
+    for _ in 0..rounds {
+        swaps.clear();
+        let mut gain = 0.0;
+        for _ in 0..2 + below(draw, 3) {
+            let Some((rank, other)) = towards_a_neighbour(arrangement, draw) else { continue };
+            gain += arrangement.gain(rank, other);
+            arrangement.swap(rank, other);
+            swaps.push((rank, other));
+        }
+        for &(a, b) in &swaps {
+            for rank in [a, b] {
+                descent.push(rank);
+                for &other in arrangement.problem.graph.adjacent(rank) {
+                    descent.push(other);
+                }
+            }
+        }
+        gain += descent.queued(arrangement, |a, b| swaps.push((a, b)));
+        if gain < 0.0 {
+            swaps.iter().rev().for_each(|&(a, b)| arrangement.swap(a, b));
+        } else {
+            gained += gain;
+        }
+    }
+    gained
+}

@@ -1,0 +1,135 @@
+//! The members of the portfolio, and the threads that work on them.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::Search;
+use super::arrangement::Arrangement;
+use super::descent::Descent;
+use super::effort::Budget;
+use super::groups::swap_groups;
+use super::perturbation::{anneal, iterate, mean_loss};
+use super::problem::Problem;
+use super::slots::Slots;
+use super::starts::{Cut, Division};
+
+/// Where annealing begins and ends, in units of what an exchange drawn loses on average. Found by
+/// trial: hotter undoes what the partitions found, colder does not leave it.
+const HOTTEST: f64 = 0.03;
+const COLDEST: f64 = 0.003;
+
+/// A mapping that one member of the portfolio found.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// How it was found.
+    pub(super) name: String,
+    /// The seat of every rank.
+    pub(super) seats: Vec<u32>,
+    /// Sum of weight times distance.
+    pub(super) value: f64,
+}
+
+/// Runs all members; what they found, in the same order whatever the threads.
+pub(super) fn run(problem: &Problem<'_>, slots: &Slots<'_>, search: Search) -> Vec<Found> {
+    let budget = search.effort.budget();
+    let mut starts: Vec<Option<(Cut, u64)>> = vec![None];
+    for seed in 0..budget.seeds {
+        starts.extend([Cut::Bipartition, Cut::Multisection].map(|cut| Some((cut, seed))));
+    }
+    let mut found = in_parallel(search.threads, &starts, |&start| {
+        let (name, mut seats) = match start {
+            None => ("rank order".to_owned(), slots.rank_order()),
+            Some((cut, draw)) => {
+                let seed = search.seed.wrapping_add(draw);
+                let graph = &problem.graph;
+                let name = format!("{} {draw}", cut.name());
+                (name, Division { graph, slots, cut, care: budget.care, seed }.seats())
+            }
+        };
+        swap_groups(problem, slots, &mut seats);
+        swapped(problem, name, seats)
+    });
+    // The best are searched on. The sort is stable: of equals, the first stays first.
+    let mut best: Vec<(u64, Found)> = (0..).zip(found.iter().cloned()).collect();
+    best.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    best.truncate(budget.kept);
+    let mut further = in_parallel(search.threads, &best, |(index, start)| {
+        let mut draw = ChaCha8Rng::seed_from_u64(search.seed);
+        draw.set_stream(index + 1);
+        further(problem, slots, start, budget, &mut draw)
+    });
+    found.append(&mut further);
+    found
+}
+
+/// The start with pair swaps until none gains.
+fn swapped(problem: &Problem<'_>, name: String, seats: Vec<u32>) -> Found {
+    let value = problem.value(&seats);
+    let mut arrangement = Arrangement::new(problem, seats);
+    Descent::new(&arrangement, value).all(&mut arrangement);
+    let seats = arrangement.into_seats();
+    Found { name, value: problem.value(&seats), seats }
+}
+
+/// A mapping searched on: annealed, then iterated local search.
+fn further(
+    problem: &Problem<'_>,
+    slots: &Slots<'_>,
+    start: &Found,
+    budget: Budget,
+    draw: &mut ChaCha8Rng,
+) -> Found {
+    let mut seats = improved(problem, start, budget, draw);
+    swap_groups(problem, slots, &mut seats);
+    let name = format!("{}, annealed", start.name);
+    Found { name, value: problem.value(&seats), seats }
+}
+
+/// Annealing and iterated local search from a start.
+pub(super) fn improved(
+    problem: &Problem<'_>,
+    start: &Found,
+    budget: Budget,
+    draw: &mut ChaCha8Rng,
+) -> Vec<u32> {
+    let ranks = problem.ranks() as u64;
+    let mut arrangement = Arrangement::new(problem, start.seats.clone());
+    let unit = mean_loss(&arrangement, draw);
+    let temperatures = (HOTTEST * unit, COLDEST * unit);
+    anneal(&mut arrangement, temperatures, budget.trials * ranks, draw);
+    Descent::new(&arrangement, start.value).all(&mut arrangement);
+    iterate(&mut arrangement, start.value, budget.rounds * ranks, draw);
+    arrangement.into_seats()
+}
+
+/// The results of `work` on all items, in their order.
+pub(super) fn in_parallel<T: Sync, R: Send>(
+    threads: usize,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if threads == 0 { cores() } else { threads }.min(items.len());
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
+    let worker = || {
+        while let index = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(item) = items.get(index)
+        {
+            let result = work(item);
+            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| {
+            scope.spawn(worker);
+        });
+        worker();
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|&(index, _)| index);
+    done.into_iter().map(|(_, result)| result).collect()
+}

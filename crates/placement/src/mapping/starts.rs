@@ -1,0 +1,82 @@
+//! Where the search starts: a partition for every group of the tree, from the top down.
+
+use std::ops::Range;
+
+use super::graph::Graph;
+use super::partition::{Care, partition};
+use super::slots::Slots;
+
+/// How a group's ranks are shared out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// In two halves of its groups, again and again (Pellegrini 1994).
+    Bipartition,
+    /// Into all its groups at once (Chan et al. 2012).
+    Multisection,
+}
+
+impl Cut {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Cut::Bipartition => "bipartition",
+            Cut::Multisection => "multisection",
+        }
+    }
+}
+
+/// Ranks shared out over the groups of the slots from the top down.
+pub(super) struct Division<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) slots: &'a Slots<'a>,
+    pub(super) cut: Cut,
+    pub(super) care: Care,
+    pub(super) seed: u64,
+}
+
+impl Division<'_> {
+    /// The seat of every rank.
+    pub(super) fn seats(&self) -> Vec<u32> {
+        let ranks: Vec<u32> = (0..self.graph.vertices() as u32).collect();
+        let mut order = Vec::with_capacity(ranks.len());
+        self.divide(ranks, 0..self.slots.places() as u32, &mut order);
+        let mut seats = vec![0; order.len()];
+        for (seat, &rank) in order.iter().enumerate() {
+            seats[rank as usize] = seat as u32;
+        }
+        seats
+    }
+
+    /// Adds the ranks to `order` seat by seat.
+    fn divide(&self, ranks: Vec<u32>, places: Range<u32>, order: &mut Vec<u32>) {
+        let Some((_, groups)) = self.slots.groups(places) else {
+            order.extend(ranks);
+            return;
+        };
+        let parts = match self.cut {
+            Cut::Multisection => groups,
+            Cut::Bipartition => self.halves(&groups),
+        };
+        let sizes: Vec<u32> = parts.iter().map(|part| self.seats_in(part)).collect();
+        // Each partition draws from its own place in the tree.
+        let seed = self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(order.len() as u64);
+        let part = partition(&self.graph.induced(&ranks), &sizes, self.care, seed);
+        for (index, places) in parts.into_iter().enumerate() {
+            let inside = ranks.iter().zip(&part).filter(|&(_, &part)| part as usize == index);
+            self.divide(inside.map(|(&rank, _)| rank).collect(), places, order);
+        }
+    }
+
+    fn seats_in(&self, places: &Range<u32>) -> u32 {
+        self.slots.seats[places.start as usize..places.end as usize].iter().sum()
+    }
+
+    /// The groups in two runs with nearly as many seats.
+    fn halves(&self, groups: &[Range<u32>]) -> Vec<Range<u32>> {
+        let (first, last) = (groups[0].start, groups[groups.len() - 1].end);
+        let all = i64::from(self.seats_in(&(first..last)));
+        let uneven = |end: u32| (2 * i64::from(self.seats_in(&(first..end))) - all).abs();
+        let ends = groups[..groups.len() - 1].iter().map(|group| group.end);
+        let middle = ends.min_by_key(|&end| uneven(end)).unwrap_or(last);
+        vec![first..middle, middle..last]
+    }
+}

@@ -1,0 +1,88 @@
+//! Rank to slot for Python.
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use topolane_placement::mapping::{self, EFFORTS, Links, Search};
+
+use crate::error::{bad_input, input_error};
+use crate::machine::Machine;
+use crate::network::Traffic;
+
+/// A slot for every rank, none of them twice, and what that costs in one iteration.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct Mapping {
+    /// The slot of every rank: uint32.
+    slots: Py<PyArray1<u32>>,
+    /// Hop-bytes as mapped.
+    hop_bytes: f64,
+    /// Hop-bytes when rank i is on slot i.
+    rank_order: f64,
+    /// (hops, or None inside a node; bytes in rank order; bytes as mapped).
+    crossed: Vec<(Option<u32>, f64, f64)>,
+    /// How it was found.
+    by: String,
+    /// (name, hop-bytes) of every member of the portfolio.
+    members: Vec<(String, f64)>,
+}
+
+/// The names of the efforts.
+#[pyfunction]
+pub fn efforts() -> Vec<&'static str> {
+    EFFORTS.iter().map(|&(name, _)| name).collect()
+}
+
+fn search(effort: &str, seed: u64, threads: usize, node_links: bool) -> PyResult<Search> {
+    let known = EFFORTS.iter().find(|&&(name, _)| name == effort);
+    let &(_, effort) = known.ok_or_else(|| {
+        bad_input(format!("unknown effort {effort:?}; there are {}", efforts().join(", ")))
+    })?;
+    let links = if node_links { Links::All } else { Links::BetweenSwitches };
+    Ok(Search { effort, seed, threads, links })
+}
+
+/// Maps ranks to slots, slot i being on node `nodes[i]`, for the fewest hop-bytes.
+#[pyfunction]
+#[pyo3(signature = (machine, nodes, traffic, *, effort="eco", seed=0, threads=0, node_links=false))]
+#[allow(clippy::too_many_arguments)]
+pub fn map_ranks(
+    py: Python<'_>,
+    machine: &Machine,
+    nodes: Vec<u32>,
+    traffic: &Traffic,
+    effort: &str,
+    seed: u64,
+    threads: usize,
+    node_links: bool,
+) -> PyResult<Mapping> {
+    let search = search(effort, seed, threads, node_links)?;
+    let found = py
+        .detach(|| mapping::map(&machine.fabric, &nodes, &traffic.matrix, search))
+        .map_err(input_error)?;
+    let crossed = found.crossed.iter().map(|row| (row.hops, row.rank_order, row.mapped));
+    Ok(Mapping {
+        hop_bytes: found.hop_bytes,
+        rank_order: found.rank_order,
+        crossed: crossed.collect(),
+        by: found.by,
+        members: found.members,
+        slots: found.slots.into_pyarray(py).unbind(),
+    })
+}
+
+/// The quadratic assignment problem of n items and places, matrices row by row: the place of
+/// every item, uint32, and the sum over ordered pairs of flow times distance.
+#[pyfunction]
+#[pyo3(signature = (n, flow, distance, *, effort="strong", seed=0, threads=0))]
+pub fn assign(
+    py: Python<'_>,
+    n: usize,
+    flow: Vec<f64>,
+    distance: Vec<f64>,
+    effort: &str,
+    seed: u64,
+    threads: usize,
+) -> PyResult<(Py<PyArray1<u32>>, f64)> {
+    let search = search(effort, seed, threads, false)?;
+    let found = py.detach(|| mapping::assign(n, &flow, &distance, search)).map_err(input_error)?;
+    Ok((found.places.into_pyarray(py).unbind(), found.value))
+}

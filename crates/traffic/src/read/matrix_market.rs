@@ -1,0 +1,132 @@
+//! Matrix Market coordinate and array files, such as `scipy.io.mmwrite` writes.
+
+use topolane_fabric::InputError;
+
+use super::refuse;
+use crate::matrix::{Entry, Traffic};
+
+const BANNER: &str = "%%MatrixMarket";
+
+/// Whether the text says that it is Matrix Market.
+pub(super) fn is_one(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').starts_with(BANNER)
+}
+
+/// Reads a square matrix of bytes, row i sending to column j, one message an entry (Boisvert, Pozo
+/// & Remington 1996, NISTIR 5935): `coordinate` or `array`; `real`, `integer` or `pattern` (1 byte
+/// an entry); `general` or `symmetric`.
+///
+/// # Errors
+/// Another kind of matrix, one that is not square, a line that does not read so, fewer or more
+/// entries than announced, and what [`Traffic::new`] refuses, by line.
+pub fn matrix_market(text: &str) -> Result<Traffic, InputError> {
+    let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    let (_, banner) = lines.next().unwrap_or_default();
+    let kind = Kind::named(banner.trim_start_matches('\u{feff}'))
+        .map_err(|error| InputError::at(1, error.message))?;
+    let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('%'));
+    let (line, size) = lines.next().ok_or_else(|| refuse("the line with the size is missing"))?;
+    let (ranks, count) = kind.size(size).map_err(|error| InputError::at(line, error.message))?;
+    let mut places = kind.places(ranks);
+    let mut entries = Vec::new();
+    let mut found = 0;
+    for (line, text) in lines {
+        let here = |error: InputError| InputError::at(line, error.message);
+        found += 1;
+        if found > count {
+            return Err(here(refuse(format!("more entries than the {count} announced"))));
+        }
+        let entry = kind.entry(text, places.next()).map_err(here)?;
+        entry.check(ranks).map_err(here)?;
+        entries.push(entry);
+        if kind.symmetric && entry.from != entry.to {
+            entries.push(Entry { from: entry.to, to: entry.from, ..entry });
+        }
+    }
+    if found < count {
+        return Err(refuse(format!("{found} entries, but {count} announced")));
+    }
+    Traffic::new(ranks, entries)
+}
+
+/// What the first line says.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    coordinate: bool,
+    pattern: bool,
+    symmetric: bool,
+}
+
+impl Kind {
+    fn named(banner: &str) -> Result<Kind, InputError> {
+        let words: Vec<String> = banner.split_whitespace().map(str::to_lowercase).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let [_, "matrix", format, field, symmetry] = words[..] else {
+            return Err(refuse(format!(
+                "{banner:?} does not name a matrix, a format, a field and a symmetry"
+            )));
+        };
+        let known = ["coordinate", "array"].contains(&format)
+            && ["real", "double", "integer", "pattern"].contains(&field)
+            && ["general", "symmetric"].contains(&symmetry)
+            && (format, field) != ("array", "pattern");
+        if !known {
+            return Err(refuse(format!(
+                "a {format} {field} {symmetry} matrix is no matrix of bytes"
+            )));
+        }
+        Ok(Kind {
+            coordinate: format == "coordinate",
+            pattern: field == "pattern",
+            symmetric: symmetry == "symmetric",
+        })
+    }
+
+    /// Ranks, and entries in the file.
+    fn size(self, line: &str) -> Result<(u32, usize), InputError> {
+        let numbers: Option<Vec<usize>> = line.split_whitespace().map(|w| w.parse().ok()).collect();
+        let (rows, columns, entries) = match (self.coordinate, numbers.as_deref()) {
+            (true, Some(&[rows, columns, entries])) => (rows, columns, Some(entries)),
+            (false, Some(&[rows, columns])) => (rows, columns, None),
+            _ => return Err(refuse(format!("{line:?} is not the size of such a matrix"))),
+        };
+        if rows != columns || rows > Traffic::MOST {
+            return Err(refuse(format!(
+                "{rows} x {columns}: a traffic matrix is square, of up to {} ranks",
+                Traffic::MOST
+            )));
+        }
+        let stored = if self.symmetric { rows * (rows + 1) / 2 } else { rows * rows };
+        Ok((rows as u32, entries.unwrap_or(stored)))
+    }
+
+    /// Row and column of the values of an array: column by column, from the diagonal if symmetric.
+    fn places(self, ranks: u32) -> impl Iterator<Item = (u32, u32)> {
+        let first = move |column| if self.symmetric { column } else { 0 };
+        (0..ranks).flat_map(move |column| (first(column)..ranks).map(move |row| (row, column)))
+    }
+
+    fn entry(self, line: &str, place: Option<(u32, u32)>) -> Result<Entry, InputError> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (row, column, value) = match (&words[..], self.coordinate, self.pattern) {
+            ([row, column, value], true, false) => (rank(row)?, rank(column)?, *value),
+            ([row, column], true, true) => (rank(row)?, rank(column)?, "1"),
+            ([value], false, _) => {
+                let (row, column) = place.unwrap_or_default();
+                (row, column, *value)
+            }
+            _ => return Err(refuse(format!("{line:?} is not an entry of such a matrix"))),
+        };
+        let bytes: f64 = value.parse().map_err(|_| refuse(format!("{value:?} is not a number")))?;
+        // A zero that is written down is no message.
+        let messages = f64::from(u8::from(bytes != 0.0));
+        Ok(Entry { from: row, to: column, bytes, messages })
+    }
+}
+
+/// A row or column, which count from 1.
+fn rank(text: &str) -> Result<u32, InputError> {
+    let number: Option<u32> = text.parse().ok();
+    let number = number.and_then(|number| number.checked_sub(1));
+    number.ok_or_else(|| refuse(format!("{text:?} is not a row or column, counted from 1")))
+}
