@@ -1,8 +1,14 @@
 //! Traffic laid over the channels of a machine.
 
+use std::collections::HashMap;
+
 use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
 
 use crate::matrix::Traffic;
+
+/// Weights differ by no more than this, so that sums of them stay exact enough; what sends a smaller
+/// part of its node's bytes is never what a job waits for.
+const LEAST_WEIGHT: f64 = 1e-6;
 
 /// The flows of one job: for every entry of its traffic that carries bytes the two nodes, the
 /// bytes, and the channels on the way.
@@ -11,6 +17,8 @@ pub struct Flows {
     ends: Vec<(NodeIndex, NodeIndex)>,
     /// Bytes in one iteration.
     bytes: Vec<f64>,
+    /// What each asks for beside others, by their ratios.
+    weight: Vec<f64>,
     /// First channel of every flow, and their number at the end.
     first: Vec<u32>,
     channels: Vec<Channel>,
@@ -38,11 +46,12 @@ impl Flows {
                 flows.close((from, to), entry.bytes);
             }
         }
+        flows.weigh();
         flows.add_up();
         Ok(flows)
     }
 
-    /// Flows with the ways given: (from, to), bytes and channels of each.
+    /// Flows with the ways given, all of one weight: (from, to), bytes and channels of each.
     pub fn of_paths<'a>(
         paths: impl IntoIterator<Item = ((NodeIndex, NodeIndex), f64, &'a [Channel])>,
     ) -> Flows {
@@ -58,6 +67,7 @@ impl Flows {
     fn close(&mut self, ends: (NodeIndex, NodeIndex), bytes: f64) {
         self.ends.push(ends);
         self.bytes.push(bytes);
+        self.weight.push(1.0);
         self.first.push(self.channels.len() as u32);
     }
 
@@ -69,6 +79,27 @@ impl Flows {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// A flow weighs what it has of the bytes that its node sends: a node's packets to all its
+    /// receivers are interleaved, so many receivers give it no more of a link than few would.
+    fn weigh(&mut self) {
+        let mut sent: HashMap<NodeIndex, f64> = HashMap::new();
+        for (flow, ends) in self.ends.iter().enumerate() {
+            if !self.channels(flow).is_empty() {
+                *sent.entry(ends.0).or_default() += self.bytes[flow];
+            }
+        }
+        for (flow, ends) in self.ends.iter().enumerate() {
+            if let Some(all) = sent.get(&ends.0).filter(|_| !self.channels(flow).is_empty()) {
+                self.weight[flow] = (self.bytes[flow] / all).max(LEAST_WEIGHT);
+            }
+        }
+    }
+
+    /// What a flow asks for beside others, by the ratio of their weights; above 0.
+    pub fn weight(&self, flow: usize) -> f64 {
+        self.weight[flow]
     }
 
     /// The nodes of a flow's two ends.

@@ -1,15 +1,15 @@
 //! Max-min fair rates: the finest model, at the cost of solving for all flows that meet.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use topolane_fabric::{Channel, Routing};
 
-use super::Contention;
+use super::{Contention, Filling};
 use crate::flows::Flows;
 
-/// Every flow gets its max-min fair rate: no rate can grow but by taking from one that has no more.
+/// Every flow gets its max-min fair rate: no rate per weight (see [`Flows::weight`]) can grow but
+/// by taking from one that has no more.
 /// Jobs that share channels, directly or through others, are solved together.
 #[derive(Debug)]
 pub struct MaxMin {
@@ -166,131 +166,5 @@ impl Contention for MaxMin {
     fn rates(&mut self, job: u64) -> Vec<f64> {
         self.solve();
         self.jobs.get(&job).map_or_else(Vec::new, |present| present.rates.to_vec())
-    }
-}
-
-/// Progressive filling (Bertsekas & Gallager, Data Networks, 1992, section 6.5.2): all rates grow
-/// together until a channel is full; its flows stop there, the others go on.
-#[derive(Debug, Clone)]
-pub struct Filling {
-    /// Bytes per second of every channel.
-    capacity: Box<[f64]>,
-    /// Scratch, by channel: what is left for the flows that still grow, and how many they are.
-    left: Vec<f64>,
-    growing: Vec<u32>,
-}
-
-impl Filling {
-    /// For channels of these capacities, bytes per second.
-    pub fn new(capacity: Box<[f64]>) -> Self {
-        let channels = capacity.len();
-        Filling { capacity, left: vec![0.0; channels], growing: vec![0; channels] }
-    }
-
-    /// The max-min fair rate of every flow, one job's flows after the other's; infinite for a flow
-    /// without channels. O(L log L) for ways of L channels in all.
-    pub fn rates(&mut self, jobs: &[&Flows]) -> Vec<f64> {
-        let all: Vec<&[Channel]> = jobs
-            .iter()
-            .flat_map(|flows| (0..flows.len()).map(|flow| flows.channels(flow)))
-            .collect();
-        let mut used: Vec<Channel> = Vec::new();
-        for channels in &all {
-            for &channel in *channels {
-                if self.growing[channel as usize] == 0 {
-                    used.push(channel);
-                    self.left[channel as usize] = self.capacity[channel as usize];
-                }
-                self.growing[channel as usize] += 1;
-            }
-        }
-        let flows_on = FlowsOn::new(&all, &used, self.capacity.len());
-        let mut rates = vec![f64::INFINITY; all.len()];
-        let mut next: BinaryHeap<Reverse<(Share, Channel)>> =
-            used.iter().map(|&channel| Reverse((self.share(channel), channel))).collect();
-        // Shares only grow while flows stop, so an old entry comes up too early, never too late.
-        while let Some(Reverse((share, channel))) = next.pop() {
-            if self.growing[channel as usize] == 0 {
-                continue;
-            }
-            let now = self.share(channel);
-            if now > share {
-                next.push(Reverse((now, channel)));
-                continue;
-            }
-            for &flow in flows_on.of(channel) {
-                let rate = &mut rates[flow as usize];
-                if rate.is_finite() {
-                    continue;
-                }
-                *rate = share.0;
-                for &other in all[flow as usize] {
-                    let left = &mut self.left[other as usize];
-                    *left = (*left - share.0).max(0.0);
-                    self.growing[other as usize] -= 1;
-                }
-            }
-        }
-        rates
-    }
-
-    fn share(&self, channel: Channel) -> Share {
-        Share(self.left[channel as usize] / f64::from(self.growing[channel as usize]))
-    }
-}
-
-/// A rate that orders as a number.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Share(f64);
-
-impl Eq for Share {}
-
-impl Ord for Share {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl PartialOrd for Share {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// The flows on every channel in use.
-struct FlowsOn {
-    /// By channel: first place in `flows`; `u32::MAX` where it is not in use.
-    first: Vec<u32>,
-    count: Vec<u32>,
-    flows: Vec<u32>,
-}
-
-impl FlowsOn {
-    fn new(all: &[&[Channel]], used: &[Channel], channels: usize) -> Self {
-        let mut count = vec![0u32; channels];
-        for &channel in all.iter().copied().flatten() {
-            count[channel as usize] += 1;
-        }
-        let mut first = vec![0u32; channels];
-        let mut end = 0;
-        for &channel in used {
-            first[channel as usize] = end;
-            end += count[channel as usize];
-            count[channel as usize] = 0;
-        }
-        let mut flows = vec![0u32; end as usize];
-        for (flow, channels) in all.iter().enumerate() {
-            for &channel in *channels {
-                let place = first[channel as usize] + count[channel as usize];
-                flows[place as usize] = flow as u32;
-                count[channel as usize] += 1;
-            }
-        }
-        FlowsOn { first, count, flows }
-    }
-
-    fn of(&self, channel: Channel) -> &[u32] {
-        let first = self.first[channel as usize] as usize;
-        &self.flows[first..first + self.count[channel as usize] as usize]
     }
 }

@@ -3,6 +3,7 @@
 
 mod congestion;
 mod ethernet;
+mod filling;
 mod infiniband;
 mod interface;
 mod max_min;
@@ -17,8 +18,9 @@ use topolane_fabric::{Penalty, Routing};
 use crate::flows::Flows;
 
 pub use congestion::Congestion;
+pub use filling::Filling;
 pub use interface::Interfaces;
-pub use max_min::{Filling, MaxMin};
+pub use max_min::MaxMin;
 pub use per_node::{NodeRule, PerNode};
 pub use shared_memory::{PASSES, SharedMemory};
 pub use together::Together;

@@ -1,0 +1,154 @@
+//! Max-min fair rates of flows over channels.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use topolane_fabric::Channel;
+
+use crate::flows::Flows;
+
+/// Progressive filling (Bertsekas & Gallager, Data Networks, 1992, section 6.5.2): all rates grow
+/// together, each in proportion to its weight, until a channel is full; its flows stop there, the
+/// others go on.
+#[derive(Debug, Clone)]
+pub struct Filling {
+    /// Bytes per second of every channel.
+    capacity: Box<[f64]>,
+    /// Scratch, by channel: what is left for the flows that still grow, their number and weight.
+    left: Vec<f64>,
+    growing: Vec<u32>,
+    weight: Vec<f64>,
+}
+
+impl Filling {
+    /// For channels of these capacities, bytes per second.
+    pub fn new(capacity: Box<[f64]>) -> Self {
+        let channels = capacity.len();
+        let none = vec![0.0; channels];
+        Filling { capacity, left: none.clone(), growing: vec![0; channels], weight: none }
+    }
+
+    /// The max-min fair rate of every flow, one job's flows after the other's; infinite for a flow
+    /// without channels. O(L log L) for ways of L channels in all.
+    pub fn rates(&mut self, jobs: &[&Flows]) -> Vec<f64> {
+        let flows =
+            || jobs.iter().flat_map(|flows| (0..flows.len()).map(move |flow| (flows, flow)));
+        let all: Vec<(&[Channel], f64)> =
+            flows().map(|(flows, flow)| (flows.channels(flow), flows.weight(flow))).collect();
+        let used = self.begin(&all);
+        let flows_on = FlowsOn::new(&all, &used, self.capacity.len());
+        let mut rates = vec![f64::INFINITY; all.len()];
+        let mut next: BinaryHeap<Reverse<(Share, Channel)>> =
+            used.iter().map(|&channel| Reverse((self.share(channel), channel))).collect();
+        // Shares only grow while flows stop, so an old entry comes up too early, never too late.
+        while let Some(Reverse((share, channel))) = next.pop() {
+            if self.growing[channel as usize] == 0 {
+                continue;
+            }
+            let now = self.share(channel);
+            if now > share {
+                next.push(Reverse((now, channel)));
+                continue;
+            }
+            for &flow in flows_on.of(channel) {
+                let rate = &mut rates[flow as usize];
+                if rate.is_finite() {
+                    continue;
+                }
+                let (channels, weight) = all[flow as usize];
+                *rate = share.0 * weight;
+                for &other in channels {
+                    self.stop(other, *rate, weight);
+                }
+            }
+        }
+        rates
+    }
+
+    /// Counts all flows in, and answers the channels they use.
+    fn begin(&mut self, all: &[(&[Channel], f64)]) -> Vec<Channel> {
+        let mut used: Vec<Channel> = Vec::new();
+        for &(channels, weight) in all {
+            for &channel in channels {
+                let index = channel as usize;
+                if self.growing[index] == 0 {
+                    used.push(channel);
+                    self.left[index] = self.capacity[index];
+                    self.weight[index] = 0.0;
+                }
+                self.growing[index] += 1;
+                self.weight[index] += weight;
+            }
+        }
+        used
+    }
+
+    /// A flow over the channel grows no more.
+    fn stop(&mut self, channel: Channel, rate: f64, weight: f64) {
+        let index = channel as usize;
+        self.left[index] = (self.left[index] - rate).max(0.0);
+        self.weight[index] -= weight;
+        self.growing[index] -= 1;
+    }
+
+    /// What is left of a channel, per weight.
+    fn share(&self, channel: Channel) -> Share {
+        Share(self.left[channel as usize] / self.weight[channel as usize])
+    }
+}
+
+/// A rate that orders as a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Share(f64);
+
+impl Eq for Share {}
+
+impl Ord for Share {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Share {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The flows on every channel in use.
+struct FlowsOn {
+    /// By channel: first place in `flows`; `u32::MAX` where it is not in use.
+    first: Vec<u32>,
+    count: Vec<u32>,
+    flows: Vec<u32>,
+}
+
+impl FlowsOn {
+    fn new(all: &[(&[Channel], f64)], used: &[Channel], channels: usize) -> Self {
+        let mut count = vec![0u32; channels];
+        for &channel in all.iter().flat_map(|(channels, _)| *channels) {
+            count[channel as usize] += 1;
+        }
+        let mut first = vec![0u32; channels];
+        let mut end = 0;
+        for &channel in used {
+            first[channel as usize] = end;
+            end += count[channel as usize];
+            count[channel as usize] = 0;
+        }
+        let mut flows = vec![0u32; end as usize];
+        for (flow, (channels, _)) in all.iter().enumerate() {
+            for &channel in *channels {
+                let place = first[channel as usize] + count[channel as usize];
+                flows[place as usize] = flow as u32;
+                count[channel as usize] += 1;
+            }
+        }
+        FlowsOn { first, count, flows }
+    }
+
+    fn of(&self, channel: Channel) -> &[u32] {
+        let first = self.first[channel as usize] as usize;
+        &self.flows[first..first + self.count[channel as usize] as usize]
+    }
+}
