@@ -1,24 +1,11 @@
 """A machine survives a real InfiniBand subnet: ibsim runs it, opensm sweeps it, ibnetdiscover sees it."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-TOOLS = ("ibsim", "opensm", "ibnetdiscover", "timeout")
-PLACES = ("lib*/umad2sim", "lib/*/umad2sim")
-SHIMS = [shim for place in PLACES for shim in Path("/usr").glob(f"{place}/libumad2sim.so")]
-
-needs_a_subnet = pytest.mark.skipif(
-    not SHIMS or not all(map(shutil.which, TOOLS)),
-    reason="needs ibsim, opensm and ibnetdiscover: packages ibsim-utils, opensm, infiniband-diags",
-)
+from subnet import ask, needs_a_subnet, running, sweep, topolane
 
 # Three levels, less bandwidth with every one, parallel switches and parallel cables.
 MACHINE = """
@@ -30,11 +17,6 @@ parents = [1, 2, 1]
 cables = [1, 1, 2]
 missing = [[1, 4, 0, 1, 0], [2, 1, 0, 0, 1]]
 """
-
-
-def topolane(*arguments: str | Path) -> str:
-    command = [Path(sys.executable).parent / "topolane", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def shape(machine: str | Path) -> tuple[int, str, list[list[dict[str, str | int]]]]:
@@ -50,12 +32,6 @@ def cabling(machine: Path) -> list[str]:
     return [line for line in lines if line.startswith(keys)]
 
 
-def discover(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    # Clients wait for a simulator that does not answer, and then ignore SIGTERM.
-    command = ["timeout", "-k", "2", "30", "ibnetdiscover"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
-
-
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
     path = tmp_path / "toy.toml"
@@ -66,36 +42,14 @@ def toy(tmp_path: Path) -> Path:
 @pytest.fixture
 def subnet(toy: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment in which the InfiniBand tools see the machine."""
-    net = tmp_path / "toy.net"
-    net.write_text(topolane("machine", "convert", toy, "--to", "ibsim-net"))
-    environment = {
-        **os.environ,
-        "IBSIM_SOCKNAME": f"topolane-{os.getpid()}",
-        "OSM_TMP_DIR": str(tmp_path),
-        "OSM_CACHE_DIR": str(tmp_path),
-    }
-    # -N counts hosts and switches.
-    command = ["ibsim", "-s", "-n", "-N", "80", "-S", "40", "-P", "800", str(net)]
-    with (tmp_path / "ibsim.log").open("w") as log:
-        simulator = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        client = {**environment, "LD_PRELOAD": str(SHIMS[0])}
-        for _ in range(50):
-            assert simulator.poll() is None, (tmp_path / "ibsim.log").read_text()
-            if discover(client).returncode == 0:
-                break
-            time.sleep(0.2)
-        yield client
-    finally:
-        simulator.kill()
-        simulator.wait()
+    with running(toy, tmp_path) as environment:
+        yield environment
 
 
 @needs_a_subnet
 def test_a_subnet_manager_sees_the_machine(toy: Path, subnet: dict[str, str], tmp_path: Path) -> None:
-    sweep = ["timeout", "-k", "2", "30", "opensm", "-o", "-R", "ftree", "-f", str(tmp_path / "log")]
-    subprocess.run(sweep, env=subnet, check=True, stdout=subprocess.DEVNULL)
-    found = discover(subnet)
+    sweep(subnet, "ftree")
+    found = ask(subnet, "ibnetdiscover")
     assert found.returncode == 0, found.stderr
     seen = tmp_path / "seen.ibnetdiscover"
     seen.write_text(found.stdout)

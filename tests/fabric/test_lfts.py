@@ -1,0 +1,121 @@
+"""The tables that opensm installs, by three of its engines, read back and followed."""
+
+import re
+
+import numpy as np
+import pytest
+from subnet import ask, needs_a_subnet, running, sweep
+from topolane import Machine
+from topolane._engine import Routing
+
+# 108 nodes, as much bandwidth at every level, parallel cables at the top.
+MACHINE = """
+name = "toy"
+[[site]]
+name = "core"
+children = [6, 6, 3]
+parents = [1, 6, 3]
+cables = [1, 1, 2]
+"""
+NODES, LEAF, POD = 108, 6, 36
+ENGINES = ("ftree", "minhop", "updn")
+
+Dumps = dict[str, tuple[str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> Dumps:
+    """What ibnetdiscover, opensm and dump_fts say of one subnet under each engine."""
+    directory = tmp_path_factory.mktemp("lfts")
+    (directory / "toy.toml").write_text(MACHINE)
+    found = {}
+    with running(directory / "toy.toml", directory) as environment:
+        for engine in ENGINES:
+            tables = sweep(environment, engine).read_text()
+            net, tables_asked = (ask(environment, tool).stdout for tool in ("ibnetdiscover", "dump_fts"))
+            found[engine] = (net, tables, tables_asked)
+    return found
+
+
+def read(net: str, tables: str) -> tuple[Machine, Routing]:
+    machine = Machine.parse(net, "toy.ibnetdiscover")
+    return machine, machine.tables(tables, net, "tables", "net")
+
+
+class Text:
+    """The same two texts, read by patterns alone."""
+
+    def __init__(self, net: str, tables: str) -> None:
+        self.name: dict[str, str] = {}
+        self.lid: dict[str, int] = {}
+        self.far: dict[tuple[str, int], str] = {}
+        for line in net.splitlines():
+            if found := re.match(r'(?:Switch|Ca)\s+\d+ "(\S+)"\s+# "(\S+)"', line):
+                device = found[1]
+                self.name[device] = found[2]
+            elif found := re.match(r'\[(\d+)\].*?"(\S+)"\[\d+\]', line):
+                self.far[device, int(found[1])] = found[2]
+                if own := re.search(r"# lid (\d+) lmc", line):
+                    self.lid[device] = int(own[1])
+        self.port: dict[tuple[str, int], int] = {}
+        for line in tables.splitlines():
+            if found := re.search(r"guid 0x([0-9a-f]{16})", line) if "Unicast" in line else None:
+                switch = f"S-{found[1]}"
+            elif found := re.match(r"0x([0-9a-f]{4}) (\d{3}) ", line):
+                self.port[switch, int(found[1], 16)] = int(found[2])
+
+    def walk(self, source: str, target: str) -> list[tuple[str, int]]:
+        """(device, port out) from one host to another."""
+        way = [(source, 1)]
+        while (at := self.far[way[-1]]) != target:
+            assert len(way) < 10
+            way.append((at, self.port[at, self.lid[target]]))
+        return way
+
+
+def most_flows(machine: Machine, routing: Routing, shift: int) -> int:
+    """Flows on the busiest channel when node i sends to node i + shift."""
+    flows = np.zeros(routing.channels, dtype=int)
+    for node in range(machine.nodes):
+        flows[routing.path(node, (node + shift) % machine.nodes)] += 1
+    return int(flows.max())
+
+
+@needs_a_subnet
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_way_is_a_walk_over_the_text(engine: str, dumps: Dumps) -> None:
+    net, tables, asked = dumps[engine]
+    machine, routing = read(net, tables)
+    _, the_same = read(net, asked)
+    text, names = Text(net, tables), machine.link_names()
+    hosts = {name: device for device, name in text.name.items() if device.startswith("H-")}
+    assert machine.nodes == len(hosts) == NODES
+
+    def ends(channel: int) -> list[str]:
+        lower, _, upper, _, _ = names[channel // 2]
+        return [lower, upper] if channel % 2 == 0 else [upper, lower]
+
+    channel_at: dict[tuple[str, int], int] = {}
+    for a in range(NODES):
+        for b in range(NODES):
+            path = routing.path(a, b)
+            assert the_same.path(a, b) == path
+            walk = text.walk(hosts[machine.node_name(a)], hosts[machine.node_name(b)]) if a != b else []
+            assert [ends(c) for c in path] == [
+                [text.name[device], text.name[text.far[device, port]]] for device, port in walk
+            ]
+            for step, channel in zip(walk, path, strict=True):
+                assert channel_at.setdefault(step, channel) == channel
+    # Every port a cable and direction of its own, parallel cables included.
+    assert len(set(channel_at.values())) == len(channel_at)
+
+
+@needs_a_subnet
+def test_ftree_keeps_shifts_apart(dumps: Dumps) -> None:
+    # Zahavi 2010: on a whole tree every shift is free of contention, one flow on a link. Rules
+    # that count ways without regard to the order of nodes lack that for shifts across pods.
+    shifts = (1, LEAF, POD, NODES // 2)
+    most = {engine: [most_flows(*read(*dumps[engine][:2]), shift) for shift in shifts] for engine in ENGINES}
+    assert most["ftree"] == [1, 1, 1, 1]
+    for engine in ("minhop", "updn"):
+        assert max(most[engine]) > 1
