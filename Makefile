@@ -45,12 +45,13 @@ $(VENV)/.test-installed: $(VENV)/.installed
 	$(BIN)/python tools/requirements.py dask lint test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	@touch $@
 
-# Real components: a browser for the report, an InfiniBand subnet for the readers. Tests that miss
-# theirs are skipped by name.
+# Real components: a browser for the report, an InfiniBand subnet for the readers, MPI and SimGrid for
+# the calibration. Tests that miss theirs are skipped by name.
 $(VENV)/.components: $(VENV)/.installed
 	@if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq && \
-	  apt-get install -y -qq chromium chromium-driver ibsim-utils opensm infiniband-diags >/dev/null || \
+	  apt-get install -y -qq chromium chromium-driver ibsim-utils opensm infiniband-diags \
+	    openmpi-bin libopenmpi-dev libsimgrid-dev >/dev/null || \
 	  echo "some components could not be installed: their tests will be skipped"; \
 	fi
 	@touch $@

@@ -11,6 +11,7 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli import (
+    calibrate,
     compare,
     links,
     machine,
@@ -30,7 +31,19 @@ def cli() -> None:
     """Place parallel jobs where the network lets them run at full speed."""
 
 
-for command in (compare, simulate, place, links, policies, patterns, machine, traffic, workload, paper):
+for command in (
+    compare,
+    simulate,
+    place,
+    links,
+    policies,
+    patterns,
+    machine,
+    traffic,
+    workload,
+    calibrate,
+    paper,
+):
     cli.add_command(command.command)
 
 

@@ -200,10 +200,10 @@ OWN = (
 
 
 @contextlib.contextmanager
-def outputs(out: str | None) -> Iterator[Path | None]:
+def outputs(out: str | None, own: Sequence[str] = OWN) -> Iterator[Path | None]:
     """A directory to write into, moved to `out` when all is written and removed on an error.
 
-    Of what stands in `out`, an earlier run's files are replaced and all others stay. Raises
+    Of what stands in `out`, an earlier run's files (`own`) are replaced and all others stay. Raises
     InputError, before any work is done, where `out` cannot be written.
     """
     if out is None:
@@ -225,7 +225,7 @@ def outputs(out: str | None) -> Iterator[Path | None]:
         for name in new:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (draft / name).replace(target / name)
-        for old in [file for pattern in OWN for file in target.glob(pattern)]:
+        for old in [file for pattern in own for file in target.glob(pattern)]:
             if old.relative_to(target) not in new:
                 old.unlink()
         for run in target.glob("runs/*/"):

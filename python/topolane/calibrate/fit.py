@@ -1,0 +1,116 @@
+"""Least squares: from times to bandwidths, from bandwidths to the parameters of a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy
+
+from topolane._engine import InputError
+from topolane.calibrate import interfaces
+from topolane.calibrate.interfaces import Interface
+from topolane.calibrate.measurement import Measurement, Row
+from topolane.calibrate.sharing import Sharing, sharing
+
+LARGE = 64
+"""Bandwidth shows in messages of at least the largest size over this: four sizes."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a measurement tells of a machine; None where it does not tell."""
+
+    rates: dict[str, dict[int, float]]
+    """By pattern and sharers: bytes per second of each of them."""
+    latency: float | None = None
+    """Of an empty message between two nodes, seconds."""
+    latency_inside: float | None = None
+    """The same inside a node."""
+    memory: Sharing | None = None
+    interface: Interface | None = None
+    unknown: list[str] = field(default_factory=list)
+    """What could not be measured, and why; an item each."""
+
+
+def fit(measurement: Measurement, interface: str = "best") -> Fit:
+    """Fits all that was measured; `interface` names a model, or the one that errs least is taken.
+
+    Raises InputError where there are too few sizes of messages to tell bandwidth from latency.
+    """
+    rates = {
+        pattern: {k: bandwidth(rows) for k, rows in measurement.of(pattern).items()}
+        for pattern in ("pairs", "inside", "fan-out", "fan-in")
+    }
+    pairs, inside = rates["pairs"], rates["inside"]
+    memory = sharing(inside) if inside else None
+    chosen = interfaces.choose(rates, interface) if pairs else None
+    return Fit(
+        rates=rates,
+        latency=latency(measurement.of("pairs")),
+        latency_inside=latency(measurement.of("inside")),
+        memory=memory,
+        interface=chosen,
+        unknown=unknown(measurement, memory, chosen),
+    )
+
+
+def latency(by_sharers: dict[int, list[Row]]) -> float | None:
+    """Seconds one way: half of an empty message and its empty answer, one pair alone."""
+    empty = [row for row in by_sharers.get(1, []) if row.bytes == 0]
+    return empty[0].seconds / 2 if empty else None
+
+
+def bandwidth(rows: list[Row]) -> float:
+    """Bytes per second r of large messages: time = a + bytes / r with the least relative squares, a >= 0."""
+    largest = rows[-1].bytes
+    large = [row for row in rows if row.bytes >= max(1, largest / LARGE)]
+    if len(large) < 2:
+        raise InputError(
+            f"{rows[0].pattern} of {rows[0].sharers}: messages of {len(large)} sizes from {largest // LARGE} "
+            "bytes do not tell bandwidth from latency: two are needed"
+        )
+    size = numpy.array([row.bytes for row in large], dtype=float)
+    seconds = numpy.array([row.seconds for row in large])
+    columns = numpy.stack([1 / seconds, size / seconds], axis=1)
+    one = numpy.ones(len(large))
+    start, slope = numpy.linalg.lstsq(columns, one)[0]
+    if start < 0 or slope <= 0:
+        slope = numpy.linalg.lstsq(columns[:, 1:], one)[0][0]
+    return float(1 / slope)
+
+
+def unknown(measurement: Measurement, memory: Sharing | None, interface: Interface | None) -> list[str]:
+    """Sentences for the user: what is missing from the machine file, and what would tell it."""
+    between = between_nodes(measurement, interface)
+    return [sentence for sentence in (between, inside_node(measurement, memory)) if sentence]
+
+
+def between_nodes(measurement: Measurement, interface: Interface | None) -> str:
+    """What the network did not tell; empty where it told all."""
+    if interface is None:
+        return (
+            f"all processes ran on {measurement.nodes[0]}: bandwidth and latency between nodes, and the "
+            "interface's penalties (they need two nodes)"
+        )
+    if measurement.processes == 1:
+        return "with 1 process a node, how processes share the interface; its bandwidth is at least what one reached"
+    if not interface.full:
+        return (
+            f"{measurement.processes} flows at once each had what one alone has: the interface's bandwidth is "
+            "at least what they reached together"
+        )
+    return interface.unknown
+
+
+def inside_node(measurement: Measurement, memory: Sharing | None) -> str:
+    """What shared memory did not tell; empty where it told all."""
+    if memory is None:
+        return (
+            "with 1 process a node, copy and memory bandwidth and the latency inside a node (they need two)"
+        )
+    pairs = measurement.processes // 2
+    if pairs == 1:
+        return "with 1 pair in a node, memory bandwidth (it needs two pairs)"
+    if memory.total is None:
+        return f"{pairs} pairs at once each copied as fast as one alone: memory bandwidth is not known"
+    return ""

@@ -1,0 +1,133 @@
+"""Builds the measuring program with the user's compiler and runs it with their launcher."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from topolane._engine import InputError
+from topolane.calibrate.measurement import Measurement, Reader, check_hosts
+
+SOURCES = Path(__file__).parent / "native"
+DEFAULT_LAUNCH = "mpiexec -n {ranks} {program}"
+ALLTOALL = (64 << 10, 1 << 20)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, and how to start it."""
+
+    nodes: int
+    processes: int
+    """Of each node: as many as it has cores."""
+    repetitions: int = 20
+    largest: int = 4 << 20
+    """Bytes of the largest message."""
+    alltoall: tuple[int, ...] = ALLTOALL
+    """Bytes that each process sends each other."""
+    mpicc: str = "mpicc"
+    launch: str = DEFAULT_LAUNCH
+
+    def command(self, program: Path) -> list[str]:
+        """The launcher's words. Raises InputError for a template that cannot be one."""
+        numbers = [self.repetitions, self.largest, *self.alltoall]
+        started = [str(program), *map(str, numbers)]
+        words = []
+        for word in split(self.launch, "--launch"):
+            for name in ("nodes", "processes"):
+                word = word.replace(f"{{{name}}}", str(getattr(self, name)))
+            word = word.replace("{ranks}", str(self.nodes * self.processes))
+            words += started if word == "{program}" else [word.replace("{program}", shlex.join(started))]
+        if "{program}" not in self.launch:
+            raise InputError(f"--launch {self.launch!r}: {{program}} is not in it")
+        return words
+
+
+def split(text: str, option: str) -> list[str]:
+    """The words of a command, as a shell would take them."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"{option} {text!r}: {error}") from error
+    if not words:
+        raise InputError(f"{option}: no command")
+    return words
+
+
+def build(mpicc: str, directory: Path) -> Path:
+    """Compiles the program into a directory. Raises InputError with what the compiler said first."""
+    program = directory / "calibrate"
+    sources = sorted(map(str, SOURCES.glob("*.c")))
+    command = [*split(mpicc, "--mpicc"), "-std=c99", "-O2", "-o", str(program), *sources]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise InputError(f"--mpicc {mpicc}: cannot be started: {error.strerror}") from error
+    if done.returncode != 0 or not program.is_file():
+        raise InputError(f"--mpicc {mpicc}: {ended(done.returncode)}{first_error(done.stderr)}")
+    return program
+
+
+def measure(plan: Plan, directory: Path, show: Callable[[int, int], None]) -> Measurement:
+    """Builds the program in `directory`, which all nodes must see, runs it and reads what it prints.
+
+    `show(done, all)` is called after every measurement. Raises InputError for a compiler or launcher that
+    fails, for output that is none, and for ranks that are not where they were asked for.
+    """
+    command = plan.command(directory / "calibrate")
+    build(plan.mpicc, directory)
+    reader = Reader(f"--launch {command[0]}: its output")
+    with running(command) as lines:
+        for line in lines:
+            known = reader.expected
+            reader.take(line)
+            if reader.expected is None:
+                continue
+            if known is None:
+                check_hosts(reader.hosts, f"--launch {command[0]}", plan.nodes, plan.processes)
+            show(len(reader.rows), reader.expected)
+    return reader.measurement()
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str]) -> Iterator[IO[str]]:
+    """The output of a command that must succeed; it is ended if the reader leaves early."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                errors="replace",
+            )
+        except OSError as error:
+            raise InputError(f"--launch {command[0]}: cannot be started: {error.strerror}") from error
+        with process:
+            try:
+                assert process.stdout is not None
+                yield process.stdout
+            except BaseException:
+                process.terminate()
+                raise
+        if process.returncode != 0:
+            said.seek(0)
+            raise InputError(f"--launch {command[0]}: {ended(process.returncode)}{first_error(said.read())}")
+
+
+def ended(code: int) -> str:
+    return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def first_error(text: str) -> str:
+    """The line of a tool's complaint that says most: the first with 'error', else its last with words."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if any(map(str.isalnum, line))]
+    telling = [line for line in lines if "error" in line.lower()] or lines[-1:]
+    return f": {telling[0][:200]}" if telling else ""
