@@ -288,6 +288,77 @@ def max_min(
     `channels[first[i]:first[i + 1]]` are those of flow i; a flow without channels is unlimited.
     """
 
+@final
+class Profile:
+    """A program of some processes: what it computes, holds and sends. Immutable."""
+
+    def __init__(
+        self,
+        processes: int,
+        traffic: str | Traffic,
+        *,
+        iterations: float = 1.0,
+        core_seconds: float = 0.0,
+        memory_traffic: float = 0.0,
+        memory: int = 0,
+        collective: bool = True,
+        seed: int = 0,
+    ) -> None:
+        """What it sends in one iteration is `traffic`: a pattern by name, or a matrix.
+
+        `core_seconds`: of computation, all processes together, each alone on a node of the
+        machine's first kind; `memory_traffic`: bytes that it moves to and from memory, all together;
+        `memory`: bytes that one process holds; `collective`: the messages of a matrix are those of
+        collective operations.
+        """
+
+    @property
+    def processes(self) -> int:
+        """Number of processes."""
+
+@final
+class Rank:
+    """One k, and what comes of it: nodes and seconds, or a refusal and why."""
+
+    k: int
+    """Cores of each node."""
+    nodes: list[int] | None
+    """Its nodes; None where it does not fit."""
+    total: float | None
+    """Predicted seconds in all."""
+    computation: float | None
+    """Of computation."""
+    collective: float | None
+    """Of collective operations."""
+    point_to_point: float | None
+    """Of messages between two ranks."""
+    refusal: str | None
+    """The refusal's name: "cores", "memory", "not-now", ..."""
+    why: str | None
+    """The refusal in a sentence."""
+    chosen: bool
+    """Whether it is the one to take."""
+
+def rank_k(
+    state: State,
+    routing: Routing,
+    policy: str | Policy,
+    profile: Profile,
+    *,
+    cores: str = "auto",
+    model: str = "full",
+    jobs: Sequence[tuple[Sequence[int], Traffic]] = ...,
+    shared: bool = False,
+    id: int = 0,
+    eligible: Sequence[int] | None = None,
+    seed: int = 0,
+) -> list[Rank]:
+    """Predicts a program's run time for every k, on the nodes that a policy would give it now.
+
+    `cores`: "auto", "fixed:k" or a number; `jobs` communicate beside it: (node of every rank,
+    traffic) of each; `shared`: others may take the cores that are left on its nodes.
+    """
+
 def routings() -> list[tuple[str, str]]:
     """(name, summary) of every routing that needs no tables."""
 

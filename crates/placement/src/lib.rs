@@ -5,6 +5,7 @@ mod occupancy;
 mod placement;
 mod policy;
 mod quality;
+pub mod rank_k;
 mod refusal;
 mod registry;
 mod request;

@@ -6,6 +6,7 @@ mod mapping;
 mod network;
 mod patterns;
 mod policy;
+mod rank_k;
 mod run;
 mod state;
 mod tables;
@@ -28,6 +29,8 @@ mod _engine {
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
     use crate::policy::{policies, queues};
+    #[pymodule_export]
+    use crate::rank_k::{Profile, Rank, rank_k};
     #[pymodule_export]
     use crate::run::{Outcome, simulate};
     #[pymodule_export]

@@ -268,6 +268,16 @@ pub struct Contended {
 
 type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>);
 
+/// The flows of jobs, each given by the node of every rank and its traffic.
+pub fn laid(routing: &Routing, jobs: &[(Vec<u32>, Py<Traffic>)]) -> PyResult<Vec<Arc<Flows>>> {
+    let mut flows = Vec::with_capacity(jobs.len());
+    for (index, (nodes, traffic)) in jobs.iter().enumerate() {
+        let laid = routing.lay(index, nodes, traffic.get())?;
+        flows.push(Arc::new(laid));
+    }
+    Ok(flows)
+}
+
 /// Lets jobs run beside each other: (node of every rank, traffic) of each.
 #[pyfunction]
 pub fn contend(
@@ -280,11 +290,7 @@ pub fn contend(
     let build = || (model.build)(&*routing.ways);
     let mut all = build();
     let mut loads = Loads::new(&*routing.ways);
-    let mut flows = Vec::with_capacity(jobs.len());
-    for (index, (nodes, traffic)) in jobs.iter().enumerate() {
-        let laid = routing.lay(index, nodes, traffic.get())?;
-        flows.push(Arc::new(laid));
-    }
+    let flows = laid(routing, &jobs)?;
     let (times, times_alone, slowdowns, rates): Columns = py.detach(|| {
         let mut times_alone = Vec::with_capacity(flows.len());
         for (job, flows) in flows.iter().enumerate() {

@@ -72,7 +72,7 @@ impl StateView {
 /// Who holds what on a machine, to place requests on.
 #[pyclass(module = "topolane._engine")]
 pub struct State {
-    occupancy: Occupancy,
+    pub occupancy: Occupancy,
 }
 
 /// Nodes, average pairwise hops and hop-bytes; or None and the refusal's name and sentence.

@@ -1,0 +1,146 @@
+//! Rank k: how many cores to take from each node.
+//!
+//! A program of P processes on nodes of q cores may take k cores from each of ceil(P / k) nodes,
+//! k from 1 to q (the algorithm of rank k). Few cores a node leave its interface and memory to
+//! few; many keep messages inside. [`rank_k`] predicts the run time for every k where the policy
+//! would place it now, and the least wins.
+
+mod misfit;
+mod predict;
+mod profile;
+mod rounds;
+
+use std::sync::Arc;
+
+use topolane_fabric::{NodeIndex, NodeSet, Routing};
+use topolane_traffic::Contention;
+
+use crate::occupancy::Occupancy;
+use crate::placement::Placement;
+use crate::policy::Policy;
+use crate::request::{Request, Share};
+
+pub use misfit::Misfit;
+pub use predict::Prediction;
+pub use profile::Profile;
+
+/// How many cores of each node a program takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CoresPerNode {
+    /// What is predicted to run shortest.
+    Auto,
+    /// Always so many: the algorithm of rank k.
+    Fixed(u32),
+}
+
+impl CoresPerNode {
+    /// `auto`, `fixed:k`, or the number alone.
+    pub fn parse(text: &str) -> Option<CoresPerNode> {
+        if text == "auto" {
+            return Some(CoresPerNode::Auto);
+        }
+        let number = text.strip_prefix("fixed:").unwrap_or(text).parse().ok();
+        number.filter(|&k| k > 0).map(CoresPerNode::Fixed)
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// Identity, eligible nodes and times; its number of nodes and share are not looked at.
+    pub request: &'a Request,
+    /// What the program does.
+    pub profile: &'a Profile,
+    /// Whether others may take the cores that are left on its nodes; else it holds them whole.
+    pub shared: bool,
+}
+
+/// Where it is asked for.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    /// Who holds what.
+    pub occupancy: &'a Occupancy,
+    /// Chooses the nodes for every k.
+    pub policy: &'a dyn Policy,
+    /// The ways between them.
+    pub routing: &'a dyn Routing,
+}
+
+/// One k, and what comes of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rank {
+    /// Cores of each node.
+    pub k: u32,
+    /// The nodes and what the run would take there, or why not.
+    pub outcome: Result<(Placement, Prediction), Misfit>,
+}
+
+/// Every k from 1 to the cores of the largest node or the processes, ascending, or the one that is
+/// fixed. `contention` holds the jobs that run; it is left as it was.
+pub fn rank_k(
+    ask: Ask<'_>,
+    setting: Setting<'_>,
+    contention: &mut dyn Contention,
+    cores: CoresPerNode,
+) -> Vec<Rank> {
+    let fabric = setting.occupancy.fabric();
+    let largest = fabric.kinds().iter().map(topolane_fabric::NodeKind::cores).max().unwrap_or(1);
+    let ks = match cores {
+        CoresPerNode::Auto => 1..=largest.min(ask.profile.processes()).max(1),
+        CoresPerNode::Fixed(k) => k..=k,
+    };
+    ks.map(|k| Rank { k, outcome: one(ask, setting, contention, k) }).collect()
+}
+
+/// The rank that is predicted to run shortest; of equals the one on fewest nodes.
+pub fn best(ranks: &[Rank]) -> Option<&Rank> {
+    let total = |rank: &Rank| rank.outcome.as_ref().map_or(f64::INFINITY, |(_, p)| p.total());
+    let fitting = ranks.iter().rev().filter(|rank| rank.outcome.is_ok());
+    fitting.min_by(|a, b| total(a).total_cmp(&total(b)))
+}
+
+fn one(
+    ask: Ask<'_>,
+    setting: Setting<'_>,
+    contention: &mut dyn Contention,
+    k: u32,
+) -> Result<(Placement, Prediction), Misfit> {
+    let request = request_of(ask, setting.occupancy, k)?;
+    let placement = setting.policy.place(&request, setting.occupancy).map_err(Misfit::Refused)?;
+    let processes = 0..ask.profile.processes();
+    let node_of: Vec<NodeIndex> =
+        processes.map(|rank| placement.nodes()[(rank / k) as usize]).collect();
+    let prediction = predict::run(ask.profile, &node_of, setting.routing, contention)?;
+    Ok((placement, prediction))
+}
+
+/// The request for k processes a node, on nodes that can hold so many.
+fn request_of(ask: Ask<'_>, occupancy: &Occupancy, k: u32) -> Result<Request, Misfit> {
+    let fabric = occupancy.fabric();
+    let memory = u64::from(k).saturating_mul(ask.profile.memory);
+    let kinds = fabric.kinds();
+    let cores = kinds.iter().map(topolane_fabric::NodeKind::cores).max().unwrap_or_default();
+    if k > cores {
+        return Err(Misfit::Cores { wanted: k, most: cores });
+    }
+    let wide = kinds.iter().filter(|kind| kind.cores() >= k);
+    let most = wide.map(|kind| kind.memory).max().unwrap_or_default();
+    if memory > most {
+        return Err(Misfit::Memory { wanted: memory, most });
+    }
+    let holds = |node| fabric.kind(node).cores() >= k && fabric.kind(node).memory >= memory;
+    let mut request = Request {
+        nodes: ask.profile.processes().div_ceil(k),
+        share: if ask.shared { Share::Part { cores: k, memory } } else { Share::Whole },
+        stacked: false,
+        ..ask.request.clone()
+    };
+    if kinds.iter().any(|kind| kind.cores() < k || kind.memory < memory) {
+        let eligible = |&node: &NodeIndex| {
+            holds(node) && request.eligible.as_ref().is_none_or(|set| set.contains(node))
+        };
+        let nodes = NodeSet::of(fabric.nodes(), (0..fabric.nodes()).filter(eligible));
+        request.eligible = Some(Arc::new(nodes));
+    }
+    Ok(request)
+}

@@ -1,0 +1,50 @@
+//! The order in which the messages of a phase are under way.
+
+use std::collections::BTreeMap;
+
+use topolane_fabric::InputError;
+use topolane_traffic::{Entry, Phase, PhaseKind, Traffic};
+
+/// The most rounds of a phase that are looked at.
+const MOST: usize = 64;
+
+/// Messages that are under way together, and how many rounds of the phase are like them.
+pub struct Round {
+    pub traffic: Traffic,
+    pub times: f64,
+}
+
+/// Messages between two ranks are under way all at once. Collective operations go in rounds in
+/// which a rank sends to one other at most: as pairwise exchange does (`from xor to`, where the
+/// ranks are a power of two), or as a ring does (`to - from`), whichever takes fewer rounds. Of more
+/// than [`MOST`] rounds so many are looked at, evenly spread, for all.
+pub fn rounds(phase: &Phase) -> Result<Vec<Round>, InputError> {
+    let ranks = phase.traffic.ranks();
+    if phase.kind == PhaseKind::PointToPoint {
+        return Ok(vec![Round { traffic: phase.traffic.clone(), times: 1.0 }]);
+    }
+    let shift = |entry: &Entry| (entry.to + ranks - entry.from) % ranks;
+    let mut by_round = classes(&phase.traffic, shift);
+    if ranks.is_power_of_two() {
+        let pairwise = classes(&phase.traffic, |entry| entry.from ^ entry.to);
+        if pairwise.len() <= by_round.len() {
+            by_round = pairwise;
+        }
+    }
+    let all: Vec<Vec<Entry>> = by_round.into_values().collect();
+    let looked_at = all.len().min(MOST);
+    let times = all.len() as f64 / looked_at.max(1) as f64;
+    let round = |index: usize| {
+        let entries = all[index * all.len() / looked_at].iter().copied();
+        Ok(Round { traffic: Traffic::new(ranks, entries)?, times })
+    };
+    (0..looked_at).map(round).collect()
+}
+
+fn classes(traffic: &Traffic, class: impl Fn(&Entry) -> u32) -> BTreeMap<u32, Vec<Entry>> {
+    let mut classes: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
+    for entry in traffic.entries() {
+        classes.entry(class(entry)).or_default().push(*entry);
+    }
+    classes
+}

@@ -1,0 +1,168 @@
+//! Cores per node for Python.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use topolane_fabric::NodeSet;
+use topolane_placement::Request;
+use topolane_placement::rank_k::{self as engine, Ask, CoresPerNode, Setting};
+use topolane_traffic::{MODELS, PhaseKind, contention, pattern};
+
+use crate::error::{bad_input, input_error};
+use crate::network::{Routing, Traffic, laid};
+use crate::policy::policy_from;
+use crate::state::State;
+
+/// A program of some processes: what it computes, holds and sends. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Profile {
+    profile: engine::Profile,
+}
+
+#[pymethods]
+impl Profile {
+    /// What it sends in one iteration is `traffic`: a pattern by name, or a matrix, whose messages
+    /// are those of collective operations if `collective`.
+    #[new]
+    #[pyo3(signature = (processes, traffic, *, iterations=1.0, core_seconds=0.0, memory_traffic=0.0, memory=0, collective=true, seed=0))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        processes: u32,
+        traffic: &Bound<'_, PyAny>,
+        iterations: f64,
+        core_seconds: f64,
+        memory_traffic: f64,
+        memory: u64,
+        collective: bool,
+        seed: u64,
+    ) -> PyResult<Self> {
+        if processes == 0 {
+            return Err(bad_input("a program has at least 1 process, not 0"));
+        }
+        let amounts = [
+            ("iterations", iterations),
+            ("core_seconds", core_seconds),
+            ("memory_traffic", memory_traffic),
+        ];
+        for (what, amount) in amounts {
+            if !(amount.is_finite() && amount >= 0.0) {
+                return Err(bad_input(format!("{what} must be a number from 0, not {amount}")));
+            }
+        }
+        let mut profile = if let Ok(text) = traffic.extract::<String>() {
+            pattern(&text)
+                .and_then(|pattern| engine::Profile::of(&pattern, processes, iterations, seed))
+                .map_err(input_error)?
+        } else {
+            let matrix = &traffic.cast::<Traffic>()?.get().matrix;
+            if matrix.ranks() != processes {
+                return Err(bad_input(format!(
+                    "the traffic has {} ranks, but the program {processes} processes",
+                    matrix.ranks()
+                )));
+            }
+            let kind = if collective { PhaseKind::Collective } else { PhaseKind::PointToPoint };
+            engine::Profile::of_traffic((**matrix).clone(), kind, iterations)
+        };
+        profile.core_seconds = core_seconds;
+        profile.memory_traffic = memory_traffic;
+        profile.memory = memory;
+        Ok(Profile { profile })
+    }
+
+    /// Number of processes.
+    #[getter]
+    fn processes(&self) -> u32 {
+        self.profile.processes()
+    }
+}
+
+/// One k, and what comes of it: nodes and seconds, or a refusal and why.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct Rank {
+    /// Cores of each node.
+    k: u32,
+    /// Its nodes; None where it does not fit.
+    nodes: Option<Vec<u32>>,
+    /// Predicted seconds in all.
+    total: Option<f64>,
+    /// Of computation.
+    computation: Option<f64>,
+    /// Of collective operations.
+    collective: Option<f64>,
+    /// Of messages between two ranks.
+    point_to_point: Option<f64>,
+    /// The refusal's name: "cores", "memory", "not-now", ...
+    refusal: Option<&'static str>,
+    /// The refusal in a sentence.
+    why: Option<String>,
+    /// Whether it is the one to take.
+    chosen: bool,
+}
+
+/// Predicts a program's run time for every k, on the nodes that a policy would give it now, beside
+/// the jobs that communicate: (node of every rank, traffic) of each.
+#[pyfunction]
+#[pyo3(signature = (state, routing, policy, profile, *, cores="auto", model="full", jobs=vec![], shared=false, id=0, eligible=None, seed=0))]
+#[allow(clippy::too_many_arguments)]
+pub fn rank_k(
+    state: &State,
+    routing: &Routing,
+    policy: &Bound<'_, PyAny>,
+    profile: &Profile,
+    cores: &str,
+    model: &str,
+    jobs: Vec<(Vec<u32>, Py<Traffic>)>,
+    shared: bool,
+    id: u64,
+    eligible: Option<Vec<u32>>,
+    seed: u64,
+) -> PyResult<Vec<Rank>> {
+    let fabric = state.occupancy.fabric();
+    if !Arc::ptr_eq(fabric, routing.ways.fabric()) {
+        return Err(bad_input("the routing is of another machine than the state"));
+    }
+    let cores_per_node = CoresPerNode::parse(cores).ok_or_else(|| {
+        bad_input(format!("cores per node: {cores:?} is neither auto, fixed:k nor a number from 1"))
+    })?;
+    let mut model = contention(model, &*routing.ways).ok_or_else(|| {
+        let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
+        bad_input(format!("unknown model {model:?}; there are {}", names.join(", ")))
+    })?;
+    for (job, flows) in laid(routing, &jobs)?.into_iter().enumerate() {
+        model.enter(job as u64, flows);
+    }
+    if let Some(node) = eligible.iter().flatten().find(|&&node| node >= fabric.nodes()) {
+        return Err(bad_input(format!("eligible node {node} is not on the machine")));
+    }
+    let (policy, raised) = policy_from(policy, seed)?;
+    let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
+    let request = Request { id, nodes: 1, eligible, ..Request::default() };
+    let ask = Ask { request: &request, profile: &profile.profile, shared };
+    let setting =
+        Setting { occupancy: &state.occupancy, policy: &*policy, routing: &*routing.ways };
+    let ranks = engine::rank_k(ask, setting, &mut *model, cores_per_node);
+    if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+        return Err(error);
+    }
+    let best = engine::best(&ranks).map(|rank| rank.k);
+    Ok(ranks.into_iter().map(|rank| view(rank, best)).collect())
+}
+
+fn view(rank: engine::Rank, best: Option<u32>) -> Rank {
+    let chosen = best == Some(rank.k);
+    let fits = rank.outcome.as_ref().ok();
+    let predicted = fits.map(|(_, prediction)| prediction);
+    let refused = rank.outcome.as_ref().err();
+    Rank {
+        k: rank.k,
+        nodes: fits.map(|(placement, _)| placement.nodes().to_vec()),
+        total: predicted.map(engine::Prediction::total),
+        computation: predicted.map(|p| p.computation),
+        collective: predicted.map(|p| p.collective),
+        point_to_point: predicted.map(|p| p.point_to_point),
+        refusal: refused.map(engine::Misfit::name),
+        why: refused.map(ToString::to_string),
+        chosen,
+    }
+}
