@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topolane.cli import common
+from topolane.cli import common, paper_rank_k
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 @click.group("paper")
 def command() -> None:
     """Rerun a paper's experiment and print its figures beside ours."""
+
+
+command.add_command(paper_rank_k.command)
 
 
 def print_rows(rows: Sequence[Row]) -> None:
