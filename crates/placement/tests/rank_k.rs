@@ -1,0 +1,212 @@
+//! Cores per node: the run time of every k by hand, what is refused, and what neighbours change.
+// What is the same is the same to the last bit.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use topolane_fabric::{Fabric, NodeIndex, Routing, pgft, routing};
+use topolane_placement::rank_k::{Ask, CoresPerNode, Misfit, Profile, Rank, Setting, best, rank_k};
+use topolane_placement::{Occupancy, Placement, Refusal, Request, Share, policy};
+use topolane_traffic::{Contention, Entry, Flows, Traffic, contention, pattern};
+
+const LINK: f64 = 1e9;
+const COPY: f64 = 2e9;
+const MEMORY: f64 = 4e10;
+const LATENCY: f64 = 1e-5;
+const COPY_LATENCY: f64 = 1e-6;
+const BYTES: f64 = 1e6;
+
+/// Two leaves of four nodes with four cores and 1 GB each, and one cable of `trunk` from each leaf.
+fn machine(trunk: f64) -> Arc<Fabric> {
+    let mut machine = pgft("m", &[4, 2], &[1, 1], &[1, 1]);
+    let kind = &mut machine.kinds[0];
+    (kind.sockets, kind.cores_per_socket, kind.memory) = (1, 4, 1_000_000_000);
+    (kind.nic_bandwidth, kind.latency) = (LINK, LATENCY);
+    (kind.copy_bandwidth, kind.copy_latency) = (COPY, COPY_LATENCY);
+    kind.memory_bandwidth = MEMORY;
+    machine.sites[0].cabling[0].bandwidth = LINK;
+    machine.sites[0].cabling[1].bandwidth = trunk;
+    Arc::new(Fabric::build(&machine).unwrap())
+}
+
+fn ways(fabric: &Arc<Fabric>) -> Arc<dyn Routing> {
+    routing("d-mod-k", fabric, 0).unwrap().into()
+}
+
+fn all_to_all(processes: u32) -> Profile {
+    let pattern = pattern(&format!("alltoall(bytes={BYTES})")).unwrap();
+    Profile::of(&pattern, processes, 1.0, 0).unwrap()
+}
+
+/// What comes of every k for a profile, on the machine as it is.
+fn ask(
+    profile: &Profile,
+    occupancy: &Occupancy,
+    model: &mut dyn Contention,
+    cores: CoresPerNode,
+) -> Vec<Rank> {
+    let policy = policy("first-fit", 0).unwrap();
+    let routing = ways(occupancy.fabric());
+    let request = Request::default();
+    let ask = Ask { request: &request, profile, shared: false };
+    let setting = Setting { occupancy, policy: &*policy, routing: &*routing };
+    rank_k(ask, setting, model, cores)
+}
+
+fn alone(profile: &Profile, trunk: f64) -> Vec<Rank> {
+    let fabric = machine(trunk);
+    let mut model = contention("full", &*ways(&fabric)).unwrap();
+    ask(profile, &Occupancy::new(fabric), &mut *model, CoresPerNode::Auto)
+}
+
+fn collective(rank: &Rank) -> f64 {
+    rank.outcome.as_ref().unwrap().1.collective
+}
+
+fn assert_near(value: f64, expected: f64) {
+    assert!((value - expected).abs() <= 1e-9 * expected, "{value}, not {expected}");
+}
+
+/// Four processes exchange b bytes in three rounds. k = 1: three messages one after the other,
+/// 3 (b / link + latency). k = 2: in two of the rounds both processes of a node send at once, each at
+/// half speed, 2 (2 b / link + latency), the copy of the third round being shorter. k = 4: three
+/// rounds of copies, 3 (b / copy + latency). k = 3 lies between: rounds by the difference of three
+/// bits, in which one, two or three messages leave the node of three.
+#[test]
+fn all_to_all_by_hand() {
+    let ranks = alone(&all_to_all(4), LINK);
+    assert_eq!(ranks.iter().map(|rank| rank.k).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_near(collective(&ranks[0]), 3.0 * (BYTES / LINK + LATENCY));
+    assert_near(collective(&ranks[1]), 2.0 * (2.0 * BYTES / LINK + LATENCY));
+    assert_near(collective(&ranks[3]), 3.0 * (BYTES / COPY + COPY_LATENCY));
+    assert_eq!(best(&ranks).unwrap().k, 4);
+}
+
+/// Five ranks are no power of two: rounds by the distance around the ring, four of them.
+#[test]
+fn rounds_of_any_number_of_ranks() {
+    let ranks = alone(&all_to_all(5), 100.0 * LINK);
+    assert_near(collective(&ranks[0]), 4.0 * (BYTES / LINK + LATENCY));
+}
+
+/// Computation of c core-seconds on P cores takes c / P, unless the k processes of a node move
+/// m / P bytes each through its memory: k m / P / memory bandwidth.
+#[test]
+fn memory_bounds_computation() {
+    let mut profile = all_to_all(4);
+    (profile.core_seconds, profile.memory_traffic) = (8.0, 2.0 * MEMORY);
+    let seconds: Vec<f64> = alone(&profile, LINK)
+        .iter()
+        .map(|rank| rank.outcome.as_ref().unwrap().1.computation)
+        .collect();
+    assert_eq!(seconds, [2.0; 4], "two seconds of a core, at most two of memory");
+    profile.memory_traffic = 4.0 * MEMORY;
+    let seconds = alone(&profile, LINK);
+    let on_one = seconds[3].outcome.as_ref().unwrap().1.computation;
+    assert_eq!(on_one, 4.0, "all of it through the memory of one node");
+}
+
+/// A k that does not fit says what is short: cores, memory, nodes ever, nodes now.
+#[test]
+fn what_does_not_fit_is_refused_by_name() {
+    let fabric = machine(LINK);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    occupancy.claim(&Placement::new(&fabric, vec![0, 1, 2], Share::Whole)).unwrap();
+    let mut model = contention("full", &*ways(&fabric)).unwrap();
+    let mut profile = all_to_all(9);
+    profile.memory = 300_000_000;
+    let refused = |k: u32, model: &mut dyn Contention| {
+        let ranks = ask(&profile, &occupancy, model, CoresPerNode::Fixed(k));
+        assert_eq!(ranks.len(), 1);
+        ranks[0].outcome.clone().err()
+    };
+    let most = 1_000_000_000;
+    assert_eq!(refused(5, &mut *model), Some(Misfit::Cores { wanted: 5, most: 4 }));
+    assert_eq!(refused(4, &mut *model), Some(Misfit::Memory { wanted: 1_200_000_000, most }));
+    let never = Refusal::Never { wanted: 9, most: 8 };
+    assert_eq!(refused(1, &mut *model), Some(Misfit::Refused(never)));
+    assert_eq!(refused(3, &mut *model), None);
+    assert_eq!(refused(2, &mut *model), None, "five nodes are free");
+    occupancy.claim(&Placement::new(&fabric, vec![3], Share::Whole)).unwrap();
+    let ranks = ask(&profile, &occupancy, &mut *model, CoresPerNode::Fixed(2));
+    let now = Refusal::NotNow { wanted: 5, free: 4 };
+    assert_eq!(ranks[0].outcome, Err(Misfit::Refused(now)));
+}
+
+/// Nodes that cannot hold k processes are passed over where others can.
+#[test]
+fn only_nodes_that_hold_k_are_taken() {
+    let mut description = machine(LINK).description();
+    let mut small = description.kinds[0].clone();
+    small.cores_per_socket = 2;
+    description.kinds.push(small);
+    if let topolane_fabric::Children::Groups(leaves) = &mut description.sites[0].root.children {
+        if let topolane_fabric::Children::Nodes(nodes) = &mut leaves[0].children {
+            nodes[0].kind = 1;
+        }
+    }
+    let fabric = Arc::new(Fabric::build(&description).unwrap());
+    let mut model = contention("full", &*ways(&fabric)).unwrap();
+    let occupancy = Occupancy::new(fabric);
+    let ranks = ask(&all_to_all(8), &occupancy, &mut *model, CoresPerNode::Auto);
+    let nodes = |rank: &Rank| rank.outcome.as_ref().unwrap().0.nodes().to_vec();
+    assert_eq!(nodes(&ranks[1]), [0, 1, 2, 3]);
+    assert_eq!(nodes(&ranks[3]), [1, 2]);
+}
+
+fn background(fabric: &Arc<Fabric>, sent: &[(NodeIndex, NodeIndex)]) -> Arc<Flows> {
+    let nodes: Vec<NodeIndex> = (0..fabric.nodes()).collect();
+    let entry = |&(from, to): &(u32, u32)| Entry { from, to, bytes: 1e9, messages: 1.0 };
+    let traffic = Traffic::new(nodes.len() as u32, sent.iter().map(entry)).unwrap();
+    Arc::new(Flows::new(&traffic, &nodes, &*ways(fabric)).unwrap())
+}
+
+/// What runs on the channels counts: where nothing runs, eight processes are best spread over all
+/// nodes of both leaves; where a neighbour fills the cable between the leaves, they are better off
+/// inside one leaf. Copies are slow here, so that sharing nodes is no gain in itself.
+#[test]
+fn neighbours_on_the_channels_change_the_choice() {
+    let mut description = machine(8.0 * LINK).description();
+    description.kinds[0].copy_bandwidth = LINK / 8.0;
+    let fabric = Arc::new(Fabric::build(&description).unwrap());
+    let mut model = contention("full", &*ways(&fabric)).unwrap();
+    let occupancy = Occupancy::new(Arc::clone(&fabric));
+    let chosen = |model: &mut dyn Contention| {
+        let ranks = ask(&all_to_all(8), &occupancy, model, CoresPerNode::Auto);
+        best(&ranks).unwrap().k
+    };
+    assert_eq!(chosen(&mut *model), 1);
+    // Every node of the first leaf sends to every node of the second, in four jobs.
+    let crossing: Vec<(u32, u32)> =
+        (0..4).flat_map(|from| (4..8).map(move |to| (from, to))).collect();
+    for job in 0..4 {
+        model.enter(job, background(&fabric, &crossing));
+    }
+    assert_ne!(chosen(&mut *model), 1);
+}
+
+proptest! {
+    /// Asking changes nothing for those who run; and none of the k is predicted shorter than the
+    /// best.
+    #[test]
+    fn asking_leaves_no_trace(
+        sent in prop::collection::vec((0u32..8, 0u32..8), 1..10),
+        processes in 1u32..20,
+        model in prop::sample::select(vec!["congestion", "max-min", "full"]),
+    ) {
+        let fabric = machine(LINK);
+        let mut model = contention(model, &*ways(&fabric)).unwrap();
+        model.enter(1, background(&fabric, &sent));
+        model.enter(2, background(&fabric, &sent[..1]));
+        model.settle();
+        let before = (model.rates(1), model.rates(2));
+        let occupancy = Occupancy::new(fabric);
+        let ranks = ask(&all_to_all(processes), &occupancy, &mut *model, CoresPerNode::Auto);
+        prop_assert_eq!(before, (model.rates(1), model.rates(2)));
+        prop_assert_eq!(model.settle(), []);
+        let total = |rank: &Rank| rank.outcome.as_ref().map(|(_, p)| p.total()).ok();
+        let least = best(&ranks).and_then(total);
+        prop_assert!(ranks.iter().filter_map(total).all(|other| Some(other) >= least));
+    }
+}
