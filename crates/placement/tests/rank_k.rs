@@ -19,7 +19,11 @@ const BYTES: f64 = 1e6;
 
 /// Two leaves of four nodes with four cores and 1 GB each, and one cable of `trunk` from each leaf.
 fn machine(trunk: f64) -> Arc<Fabric> {
-    let mut machine = pgft("m", &[4, 2], &[1, 1], &[1, 1]);
+    leaves_of(4, trunk)
+}
+
+fn leaves_of(nodes: u32, trunk: f64) -> Arc<Fabric> {
+    let mut machine = pgft("m", &[nodes, 2], &[1, 1], &[1, 1]);
     let kind = &mut machine.kinds[0];
     (kind.sockets, kind.cores_per_socket, kind.memory) = (1, 4, 1_000_000_000);
     (kind.nic_bandwidth, kind.latency) = (LINK, LATENCY);
@@ -162,28 +166,31 @@ fn background(fabric: &Arc<Fabric>, sent: &[(NodeIndex, NodeIndex)]) -> Arc<Flow
     Arc::new(Flows::new(&traffic, &nodes, &*ways(fabric)).unwrap())
 }
 
-/// What runs on the channels counts: where nothing runs, eight processes are best spread over all
-/// nodes of both leaves; where a neighbour fills the cable between the leaves, they are better off
-/// inside one leaf. Copies are slow here, so that sharing nodes is no gain in itself.
+/// What runs on the channels counts: where nothing runs, eight processes are best spread over four
+/// nodes of each leaf; where neighbours on the other nodes fill the cable between the leaves, they
+/// are better off inside one leaf. Copies are slow here: sharing nodes is no gain in itself.
 #[test]
 fn neighbours_on_the_channels_change_the_choice() {
-    let mut description = machine(8.0 * LINK).description();
+    let mut description = leaves_of(8, 4.0 * LINK).description();
     description.kinds[0].copy_bandwidth = LINK / 8.0;
     let fabric = Arc::new(Fabric::build(&description).unwrap());
     let mut model = contention("full", &*ways(&fabric)).unwrap();
-    let occupancy = Occupancy::new(Arc::clone(&fabric));
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let others = vec![4, 5, 6, 7, 12, 13, 14, 15];
+    occupancy.claim(&Placement::new(&fabric, others, Share::Whole)).unwrap();
     let chosen = |model: &mut dyn Contention| {
         let ranks = ask(&all_to_all(8), &occupancy, model, CoresPerNode::Auto);
         best(&ranks).unwrap().k
     };
     assert_eq!(chosen(&mut *model), 1);
-    // Every node of the first leaf sends to every node of the second, in four jobs.
-    let crossing: Vec<(u32, u32)> =
-        (0..4).flat_map(|from| (4..8).map(move |to| (from, to))).collect();
-    for job in 0..4 {
-        model.enter(job, background(&fabric, &crossing));
+    for job in 0..40 {
+        model.enter(job, background(&fabric, &[(4, 12), (5, 13), (6, 14), (7, 15)]));
     }
-    assert_ne!(chosen(&mut *model), 1);
+    assert_eq!(chosen(&mut *model), 2);
+    for job in 0..40 {
+        model.leave(job);
+    }
+    assert_eq!(chosen(&mut *model), 1);
 }
 
 proptest! {
