@@ -29,6 +29,8 @@ LIGHT_LOAD = 0.5
 LIGHT_RATE = 100_000.0
 LIGHT_MEMORY = 200e6
 CAB_NODES = 1_296
+EVALUATION_LIMITS = {"congestion": 0.3, "max-min": 5.0}
+COUPLED_LIMIT = 10.0
 ATLAS = ("--cores-per-node", "8")
 SQUEEZED = (*ATLAS, "--squeeze", "0.6", "--limit", "5000")
 
@@ -191,12 +193,34 @@ def atlas(setting: Setting) -> list[Row]:
     return rows
 
 
+def contention(setting: Setting) -> list[Row]:
+    """One evaluation of all jobs of a large machine, and a month in which they slow each other down."""
+    script = ROOT / "benches" / "contention.py"
+    seen = [json.loads(cost([setting.python, script]).output) for _ in range(setting.repeats)]
+    rows = []
+    for model in seen[0]:
+        values, limit = tuple(each[model] for each in seen), EVALUATION_LIMITS.get(model)
+        what = f"sc18-network, 4 jobs on 10,648 nodes, {model}"
+        rows.append(Row("contention", what, "s CPU", values, limit))
+    for model, limit, policy in (
+        ("congestion", COUPLED_LIMIT, "first-fit"),
+        ("congestion", COUPLED_LIMIT, "random"),
+        ("congestion", COUPLED_LIMIT, "isolated"),
+        ("max-min", None, "first-fit"),
+    ):
+        runs = setting.simulations("--workload", "cab-aug", "--network", model, "--policy", policy)
+        what = f"cab-aug, easy, {policy}, {model}"
+        rows.append(Row("contention", what, "s CPU", tuple(run.net for run in runs), limit))
+    return rows
+
+
 FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "start": start,
     "august": lambda setting: month(setting, "august", "cab-aug", AUGUST_LIMIT),
     "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
     "light": light,
     "decision": decision,
+    "contention": contention,
     "atlas": atlas,
 }
 
