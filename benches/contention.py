@@ -10,7 +10,6 @@ import json
 import time
 
 import numpy as np
-
 from topolane import _engine, machine
 from topolane._engine import Traffic
 
