@@ -66,6 +66,16 @@ def test_infiniband_factors_are_recovered(incoming: float, outgoing: float, crow
     assert found.error < 1e-6
 
 
+@pytest.mark.parametrize(("most", "model"), [(2, "fair"), (4, "fair"), (6, "infiniband")])
+def test_a_few_measurements_are_no_reason_for_penalties(most: int, model: str) -> None:
+    """Four parameters fit four bandwidths whatever they are: only more can speak for the model."""
+    rates = {k: 1e9 / (1.4 * k if k > 1 else 1) for k in range(1, most + 1)}
+    hosts = ("a",) * most + ("b",) * most
+    found = fit(Measurement(hosts, tuple(rows("pairs", rates, 1e-6)))).interface
+    assert found is not None
+    assert found.model == model
+
+
 def test_noise_of_a_tenth_on_every_time_leaves_bandwidths_within_a_tenth() -> None:
     """Least squares: errors of single times even out, and none makes a limit out of nothing."""
     draw = numpy.random.default_rng(1)

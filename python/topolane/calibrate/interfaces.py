@@ -24,6 +24,9 @@ CLEARLY = 0.7
 GOOD = 0.02
 """And not at all where the error of `fair` is less than this."""
 
+FEWEST = 5
+"""Nor with fewer measurements: a model of four parameters fits four whatever they are."""
+
 
 @dataclass(frozen=True)
 class Interface:
@@ -54,9 +57,10 @@ def choose(rates: Rates, name: str) -> Interface:
     """The model of that name, or of all (`best`) the one that errs least, `fair` unless clearly worse."""
     if name != "best":
         return MODELS[name](rates)
-    fair, *others = (model(rates) for model in MODELS.values())
+    even, *others = (model(rates) for model in MODELS.values())
     best = min(others, key=lambda one: one.error)
-    return best if fair.error > GOOD and best.error < CLEARLY * fair.error else fair
+    enough = sum(len(rates[pattern]) for pattern in MEASURED) >= FEWEST
+    return best if enough and even.error > GOOD and best.error < CLEARLY * even.error else even
 
 
 def fair(rates: Rates) -> Interface:

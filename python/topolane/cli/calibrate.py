@@ -155,7 +155,7 @@ def print_result(result: dict[str, Any], out: str) -> None:
     rows = []
     for key, value in result["node"].items():
         parts = value if isinstance(value, dict) else {"": value}
-        rows += [(f"{key} {name}".strip(), str(part)) for name, part in parts.items()]
+        rows += [(f"{key} {name}".strip(), shown(key, part)) for name, part in parts.items()]
     common.print_table(("parameter of [node]", "fitted"), rows)
     for name, error in result["errors"].items():
         if error is not None:
@@ -167,3 +167,10 @@ def print_result(result: dict[str, Any], out: str) -> None:
     for sentence in result["warnings"]:
         click.echo(f"note: {sentence}")
     click.echo(f"written: {out}/machine.toml, measurements.jsonl and the figures")
+
+
+def shown(key: str, value: Any) -> str:
+    """A parameter with its unit."""
+    if key.endswith("bandwidth"):
+        return f"{value / 1e9:.4g} GB/s"
+    return f"{value * 1e6:.4g} µs" if key.endswith("latency") else str(value)
