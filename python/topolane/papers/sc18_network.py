@@ -190,10 +190,10 @@ def settings() -> list[tuple[str, str, str]]:
 
 
 WHY = {
-    "stencil4d": "flow-level models have no packets: bursts, head-of-line blocking and buffers are not felt",
-    "unstructured3d": "who neighbours whom in the paper's mesh is not published; ours is docs/traffic.md's",
-    "pairs": "one partner each: under static routing an isolated job meets itself on its own links",
-    "suba2a": "the paper's message sizes and phases are not published; all flows are under way at once here",
+    "stencil4d": "flows have no packets here: nothing is hidden by buffers or by phases that drift apart",
+    "unstructured3d": "the mesh's degrees and reach are not published (docs/traffic.md has ours)",
+    "pairs": "static routes make an isolated job meet itself",
+    "suba2a": "all its flows are under way at once and the slowest counts; message sizes are not published",
     "all": "the mean of the rows above",
 }
 
@@ -205,6 +205,8 @@ def rows(found: dict[str, list[Speedups]]) -> list[Row]:
         speedups = found[each.name]
         for pattern, paper in each.paper.items():
             ours = statistics.fmean(speedups_of(speedups, JUDGED, pattern))
+            mild = statistics.fmean(speedups_of(speedups, ("churned", *JUDGED[1:]), pattern))
+            why = f"{WHY[pattern]}; first fit on a machine in use gives {mild:.2f}"
             by_workload = [
                 statistics.fmean(values)
                 for one in speedups
@@ -216,7 +218,7 @@ def rows(found: dict[str, list[Speedups]]) -> list[Row]:
                     f"{paper:.2f}",
                     f"{ours:.2f} ({min(by_workload):.2f}-{max(by_workload):.2f})",
                     _verdict(ours, paper),
-                    WHY[pattern] if _verdict(ours, paper) == "differs" else "",
+                    why if _verdict(ours, paper) == "differs" else "",
                     f"within {TOLERANCE:.0%}",
                 )
             )
