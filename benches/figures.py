@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mapping import mapping, quadratic
 from measure import BenchError, Cost, Row, cost
 
 if TYPE_CHECKING:
@@ -222,6 +223,8 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "decision": decision,
     "contention": contention,
     "atlas": atlas,
+    "mapping": mapping,
+    "quadratic": quadratic,
 }
 
 

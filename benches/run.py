@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from figures import FIGURES, Setting, measured
+from mapping import mapping_peers
 from peers import peers
 
 if TYPE_CHECKING:
@@ -35,9 +36,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--trace", type=Path, metavar="FILE", help="LLNL-Atlas-2006-2.1-cln.swf[.gz], for atlas and peers"
     )
-    parser.add_argument("--peers", action="store_true", help="install AccaSim aside and run it too (minutes)")
     parser.add_argument(
-        "--only", choices=[*FIGURES, "peers"], action="append", help="this figure (repeatable)"
+        "--peers", action="store_true", help="install others aside and run them too (minutes)"
+    )
+    parser.add_argument(
+        "--only",
+        choices=[*FIGURES, "peers", "mapping-peers"],
+        action="append",
+        help="this figure (repeatable)",
     )
     options = parser.parse_args()
     if options.trace is not None:
@@ -60,6 +66,8 @@ def figures(options: argparse.Namespace, setting: Setting) -> list[Row]:
     wanted = dict(FIGURES)
     if options.peers or "peers" in (options.only or ()):
         wanted["peers"] = peers
+    if options.peers or "mapping-peers" in (options.only or ()):
+        wanted["mapping-peers"] = mapping_peers
     rows: list[Row] = []
     for name, figure in wanted.items():
         if options.only is None or name in options.only:

@@ -17,6 +17,7 @@ COMMANDS = [
     "compare",
     "simulate",
     "place",
+    "map",
     "policies",
     "patterns",
     "traffic",

@@ -40,18 +40,7 @@ def command(file: str, machine: str | None, policy: str, seed: int, as_json: boo
     given = read(file)
     named = member(given, "machine", str, required=machine is None)
     fabric = topolane.machine(machine or named)
-    state = State(fabric)
-    for index, job in enumerate(member(given, "running", list, default=[])):
-        where = f"running[{index}]"
-        check_keys(job, JOB_KEYS, where)
-        nodes = nodes_of(fabric, job, "nodes", where)
-        if nodes is None:
-            raise InputError(f"{where}: 'nodes' is missing")
-        try:
-            state.hold(nodes, share_of(job, where))
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from error
-    state.take_out(nodes_of(fabric, given, "down", "the state") or [])
+    state = state_of(fabric, given)
     request = member(given, "request", dict, required=True)
     check_keys(request, REQUEST_KEYS, "request")
     wanted = whole(request, "nodes", "request")
@@ -87,6 +76,23 @@ def command(file: str, machine: str | None, policy: str, seed: int, as_json: boo
         f"APH        {aph:.4f}" + ("" if least is None else f" (the empty machine allows {least:.4f})")
     )
     click.echo(f"hop-bytes  {hop_bytes:,.0f} for one byte between every pair")
+
+
+def state_of(fabric: Machine, given: dict[str, Any]) -> State:
+    """Who holds what: the members `running` and `down` of a state."""
+    state = State(fabric)
+    for index, job in enumerate(member(given, "running", list, default=[])):
+        where = f"running[{index}]"
+        check_keys(job, JOB_KEYS, where)
+        nodes = nodes_of(fabric, job, "nodes", where)
+        if nodes is None:
+            raise InputError(f"{where}: 'nodes' is missing")
+        try:
+            state.hold(nodes, share_of(job, where))
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+    state.take_out(nodes_of(fabric, given, "down", "the state") or [])
+    return state
 
 
 def read(file: str) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""Rank maps of four instances, ours and others', and assignments of known optimum."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from measure import BenchError, Row, cost
+
+from mapping.instances import INSTANCES, RANKS, mean_hops, shuffled
+from mapping.nugent import GRIDS, instance
+
+if TYPE_CHECKING:
+    from figures import Setting
+
+PEERS = ("chszlablib==0.5.27", "kahip==3.25", "numpy==2.4.6")
+OURS = ("topolane fast", "topolane eco", "topolane strong")
+OTHERS = ("sharedmap eco", "sharedmap strong", "kahip eco", "kahip strong", "scotch default", "scotch 0")
+TOOL = Path(__file__).resolve().parent / "tool.py"
+UNIT = "milli-hops"
+"""Mean hops times 1,000."""
+ROUNDING = 0.5
+"""The figures to reach are given to three decimals."""
+
+
+def mapping(setting: Setting) -> list[Row]:
+    """Ours alone, against the figures to reach."""
+    return compared(setting, {name: setting.python for name in OURS})
+
+
+def mapping_peers(setting: Setting) -> list[Row]:
+    """Ours and the others' on the same instances in turn."""
+    python = install(setting.scratch)
+    return compared(setting, {name: setting.python for name in OURS} | dict.fromkeys(OTHERS, python))
+
+
+def install(scratch: Path) -> str:
+    """A virtual environment with the other tools in it; returns its interpreter."""
+    place = scratch / "mapping-venv"
+    venv.create(place, with_pip=True)
+    python = str(place / "bin" / "python")
+    done = subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", *PEERS], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise BenchError(f"{' '.join(PEERS)} do not install:\n{done.stderr[-500:]}")
+    return python
+
+
+def compared(setting: Setting, tools: dict[str, str]) -> list[Row]:
+    """Mean hops and CPU seconds of every tool on every instance, a seed each repeat."""
+    rows = []
+    for name, (make, reached) in INSTANCES.items():
+        edges = shuffled(make())
+        file = setting.scratch / f"{name}.npz"
+        np.savez(file, a=edges[0], b=edges[1], weight=edges[2])
+        spent: dict[str, float] = {}
+        for tool, python in tools.items():
+            limit = 1_000 * reached + ROUNDING if tool in OURS[1:] else None
+            what = f"{name}: {tool}"
+            if tool.startswith("scotch") and shutil.which("scotch_gmap") is None:
+                rows.append(Row("mapping", what, UNIT, (), note="no scotch_gmap"))
+                continue
+            try:
+                runs = [run(python, tool, file, seed) for seed in range(setting.repeats)]
+            except BenchError as error:
+                print(error, file=sys.stderr)
+                rows.append(Row("mapping", what, UNIT, (), note="crashed"))
+                continue
+            found = tuple(1_000 * mean_hops(edges, host) for host, _ in runs)
+            broken = sum(len(np.unique(host)) < RANKS for host, _ in runs)
+            if broken:
+                what += f" (no bijection in {broken} of {len(runs)})"
+            rows.append(Row("mapping", what, UNIT, found, limit))
+            times = tuple(cpu for _, cpu in runs)
+            rows.append(Row("mapping", f"{what}: time", "s CPU", times))
+            spent[tool] = float(np.median(times))
+        if {"topolane eco", "sharedmap eco"} <= spent.keys():
+            ratio = spent["topolane eco"] / spent["sharedmap eco"]
+            what = f"{name}: topolane eco, time over that of sharedmap eco"
+            rows.append(Row("mapping", what, "times", (ratio,), 1.0))
+    return rows
+
+
+def run(python: str, tool: str, file: Path, seed: int) -> tuple[np.ndarray, float]:
+    """The host of every rank, and the CPU seconds that took; each run is a process of its own."""
+    answer = json.loads(cost([python, TOOL, tool, file, str(seed)]).output)
+    return np.asarray(answer["host"]), answer["cpu"]
+
+
+def quadratic(setting: Setting) -> list[Row]:
+    """The gap to the optimum, in percent, on instances that the literature prints."""
+    from topolane import _engine
+
+    rows = []
+    for name in GRIDS:
+        n, flow, distance, best = instance(name)
+        seeds = range(setting.repeats)
+        values = [_engine.assign(n, flow, distance, effort="strong", seed=seed)[1] for seed in seeds]
+        gaps = tuple(100 * (value / best - 1) for value in values)
+        rows.append(Row("quadratic", f"{name}: gap to the optimum {best}", "%", gaps))
+    return rows
