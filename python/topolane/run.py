@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import polars
 
-    from topolane._engine import Machine, Workload
+    from topolane._engine import Machine, Routing, Workload
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Network:
 
     model: str = "congestion"
     """Of contention: congestion or max-min."""
-    routing: str = "d-mod-k"
-    """Which way traffic goes: d-mod-k, s-mod-k, random or adaptive."""
+    routing: str | Routing = "d-mod-k"
+    """Which way traffic goes: d-mod-k, s-mod-k, random, adaptive, or the ways themselves
+    (`topolane.routes` reads them from the forwarding tables of a subnet)."""
     communication: float = 0.3
     """The part of its run time alone that a job communicates, 0 to 1."""
     patterns: tuple[str, ...] = ("stencil4d", "unstructured3d", "pairs", "suba2a")
@@ -35,8 +36,9 @@ class Network:
 
     def on(self, machine: Machine, seed: int) -> _engine.Network:
         """For the engine. Raises InputError for an unknown name or a share out of range."""
+        ways = self.routing
         return _engine.Network(
-            machine.routing(self.routing, seed),
+            machine.routing(ways, seed) if isinstance(ways, str) else ways,
             self.model,
             self.communication,
             self.patterns,

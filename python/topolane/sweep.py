@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from topolane import policy as policies
 from topolane._engine import InputError
+from topolane.routes import routing
 from topolane.run import Network, Run, simulate
 from topolane.sources import Shape, machine, workload
 
@@ -53,7 +54,12 @@ class Task:
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
         """Does it here and now."""
-        fabric = self.fabric()
+        fabric, network = self.fabric(), self.network
+        if network is not None and isinstance(network.routing, str):
+            fabric, ways = routing(
+                self.machine, network.routing, format=self.machine_format, nodes=self.nodes, seed=self.seed
+            )
+            network = dataclasses.replace(network, routing=ways)
         jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
         return simulate(
             jobs,
@@ -63,7 +69,7 @@ class Task:
             scenario=self.scenario,
             seed=self.seed,
             default_walltime=self.default_walltime,
-            network=self.network,
+            network=network,
             progress=progress,
         )
 

@@ -119,7 +119,7 @@ network_options = options(
         "--routing",
         default="d-mod-k",
         show_default=True,
-        help="Which way traffic goes: d-mod-k, s-mod-k, random or adaptive.",
+        help="d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, dump_fts).",
     ),
     click.option(
         "--comm-fraction",

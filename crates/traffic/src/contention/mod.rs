@@ -38,8 +38,8 @@ pub trait Contention: Send {
     fn leave(&mut self, job: u64);
 
     /// The jobs whose slowdown has changed since the last call, by identity, and their slowdown
-    /// while all communicate: at least 1, and exactly 1 for a job that shares nothing. A job that has just begun is
-    /// among them only if it is slowed.
+    /// while all communicate: at least 1, and exactly 1 for a job that shares nothing. A job that
+    /// has just begun is among them only if it is slowed.
     fn settle(&mut self) -> Vec<(u64, f64)>;
 
     /// Seconds of an iteration's communication now; 0 for a job that sends nothing.
