@@ -52,7 +52,7 @@ def test_calibrated_rows_come_out_as_measured(study: paper.Study) -> None:
     """Each parameter was solved from a figure: that figure must come back within 2 % (latencies and
     the small collectives are not in the solution)."""
     figures = {
-        ("Gigabit Ethernet", "C"): ["4x1", "2x2", "1x4", "16x1"],
+        ("Gigabit Ethernet", "C"): ["4x1", "1x4", "16x1"],
         ("InfiniBand QDR", "C"): ["4x1", "1x4"],
     }
     for table, p, _ in paper.cells(study):

@@ -72,22 +72,23 @@ fn assert_near(value: f64, expected: f64) {
     assert!((value - expected).abs() <= 1e-9 * expected, "{value}, not {expected}");
 }
 
-/// Four processes exchange b bytes in three rounds. k = 1: three messages one after the other,
-/// 3 (b / link + latency). k = 2: in two of the rounds both processes of a node send at once, each at
-/// half speed, 2 (2 b / link + latency), the copy of the third round being shorter. k = 4: three
-/// rounds of copies, 3 (b / copy + latency). k = 3 lies between: rounds by the difference of three
-/// bits, in which one, two or three messages leave the node of three.
+/// Four processes exchange b bytes in three rounds, by the distance around the ring. k = 1: three
+/// messages one after the other, 3 (b / link + latency). k = 2: of each node one message leaves in
+/// the first and the third round and two in the second, 4 b / link + 3 latency; the two copies are
+/// done sooner. k = 3: from the node of three leave one, one and one, and so from the other. k = 4:
+/// three rounds of copies, 3 (b / copy + latency).
 #[test]
 fn all_to_all_by_hand() {
     let ranks = alone(&all_to_all(4), LINK);
     assert_eq!(ranks.iter().map(|rank| rank.k).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert_near(collective(&ranks[0]), 3.0 * (BYTES / LINK + LATENCY));
-    assert_near(collective(&ranks[1]), 2.0 * (2.0 * BYTES / LINK + LATENCY));
+    assert_near(collective(&ranks[1]), 4.0 * BYTES / LINK + 3.0 * LATENCY);
+    assert_near(collective(&ranks[2]), 3.0 * (BYTES / LINK + LATENCY));
     assert_near(collective(&ranks[3]), 3.0 * (BYTES / COPY + COPY_LATENCY));
     assert_eq!(best(&ranks).unwrap().k, 4);
 }
 
-/// Five ranks are no power of two: rounds by the distance around the ring, four of them.
+/// Five ranks: four rounds.
 #[test]
 fn rounds_of_any_number_of_ranks() {
     let ranks = alone(&all_to_all(5), 100.0 * LINK);

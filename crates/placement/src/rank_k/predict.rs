@@ -1,8 +1,9 @@
 //! How long a program takes on given nodes, beside those that run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, NodeIndex, Routing, Unreachable};
+use topolane_fabric::{Channel, Fabric, NodeIndex, Routing, Unreachable};
 use topolane_traffic::{Contention, Flows, Phase, PhaseKind};
 
 use super::profile::Profile;
@@ -65,8 +66,10 @@ fn computation(profile: &Profile, node_of: &[NodeIndex], fabric: &Fabric) -> f64
     on_node.fold(0.0, f64::max)
 }
 
-/// One iteration of a phase: its rounds one after the other, copies inside nodes going on while
-/// the network sends.
+/// One iteration of a phase. Of one round the seconds until its last message has arrived. Of
+/// several, nobody waits between them: each channel passes its bytes of one round after the other,
+/// as fast as the flows over it then are together, and the busiest decides; the memory of a node is
+/// a channel for the copies inside.
 fn of_phase(
     phase: &Phase,
     node_of: &[NodeIndex],
@@ -75,37 +78,73 @@ fn of_phase(
 ) -> Result<f64, Unreachable> {
     // Entries of a matrix that is sound make matrices that are.
     let Ok(rounds) = rounds(phase) else { return Ok(0.0) };
-    let (mut inside, mut between) = (0.0, 0.0);
-    for round in rounds {
-        let seconds = of_round(&round, node_of, routing, contention)?;
-        inside += round.times * seconds.0;
-        between += round.times * seconds.1;
+    if let [round] = rounds.as_slice() {
+        let sent = under_way(round, node_of, routing, contention)?;
+        return Ok(sent.iter().map(|one| one.latency + one.bytes / one.rate).fold(0.0, f64::max));
     }
-    Ok(f64::max(inside, between))
+    let mut busy: HashMap<Over, f64> = HashMap::new();
+    for round in &rounds {
+        let mut passing: HashMap<Over, Sent> = HashMap::new();
+        for one in under_way(round, node_of, routing, contention)? {
+            for over in &one.over {
+                let sum = passing.entry(*over).or_default();
+                sum.bytes += one.bytes;
+                sum.rate += one.rate;
+                sum.latency = sum.latency.max(one.latency);
+            }
+        }
+        for (over, sum) in passing {
+            *busy.entry(over).or_default() += round.times * (sum.latency + sum.bytes / sum.rate);
+        }
+    }
+    Ok(busy.values().copied().fold(0.0, f64::max))
 }
 
-/// Seconds until the last copy inside a node is done, and until the last message between nodes.
-fn of_round(
+/// What a message passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Over {
+    Channel(Channel),
+    Memory(NodeIndex),
+}
+
+/// Messages of one pair in a round, or all that pass a channel.
+#[derive(Debug, Clone, Default)]
+struct Sent {
+    over: Vec<Over>,
+    bytes: f64,
+    rate: f64,
+    latency: f64,
+}
+
+/// The messages of a round beside the jobs present. In a round each process has one message, and
+/// all weigh alike.
+fn under_way(
     round: &Round,
     node_of: &[NodeIndex],
     routing: &dyn Routing,
     contention: &mut dyn Contention,
-) -> Result<(f64, f64), Unreachable> {
-    let flows = Arc::new(Flows::new(&round.traffic, node_of, routing)?);
-    contention.enter(TRIAL, Arc::clone(&flows));
+) -> Result<Vec<Sent>, Unreachable> {
+    let fabric = routing.fabric();
+    let node = |rank: u32| node_of[rank as usize];
+    let mut ways: Vec<((NodeIndex, NodeIndex), f64, Vec<Channel>)> = Vec::new();
+    let mut latencies = Vec::new();
+    for entry in round.traffic.entries().iter().filter(|entry| entry.bytes > 0.0) {
+        let (from, to) = (node(entry.from), node(entry.to));
+        let mut way = Vec::new();
+        routing.path(from, to, &mut way)?;
+        ways.push(((from, to), entry.bytes, way));
+        let kind = fabric.kind(from);
+        latencies.push(entry.messages * if from == to { kind.copy_latency } else { kind.latency });
+    }
+    let paths = ways.iter().map(|(ends, bytes, way)| (*ends, *bytes, way.as_slice()));
+    contention.enter(TRIAL, Arc::new(Flows::of_paths(paths)));
     let rates = contention.rates(TRIAL);
     contention.leave(TRIAL);
-    let fabric = routing.fabric();
-    let (mut inside, mut between) = (0.0_f64, 0.0_f64);
-    let sent = round.traffic.entries().iter().filter(|entry| entry.bytes > 0.0);
-    for ((flow, rate), entry) in rates.iter().enumerate().zip(sent) {
-        let (from, to) = flows.ends(flow);
-        let (kind, seconds) = (fabric.kind(from), flows.bytes(flow) / rate);
-        if from == to {
-            inside = inside.max(entry.messages * kind.copy_latency + seconds);
-        } else {
-            between = between.max(entry.messages * kind.latency + seconds);
-        }
-    }
-    Ok((inside, between))
+    let sent = ways.into_iter().zip(rates).zip(latencies).map(|((way, rate), latency)| {
+        let ((from, to), bytes, channels) = way;
+        let inside = (from == to).then_some(Over::Memory(from));
+        let over = channels.into_iter().map(Over::Channel).chain(inside).collect();
+        Sent { over, bytes, rate, latency }
+    });
+    Ok(sent.collect())
 }

@@ -15,9 +15,9 @@ pub struct Round {
 }
 
 /// Messages between two ranks are under way all at once. Collective operations go in rounds in
-/// which a rank sends to one other at most: as pairwise exchange does (`from xor to`, where the
-/// ranks are a power of two), or as a ring does (`to - from`), whichever takes fewer rounds. Of more
-/// than [`MOST`] rounds so many are looked at, evenly spread, for all.
+/// which a rank sends to one other at most: by the distance around the ring, `to - from`, or as
+/// recursive doubling does, `from xor to`, where that takes fewer rounds. Of more than [`MOST`]
+/// rounds so many are looked at, evenly spread, for all.
 pub fn rounds(phase: &Phase) -> Result<Vec<Round>, InputError> {
     let ranks = phase.traffic.ranks();
     if phase.kind == PhaseKind::PointToPoint {
@@ -27,7 +27,7 @@ pub fn rounds(phase: &Phase) -> Result<Vec<Round>, InputError> {
     let mut by_round = classes(&phase.traffic, shift);
     if ranks.is_power_of_two() {
         let pairwise = classes(&phase.traffic, |entry| entry.from ^ entry.to);
-        if pairwise.len() <= by_round.len() {
+        if pairwise.len() < by_round.len() {
             by_round = pairwise;
         }
     }
