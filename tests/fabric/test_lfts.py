@@ -1,11 +1,13 @@
 """The tables that opensm installs, by three of its engines, read back and followed."""
 
+import dataclasses
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from subnet import ask, needs_a_subnet, running, sweep
-from topolane import Machine
+from topolane import Machine, Network, Shape, Task
 from topolane._engine import Routing
 
 # 108 nodes, as much bandwidth at every level, parallel cables at the top.
@@ -119,3 +121,22 @@ def test_ftree_keeps_shifts_apart(dumps: Dumps) -> None:
     assert most["ftree"] == [1, 1, 1, 1]
     for engine in ("minhop", "updn"):
         assert max(most[engine]) > 1
+
+
+def test_a_run_follows_the_tables(dumps: Dumps, tmp_path: Path) -> None:
+    """Jobs drawn at random over the nodes slow each other down under each engine's tables; jobs that
+    share no group's uplinks do not, whichever way the tables lead."""
+    for engine, (net, tables, _) in dumps.items():
+        (tmp_path / "toy.ibnetdiscover").write_text(net)
+        (tmp_path / "lfts.dump").write_text(tables)
+        network = Network(
+            routing=str(tmp_path / "lfts.dump"), communication=1.0, patterns=("uniform", "ring")
+        )
+        task = Task(str(tmp_path / "toy.ibnetdiscover"), "cab-aug", "random", network=network)
+        task = dataclasses.replace(task, shape=Shape(limit=300, squeeze=0.2))
+        slowed = {
+            policy: dataclasses.replace(task, policy=policy).run().summary["contention"]["slowed"]
+            for policy in ("random", "isolated")
+        }
+        assert slowed["random"] > 0, engine
+        assert slowed["isolated"] == 0, engine
