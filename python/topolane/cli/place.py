@@ -15,7 +15,7 @@ from topolane.cli import common
 from topolane.policy import resolve
 
 STATE_KEYS = {"machine", "running", "down", "request"}
-JOB_KEYS = {"id", "nodes", "cores", "memory"}
+JOB_KEYS = {"id", "nodes", "cores", "memory", "pattern", "processes"}
 REQUEST_KEYS = {"nodes", "id", "cores", "memory", "stacked", "members", "eligible"}
 
 
@@ -24,8 +24,25 @@ REQUEST_KEYS = {"nodes", "id", "cores", "memory", "stacked", "members", "eligibl
 @click.option("--machine", help="A machine's name or file [default: as the JSON says].")
 @click.option("--policy", default="isolated", show_default=True, help="A policy's name, or module:Class.")
 @click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of policies that draw.")
+@click.option(
+    "--cores-per-node",
+    metavar="auto|fixed:K|K",
+    help="For a request of processes: cores of each node, chosen by predicted run time or fixed "
+    "[default: auto].",
+)
+@click.option("--routing", default="d-mod-k", show_default=True, help="How those processes' messages go.")
+@click.option("--model", default="full", show_default=True, help="What sharing costs them.")
 @common.json_option
-def command(file: str, machine: str | None, policy: str, seed: int, as_json: bool) -> None:
+def command(
+    file: str,
+    machine: str | None,
+    policy: str,
+    seed: int,
+    cores_per_node: str | None,
+    routing: str,
+    model: str,
+    as_json: bool,
+) -> None:
     """Choose nodes for one request, or say why not (exit code 1).
 
     FILE (or standard input) is JSON; nodes are hostlists or lists of indices:
@@ -36,12 +53,22 @@ def command(file: str, machine: str | None, policy: str, seed: int, as_json: boo
                  {"id": 8, "nodes": "cab30", "cores": 4, "memory": 1000000000}],
      "down": "cab[31-33]",
      "request": {"nodes": 40, "eligible": "cab[1-648]"}}
+
+    Instead of nodes the request may name processes and what they do (docs/rank-k.md).
     """
     given = read(file)
     named = member(given, "machine", str, required=machine is None)
     fabric = topolane.machine(machine or named)
     state = state_of(fabric, given)
     request = member(given, "request", dict, required=True)
+    if "processes" in request:
+        from topolane.cli import place_processes
+
+        how = place_processes.How(cores_per_node or "auto", routing, model, resolve(policy), seed)
+        place_processes.place(fabric, state, given, how, as_json=as_json)
+        return
+    if cores_per_node is not None:
+        raise InputError("--cores-per-node is for a request that names 'processes', not 'nodes'")
     check_keys(request, REQUEST_KEYS, "request")
     wanted = whole(request, "nodes", "request")
     if wanted is None:
