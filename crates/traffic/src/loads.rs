@@ -12,9 +12,9 @@ const UNIT: f64 = (1u64 << 40) as f64;
 
 /// What one job wants of a channel when it is alone, in units.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Want {
-    pub channel: Channel,
-    pub units: u64,
+struct Want {
+    channel: Channel,
+    units: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -94,15 +94,5 @@ impl Loads {
     /// Seconds of an iteration's communication of a job alone; 0 for one that is not there.
     pub fn time_alone(&self, job: u64) -> f64 {
         self.jobs.get(&job).map_or(0.0, |job| job.time)
-    }
-
-    /// The channels a job uses, and what it wants of each.
-    pub(crate) fn wants(&self, job: u64) -> &[Want] {
-        self.jobs.get(&job).map_or(&[], |job| &job.wants)
-    }
-
-    /// The jobs on a channel; the units of each.
-    pub(crate) fn users_in_units(&self, channel: Channel) -> &[(u64, u64)] {
-        &self.users[channel as usize]
     }
 }

@@ -158,6 +158,37 @@ proptest! {
         }
     }
 
+    /// The same with weights, as jobs have them: no rate per weight is higher on the bottleneck.
+    #[test]
+    fn every_weighted_flow_has_a_bottleneck(name in common::routing_names(), jobs in jobs()) {
+        let ways: Arc<dyn Routing> = routing(name, &tree(), 3).unwrap().into();
+        let laid: Vec<Arc<Flows>> =
+            common::laid(&jobs, &*ways).into_iter().map(|(_, flows)| flows).collect();
+        let capacity: Vec<f64> = (0..ways.channels()).map(|c| ways.capacity(c)).collect();
+        let refs: Vec<&Flows> = laid.iter().map(|flows| &**flows).collect();
+        let rates = Filling::new(capacity.clone().into()).rates(&refs);
+        let each = || laid.iter().flat_map(|flows| (0..flows.len()).map(move |flow| (flows, flow)));
+        let mut load = vec![0.0; capacity.len()];
+        let mut highest = vec![0.0f64; capacity.len()];
+        for ((flows, flow), rate) in each().zip(&rates) {
+            for &channel in flows.channels(flow) {
+                load[channel as usize] += rate;
+                highest[channel as usize] = highest[channel as usize].max(rate / flows.weight(flow));
+            }
+        }
+        for ((flows, flow), rate) in each().zip(&rates) {
+            let per_weight = rate / flows.weight(flow);
+            let bottleneck = flows.channels(flow).iter().map(|&c| c as usize).any(|channel| {
+                load[channel] >= capacity[channel] * (1.0 - 1e-9)
+                    && per_weight >= highest[channel] * (1.0 - 1e-6)
+            });
+            prop_assert!(bottleneck, "flow {} with {} per weight", flow, per_weight);
+        }
+        for (load, capacity) in load.iter().zip(&capacity) {
+            prop_assert!(*load <= capacity * (1.0 + 1e-9));
+        }
+    }
+
     /// Rates belong to flows, not to the order in which they are given.
     #[test]
     fn the_order_of_flows_does_not_matter((capacity, mut paths) in systems()) {

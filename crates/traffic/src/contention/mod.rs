@@ -64,7 +64,7 @@ pub struct ModelInfo {
 pub const MODELS: &[ModelInfo] = &[
     ModelInfo {
         name: "congestion",
-        summary: "load of each link, shared in proportion to what each job wants: fast",
+        summary: "max-min fair on each link by itself, among what jobs want when alone: fast",
         build: |routing| Box::new(Congestion::new(routing)),
     },
     ModelInfo {
