@@ -7,8 +7,6 @@ import errno
 import itertools
 import json
 import os
-import re
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -17,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane._engine import InputError
-from topolane.run import Network
 from topolane.sources import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from topolane.run import Run
 
 HOUR = 3600.0
 WORD = click.IntRange(0, 2**64 - 1)
@@ -101,63 +97,6 @@ at_option = click.option(
 default_walltime_option = click.option(
     "--default-walltime", type=float, help="Seconds, for jobs without a walltime [default: their run time]."
 )
-
-
-def share(_: click.Context, __: click.Parameter, value: float) -> float:
-    """A part of a whole."""
-    if not 0 <= value <= 1:
-        raise click.BadParameter(f"{value} is not from 0 to 1")
-    return value
-
-
-network_options = options(
-    click.option(
-        "--network",
-        help="Let jobs slow each other down where they share links: congestion or max-min.",
-    ),
-    click.option(
-        "--routing",
-        default="d-mod-k",
-        show_default=True,
-        help="d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, dump_fts).",
-    ),
-    click.option(
-        "--comm-fraction",
-        type=float,
-        default=0.3,
-        show_default=True,
-        callback=share,
-        help="The part of its run time alone that a job communicates.",
-    ),
-    click.option(
-        "--patterns",
-        default=",".join(Network().patterns),
-        show_default=True,
-        help="Each job draws one of these (`topolane patterns` lists them).",
-    ),
-    click.option(
-        "--kill-at-walltime",
-        is_flag=True,
-        help="End a job at its walltime though only contention has kept it so long.",
-    ),
-)
-
-
-def network_of(options: dict[str, Any]) -> Network | None:
-    """Takes what says how jobs meet on the network out of a command's options."""
-    model = options.pop("network")
-    given = {
-        "routing": options.pop("routing"),
-        "communication": options.pop("comm_fraction"),
-        "patterns": pattern_names(options.pop("patterns")),
-        "kill_at_walltime": options.pop("kill_at_walltime"),
-    }
-    return Network(model, **given) if model else None
-
-
-def pattern_names(text: str) -> tuple[str, ...]:
-    """Patterns by comma; commas inside brackets part parameters: `pairs, suba2a(dims=2, bytes=8)`."""
-    return tuple(name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip())
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -329,113 +268,8 @@ def hours(seconds: float) -> str:
     return f"{seconds / HOUR:,.2f}"
 
 
-RUN_COLUMNS = (
-    "policy",
-    "queue",
-    "mean wait\n(h)",
-    "by work\n(h)",
-    "p95 wait\n(h)",
-    "in use",
-    "in use\nwhile waiting",
-    "makespan\n(h)",
-    "APH",
-    "least\nAPH",
-    "jobs that\nshare links",
-    "head refused\nthough free (h)",
-)
-
-
-def run_row(run: Run) -> list[str]:
-    """A run in the columns of `RUN_COLUMNS`."""
-    summary = run.summary
-    return [
-        run.label,
-        run.queue,
-        hours(summary["mean_wait"]),
-        hours(summary["mean_wait_by_work"]),
-        hours(summary["p95_wait"]),
-        f"{summary['utilization']:.1%}",
-        f"{summary['utilization_while_waiting']:.1%}",
-        f"{summary['makespan'] / HOUR:,.1f}",
-        f"{summary['mean_aph']:.3f}",
-        f"{summary['mean_least_aph']:.3f}",
-        f"{summary['jobs_sharing_links']:,}",
-        hours(summary["fragmentation"]["seconds"]),
-    ]
-
-
-NETWORK_COLUMNS = ("network", "wait + run\n(h)", "slowed by\nothers", "95 %", "worst", "node hours\nlost")
-
-
-def network_row(run: Run) -> list[str]:
-    """A run in the columns of `NETWORK_COLUMNS`."""
-    cells = [run.network or "none", hours(run.summary["mean_turnaround"])]
-    suffered = run.summary.get("contention")
-    if suffered is None:
-        return [*cells, "-", "-", "-", "-"]
-    stretch = [f"x{suffered[name]:.3f}" for name in ("mean", "p95", "max")]
-    return [*cells, *stretch, f"{suffered['node_seconds_lost'] / HOUR:,.0f}"]
-
-
-NARROW = (
-    "policy",
-    "mean wait\n(h)",
-    "by work\n(h)",
-    "in use\nwhile waiting",
-    "APH",
-    "jobs that\nshare links",
-    "network",
-    "slowed by\nothers",
-)
-"""What a terminal of 80 columns has room for."""
-
-
-def print_runs(runs: Sequence[Run]) -> None:
-    """Prints a row for every run, on a narrow terminal only what matters most."""
-    columns, rows = [*RUN_COLUMNS], [run_row(run) for run in runs]
-    if any(run.network for run in runs):
-        columns += NETWORK_COLUMNS
-        rows = [[*row, *network_row(run)] for row, run in zip(rows, runs)]
-    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < 145
-    shown = [index for index, name in enumerate(columns) if not narrow or name in NARROW]
-    print_table([columns[index] for index in shown], [[row[index] for index in shown] for row in rows])
-
-
-def print_patterns(runs: Sequence[Run]) -> None:
-    """Prints what jobs of each pattern suffer from others, a column for every run that says so."""
-    runs = [run for run in runs if "contention" in run.summary]
-    if not runs:
-        return
-    rows = []
-    for index, first in enumerate(runs[0].summary["contention"]["by_pattern"]):
-        own = [run.summary["contention"]["by_pattern"][index] for run in runs]
-        rows.append([first["pattern"], *(f"x{row['mean']:.3f} / x{row['max']:.2f}" for row in own)])
-    titles = [f"{run.label}\n{run.queue}" for run in runs]
-    print_table(["slowed by others, mean / worst", *titles], rows)
-
-
 def check_outputs(out: str | None, at: float | None, parquet: bool) -> None:
     """Options that say what to write need a place to write it."""
     for name, given in (("--at", at is not None), ("--parquet", parquet)):
         if given and out is None:
             raise InputError(f"{name} says what to write: give a directory with --out")
-
-
-def workload_notes(run: Run) -> list[str]:
-    """What the reader must know of the workload: its size, its load, and what was left out."""
-    summary = run.summary
-    load = "" if summary["load"] is None else f", load {summary['load']:.2f}"
-    notes = [f"{run.workload} on {run.machine}: {summary['jobs']:,} jobs, {summary['nodes']:,} nodes{load}"]
-    if summary["without_walltime"]:
-        notes.append(f"{summary['without_walltime']:,} jobs name no walltime")
-    if suffered := summary.get("contention"):
-        notes.append(f"{suffered['overran']:,} jobs outlasted their walltime because others slowed them down")
-    if summary["killed_at_walltime"]:
-        notes.append(f"{summary['killed_at_walltime']:,} jobs ended at their walltime")
-    if summary["late_against_log"]:
-        notes.append(
-            f"{summary['late_against_log']:,} jobs started later than the log says: "
-            "it gives nodes twice (jobs that share nodes: --shared)"
-        )
-    notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
-    return notes

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane._engine import InputError
-from topolane.cli import common
+from topolane.cli import common, tables
+from topolane.cli.network import network_of, network_options
 from topolane.sweep import Task, compare, shares_bought_back, tasks_for
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def names(text: str) -> list[str]:
 @common.machine_options
 @common.workload_options
 @common.default_walltime_option
-@common.network_options
+@network_options
 @click.option(
     "--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma."
 )
@@ -81,7 +82,7 @@ def command(
         workload=source,
         policy="first-fit",
         shape=common.shape_of(others),
-        network=common.network_of(others),
+        network=network_of(others),
         **others,
     )
     if scenarios is None:
@@ -103,10 +104,10 @@ def command(
     if as_json:
         common.print_json([run.facts for run in runs])
         return
-    for note in common.workload_notes(runs[0]):
+    for note in tables.workload_notes(runs[0]):
         click.echo(note)
-    common.print_runs(runs)
-    common.print_patterns(runs)
+    tables.print_runs(runs)
+    tables.print_patterns(runs)
     for line in bought_back(runs):
         click.echo(line)
     if out:

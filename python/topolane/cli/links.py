@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
-import numpy as np
 
 from topolane import routes
 from topolane._engine import InputError, Loads, Routing
@@ -133,7 +132,7 @@ def loaded(
 ) -> Iterable[Load]:
     """What jobs want of each link."""
     shares, capacity = loads.shares, ways.capacity
-    channels = np.flatnonzero(shares) if only_used else range(ways.channels)
+    channels = shares.nonzero()[0] if only_used else range(ways.channels)
     for channel in map(int, channels):
         if not capacity[channel] > 0:
             continue  # a missing cable

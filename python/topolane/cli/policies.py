@@ -11,8 +11,13 @@ from topolane.cli import common
 @click.command("policies")
 @common.json_option
 def command(as_json: bool) -> None:
-    """List the policies and the queue disciplines."""
-    kinds = {"policy": _engine.policies(), "queue": _engine.queues()}
+    """List the policies, queue disciplines, routings and models of contention."""
+    kinds = {
+        "policy": _engine.policies(),
+        "queue": _engine.queues(),
+        "routing": _engine.routings(),
+        "network": _engine.models(),
+    }
     if as_json:
         common.print_json(
             [

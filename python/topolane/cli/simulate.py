@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from topolane.cli import common
+from topolane.cli import common, tables
+from topolane.cli.network import network_of, network_options
 from topolane.sweep import Task
 
 
@@ -14,7 +15,7 @@ from topolane.sweep import Task
 @common.machine_options
 @common.workload_options
 @common.default_walltime_option
-@common.network_options
+@network_options
 @click.option("--policy", default="first-fit", show_default=True, help="A policy's name, or module:Class.")
 @click.option(
     "--queue",
@@ -50,7 +51,7 @@ def command(
     task = Task(
         workload=common.source_of(workload, trace, default="cab-aug"),
         shape=common.shape_of(others),
-        network=common.network_of(others),
+        network=network_of(others),
         **others,
     )
     with common.outputs(out) as directory:
@@ -63,14 +64,14 @@ def command(
     if as_json:
         common.print_json(run.facts)
         return
-    for note in common.workload_notes(run):
+    for note in tables.workload_notes(run):
         click.echo(note)
-    common.print_runs([run])
+    tables.print_runs([run])
     rows = [
         [common.size_name(bin), f"{bin['jobs']:,}", common.hours(bin["mean_wait"])]
         for bin in run.summary["wait_by_size"]
     ]
     common.print_table(("nodes", "jobs", "mean wait (h)"), rows)
-    common.print_patterns([run])
+    tables.print_patterns([run])
     if out:
         click.echo(f"written: {out}")

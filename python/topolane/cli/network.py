@@ -1,0 +1,68 @@
+"""Options that say how jobs meet on the network."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from topolane.cli.common import options
+from topolane.run import Network
+
+
+def share(_: click.Context, __: click.Parameter, value: float) -> float:
+    """A part of a whole."""
+    if not 0 <= value <= 1:
+        raise click.BadParameter(f"{value} is not from 0 to 1")
+    return value
+
+
+network_options = options(
+    click.option(
+        "--network",
+        help="Let jobs slow each other down where they share links: congestion or max-min.",
+    ),
+    click.option(
+        "--routing",
+        default="d-mod-k",
+        show_default=True,
+        help="d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, dump_fts).",
+    ),
+    click.option(
+        "--comm-fraction",
+        type=float,
+        default=0.3,
+        show_default=True,
+        callback=share,
+        help="The part of its run time alone that a job communicates.",
+    ),
+    click.option(
+        "--patterns",
+        default=",".join(Network().patterns),
+        show_default=True,
+        help="Each job draws one of these (`topolane patterns` lists them).",
+    ),
+    click.option(
+        "--kill-at-walltime",
+        is_flag=True,
+        help="End a job at its walltime though only contention has kept it so long.",
+    ),
+)
+
+
+def network_of(options: dict[str, Any]) -> Network | None:
+    """Takes what says how jobs meet on the network out of a command's options."""
+    model = options.pop("network")
+    given = {
+        "routing": options.pop("routing"),
+        "communication": options.pop("comm_fraction"),
+        "patterns": pattern_names(options.pop("patterns")),
+        "kill_at_walltime": options.pop("kill_at_walltime"),
+    }
+    return Network(model, **given) if model else None
+
+
+def pattern_names(text: str) -> tuple[str, ...]:
+    """Patterns by comma; commas inside brackets part parameters: `pairs, suba2a(dims=2, bytes=8)`."""
+    return tuple(name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip())

@@ -1,0 +1,118 @@
+"""Runs as tables."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from topolane.cli import common
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topolane.run import Run
+
+RUN_COLUMNS = (
+    "policy",
+    "queue",
+    "mean wait\n(h)",
+    "by work\n(h)",
+    "p95 wait\n(h)",
+    "in use",
+    "in use\nwhile waiting",
+    "makespan\n(h)",
+    "APH",
+    "least\nAPH",
+    "jobs that\nshare links",
+    "head refused\nthough free (h)",
+)
+
+
+def run_row(run: Run) -> list[str]:
+    """A run in the columns of `RUN_COLUMNS`."""
+    summary = run.summary
+    return [
+        run.label,
+        run.queue,
+        common.hours(summary["mean_wait"]),
+        common.hours(summary["mean_wait_by_work"]),
+        common.hours(summary["p95_wait"]),
+        f"{summary['utilization']:.1%}",
+        f"{summary['utilization_while_waiting']:.1%}",
+        f"{summary['makespan'] / common.HOUR:,.1f}",
+        f"{summary['mean_aph']:.3f}",
+        f"{summary['mean_least_aph']:.3f}",
+        f"{summary['jobs_sharing_links']:,}",
+        common.hours(summary["fragmentation"]["seconds"]),
+    ]
+
+
+NETWORK_COLUMNS = ("network", "wait + run\n(h)", "slowed by\nothers", "95 %", "worst", "node hours\nlost")
+
+
+def network_row(run: Run) -> list[str]:
+    """A run in the columns of `NETWORK_COLUMNS`."""
+    cells = [run.network or "none", common.hours(run.summary["mean_turnaround"])]
+    suffered = run.summary.get("contention")
+    if suffered is None:
+        return [*cells, "-", "-", "-", "-"]
+    stretch = [f"x{suffered[name]:.3f}" for name in ("mean", "p95", "max")]
+    return [*cells, *stretch, f"{suffered['node_seconds_lost'] / common.HOUR:,.0f}"]
+
+
+NARROW = (
+    "policy",
+    "mean wait\n(h)",
+    "by work\n(h)",
+    "in use\nwhile waiting",
+    "APH",
+    "jobs that\nshare links",
+    "network",
+    "slowed by\nothers",
+)
+"""What a terminal of 80 columns has room for."""
+
+
+def print_runs(runs: Sequence[Run]) -> None:
+    """Prints a row for every run, on a narrow terminal only what matters most."""
+    columns, rows = [*RUN_COLUMNS], [run_row(run) for run in runs]
+    if any(run.network for run in runs):
+        columns += NETWORK_COLUMNS
+        rows = [[*row, *network_row(run)] for row, run in zip(rows, runs)]
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < 145
+    shown = [index for index, name in enumerate(columns) if not narrow or name in NARROW]
+    common.print_table([columns[index] for index in shown], [[row[index] for index in shown] for row in rows])
+
+
+def print_patterns(runs: Sequence[Run]) -> None:
+    """Prints what jobs of each pattern suffer from others, a column for every run that says so."""
+    runs = [run for run in runs if "contention" in run.summary]
+    if not runs:
+        return
+    rows = []
+    for index, first in enumerate(runs[0].summary["contention"]["by_pattern"]):
+        own = [run.summary["contention"]["by_pattern"][index] for run in runs]
+        rows.append([first["pattern"], *(f"x{row['mean']:.3f} / x{row['max']:.2f}" for row in own)])
+    titles = [f"{run.label}\n{run.queue}" for run in runs]
+    common.print_table(["slowed by others, mean / worst", *titles], rows)
+
+
+def workload_notes(run: Run) -> list[str]:
+    """What the reader must know of the workload: its size, its load, and what was left out."""
+    summary = run.summary
+    load = "" if summary["load"] is None else f", load {summary['load']:.2f}"
+    notes = [f"{run.workload} on {run.machine}: {summary['jobs']:,} jobs, {summary['nodes']:,} nodes{load}"]
+    if summary["without_walltime"]:
+        notes.append(f"{summary['without_walltime']:,} jobs name no walltime")
+    if suffered := summary.get("contention"):
+        notes.append(f"{suffered['overran']:,} jobs outlasted their walltime because others slowed them down")
+    if summary["killed_at_walltime"]:
+        notes.append(f"{summary['killed_at_walltime']:,} jobs ended at their walltime")
+    if summary["late_against_log"]:
+        notes.append(
+            f"{summary['late_against_log']:,} jobs started later than the log says: "
+            "it gives nodes twice (jobs that share nodes: --shared)"
+        )
+    notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
+    return notes
