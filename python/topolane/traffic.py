@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from topolane._engine import InputError, Traffic, patterns
 
 
@@ -30,6 +28,8 @@ def read_traffic(source: str | Path) -> Traffic:
 def summary(traffic: Traffic) -> dict[str, Any]:
     """What a matrix holds: ranks, messages and bytes of one iteration, receivers per rank, and
     whether every rank gets from each other the bytes it sends there."""
+    import numpy as np
+
     sender, receiver, sent, _ = traffic.arrays()
     degree = np.bincount(sender, minlength=traffic.ranks)
     forth, back = sender.astype(np.uint64), receiver.astype(np.uint64)
