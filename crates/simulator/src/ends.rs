@@ -63,6 +63,11 @@ impl Running {
     fn due(&self) -> f64 {
         self.done.min(self.expected)
     }
+
+    /// Seconds alone that it still needs.
+    fn left(&self, now: f64) -> f64 {
+        (self.left - (now - self.since) / self.pace).max(0.0)
+    }
 }
 
 /// The running jobs.
@@ -93,8 +98,10 @@ impl Ends {
 
     /// From now on the job needs `pace` seconds for one second alone.
     pub fn set_pace(&mut self, id: u64, pace: Pace, now: f64) {
-        let Some(running) = self.running.get_mut(&id) else { return };
-        running.left = (running.left - (now - running.since) / running.pace).max(0.0);
+        // One that keeps its pace ends when it would have, to the bit.
+        let changed = |running: &&mut Running| running.pace.to_bits() != pace.to_bits();
+        let Some(running) = self.running.get_mut(&id).filter(changed) else { return };
+        running.left = running.left(now);
         running.since = now;
         running.pace = pace;
         running.done = now + running.left * pace;
