@@ -40,8 +40,8 @@ pub(crate) struct Begun {
 /// What is due of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Due {
-    /// It ends; by its walltime, not done, if `killed`.
-    End { id: u64, order: usize, killed: bool },
+    /// It ends, having done `done` seconds of what it needs alone; by its walltime if `killed`.
+    End { id: u64, order: usize, killed: bool, done: f64 },
     /// It outlasts what the queue has been told; it is expected to end at `until`.
     Overrun { id: u64, order: usize, until: f64 },
 }
@@ -129,8 +129,10 @@ impl Ends {
         let running = self.running.get_mut(&id)?;
         let is_done = running.done <= running.expected;
         if is_done || running.job.ends_at_walltime {
+            let left = if is_done { 0.0 } else { running.left(now) };
+            let done = running.job.alone - left;
             self.running.remove(&id);
-            return Some(Due::End { id, order, killed: !is_done });
+            return Some(Due::End { id, order, killed: !is_done, done });
         }
         running.expected = running.done;
         self.due.push(Reverse((Time(running.done), order, id)));

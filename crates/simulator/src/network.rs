@@ -54,7 +54,9 @@ pub(crate) struct Coupling<'a> {
     contention: Box<dyn Contention>,
     /// Traffic by (pattern, ranks).
     known: HashMap<(usize, u32), Arc<Traffic>>,
-    /// Of every channel the seconds at full rate that the jobs begun so far need it for.
+    /// Flows of the jobs present.
+    present: HashMap<u64, Arc<Flows>>,
+    /// Of every channel the seconds at full rate that the jobs ended so far needed it for.
     busy: Vec<f64>,
 }
 
@@ -66,16 +68,16 @@ impl<'a> Coupling<'a> {
             seed,
             contention: (network.model.build)(&**routing),
             known: HashMap::new(),
+            present: HashMap::new(),
             busy: vec![0.0; routing.channels() as usize],
         }
     }
 
-    /// A job begins that needs `alone` seconds when alone; answers its pattern.
+    /// A job begins; answers its pattern.
     pub fn enter(
         &mut self,
         id: u64,
         job: &Job,
-        alone: f64,
         placement: &Placement,
     ) -> Result<usize, InputError> {
         let pattern = self.network.pattern_of(job, self.seed);
@@ -88,14 +90,9 @@ impl<'a> Coupling<'a> {
         let routing = &*self.network.routing;
         let flows =
             Flows::new(&traffic, nodes, routing).map_err(|error| of_job(error.to_string()))?;
-        let seconds = |channel, bytes: f64| bytes / routing.capacity(channel);
-        let needs =
-            flows.per_channel().iter().map(|&(channel, bytes)| (channel, seconds(channel, bytes)));
-        let slowest = needs.clone().map(|(_, seconds)| seconds).fold(0.0, f64::max);
-        for (channel, seconds) in needs {
-            self.busy[channel as usize] += seconds / slowest * alone * self.network.communication;
-        }
-        self.contention.enter(id, Arc::new(flows));
+        let flows = Arc::new(flows);
+        self.present.insert(id, Arc::clone(&flows));
+        self.contention.enter(id, flows);
         Ok(pattern)
     }
 
@@ -109,8 +106,18 @@ impl<'a> Coupling<'a> {
         Ok(made)
     }
 
-    pub fn leave(&mut self, id: u64) {
+    /// A job ends that has done `done` seconds of what it needs alone.
+    pub fn leave(&mut self, id: u64, done: f64) {
         self.contention.leave(id);
+        let Some(flows) = self.present.remove(&id) else { return };
+        let routing = &self.network.routing;
+        let seconds = |channel, bytes: f64| bytes / routing.capacity(channel);
+        let needs =
+            flows.per_channel().iter().map(|&(channel, bytes)| (channel, seconds(channel, bytes)));
+        let slowest = needs.clone().map(|(_, seconds)| seconds).fold(0.0, f64::max);
+        for (channel, seconds) in needs {
+            self.busy[channel as usize] += seconds / slowest * done * self.network.communication;
+        }
     }
 
     /// The jobs whose pace has changed. A job communicates a share f of its time, and in that time

@@ -200,10 +200,10 @@ impl Run<'_> {
     fn complete(&mut self, now: f64) {
         while let Some(due) = self.ends.pop(now) {
             match due {
-                Due::End { id, order, killed } => {
+                Due::End { id, order, killed, done } => {
                     self.scheduler.complete(id);
                     if let Some(coupling) = &mut self.coupling {
-                        coupling.leave(id);
+                        coupling.leave(id, done);
                     }
                     let job = &mut self.outcome.jobs[order];
                     job.finish = now;
@@ -261,11 +261,11 @@ impl Run<'_> {
         let order = self.outcome.jobs.len();
         let mut pattern = 0;
         // What its walltime ended in the log ends then in any case.
-        let mut ends_at_walltime =
-            job.walltime.or(self.options.default_walltime).is_some() && job.run >= walltime;
+        let is_given = job.walltime.or(self.options.default_walltime).is_some();
+        let mut ends_at_walltime = is_given && job.run >= walltime;
         if let (Some(coupling), Some(network)) = (&mut self.coupling, &self.options.network) {
-            pattern = coupling.enter(request.id, job, alone, &placement)?;
-            ends_at_walltime |= network.kill_at_walltime;
+            pattern = coupling.enter(request.id, job, &placement)?;
+            ends_at_walltime |= is_given && network.kill_at_walltime;
         }
         self.ends.begin(Begun { id: request.id, order, alone, walltime, ends_at_walltime }, now);
         let logged = job.recorded.as_ref().filter(|_| self.replay);
