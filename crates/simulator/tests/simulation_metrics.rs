@@ -94,11 +94,11 @@ fn tables_to_the_byte() {
     let expected = "job_id,workload_name,profile,submission_time,requested_number_of_resources,\
         requested_time,success,final_state,starting_time,execution_time,finish_time,waiting_time,\
         turnaround_time,stretch,allocated_resources,consumed_energy,metadata,slowdown,aph,least_aph,\
-        hop_bytes,links_shared\n\
-        11,\"a,\"\"b\"\"\",run,0,2,100,1,COMPLETED_SUCCESSFULLY,0,100,100,0,100,1,0-1,-1,,1,0,0,0,0\n\
+        hop_bytes,links_shared,pattern,contention\n\
+        11,\"a,\"\"b\"\"\",run,0,2,100,1,COMPLETED_SUCCESSFULLY,0,100,100,0,100,1,0-1,-1,,1,0,0,0,0,,1.000000\n\
         12,\"a,\"\"b\"\"\",run,30,4,90,1,COMPLETED_SUCCESSFULLY,100,60,160,70,130,2.166667,0-3,-1,,\
-        2.166667,1.333333,1.333333,8,0\n\
-        13,\"a,\"\"b\"\"\",run,50,1,5,0,COMPLETED_WALLTIME_REACHED,160,5,165,110,115,23,0,-1,,11.500000,0,0,0,0\n";
+        2.166667,1.333333,1.333333,8,0,,1.000000\n\
+        13,\"a,\"\"b\"\"\",run,50,1,5,0,COMPLETED_WALLTIME_REACHED,160,5,165,110,115,23,0,-1,,11.500000,0,0,0,0,,1.000000\n";
     assert_eq!(String::from_utf8(table).unwrap(), expected);
     let expected = "time,busy_nodes,waiting_jobs,utilization\n0,2,0,0.50000\n60,2,2,0.50000\n120,4,1,1.00000\n";
     assert_eq!(String::from_utf8(minutes).unwrap(), expected);

@@ -1,6 +1,8 @@
 //! Small machines and workloads for the tests of the event loop.
 #![allow(dead_code)]
 
+pub mod network;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
