@@ -131,11 +131,14 @@ def simulate(
     network: lets jobs slow each other down where they share links; by default they do not.
     progress: called now and then with the share of jobs that have ended.
 
-    Raises InputError for an unknown name, and under `recorded` for a log without node lists.
+    Raises InputError for an unknown name, for a speed-up beside a network, and under `recorded` for a
+    log without node lists.
     """
     rule = resolve(policy) if isinstance(policy, str) else policy
     if not isinstance(rule, str | Policy):
         raise _engine.InputError(f"a policy is a name or a topolane.Policy, not {rule!r}")
+    if network and scenario != "none":
+        raise _engine.InputError("with a network no speed-up is assumed: the scenario can only be none")
     name = rule if isinstance(rule, str) else rule.name
     if name == "recorded":
         queue = "recorded"

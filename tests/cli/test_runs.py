@@ -30,11 +30,11 @@ BATSIM = [
     "consumed_energy",
     "metadata",
 ]
-OURS = ["slowdown", "aph", "least_aph", "hop_bytes", "links_shared"]
+OURS = ["slowdown", "aph", "least_aph", "hop_bytes", "links_shared", "pattern", "contention"]
 FACTS = {
-    *("policy", "queue", "scenario", "workload", "machine", "nodes", "jobs", "load"),
+    *("policy", "queue", "scenario", "network", "workload", "machine", "nodes", "jobs", "load"),
     *("mean_wait", "mean_wait_by_work", "median_wait", "p95_wait", "wait_by_size"),
-    *("utilization", "utilization_while_waiting", "makespan", "mean_slowdown"),
+    *("utilization", "utilization_while_waiting", "makespan", "mean_slowdown", "mean_turnaround"),
     *("mean_aph", "mean_least_aph", "mean_hop_bytes", "jobs_sharing_links", "fragmentation"),
     *("killed_at_walltime", "without_walltime", "late_against_log", "left_out"),
 }
