@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+from networks import links_of, on_network
 from schedules import make_run, picture
 from topolane.report import write_report
 
@@ -64,10 +65,10 @@ def load(browser, page, width: int = 1280, dark: bool = False) -> None:
     browser.get(page.as_uri())
 
 
-def faults(browser) -> list[str]:
+def faults(browser, expected: int = FIGURES) -> list[str]:
     """What is wrong with the figures of the loaded page."""
     figures = browser.execute_script(MEASURE)
-    wrong = [] if len(figures) == FIGURES else [f"{len(figures)} figures of {FIGURES}"]
+    wrong = [] if len(figures) == expected else [f"{len(figures)} figures of {expected}"]
     for figure in figures:
         if figure["width"] <= 100 or figure["height"] <= 100 or figure["svg"] <= 100 * 50:
             wrong.append(f"{figure['id']} is too small")
@@ -89,6 +90,51 @@ def test_every_figure_is_drawn_and_nothing_is_asked_for(browser, page, width, da
     assert [url for url in requests(browser) if url not in (page.as_uri(), "data:,")] == []
     assert browser.get_log("browser") == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+CELLS = """
+return [...document.querySelectorAll("#link-heat-section figure")].map(figure => {
+  const marks = [...figure.querySelectorAll("g[id*='-load-'] path")];
+  return {drawn: marks.filter(mark => mark.getBoundingClientRect().width > 0).length,
+          colours: [...new Set(marks.map(mark => getComputedStyle(mark).fill))],
+          tip: figure.querySelector("g[id*='-load-'] title").textContent};
+});
+"""
+
+
+@pytest.fixture(scope="module")
+def network_page(tmp_path_factory):
+    """A report of three runs, two of them on a network."""
+    links = links_of((18, 18, 4), (1, 18, 2), (1, 1, 9))
+    plain = make_run("first-fit", count=200, every=120.0)
+    apart = make_run("isolated", count=200, every=120.0, isolating=True)
+    plain.summary["mean_turnaround"] = plain.summary["mean_wait"] + 3600.0
+    runs = [plain, on_network(plain, links), on_network(apart, links, slowed=False)]
+    return write_report(tmp_path_factory.mktemp("network"), runs, picture())
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
+def test_what_runs_on_a_network_add_is_drawn(browser, network_page, width, dark):
+    """Three figures of contention, two maps of links and three trees beside the others; the cells in
+    nine colours, which are others in the dark; the most loaded links in a table that is open."""
+    load(browser, network_page, width, dark)
+    assert faults(browser, 9 + 3 + 2 + 3) == []
+    assert [url for url in requests(browser) if url not in (network_page.as_uri(), "data:,")] == []
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    for cells in browser.execute_script(CELLS):
+        assert cells["drawn"] >= 3 * 9
+        assert len(cells["colours"]) == 9
+        least = ["rgb(243, 246, 138)", "rgb(74, 12, 107)"]
+        assert [colour in cells["colours"] for colour in least] == [not dark, dark]
+        assert cells["tip"].startswith("node to leaf: ")
+    tables = browser.find_elements("css selector", "#link-heat-section details[open] tbody")
+    assert [len(table.find_elements("tag name", "tr")) for table in tables] == [5, 5]
+    assert all(table.is_displayed() for table in tables)
+    heads = browser.find_elements("css selector", "#summary thead th")
+    assert [head.text.split("\n")[0] for head in heads[-4:]] == [
+        "Wait + run", "Slowed by others", "Worst", "Node hours lost",
+    ]  # fmt: skip
 
 
 def test_the_dark_page_is_dark(browser, page):

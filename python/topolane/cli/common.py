@@ -134,6 +134,8 @@ OWN = (
     "summary.json",
     "report.html",
     "figures/fat-tree-*.???",
+    "figures/link-heat-*.???",
+    "figures/contention*.???",
 )
 """What a run leaves behind: of an earlier run into the same directory, these do not stay."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,6 +32,13 @@ JOB_COLUMNS = (
     "final_state",
 )
 
+NETWORK_COLUMNS = (
+    "pattern",
+    "contention",  # times longer than alone
+)
+
+LINK_COLUMNS = ("link", "direction", "level", "group", "switch", "parent", "cable", "mean_load")
+
 UTILIZATION_COLUMNS = ("time", "busy_nodes", "waiting_jobs", "utilization")  # a row every minute
 
 
@@ -42,8 +49,8 @@ class Run:
     `summary` holds: nodes, jobs, mean_wait, median_wait, p95_wait, wait_by_size (a list of low,
     high, jobs, mean_wait), utilization (time-mean over the makespan), utilization_while_waiting,
     makespan, mean_slowdown, mean_aph, mean_least_aph, jobs_sharing_links, fragmentation (jobs,
-    seconds), without_walltime, left_out (reason: count), load. A missing or null value is shown
-    as a dash.
+    seconds), without_walltime, left_out (reason: count), load; with a network also mean_turnaround
+    and contention (mean, max, node_seconds_lost). A missing or null value is shown as a dash.
     """
 
     label: str
@@ -59,10 +66,12 @@ class Run:
     links: polars.DataFrame | None = None  # a row for every direction of every link; with a network
 
     def __post_init__(self) -> None:
-        for table, frame, columns in (
-            ("jobs", self.jobs, JOB_COLUMNS),
-            ("utilization", self.utilization, UTILIZATION_COLUMNS),
-        ):
+        tables = [("jobs", self.jobs, JOB_COLUMNS), ("utilization", self.utilization, UTILIZATION_COLUMNS)]
+        if self.network is not None:
+            tables[0] = ("jobs", self.jobs, (*JOB_COLUMNS, *NETWORK_COLUMNS))
+        if self.links is not None:
+            tables.append(("links", self.links, LINK_COLUMNS))
+        for table, frame, columns in tables:
             missing = [column for column in columns if column not in frame.columns]
             if missing:
                 raise ValueError(f"run {self.label!r}: {table} lacks {', '.join(missing)}")
@@ -82,9 +91,9 @@ class Run:
 def distinct(runs: Sequence[Any]) -> list[Run]:
     """The runs with labels that differ: where two are the same, the queue and more is added.
 
-    Anything with the attributes of a `Run` will do.
+    Anything with the attributes of a `Run` will do; those with a default may be absent.
     """
-    own = [Run(**{each.name: getattr(run, each.name, each.default) for each in fields(Run)}) for run in runs]
+    own = [_own(run) for run in runs]
     for name in ("network", "queue", "scenario", "workload", "machine"):
         seen = Counter(run.label for run in own)
         if len(seen) == len(own):
@@ -98,6 +107,14 @@ def distinct(runs: Sequence[Any]) -> list[Run]:
     if len({run.label for run in own}) < len(own):
         raise ValueError("two runs have the same label, policy, queue, scenario, workload and machine")
     return own
+
+
+def _own(run: Any) -> Run:
+    given = {}
+    for each in fields(Run):
+        if each.default is MISSING or hasattr(run, each.name):
+            given[each.name] = getattr(run, each.name)  # an AttributeError names what is missing
+    return Run(**given)
 
 
 def finite(value: Any) -> float | None:

@@ -10,8 +10,8 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from .data import MachinePicture, Run, finite
-from .style import THEME
-from .units import NOTHING, count, decimal, duration, percent, span
+from .style import HEAT_THEME, THEME
+from .units import HOUR, NOTHING, count, decimal, duration, percent, span
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Shown:
     words: str
     svg: Markup
     numbers: list[list[str]]
+    numbers_name: str = ""  # shown open under this name
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Section:
     title: str
     words: str
     figures: list[Shown]
+    notes: Sequence[str] = ()  # a paragraph each
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,19 @@ def _while_waiting(run: Run) -> float | None:
     return run.number("utilization_while_waiting") or None  # 0 stands for a run in which no job waits
 
 
+def _suffered(key: str) -> Callable[[Run], float | None]:
+    return lambda run: finite((run.summary.get("contention") or {}).get(key))
+
+
+def _hours_lost(run: Run) -> float | None:
+    seconds = _suffered("node_seconds_lost")(run)
+    return None if seconds is None else seconds / HOUR
+
+
+def _times(value: float | None) -> str:
+    return f"×{decimal(value, 3)}"
+
+
 # heading, what it means, value, text, +1 where more is better and -1 where less is
 Column = tuple[str, str, Callable[[Run], "float | None"], Callable[["float | None"], str], int]
 COLUMNS: tuple[Column, ...] = (
@@ -74,6 +89,15 @@ COLUMNS: tuple[Column, ...] = (
      _refused_though_free, duration, -1),
 )  # fmt: skip
 
+# Beside those where a run has a network.
+NETWORK_COLUMNS: tuple[Column, ...] = (
+    ("Wait + run", "mean, submission to end", _of("mean_turnaround"), duration, -1),
+    ("Slowed by others", "mean run time over that alone, of jobs of several nodes", _suffered("mean"),
+     _times, -1),
+    ("Worst", "most slowed by others", _suffered("max"), _times, -1),
+    ("Node hours lost", "nodes × run time beyond that alone", _hours_lost, count, -1),
+)  # fmt: skip
+
 
 def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section]) -> str:
     """The page as HTML."""
@@ -81,16 +105,20 @@ def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Sect
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(files(__package__).joinpath("page.html.j2").read_text("utf-8"))
+    has_network = any(run.network for run in runs)
+    columns = COLUMNS + (NETWORK_COLUMNS if has_network else ())
+    theme = THEME | (HEAT_THEME if has_network else {})
     return template.render(
         heading=_heading(runs),
         facts=_facts(runs, picture),
         left_out=_left_out(runs),
-        columns=COLUMNS,
-        rows=_rows(runs),
+        columns=columns,
+        rows=_rows(runs, columns),
+        has_network=has_network,
         runs=runs,
         sections=sections,
-        light={name: light for light, (name, _) in THEME.items()},
-        dark=dict(THEME.values()),
+        light={name: light for light, (name, _) in theme.items()},
+        dark=dict(theme.values()),
     )
 
 
@@ -137,9 +165,9 @@ def _left_out(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str]]]]:
     return [(name, reasons) for name, reasons in by_run if reasons]
 
 
-def _rows(runs: Sequence[Run]) -> list[tuple[Run, list[Cell]]]:
+def _rows(runs: Sequence[Run], columns: Sequence[Column]) -> list[tuple[Run, list[Cell]]]:
     rows: list[list[Cell]] = [[] for _ in runs]
-    for *_, value_of, text_of, better in COLUMNS:
+    for *_, value_of, text_of, better in columns:
         values = [value_of(run) for run in runs]
         known = [value for value in values if value is not None]
         best = None

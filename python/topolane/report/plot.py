@@ -27,7 +27,7 @@ class Plot:
     """A figure, what it is called, what it shows in plain words, and the text that stands for it.
 
     `tips` are the hover texts of the parts drawn with that gid; `numbers` a table of what is
-    drawn, the first row its heading.
+    drawn, the first row its heading, open on the page where it has a name.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Plot:
     figure: Figure
     tips: dict[str, str] = field(default_factory=dict)
     numbers: list[list[str]] = field(default_factory=list)
+    numbers_name: str = ""
 
 
 def figure(width: float, height: float) -> Figure:
@@ -189,11 +190,13 @@ def lines(
     height: float,
     together: int,
     columns: int,
+    colours: Sequence[str] | None = None,
 ) -> tuple[Figure, list[Axes]]:
     """One line per run: in one panel up to `together` runs, beyond that a panel each, in `columns`.
 
     In the panels the first run stays as a grey line to compare with.
     """
+    colours = colours or [series(index) for index in range(len(runs))]
     if len(runs) <= together:
         drawn = figure(WIDTH, height)
         axes = drawn.add_subplot()
@@ -201,7 +204,7 @@ def lines(
             axes.plot(
                 x,
                 y,
-                color=series(index),
+                color=colours[index],
                 linewidth=1.3,
                 label=label(run),
                 linestyle=("-", (0, (5, 1.5)))[index % 2],
@@ -217,7 +220,7 @@ def lines(
     for index, (run, (x, y), axes) in enumerate(zip(runs, curves, grid)):
         if index:
             axes.plot(*curves[0], color=MUTED, linewidth=0.9, alpha=0.75)
-        axes.plot(x, y, color=series(index), linewidth=1.2)
+        axes.plot(x, y, color=colours[index], linewidth=1.2)
         axes.set_title(label(run), fontsize=8.5)
         if index + columns >= len(runs):
             axes.tick_params(axis="x", labelbottom=True)

@@ -34,6 +34,12 @@ THEME = {
     "#8f9a1b": ("olive", "#c8d44e"),
 }
 
+# Load of a link, from the least class to the greatest: Matplotlib's inferno, which is even to the eye
+# and for those who see fewer colours, from pale to dark on a light page and the other way on a dark one.
+HEAT = ("#f3f68a", "#fbbc21", "#f68013", "#db503b", "#b1325a", "#7f1e6c", "#4c0c6b", "#160b39")
+HEAT_DARK = ("#4a0c6b", "#771c6d", "#a22b62", "#cb4149", "#eb6429", "#fa9407", "#f9c932", "#f5f992")
+HEAT_THEME = {light: (f"heat-{i}", dark) for i, (light, dark) in enumerate(zip(HEAT, HEAT_DARK), start=1)}
+
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#b0588a", "#e69f00", "#56b4e9", "#7f5b3c", "#4d5a9e")
 
 # No reds: red is for the links that two jobs may share.

@@ -9,13 +9,14 @@ from xml.sax.saxutils import escape, quoteattr
 
 from matplotlib.figure import Figure
 
-from .style import THEME
+from .style import HEAT_THEME, THEME
 
 PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 PATH_DATA = re.compile(r'(<path\b[^>]*?\bd=")([^"]*)(")', re.DOTALL)
-COLOUR = re.compile("|".join(THEME))
+NAMES = {colour: name for colour, (name, _) in (THEME | HEAT_THEME).items()}
+COLOUR = re.compile("|".join(NAMES))
 OPENING = re.compile(r"<svg\b[^>]*>")
 VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 SCALE = 1.6  # pixels of the page to a point of the figure: its text is then as large as the page's
@@ -54,7 +55,7 @@ def inline(svg: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -
         lambda match: match[0] + (f"<title>{escape(tips[match[1]])}</title>" if match[1] in tips else ""),
         text,
     )
-    text = COLOUR.sub(lambda match: f"var(--{THEME[match[0]][0]})", text)
+    text = COLOUR.sub(lambda match: f"var(--{NAMES[match[0]]})", text)
     head = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'viewBox="0 0 {width:g} {height:g}" '

@@ -5,7 +5,9 @@ The unit across is a leaf, the unit upward a node; the leaves hang down from 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from .data import MachinePicture
 
@@ -42,8 +44,11 @@ class Layout:
     named: bool  # the pods are wide enough for their names
 
 
-def lay_out(picture: MachinePicture) -> Layout:
-    """Wrap the groups under the top level into rows of at most `ROW_LEAVES` leaves."""
+def lay_out(picture: MachinePicture, between: Sequence[float] | None = None) -> Layout:
+    """Wrap the groups under the top level into rows of at most `ROW_LEAVES` leaves.
+
+    `between` is the room between the bars of every two levels, in nodes; by default for lines.
+    """
     levels = picture.levels
     upper = max(len(levels) - 2, 0)
     leaf_at = {group.start: index for index, group in enumerate(levels[0])}
@@ -69,7 +74,7 @@ def lay_out(picture: MachinePicture) -> Layout:
 
     tall = picture.leaf
     step = max(4.0, 0.42 * tall)
-    y = [0.0] + [step * level for level in range(1, len(levels))]
+    y = [0.0, *accumulate(between or [step] * (len(levels) - 1))]
     cell_points = min(9.0, max(3.0, 150.0 / tall))
     bottom = -tall - (2.6 * 9.0 / cell_points if upper else 1)
     top = y[-1] + 0.12 * tall + 0.5

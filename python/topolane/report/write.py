@@ -11,11 +11,17 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from .contention_words import WORDS as CONTENTION
+from .contention_words import bought_back
 from .data import MachinePicture, Run, distinct
 from .figures import (
     aph,
+    contention,
+    contention_by_pattern,
+    contention_by_size,
     fat_tree,
     job_sizes,
+    link_heat,
     makespan,
     mean_wait,
     nodes_in_use,
@@ -24,6 +30,7 @@ from .figures import (
     wait_cdf,
     wait_change,
 )
+from .heat import Scale
 from .page import Section, Shown, render
 from .plot import Plot
 from .style import drawing
@@ -40,6 +47,7 @@ FIGURES = (
     aph,
     job_sizes,
 )
+OF_RUNS = rf"({fat_tree.NAME}|{link_heat.NAME})-\d+|{contention.NAME}(-by-.+)?"  # not of every report
 MOST_RUNS = 20
 DOTS_PER_INCH = 130
 
@@ -61,6 +69,7 @@ def write(
                 _section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures)
                 for module in FIGURES
             ]
+            sections += _network_sections(runs, picture, figures)
             trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
             sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.WORDS))
         (draft / "report.html").write_text(render(runs, picture, sections), encoding="utf-8")
@@ -68,6 +77,21 @@ def write(
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return directory / "report.html"
+
+
+def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Path) -> list[Section]:
+    """What only runs on a network have to show; nothing where there is none."""
+    if not any(run.network for run in runs):
+        return []
+    plots = [each.draw(runs, picture) for each in (contention, contention_by_pattern, contention_by_size)]
+    name, notes = f"{contention.NAME}-figures", bought_back(runs)
+    sections = [_section(name, "What jobs cost each other", plots, figures, CONTENTION, notes)]
+    loaded = [run for run in runs if run.links is not None]
+    if loaded:
+        scale = Scale.of(loaded)
+        maps = (link_heat.draw(run, picture, scale, number) for number, run in enumerate(loaded, start=1))
+        sections.append(_section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.WORDS))
+    return sections
 
 
 def _check(runs: Sequence[Run], picture: MachinePicture) -> None:
@@ -83,7 +107,12 @@ def _check(runs: Sequence[Run], picture: MachinePicture) -> None:
 
 
 def _section(
-    name: str, title: str, plots: Sequence[Plot] | Iterator[Plot], figures: Path, words: str = ""
+    name: str,
+    title: str,
+    plots: Sequence[Plot] | Iterator[Plot],
+    figures: Path,
+    words: str = "",
+    notes: Sequence[str] = (),
 ) -> Section:
     """Write each plot's files and keep what the page shows; a drawn figure is let go at once."""
     shown = []
@@ -92,12 +121,12 @@ def _section(
         (figures / f"{plot.name}.svg").write_text(text, encoding="utf-8")
         (figures / f"{plot.name}.png").write_bytes(to_png(plot.figure, DOTS_PER_INCH))
         svg = Markup(inline(text, plot.name, plot.title, plot.alt, plot.tips))
-        shown.append(Shown(plot.name, plot.title, plot.words, svg, plot.numbers))
-    return Section(name, title, words, shown)
+        shown.append(Shown(plot.name, plot.title, plot.words, svg, plot.numbers, plot.numbers_name))
+    return Section(name, title, words, shown, notes)
 
 
 def _put(draft: Path, directory: Path) -> None:
-    """Move every file over its old self, the page last; take away trees of runs that are no more."""
+    """Move every file over its old self, the page last; take away those of runs that are no more."""
     figures = directory / "figures"
     figures.mkdir(exist_ok=True)
     drawn = sorted(file.name for file in (draft / "figures").iterdir())
@@ -105,5 +134,5 @@ def _put(draft: Path, directory: Path) -> None:
         os.replace(draft / "figures" / name, figures / name)
     os.replace(draft / "report.html", directory / "report.html")
     for old in figures.iterdir():
-        if re.fullmatch(rf"{fat_tree.NAME}-\d+\.(svg|png)", old.name) and old.name not in drawn:
+        if re.fullmatch(rf"({OF_RUNS})\.(svg|png)", old.name) and old.name not in drawn:
             old.unlink()

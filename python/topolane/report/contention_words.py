@@ -1,0 +1,42 @@
+"""What the page says of runs on a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .data import Run
+from .units import duration, percent
+
+WORDS = (
+    "No speed-up is assumed in these runs: jobs slow each other down where their traffic meets. A job's "
+    "run time in the log is taken as its time alone. It communicates for a fraction f of that "
+    "(--comm-fraction), by a pattern drawn for it, and while it does its neighbours communicate for a "
+    "fraction f of their time. Where sharing links would make communication take S times as long, the "
+    "job needs 1 + f × f × (S − 1) seconds for every second alone, from event to event as neighbours come "
+    "and go. Not modelled: phases in step, latency, the traffic of file systems, and what a placement "
+    "does to a job itself: alone means on the same nodes."
+)
+
+
+def bought_back(runs: Sequence[Run]) -> list[str]:
+    """For every isolating run what it costs and saves against its reference, a sentence or two each."""
+    from topolane import InputError
+    from topolane.sweep import shares_bought_back
+
+    if all(run.network for run in runs):
+        return []  # no reference
+    try:
+        rows = shares_bought_back(runs)
+    except InputError:  # a policy that nobody here knows: whether it isolates cannot be told
+        return []
+    sentences = []
+    for row in rows:
+        extra, saved, whole = row["extra_wait"], row["saved_wait"], row["saved"]
+        share = "" if row["share"] is None else f" ({percent(row['share'], 0)} of that)"
+        sentences.append(
+            f"“{row['policy']}” against “{row['reference']}” under {row['queue']}: keeping jobs apart costs "
+            f"{duration(extra)} of mean wait; contention adds {duration(saved)}{share} to the wait of "
+            f"“{row['reference']}”. Wait and run together are {duration(abs(whole))} "
+            f"{'shorter' if whole >= 0 else 'longer'} with jobs kept apart."
+        )
+    return sentences

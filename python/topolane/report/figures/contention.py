@@ -1,0 +1,52 @@
+"""The distribution of how much longer jobs ran beside others than alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..data import MachinePicture, Run
+from ..plot import TOGETHER, Plot, empty, lines
+from ..stretch import NONE, Spread, networked, times_axis
+from ..units import percent
+from .wait_cdf import OVERLAID, curve
+
+NAME = "contention"
+TITLE = "How much longer jobs run beside others"
+WORDS = (
+    "The share of the jobs of more than one node (upward) that ran at most so many times longer than "
+    "alone (to the right). A line that rises at the left edge is of jobs that nobody slowed down. Higher "
+    "is better."
+)
+SLOWED = 1.0 + 1e-6  # times of a month are rounded
+
+
+def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+    """Cumulative distributions of run time over that alone, in per cent of the jobs."""
+    shown = networked(runs)
+    values = [jobs["contention"].sort() for _, _, jobs in shown]
+    if all(each.is_empty() for each in values):
+        return Plot(NAME, TITLE, WORDS, NONE, empty(NONE))
+    end = max(1.01, *(each.max() for each in values if not each.is_empty()))
+    drawn, axes = lines(
+        [run for run, *_ in shown],
+        [curve(each, end + 0.05 * (end - 1.0)) for each in values],
+        3.0,
+        OVERLAID,
+        2 if len(shown) <= 8 else 3,
+        [colour for _, colour, _ in shown],
+    )
+    axes[0].set_xlim(1.0 - 0.02 * (end - 1.0), end + 0.05 * (end - 1.0))
+    axes[0].set_ylim(0, 102)
+    times_axis(axes[0])
+    drawn.supxlabel("times longer than alone", fontsize=9)
+    drawn.supylabel("% of the jobs", fontsize=9)
+    numbers = [["run", "slowed", "mean", "95 % of the jobs at most", "worst"]]
+    for (run, *_), each in zip(shown, values):
+        spread = Spread.of(each)
+        cells = str(spread).split(" / ") if spread else ["–"] * 3
+        numbers.append([run.label, percent((each > SLOWED).mean() if spread else None), *cells])
+    alt = "; ".join(
+        f"{name}: {slowed} slowed, mean {mean}, worst {most}" for name, slowed, mean, _, most in numbers[1:]
+    )
+    words = WORDS + (TOGETHER if len(shown) > OVERLAID else "")
+    return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)

@@ -1,0 +1,147 @@
+"""How loaded every link is, on the picture of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path
+
+from ..data import MachinePicture, Run
+from ..heat import Scale, by_level, level_words, most_loaded
+from ..link_cells import GAP, HALF, Boxes, Strip, cells, strips_of, with_ports
+from ..plot import Plot, figure
+from ..style import HEAT, IDLE, INK, MUTED, SURFACE
+from ..tree_layout import Layout, Row
+from ..units import clean, percent
+
+NAME = "link-heat"
+TITLE = "How loaded the links are"
+WORDS = (
+    "A cell is one direction of one link. Its colour is the share of the link's capacity that the run's "
+    "jobs used, in the mean over the makespan. At the bottom a column is a leaf, with the links of its "
+    "nodes in order, the first on top; the strip above holds the leaf's links to the pod, and the one "
+    "above that a pod's links to the core, a column for each of its switches. The left half of a column "
+    "is the way up, the right half the way down. Where there is no cell the cable is missing. All runs "
+    "have the same colours."
+)
+KEY = 0.62  # inches
+
+
+def draw(run: Run, picture: MachinePicture, scale: Scale, number: int) -> Plot:
+    """The links under `run`, in the classes of `scale`."""
+    links = with_ports(run.links).with_columns(kind=scale.classes())
+    layout, strips = strips_of(links, picture)
+    heights = [layout.row_height] * len(layout.rows) + [KEY]
+    drawn = figure(9.6, sum(heights))
+    *axes, key = drawn.subplots(len(heights), 1, height_ratios=heights, squeeze=False).flat
+    for place, (one, row) in enumerate(zip(axes, layout.rows)):
+        one.set_axis_off()
+        one.set_xlim(-layout.margin, layout.width + 0.5)
+        one.set_ylim(layout.bottom, layout.top)
+        for level, strip in enumerate(strips):
+            for kind, boxes in cells(links, level, strip, layout, row, picture).items():
+                patch = PathPatch(_path(boxes), facecolor=HEAT[kind - 1] if kind else IDLE, linewidth=0)
+                patch.set_gid(f"load-{place}-{level}-{kind}")
+                one.add_patch(patch)
+        _grid(one, layout, strips, picture)
+        _bars(one, layout, row, picture)
+        _names(one, layout, row, strips, picture)
+    _key(key, scale)
+    return Plot(
+        f"{NAME}-{number}",
+        run.label,
+        _facts(run, picture),
+        _facts(run, picture),
+        drawn,
+        _tips(layout, strips, picture, scale),
+        [["most loaded", "from and to", "direction", "mean load"], *most_loaded(run, picture)],
+        "The most loaded links",
+    )
+
+
+def _facts(run: Run, picture: MachinePicture) -> str:
+    rows = [
+        f"{words} {percent(mean, 2)} / {percent(most, 2)}" for words, mean, most in by_level(run, picture)
+    ]
+    return f"Mean load of all links / load of the most loaded: {', '.join(rows)}."
+
+
+def _tips(layout: Layout, strips: Sequence[Strip], picture: MachinePicture, scale: Scale) -> dict[str, str]:
+    return {
+        f"load-{place}-{level}-{kind}": f"{level_words(picture, level)}: {scale.words(kind)}"
+        for place in range(len(layout.rows))
+        for level in range(len(strips))
+        for kind in range(len(HEAT) + 1)
+    }
+
+
+def _path(boxes: Boxes) -> Path:
+    """Rectangles as one path."""
+    left, right, low, high = boxes.T
+    corners = numpy.stack([left, low, right, low, right, high, left, high, left, low], axis=1)
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(boxes)
+    return Path(corners.reshape(-1, 2), codes)
+
+
+def _grid(axes: Axes, layout: Layout, strips: Sequence[Strip], picture: MachinePicture) -> None:
+    """Lines in the page's colour that part one cell from the next."""
+    places = [-float(node) for node in range(1, picture.leaf)]
+    for strip in strips[1:]:
+        places += [float(y) for y in numpy.linspace(strip.low, strip.high, strip.rows + 1)[1:-1]]
+    ends = [point for y in places for point in ((-0.5, y), (layout.width, y))]
+    path = Path(ends, [Path.MOVETO, Path.LINETO] * len(places)) if places else Path([(0, 0)])
+    width = 0.5 if layout.cell_points > 3.5 else 0.25
+    axes.add_patch(PathPatch(path, facecolor="none", edgecolor=SURFACE, linewidth=width, capstyle="butt"))
+
+
+def _bars(axes: Axes, layout: Layout, row: Row, picture: MachinePicture) -> None:
+    """The switches: a bar for every group, above the links that lead up to it."""
+    gap = GAP / layout.cell_points
+    ends = [(layout.x[0][leaf], layout.x[0][leaf], 0.5 * gap) for leaf in row.leaves]
+    inside = set(row.leaves)
+    for level in range(1, len(picture.levels)):
+        for group in picture.levels[level]:
+            leaves = [
+                layout.x[0][index]
+                for index in inside
+                if group.start <= picture.levels[0][index].start < group.end
+            ]
+            if leaves:
+                ends.append((min(leaves), max(leaves), layout.y[level]))
+    for first, last, y in ends:
+        width = 1.6 if y < layout.y[-1] and y < gap else 3.0
+        axes.plot(
+            [first - HALF, last + HALF], [y, y], color=MUTED, linewidth=width, solid_capstyle="butt", zorder=3
+        )
+
+
+def _names(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], picture: MachinePicture) -> None:
+    middles = [-picture.leaf / 2, *((strip.low + strip.high) / 2 for strip in strips[1:])]
+    for level, y in enumerate(middles):
+        text = level_words(picture, level).replace(" to ", "\nto ")
+        axes.text(-0.5 - 0.012 * layout.width, y, text, ha="right", va="center", fontsize=8, color=MUTED)
+    top = len(picture.levels) - 1
+    if top > 1 and layout.named:
+        for group in row.groups[top - 1]:
+            name = clean(picture.levels[top - 1][group].name, 18)
+            x, y = layout.x[top - 1][group], layout.bottom + 0.2
+            axes.text(x, y, name, ha="center", va="bottom", fontsize=8, color=MUTED)
+
+
+def _key(axes: Axes, scale: Scale) -> None:
+    """The classes of load in their colours, their edges beneath."""
+    for kind, colour in enumerate((IDLE, *HEAT)):
+        x = kind if kind else -1.6
+        width = 1.0 if kind else 1.4
+        axes.add_patch(Rectangle((x, 0), width, 1, facecolor=colour, linewidth=0))
+    for index in range(len(HEAT) + 1):
+        text = scale.edge(index).removesuffix(" %") if index < len(HEAT) else scale.edge(index)
+        axes.text(1 + index, -0.25, text, ha="center", va="top", fontsize=8, color=INK)
+    axes.text(-0.9, -0.25, "no traffic", ha="center", va="top", fontsize=8, color=INK)
+    axes.text(10.0, 0.5, "of its capacity: left half up, right half down", va="center", fontsize=8, color=INK)
+    axes.set_xlim(-3, 17)
+    axes.set_ylim(-1.6, 1.4)
+    axes.set_axis_off()

@@ -1,0 +1,100 @@
+"""How loaded the links of a run are: classes of load for all runs of a page, and names for links.
+
+The load of a link is the share of its capacity that the run's jobs used in one direction, in the mean
+over the makespan. Links are those of `links.csv`: level 0 joins a node to its leaf.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars
+
+from .data import MachinePicture, Run
+from .style import HEAT
+from .units import percent
+
+NICE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+LISTED = 5
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Classes of load as wide as `step`: 0 for no traffic, then 1 for more than none to `step`, ..."""
+
+    step: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Scale:
+        """The least round step with which the classes hold every link of every run."""
+        most = max(
+            (run.links["mean_load"].max() or 0.0 for run in runs if run.links is not None), default=0.0
+        )
+        least = max(most / len(HEAT), 1e-6)
+        decade = 10.0 ** math.floor(math.log10(least))
+        return cls(next(decade * nice for nice in NICE if decade * nice * (1 + 1e-9) >= least))
+
+    def classes(self) -> polars.Expr:
+        """The class of `mean_load`."""
+        return (polars.col("mean_load") / self.step - 1e-9).ceil().clip(0, len(HEAT)).cast(polars.Int64)
+
+    def edge(self, index: int) -> str:
+        """The most load of a class: `5 %`."""
+        return f"{100 * self.step * index:.3g} %"
+
+    def words(self, index: int) -> str:
+        """`5 % to 10 %`."""
+        return f"{self.edge(index - 1)} to {self.edge(index)}" if index else "no traffic"
+
+
+def level_words(picture: MachinePicture, level: int) -> str:
+    """`node to leaf`, `leaf to pod`, `pod to core`: what the links of a level join."""
+    lower = "node" if level == 0 else picture.level_name(level - 1)
+    is_top = level == len(picture.levels) - 1 and level > 0
+    return f"{lower} to {'core' if is_top else picture.level_name(level)}"
+
+
+def by_level(run: Run, picture: MachinePicture) -> list[tuple[str, float, float]]:
+    """What the links of a level join, their mean load and the highest, from the nodes up."""
+    loads = run.links.group_by("level").agg(
+        polars.col("mean_load").mean().alias("mean"), polars.col("mean_load").max().alias("most")
+    )
+    rows = {level: (mean, most) for level, mean, most in loads.iter_rows()}
+    found = [(level_words(picture, int(level)), *rows[level]) for level in sorted(rows) if level.isdigit()]
+    return found + ([("site to site", *rows["wan"])] if "wan" in rows else [])
+
+
+def most_loaded(run: Run, picture: MachinePicture) -> list[list[str]]:
+    """The most loaded links, a row each: its name, where it leads, the direction, its load."""
+    shape = _widths(run.links)
+    order = run.links.sort("mean_load", "link", "direction", descending=[True, False, True])
+    rows = []
+    for link in order.head(LISTED).iter_rows(named=True):
+        rows.append([*_name(link, picture, shape), link["direction"], percent(link["mean_load"], 2)])
+    return rows
+
+
+def _widths(links: polars.DataFrame) -> dict[str, tuple[int, int, int]]:
+    """By level the most switches of a group, parents and parallel cables."""
+    most = links.group_by("level").agg(polars.col("switch", "parent", "cable").max().fill_null(0) + 1)
+    return {level: tuple(sizes) for level, *sizes in most.iter_rows()}
+
+
+def _name(
+    link: dict[str, str | int | float], picture: MachinePicture, shape: dict[str, tuple[int, int, int]]
+) -> tuple[str, str]:
+    if link["level"] == "wan":
+        return f"link {link['link']}", "between sites"
+    level, group = int(link["level"]), link["group"]
+    if level == 0:
+        leaf = next(leaf for leaf in picture.levels[0] if leaf.start <= group < leaf.end)
+        name = f"node {group} of {leaf.name}"
+    else:
+        name = picture.levels[level - 1][group].name
+    switches, parents, cables = shape[link["level"]]
+    name += f", switch {link['switch']}" if switches > 1 else ""
+    way = level_words(picture, level)
+    way += f", parent {link['parent']}" if parents > 1 else ""
+    return name, way + (f", cable {link['cable']}" if cables > 1 else "")

@@ -1,0 +1,119 @@
+"""Where the cells of links stand on the picture of a tree.
+
+The links of a group are a block of columns and rows: a switch's uplinks are a column, the first port
+at the bottom; a node's links lie side by side. Each column is split into the way up and the way down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+import polars
+
+from .data import MachinePicture
+from .tree_layout import Layout, Row, lay_out
+
+HALF = 0.42  # of a leaf's column, in leaves
+WIDEST = 3.0  # column of a switch above the leaves, in leaves
+GAP = 6.0  # points between a strip and the bars beside it
+LEAST, MOST = 2.4, 12  # height of a strip of few links, and of many on small leaves, in nodes
+
+Boxes = numpy.ndarray  # a row each: left, right, low, high
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The links of a level: columns and rows of a group's block, and where it stands."""
+
+    columns: int
+    rows: int
+    low: float
+    high: float
+
+
+def strips_of(links: polars.DataFrame, picture: MachinePicture) -> tuple[Layout, list[Strip]]:
+    """The layout with room for the links of every level, and their strips; level 0 the nodes'."""
+    shapes = [_shape(links, level) for level in range(len(picture.levels))]
+    gap = GAP / lay_out(picture).cell_points
+    heights = [float(min(max(rows, LEAST), max(picture.leaf, MOST))) for _, rows in shapes[1:]]
+    layout = lay_out(picture, [height + 2 * gap for height in heights])
+    strips = [Strip(*shapes[0], -1.0, 0.0)]
+    for shape, low, height in zip(shapes[1:], layout.y, heights):
+        strips.append(Strip(*shape, low + gap, low + gap + height))
+    return layout, strips
+
+
+def _shape(links: polars.DataFrame, level: int) -> tuple[int, int]:
+    own = links.filter(polars.col("level") == level)
+    if own.is_empty():
+        return 1, 1
+    switches, ports = own["switch"].max() + 1, own["port"].max() + 1
+    return (switches, ports) if level else (switches * ports, 1)
+
+
+def with_ports(links: polars.DataFrame) -> polars.DataFrame:
+    """The cables of a machine with the number of each among the uplinks of its switch; no WAN."""
+    cables = links.filter(polars.col("level") != "wan").with_columns(polars.col("level").cast(polars.Int64))
+    parallel = 1 + polars.col("cable").max().over("level")
+    return cables.with_columns(port=polars.col("parent") * parallel + polars.col("cable"))
+
+
+def cells(
+    links: polars.DataFrame, level: int, strip: Strip, layout: Layout, row: Row, picture: MachinePicture
+) -> dict[int, Boxes]:
+    """The cells of a level that stand in a row, by class of load; equal ones on end as one box."""
+    own = links.filter(polars.col("level") == level)
+    starts = numpy.array([leaf.start for leaf in picture.levels[0]])
+    group = own["group"].to_numpy()
+    block = group if level else numpy.searchsorted(starts, group, side="right") - 1
+    here = numpy.isin(block, row.groups[max(level - 1, 0)])
+    own, group, block = own.filter(here), group[here], block[here]
+    port, switch = own["port"].to_numpy(), own["switch"].to_numpy()
+    if level:
+        column, line, base, size = switch, port, strip.low, (strip.high - strip.low) / strip.rows
+    else:  # the first node on top
+        column, line, base, size = port, starts[block] - group - 1, 0.0, 1.0
+    is_up = (own["direction"] == "up").to_numpy()
+    left, right = _sides(layout.spans[max(level - 1, 0)], strip.columns, level, block, column, is_up)
+    return _on_end(own["kind"].to_numpy(), left, right, line, base, size)
+
+
+def _sides(
+    spans: Sequence[tuple[float, float]],
+    columns: int,
+    level: int,
+    block: numpy.ndarray,
+    column: numpy.ndarray,
+    is_up: numpy.ndarray,
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Left and right of every cell: its half of its column, the columns amid the leaves they serve."""
+    first, last = numpy.array(spans, dtype=float).reshape(-1, 2)[block].reshape(-1, 2).T
+    width = (last - first + 2 * HALF) / columns
+    width = numpy.minimum(width, WIDEST) if level > 1 else width
+    left = (first + last - columns * width) / 2 + column * width
+    inset = 0.08 * width if columns > 1 else 0.0 * width
+    middle, slit = left + width / 2, 0.01 * width
+    return numpy.where(is_up, left + inset, middle + slit), numpy.where(
+        is_up, middle - slit, left + width - inset
+    )
+
+
+def _on_end(
+    kind: numpy.ndarray,
+    left: numpy.ndarray,
+    right: numpy.ndarray,
+    line: numpy.ndarray,
+    base: float,
+    size: float,
+) -> dict[int, Boxes]:
+    order = numpy.lexsort((line, left))
+    kind, left, right, line = kind[order], left[order], right[order], line[order]
+    begins = numpy.ones(len(line), dtype=bool)
+    begins[1:] = (left[1:] != left[:-1]) | (line[1:] != line[:-1] + 1) | (kind[1:] != kind[:-1])
+    first = numpy.flatnonzero(begins)
+    end = numpy.append(first[1:], len(line))
+    low, high = base + line[first] * size, base + (line[end - 1] + 1) * size
+    boxes = numpy.column_stack([left[first], right[first], low, high])
+    return {int(each): boxes[kind[first] == each] for each in numpy.unique(kind)}
