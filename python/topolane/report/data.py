@@ -94,7 +94,8 @@ def distinct(runs: Sequence[Any]) -> list[Run]:
     Anything with the attributes of a `Run` will do; those with a default may be absent.
     """
     own = [_own(run) for run in runs]
-    for name in ("network", "queue", "scenario", "workload", "machine"):
+    of_network = ("network",) if any(run.network for run in own) else ()
+    for name in (*of_network, "queue", "scenario", "workload", "machine"):
         seen = Counter(run.label for run in own)
         if len(seen) == len(own):
             return own
