@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench paper clean
+.PHONY: build demo test test-rust test-python lint wheel bench validate paper clean
 
 build: $(VENV)/.built
 
@@ -46,13 +46,15 @@ $(VENV)/.test-installed: $(VENV)/.installed
 	@touch $@
 
 # Real components: a browser for the report, an InfiniBand subnet for the readers, MPI and SimGrid for
-# the calibration. Tests that miss theirs are skipped by name.
+# the calibration and contention, ns-3 for contention. Tests that miss theirs are skipped by name.
 $(VENV)/.components: $(VENV)/.installed
 	@if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
-	  apt-get update -qq && \
-	  apt-get install -y -qq chromium chromium-driver ibsim-utils opensm infiniband-diags \
-	    openmpi-bin libopenmpi-dev libsimgrid-dev >/dev/null || \
-	  echo "some components could not be installed: their tests will be skipped"; \
+	  apt-get update -qq; \
+	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
+	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev"; do \
+	    apt-get install -y -qq $$packages >/dev/null || \
+	      echo "$$packages: could not be installed, their tests will be skipped"; \
+	  done; \
 	fi
 	@touch $@
 
@@ -76,6 +78,9 @@ wheel: $(VENV)/.installed
 
 bench: build
 	$(BIN)/python benches/run.py $(BENCH)
+
+validate: build $(VENV)/.components
+	$(BIN)/python benches/validation/run.py $(VALIDATE)
 
 paper: build
 	$(BIN)/topolane paper sc18

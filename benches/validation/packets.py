@@ -1,0 +1,159 @@
+"""`max-min` beside TCP packet by packet under ns-3, on trees that `d-mod-k` routes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from cases import Pair, Shape
+from components import Programs, run
+from topolane._engine import Routing, max_min
+
+# Bytes per second of every cable: slow, so that few packets fill it.
+CABLE = 5_000_000
+# What of a cable is left for payload: 1,448 bytes of a frame of 1,502.
+PAYLOAD = 1448 / 1502
+
+TREE = Shape("32 nodes, full", (4, 4, 2), (1, 4, 2), (1, 1, 2), (CABLE,) * 3)
+TAPERED = Shape("32 nodes, tapered", (4, 4, 2), (1, 2, 1), (1, 1, 2), (CABLE,) * 3)
+
+
+@dataclass(frozen=True)
+class PacketCase:
+    """Flows on a tree."""
+
+    name: str
+    shape: Shape
+    flows: list[Pair]
+
+
+def _permutation(seed: int) -> list[Pair]:
+    to = np.random.default_rng(seed).permutation(32).tolist()
+    return [(a, b) for a, b in enumerate(to) if a != b]
+
+
+def _rings() -> list[Pair]:
+    """Two jobs with their nodes mixed, each sending round a ring in both directions."""
+    nodes = np.random.default_rng(5).permutation(32).tolist()
+    rings = (nodes[:16], nodes[16:])
+    return [(ring[i], ring[(i + step) % 16]) for ring in rings for i in range(16) for step in (1, 15)]
+
+
+CASES = (
+    PacketCase("two over one link", TREE, [(0, 8), (4, 8)]),
+    PacketCase("five to one, one beside", TREE, [(1, 0), (4, 0), (9, 0), (17, 0), (25, 0), (25, 2)]),
+    PacketCase("a permutation, full", TREE, _permutation(1)),
+    PacketCase("a permutation, tapered", TAPERED, _permutation(1)),
+    PacketCase("two rings in each other's way, tapered", TAPERED, _rings()),
+)
+
+
+@dataclass(frozen=True)
+class PacketRow:
+    """How far TCP's rates, as shares of the payload that fits, are from ours."""
+
+    case: str
+    queues: str
+    flows: int
+    total: float
+    """All bytes of TCP per ours."""
+    mean: float
+    """Mean of |TCP - ours| / ours."""
+    largest: float
+    spearman: float | None
+    """Rank correlation of the rates; None where ours are all alike."""
+
+
+class _Switches:
+    """The ends of cables, told from ways alone: where one channel of a way ends the next begins."""
+
+    def __init__(self) -> None:
+        self.same: dict[tuple[int, bool], tuple[int, bool]] = {}
+
+    def find(self, end: tuple[int, bool]) -> tuple[int, bool]:
+        """The switch at the lower (False) or upper (True) end of a cable."""
+        while (above := self.same.setdefault(end, end)) != end:
+            end = above
+        return end
+
+    def join(self, one: tuple[int, bool], other: tuple[int, bool]) -> None:
+        """Notes that two ends are at one switch."""
+        self.same[self.find(one)] = self.find(other)
+
+
+def _tail(channel: int) -> tuple[int, bool]:
+    return channel // 2, channel % 2 == 1
+
+
+def _head(channel: int) -> tuple[int, bool]:
+    return channel // 2, channel % 2 == 0
+
+
+def network(routing: Routing, nodes: int, flows: list[Pair]) -> str:
+    """The network as `ns3_bulk` reads it: all cables in use, the routes to the ends of the flows."""
+    pairs = {pair for a, b in flows for pair in ((a, b), (b, a))}
+    ways = {pair: routing.path(*pair) for pair in pairs}
+    # All ways tell where cables end, also those that no flow takes.
+    switches, cables = _Switches(), sorted({channel // 2 for way in ways.values() for channel in way})
+    for a in range(nodes):
+        for b in range(nodes):
+            path = routing.path(a, b)
+            for one, other in pairwise(path):
+                switches.join(_head(one), _tail(other))
+    hosts = sorted({node for pair in pairs for node in pair})
+    number = {
+        switches.find(_tail(routing.path(node, (node + 1) % nodes)[0])): i for i, node in enumerate(hosts)
+    }
+    host = {node: i for i, node in enumerate(hosts)}
+    for cable in cables:
+        for upper in (False, True):
+            number.setdefault(switches.find((cable, upper)), len(number))
+    place = {cable: index for index, cable in enumerate(cables)}
+    routes = {
+        (number[switches.find(_tail(channel))], host[b]): place[channel // 2]
+        for (_, b), way in ways.items()
+        for channel in way
+    }
+    speed = routing.capacity
+    lines = [f"{len(number)} {len(hosts)} {len(cables)} {len(routes)} {len(flows)}"]
+    for cable in cables:
+        ends = (number[switches.find((cable, upper))] for upper in (False, True))
+        lines.append(" ".join(map(str, (*ends, int(speed[2 * cable])))))
+    lines += [f"{at} {to} {cable}" for (at, to), cable in routes.items()]
+    lines += [f"{host[a]} {host[b]}" for a, b in flows]
+    return "\n".join(lines) + "\n"
+
+
+def compare_packets(programs: Programs, case: PacketCase, queues: str, seconds: float) -> PacketRow:
+    """One case under ns-3: a second to settle, then `seconds` measured."""
+    machine = case.shape.machine()
+    routing = machine.routing("d-mod-k", 0)
+    command = [programs.ns3_bulk(), queues, "1", str(seconds)]
+    printed = run(command, network(routing, machine.nodes, case.flows), timeout=1800)
+    tcp = np.array(printed.split(), dtype=float) / PAYLOAD
+    paths = [routing.path(a, b) for a, b in case.flows]
+    first = np.cumsum([0, *map(len, paths)], dtype=np.uint32)
+    channels = np.array([channel for path in paths for channel in path], dtype=np.uint32)
+    ours = max_min(routing.capacity, first, channels)
+    apart = np.abs(tcp - ours) / ours
+    alike = float(np.ptp(ours)) < 1e-9 * float(ours.max())
+    frame = pl.DataFrame({"ours": ours.round(3), "tcp": tcp})
+    rank = None if alike else float(frame.select(pl.corr("ours", "tcp", method="spearman")).item())
+    return PacketRow(
+        case.name,
+        queues,
+        len(tcp),
+        float(tcp.sum() / ours.sum()),
+        float(apart.mean()),
+        float(apart.max()),
+        rank,
+    )
+
+
+def packet_rows(programs: Programs, seconds: float) -> list[PacketRow]:
+    """All cases with both kinds of queue."""
+    return [
+        compare_packets(programs, case, queues, seconds) for case in CASES for queues in ("fair", "shared")
+    ]

@@ -1,0 +1,66 @@
+// A SimGrid platform with explicit routes: one full zone, links without latency.
+//
+// Text, tokens apart by blanks: HOSTS LINKS ROUTES, the bytes per second of every link, then for
+// every route from, to, its latency in seconds, the number of its links and the links. Routes are
+// one way. SimGrid's flows share a link by the inverse of their latencies (the round-trip time
+// unfairness of TCP), which is how flows are given weights: latencies of 0 are weights alike.
+#pragma once
+
+#include <simgrid/s4u.hpp>
+
+#include <istream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace platform {
+
+namespace s4u = simgrid::s4u;
+
+// Bytes per second that no flow reaches.
+constexpr double WIDE = 1e15;
+
+template <typename T> T take(std::istream& in)
+{
+  T value;
+  if (!(in >> value))
+    throw std::runtime_error("the input ends early");
+  return value;
+}
+
+// A link of one route alone that costs its latency and no bandwidth.
+inline const s4u::Link* delay(s4u::NetZone* zone, const std::string& name, double latency)
+{
+  auto* link = zone->create_link(name, WIDE);
+  return link->set_latency(latency)->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->seal();
+}
+
+inline std::vector<s4u::Host*> build(std::istream& in)
+{
+  const auto hosts  = take<size_t>(in);
+  const auto links  = take<size_t>(in);
+  const auto routes = take<size_t>(in);
+  auto* zone        = s4u::create_full_zone("machine");
+  std::vector<s4u::Host*> host(hosts);
+  for (size_t i = 0; i < hosts; i++)
+    host[i] = zone->create_host("n" + std::to_string(i), "100Gf")->seal();
+  std::vector<const s4u::Link*> link(links);
+  for (size_t i = 0; i < links; i++)
+    link[i] = zone->create_link("c" + std::to_string(i), take<double>(in))->set_latency(0.0)->seal();
+  for (size_t i = 0; i < routes; i++) {
+    const auto* from = host.at(take<size_t>(in))->get_netpoint();
+    const auto* to   = host.at(take<size_t>(in))->get_netpoint();
+    std::vector<s4u::LinkInRoute> way;
+    const auto latency = take<double>(in);
+    if (latency > 0)
+      way.emplace_back(delay(zone, "d" + std::to_string(i), latency));
+    for (auto left = take<size_t>(in); left > 0; left--)
+      way.emplace_back(link.at(take<size_t>(in)));
+    zone->add_route(const_cast<simgrid::kernel::routing::NetPoint*>(from),
+                    const_cast<simgrid::kernel::routing::NetPoint*>(to), nullptr, nullptr, way, false);
+  }
+  zone->seal();
+  return host;
+}
+
+} // namespace platform

@@ -1,0 +1,188 @@
+"""`congestion` beside `max-min`, and both beside an MPI program under SMPI: slowdowns of jobs."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from cases import ROUTINGS, SHAPES, Job, Shape, Ways, job_nodes, weights
+from components import Programs, run
+from topolane._engine import Routing, Traffic, contend
+
+SC18 = ("stencil4d", "unstructured3d", "pairs", "suba2a")
+# Large messages: what is compared is bandwidth. The patterns' other parameters as they are.
+MESSAGE = 1 << 20
+
+SMPI_SHAPES = (
+    Shape("144 nodes, tapered 2:1", (12, 12), (1, 6), (1, 1)),
+    Shape("128 nodes, parallel cables", (8, 4, 4), (1, 4, 2), (1, 1, 4)),
+)
+
+
+def spearman(one: np.ndarray, other: np.ndarray) -> float:
+    """Spearman's rank correlation, ties sharing their mean rank; what differs by rounding is tied."""
+    frame = pl.DataFrame({"one": one.round(9), "other": other.round(9)})
+    return float(frame.select(pl.corr("one", "other", method="spearman")).item())
+
+
+@dataclass(frozen=True)
+class JobSet:
+    """Jobs that run beside each other on one machine."""
+
+    shape: Shape
+    routing: str
+    patterns: list[str]
+    jobs: list[Job]
+    seed: int
+
+    def ways(self) -> Routing:
+        """The routing they run under."""
+        return self.shape.machine().routing(self.routing, self.seed)
+
+    def slowdowns(self, model: str) -> np.ndarray:
+        """The slowdown of every job under a model."""
+        return contend(self.ways(), model, self.jobs).slowdowns
+
+
+def job_set(shape: Shape, routing: str, seed: int, patterns: tuple[str, ...]) -> JobSet:
+    """Random jobs of 4 ranks to a quarter of the machine that fill most of it, one rank a node."""
+    rng = np.random.default_rng(seed)
+    nodes = shape.machine().nodes
+    sizes: list[int] = []
+    while sum(sizes) < 0.75 * nodes:
+        size = int(rng.integers(4, max(5, nodes // 4)))
+        sizes.append(min(size, nodes - sum(sizes)))
+    sizes = [size for size in sizes if size > 1]
+    names = [str(rng.choice(patterns)) for _ in sizes]
+    traffic = [Traffic.pattern(f"{name}(bytes={MESSAGE})", size, seed) for name, size in zip(names, sizes)]
+    return JobSet(shape, routing, names, list(zip(job_nodes(rng, nodes, sizes), traffic)), seed)
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """How alike two answers order jobs by their slowdown."""
+
+    what: str
+    routing: str
+    sets: int
+    jobs: int
+    slowed: int
+    """Jobs that the second slows by more than 1 %."""
+    spearman: float
+    mean: float
+    """Mean slowdown by the first."""
+    mean_other: float
+
+
+def _row(what: str, routing: str, sets: int, one: list[np.ndarray], other: list[np.ndarray]) -> RankRow:
+    first, second = np.concatenate(one), np.concatenate(other)
+    slowed = int((second > 1.01).sum())
+    rank = spearman(first, second)
+    return RankRow(what, routing, sets, len(first), slowed, rank, float(first.mean()), float(second.mean()))
+
+
+def model_rows(sets: int) -> list[RankRow]:
+    """`congestion` and `max-min` on random jobs: by routing, `sets` job sets on each machine, and all."""
+    shapes = [shape for shape in SHAPES if shape.machine().nodes >= 48]
+    rows, all_first, all_second = [], [], []
+    for place, routing in enumerate(ROUTINGS):
+        first, second = [], []
+        for index, shape in enumerate(shapes):
+            for seed in range(sets):
+                jobs = job_set(shape, routing, 1000 * index + 10 * seed + place, SC18)
+                first.append(jobs.slowdowns("congestion"))
+                second.append(jobs.slowdowns("max-min"))
+        rows.append(_row("congestion, max-min", routing, len(first), first, second))
+        all_first, all_second = all_first + first, all_second + second
+    return [*rows, _row("congestion, max-min", "all", len(all_first), all_first, all_second)]
+
+
+SMPI_OPTIONS = (
+    "network/model:CM02",
+    "network/crosstraffic:0",
+    "network/TCP-gamma:0",
+    "network/weight-S:0",
+    "network/bandwidth-factor:1",
+    "network/latency-factor:1",
+    "smpi/simulate-computation:no",
+)
+
+
+# Seconds of latency of a way whose flow weighs 1: little beside the 0.26 ms of a message.
+LATENCY = 1e-7
+
+
+def smpi(programs: Programs, jobs: JobSet, iterations: int, weighted: bool) -> np.ndarray:
+    """Seconds of an iteration of every job alone and beside the others, played under SMPI; (jobs, 2).
+
+    weighted: flows share links as in our models, by their part of what their node sends; else all alike.
+    """
+    nodes = [node for of_job, _ in jobs.jobs for node in of_job]
+    routing = jobs.ways()
+    ways = Ways(routing)
+    ways.add((a, b) for a in nodes for b in nodes if a != b)
+    if weighted:
+        for job in jobs.jobs:
+            ways.weight.update(weights(job))
+    # All communicate for as long as the slowest needs for some iterations beside the others.
+    seconds = iterations * float(contend(routing, "max-min", jobs.jobs).times.max())
+    lines = [str(len(jobs.jobs)), *(f"{seconds!r} {len(of_job)}" for of_job, _ in jobs.jobs)]
+    for _, traffic in jobs.jobs:
+        froms, tos, sizes, _ = traffic.arrays()
+        lines.append(str(len(froms)))
+        lines += [
+            f"{a} {b} {round(size)}" for a, b, size in zip(froms.tolist(), tos.tolist(), sizes.tolist())
+        ]
+    with tempfile.TemporaryDirectory(prefix="topolane-smpi-") as name:
+        folder = Path(name)
+        (folder / "platform").write_text(
+            ways.platform({node: index for index, node in enumerate(nodes)}, LATENCY)
+        )
+        (folder / "play").write_text("\n".join(lines) + "\n")
+        (folder / "hosts").write_text("".join(f"n{index}\n" for index in range(len(nodes))))
+        command: list[str | Path] = ["smpirun", "-np", str(len(nodes)), "-platform", programs.smpi_platform()]
+        command += ["-hostfile", folder / "hosts", "--log=root.thresh:critical"]
+        command += [f"--cfg={option}" for option in SMPI_OPTIONS]
+        command += [programs.play(), folder / "play"]
+        printed = run(command, None, 3600, TOPOLANE_PLATFORM=str(folder / "platform"))
+    times = np.zeros((len(jobs.jobs), 2))
+    for line in printed.splitlines():
+        word, job, alone, beside = line.split()
+        if word == "job":
+            times[int(job)] = float(alone), float(beside)
+    return times
+
+
+def smpi_rows(programs: Programs, sets: int, iterations: int) -> list[RankRow]:
+    """Each model beside SMPI, whose flows are alike or weighted: by routing, by pattern, and all."""
+    rows = []
+    cases = [
+        job_set(shape, routing, 7000 + 1000 * index + 10 * seed + place, SC18)
+        for index, shape in enumerate(SMPI_SHAPES)
+        for place, routing in enumerate(ROUTINGS)
+        for seed in range(sets)
+    ]
+    for weighted, flows in ((True, "weighted"), (False, "alike")):
+        times = [smpi(programs, jobs, iterations, weighted) for jobs in cases]
+        theirs = [beside_alone[:, 1] / beside_alone[:, 0] for beside_alone in times]
+        for model in ("congestion", "max-min"):
+            ours = [jobs.slowdowns(model) for jobs in cases]
+            rows += _by_part(f"{model}, SMPI {flows}", cases, ours, theirs)
+    return rows
+
+
+def _by_part(
+    what: str, cases: list[JobSet], ours: list[np.ndarray], theirs: list[np.ndarray]
+) -> list[RankRow]:
+    rows = []
+    for routing in ROUTINGS:
+        chosen = [index for index, jobs in enumerate(cases) if jobs.routing == routing]
+        rows.append(_row(what, routing, len(chosen), [ours[i] for i in chosen], [theirs[i] for i in chosen]))
+    for pattern in SC18:
+        masks = [np.array(jobs.patterns) == pattern for jobs in cases]
+        parts = [[values[mask] for values, mask in zip(of, masks)] for of in (ours, theirs)]
+        rows.append(_row(f"{what}: {pattern}", "all", len(cases), *parts))
+    return [*rows, _row(what, "all", len(cases), ours, theirs)]
