@@ -51,7 +51,8 @@ fn walltimes_under_contention_by_hand() {
 }
 
 /// The third job wants all nodes and is promised the end of the second, 160 by its walltime; the
-/// second runs until 200, so the head is late. Where walltimes leave room it is not.
+/// second runs until 200, so the head is late. Where walltimes leave room it is not, nor where it
+/// starts in the very moment it was promised.
 #[test]
 fn an_overrun_makes_the_head_late() {
     let late = |walltime| {
@@ -67,6 +68,7 @@ fn an_overrun_makes_the_head_late() {
         (outcome.late_heads, outcome.jobs.iter().filter(|job| job.overran).count())
     };
     assert_eq!(late(110.0), (1, 2));
+    assert_eq!(late(150.0), (0, 0));
     assert_eq!(late(200.0), (0, 0));
 }
 
