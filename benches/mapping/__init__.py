@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -95,12 +96,18 @@ def run(python: str, tool: str, file: Path, seed: int) -> tuple[np.ndarray, floa
 
 
 def quadratic(setting: Setting) -> list[Row]:
-    """The gap to the optimum, in percent, on instances that the literature prints."""
+    """The gap to the optimum, in percent, on instances that the literature or a package prints."""
     from topolane import _engine
 
+    cases = {name: instance(name) for name in GRIDS}
+    with contextlib.suppress(ImportError):
+        # SciPy's tests carry one of Christofides & Benavent's.
+        from scipy.optimize.tests.test_quadratic_assignment import chr12c
+
+        flow, distance, _ = chr12c()
+        cases["chr12c"] = (len(flow), np.ravel(flow).tolist(), np.ravel(distance).tolist(), 11_156)
     rows = []
-    for name in GRIDS:
-        n, flow, distance, best = instance(name)
+    for name, (n, flow, distance, best) in cases.items():
         seeds = range(setting.repeats)
         values = [_engine.assign(n, flow, distance, effort="strong", seed=seed)[1] for seed in seeds]
         gaps = tuple(100 * (value / best - 1) for value in values)
