@@ -122,7 +122,7 @@ impl<'a> Coupling<'a> {
 
     /// The jobs whose pace has changed. A job communicates a share f of its time, and in that time
     /// its neighbours do so for a share f of theirs: 1 + f f (slowdown - 1). For one neighbour that
-    /// is the mean over independent phases, for several an upper bound of it.
+    /// is the mean over independent phases, for several an approximation of it.
     pub fn settle(&mut self) -> Vec<(u64, Pace)> {
         let meeting = self.network.communication.powi(2);
         let pace = |(id, slowdown)| (id, 1.0 + meeting * (slowdown - 1.0));
