@@ -36,7 +36,8 @@ impl Descent {
             weight_to: vec![0.0; ranks],
             seen: vec![0; places],
             mark: 0,
-            least: value * ROUNDING,
+            // A value of 0 leaves rounding behind too, once ranks have moved to and fro.
+            least: ROUNDING * value.max(arrangement.problem.graph.total()),
         }
     }
 

@@ -34,9 +34,12 @@ impl Graph {
         graph
     }
 
-    /// The bytes between the ranks of `traffic`, with vertices that send nothing after them.
+    /// The bytes between the ranks of `traffic`, with vertices that send nothing after them. Where
+    /// sums of them could be infinite or lost, they are scaled.
     pub(super) fn of_traffic(traffic: &Traffic, vertices: usize) -> Graph {
-        Graph::of(vertices, traffic.entries().iter().map(|e| (e.from, e.to, e.bytes)))
+        let most = traffic.entries().iter().fold(0.0, |most: f64, entry| most.max(entry.bytes));
+        let unit = if (1e-100..1e100).contains(&most) || most == 0.0 { 1.0 } else { most };
+        Graph::of(vertices, traffic.entries().iter().map(|e| (e.from, e.to, e.bytes / unit)))
     }
 
     pub(super) fn vertices(&self) -> usize {
