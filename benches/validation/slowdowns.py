@@ -15,6 +15,8 @@ from topolane._engine import Routing, Traffic, contend
 SC18 = ("stencil4d", "unstructured3d", "pairs", "suba2a")
 # Large messages: what is compared is bandwidth. The patterns' other parameters as they are.
 MESSAGE = 1 << 20
+# max-min whose flows all weigh the same, which no model of ours is.
+ALIKE = "max-min of weights 1"
 
 SMPI_SHAPES = (
     Shape("144 nodes, tapered 2:1", (12, 12), (1, 6), (1, 1)),
@@ -26,6 +28,18 @@ def spearman(one: np.ndarray, other: np.ndarray) -> float:
     """Spearman's rank correlation, ties sharing their mean rank; what differs by rounding is tied."""
     frame = pl.DataFrame({"one": one.round(9), "other": other.round(9)})
     return float(frame.select(pl.corr("one", "other", method="spearman")).item())
+
+
+def _slowest(ways: Ways, jobs: list[Job]) -> list[float]:
+    """Seconds of an iteration of jobs beside each other, if all flows weigh the same."""
+    ends, sizes = [], []
+    for nodes, traffic in jobs:
+        froms, tos, bytes_of, _ = traffic.arrays()
+        ends.append([(nodes[a], nodes[b]) for a, b in zip(froms.tolist(), tos.tolist())])
+        sizes.append(bytes_of)
+    ways.add(pair for of_job in ends for pair in of_job)
+    rates = np.split(ways.rates([pair for of_job in ends for pair in of_job]), np.cumsum([*map(len, sizes)]))
+    return [float((size / rate).max()) for size, rate in zip(sizes, rates)]
 
 
 @dataclass(frozen=True)
@@ -43,7 +57,11 @@ class JobSet:
         return self.shape.machine().routing(self.routing, self.seed)
 
     def slowdowns(self, model: str) -> np.ndarray:
-        """The slowdown of every job under a model."""
+        """The slowdown of every job under a model, or by max-min with all flows alike: `ALIKE`."""
+        if model == ALIKE:
+            ways = Ways(self.ways())
+            alone = [_slowest(ways, [job])[0] for job in self.jobs]
+            return np.array(_slowest(ways, self.jobs)) / np.array(alone)
         return contend(self.ways(), model, self.jobs).slowdowns
 
 
@@ -168,7 +186,7 @@ def smpi_rows(programs: Programs, sets: int, iterations: int) -> list[RankRow]:
     for weighted, flows in ((True, "weighted"), (False, "alike")):
         times = [smpi(programs, jobs, iterations, weighted) for jobs in cases]
         theirs = [beside_alone[:, 1] / beside_alone[:, 0] for beside_alone in times]
-        for model in ("congestion", "max-min"):
+        for model in ("congestion", "max-min") if weighted else ("congestion", "max-min", ALIKE):
             ours = [jobs.slowdowns(model) for jobs in cases]
             rows += _by_part(f"{model}, SMPI {flows}", cases, ours, theirs)
     return rows
