@@ -8,7 +8,7 @@ run = topolane.simulate(workload, machine, policy="isolated", queue="easy")
 run.summary["mean_wait"], run.jobs, run.utilization     # seconds, data frames
 """
 
-from topolane._engine import InputError, Machine, State, Workload
+from topolane._engine import InputError, Machine, Scheduler, State, Workload
 from topolane.policy import Policy
 from topolane.run import Network, Run, simulate
 from topolane.sources import Shape, machine, workload
@@ -20,6 +20,7 @@ __all__ = [
     "Network",
     "Policy",
     "Run",
+    "Scheduler",
     "Shape",
     "State",
     "Task",

@@ -509,6 +509,80 @@ class StateView:
         """The machine."""
 
 @final
+class Scheduler:
+    """A machine, a policy and a queue: tell it what happened, then ask what starts.
+
+    What the simulator runs on, for a live driver. Times in seconds, on the driver's clock.
+    """
+
+    def __init__(self, machine: Machine, policy: str | Policy, queue: str, *, seed: int = 0) -> None: ...
+    def submit(
+        self,
+        id: int,
+        nodes: int,
+        walltime: float,
+        *,
+        priority: float = 0.0,
+        begin: float = 0.0,
+        share: tuple[int, int] | None = None,
+        members: Sequence[int] = (),
+        eligible: Sequence[int] | None = None,
+    ) -> tuple[str, str] | None:
+        """Queues a request behind those of its own and of higher priority.
+
+        Answers None, or the name and sentence of the reason why it can never be placed; it is not
+        queued then.
+        """
+
+    def adopt(
+        self,
+        id: int,
+        nodes: Sequence[int],
+        start: float,
+        walltime: float,
+        *,
+        share: tuple[int, int] | None = None,
+    ) -> None:
+        """Takes over a job that runs on `nodes` since `start`; if it waits here, it waits no longer."""
+
+    def complete(self, id: int) -> bool:
+        """A running job has ended; False if it did not run."""
+
+    def cancel(self, id: int) -> bool:
+        """Takes a waiting request out; False if it does not wait."""
+
+    def set_walltime(self, id: int, walltime: float) -> bool:
+        """Changes the walltime of a waiting or running job; False if there is no such job."""
+
+    def set_in_service(self, node: int, in_service: bool) -> None:
+        """Takes a node out of service or puts it back."""
+
+    def start(self, now: float) -> list[tuple[int, list[int]]]:
+        """What starts at `now`, in order: (id, nodes in rank order)."""
+
+    def next_begin(self, now: float) -> float | None:
+        """When something may start though nothing happens: the next begin time after `now`."""
+
+    @property
+    def waiting(self) -> list[int]:
+        """The identities of the waiting requests, in order of the queue."""
+
+    @property
+    def running(self) -> list[tuple[int, float, float, list[int]]]:
+        """(id, start, expected end, nodes) of the running jobs, by expected end."""
+
+    @property
+    def reservation(self) -> tuple[int, float] | None:
+        """(id, latest start) promised to the head of the queue in the last pass."""
+
+    def explain(self, id: int) -> tuple[str, str] | None:
+        """Why a waiting request is not placed at this moment: the reason's name and sentence.
+
+        None where the policy would place it, so that only the queue's order holds it back. Raises
+        KeyError if it does not wait.
+        """
+
+@final
 class State:
     """Who holds what on a machine, to place requests on."""
 

@@ -8,6 +8,7 @@ mod patterns;
 mod policy;
 mod rank_k;
 mod run;
+mod scheduler;
 mod state;
 mod tables;
 mod workload;
@@ -33,6 +34,8 @@ mod _engine {
     use crate::rank_k::{Profile, Rank, rank_k};
     #[pymodule_export]
     use crate::run::{Outcome, simulate};
+    #[pymodule_export]
+    use crate::scheduler::Scheduler;
     #[pymodule_export]
     use crate::state::{RequestView, State, StateView};
     #[pymodule_export]

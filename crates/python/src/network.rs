@@ -224,11 +224,17 @@ impl Network {
         if patterns.is_empty() {
             return Err(bad_input("name at least one pattern of communication"));
         }
+        let model = model_named(model)?;
+        if !model.of_links {
+            let text =
+                "says nothing of links, so jobs on nodes of their own do not slow each other";
+            return Err(bad_input(format!("model {} {text}", model.name)));
+        }
         let patterns: Result<_, _> = patterns.iter().map(|text| pattern(text)).collect();
         Ok(Network {
             network: topolane_simulator::Network {
                 routing: Arc::clone(&routing.ways),
-                model: model_named(model)?,
+                model,
                 communication,
                 patterns: patterns.map_err(input_error)?,
                 kill_at_walltime,

@@ -207,14 +207,17 @@ impl Outcome {
             job.placement.nodes().len() as f64 * (job.finish - job.start - job.alone)
         };
         let facts = PyDict::new(py);
+        facts.set_item("model", network.model.name)?;
+        facts.set_item("routing", network.routing.name())?;
+        facts.set_item("communication", network.communication)?;
         spread(&facts, several.clone().map(JobOutcome::contention).collect())?;
         facts.set_item("node_seconds_lost", several.clone().map(lost).sum::<f64>())?;
         facts.set_item("overran", several.clone().filter(|job| job.overran).count())?;
         facts.set_item("late_heads", self.outcome.late_heads)?;
         let patterns = PyList::empty(py);
-        for (index, pattern) in network.patterns.iter().enumerate() {
+        for index in 0..network.patterns.len() {
             let row = PyDict::new(py);
-            row.set_item("pattern", pattern.name())?;
+            row.set_item("pattern", network.pattern_name(index))?;
             let own = several.clone().filter(|job| job.pattern == index);
             spread(&row, own.map(JobOutcome::contention).collect())?;
             patterns.append(row)?;

@@ -153,7 +153,8 @@ impl State {
     }
 }
 
-fn share_from(share: Option<(u32, u64)>) -> PyResult<Share> {
+/// What a slot takes: (cores, memory), or whole nodes.
+pub fn share_from(share: Option<(u32, u64)>) -> PyResult<Share> {
     match share {
         None => Ok(Share::Whole),
         Some((0, _)) => Err(bad_input("a slot takes at least 1 core, not 0")),

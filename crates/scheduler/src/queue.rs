@@ -7,7 +7,7 @@ use crate::view::View;
 
 /// Decides which requests of the queue start now. What it keeps between passes is a cache of
 /// promises; it reads no clock.
-pub trait Queue: Send {
+pub trait Queue: Send + Sync {
     /// The name it is registered under.
     fn name(&self) -> &'static str;
 

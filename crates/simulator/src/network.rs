@@ -36,6 +36,13 @@ impl std::fmt::Debug for Network {
 }
 
 impl Network {
+    /// What a pattern is called: its name, with its parameters where another has that name too.
+    pub fn pattern_name(&self, pattern: usize) -> String {
+        let Some(own) = self.patterns.get(pattern) else { return String::new() };
+        let same = self.patterns.iter().filter(|other| other.name() == own.name());
+        if same.count() > 1 { own.to_string() } else { own.name().to_owned() }
+    }
+
     /// Which pattern a job has: drawn from its number and the seed alone, so that it is the same
     /// in every run.
     pub fn pattern_of(&self, job: &Job, seed: u64) -> usize {

@@ -22,7 +22,9 @@ pub fn write_jobs(
     metrics: &Metrics,
     network: Option<&Network>,
 ) -> io::Result<()> {
-    let patterns = network.map_or(&[][..], |network| &network.patterns);
+    let patterns: Vec<String> = network.map_or_else(Vec::new, |network| {
+        (0..network.patterns.len()).map(|pattern| quoted(&network.pattern_name(pattern))).collect()
+    });
     writeln!(
         to,
         "job_id,workload_name,profile,submission_time,requested_number_of_resources,\
@@ -58,7 +60,7 @@ pub fn write_jobs(
         ] {
             number(&mut row, value)?;
         }
-        let pattern = patterns.get(job.pattern).map_or("", |pattern| pattern.name());
+        let pattern = patterns.get(job.pattern).map_or("", String::as_str);
         writeln!(row, "{},{pattern},{:.6}", metrics.links_shared[index], job.contention())?;
         to.write_all(&row)?;
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .data import Run
 from .units import duration, percent
@@ -16,6 +17,22 @@ WORDS = (
     "and go. Not modelled: phases in step, latency, the traffic of file systems, and what a placement "
     "does to a job itself: alone means on the same nodes."
 )
+
+
+def words(runs: Sequence[Run]) -> str:
+    """What the figures mean, and what was assumed of these runs."""
+    settings = sorted(
+        f"{one['model']} over {one['routing']} routes with f = {one['communication']}"
+        for one in {
+            tuple(sorted(_setting(run).items())): _setting(run) for run in runs if run.network
+        }.values()
+    )
+    return f"{WORDS} The model here: {'; '.join(settings)}." if settings else WORDS
+
+
+def _setting(run: Run) -> dict[str, Any]:
+    known = run.summary.get("contention") or {}
+    return {name: known.get(name, "?") for name in ("model", "routing", "communication")}
 
 
 def bought_back(runs: Sequence[Run]) -> list[str]:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from .contention_words import WORDS as CONTENTION
-from .contention_words import bought_back
+from .contention_words import bought_back, words
 from .data import MachinePicture, Run, distinct
 from .figures import (
     aph,
@@ -85,7 +84,7 @@ def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Pat
         return []
     plots = [each.draw(runs, picture) for each in (contention, contention_by_pattern, contention_by_size)]
     name, notes = f"{contention.NAME}-figures", bought_back(runs)
-    sections = [_section(name, "What jobs cost each other", plots, figures, CONTENTION, notes)]
+    sections = [_section(name, "What jobs cost each other", plots, figures, words(runs), notes)]
     loaded = [run for run in runs if run.links is not None]
     if loaded:
         scale = Scale.of(loaded)

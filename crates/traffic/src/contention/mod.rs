@@ -56,6 +56,8 @@ pub struct ModelInfo {
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
+    /// Whether it says what sharing links costs, not the inside of nodes alone.
+    pub of_links: bool,
     /// Builds it for the channels of a routing.
     pub build: fn(routing: &dyn Routing) -> Box<dyn Contention>,
 }
@@ -65,16 +67,19 @@ pub const MODELS: &[ModelInfo] = &[
     ModelInfo {
         name: "congestion",
         summary: "max-min fair on each link by itself, among what jobs want when alone: fast",
+        of_links: true,
         build: |routing| Box::new(Congestion::new(routing)),
     },
     ModelInfo {
         name: "max-min",
         summary: "max-min fair rate of every flow (progressive filling)",
+        of_links: true,
         build: |routing| Box::new(MaxMin::new(routing)),
     },
     ModelInfo {
         name: "shared-memory",
         summary: "copies inside a node share its memory bandwidth; nothing else costs",
+        of_links: false,
         build: |routing| {
             let fabric = routing.fabric();
             Box::new(PerNode::new(fabric, SharedMemory::new(Arc::clone(fabric))))
@@ -83,16 +88,19 @@ pub const MODELS: &[ModelInfo] = &[
     ModelInfo {
         name: "infiniband",
         summary: "penalties of a shared InfiniBand interface (Vienne 2010); nothing else costs",
+        of_links: false,
         build: |routing| interfaces(routing, Some(Penalty::infiniband())),
     },
     ModelInfo {
         name: "ethernet",
         summary: "penalties of a shared Gigabit Ethernet interface (Vienne et al. 2008); nothing else costs",
+        of_links: false,
         build: |routing| interfaces(routing, Some(Penalty::ethernet())),
     },
     ModelInfo {
         name: "full",
         summary: "max-min with shared memory and the penalties that the nodes' kinds name: slow",
+        of_links: true,
         build: |routing| {
             let fabric = routing.fabric();
             let parts = || -> Vec<Box<dyn Contention>> {

@@ -1,0 +1,191 @@
+//! The scheduler of a live driver: the same code as the simulator's.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use topolane_fabric::NodeSet;
+use topolane_placement::{Refusal, Request};
+
+use crate::error::bad_input;
+use crate::machine::Machine;
+use crate::policy::{Raised, policy_from, queue_names};
+use crate::state::share_from;
+
+/// A machine, a policy and a queue: tell it what happened, then ask what starts. Times in seconds.
+#[pyclass(module = "topolane._engine")]
+pub struct Scheduler {
+    scheduler: topolane_scheduler::Scheduler,
+    raised: Raised,
+}
+
+/// Name and sentence of a refusal.
+type Reason = (&'static str, String);
+
+fn reason(refusal: Refusal) -> Reason {
+    (refusal.name(), refusal.to_string())
+}
+
+#[pymethods]
+impl Scheduler {
+    #[new]
+    #[pyo3(signature = (machine, policy, queue, *, seed=0))]
+    fn new(
+        machine: &Machine,
+        policy: &Bound<'_, PyAny>,
+        queue: &str,
+        seed: u64,
+    ) -> PyResult<Scheduler> {
+        let (policy, raised) = policy_from(policy, seed)?;
+        let discipline = topolane_scheduler::queue(queue).ok_or_else(|| {
+            bad_input(format!("unknown queue {queue:?}; there are {}", queue_names()))
+        })?;
+        let fabric = Arc::clone(&machine.fabric);
+        Ok(Scheduler {
+            scheduler: topolane_scheduler::Scheduler::new(fabric, policy, discipline),
+            raised,
+        })
+    }
+
+    /// Queues a request behind those of its own and of higher priority. Answers None, or the name
+    /// and sentence of the reason why it can never be placed; it is not queued then.
+    #[pyo3(signature = (id, nodes, walltime, *, priority=0.0, begin=0.0, share=None, members=vec![], eligible=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn submit(
+        &mut self,
+        id: u64,
+        nodes: u32,
+        walltime: f64,
+        priority: f64,
+        begin: f64,
+        share: Option<(u32, u64)>,
+        members: Vec<u32>,
+        eligible: Option<Vec<u32>>,
+    ) -> PyResult<Option<Reason>> {
+        let all = self.scheduler.occupancy().fabric().nodes();
+        let named = eligible.iter().flatten().chain(&members);
+        if let Some(node) = named.copied().find(|&node| node >= all) {
+            return Err(bad_input(format!("node {node} is not among the {all} nodes")));
+        }
+        if nodes == 0 || walltime.is_nan() || walltime < 0.0 || !begin.is_finite() {
+            return Err(bad_input(format!(
+                "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be asked for"
+            )));
+        }
+        let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
+        let share = share_from(share)?;
+        let request =
+            Request { id, nodes, share, walltime, begin, members, eligible, ..Request::default() };
+        let answer = self.scheduler.submit(request, priority).err().map(reason);
+        self.raise()?;
+        Ok(answer)
+    }
+
+    /// Takes over a job that runs on `nodes` since `start`, in rank order; if it waits here, it
+    /// waits no longer.
+    #[pyo3(signature = (id, nodes, start, walltime, *, share=None))]
+    fn adopt(
+        &mut self,
+        id: u64,
+        nodes: Vec<u32>,
+        start: f64,
+        walltime: f64,
+        share: Option<(u32, u64)>,
+    ) -> PyResult<()> {
+        let request = Request {
+            id,
+            nodes: nodes.len() as u32,
+            walltime,
+            share: share_from(share)?,
+            ..Request::default()
+        };
+        self.scheduler.adopt(&request, nodes, start).map_err(|error| {
+            let fabric = self.scheduler.occupancy().fabric();
+            let name = if error.node < fabric.nodes() { fabric.node_name(error.node) } else { "?" };
+            bad_input(format!("job {id} cannot be taken over: node {name} has not enough left"))
+        })
+    }
+
+    /// A running job has ended; False if it did not run.
+    fn complete(&mut self, id: u64) -> bool {
+        self.scheduler.complete(id)
+    }
+
+    /// Takes a waiting request out; False if it does not wait.
+    fn cancel(&mut self, id: u64) -> bool {
+        self.scheduler.cancel(id)
+    }
+
+    /// Changes the walltime of a waiting or running job; False if there is no such job.
+    fn set_walltime(&mut self, id: u64, walltime: f64) -> bool {
+        self.scheduler.set_walltime(id, walltime)
+    }
+
+    /// Takes a node out of service or puts it back.
+    fn set_in_service(&mut self, node: u32, in_service: bool) -> PyResult<()> {
+        if node >= self.scheduler.occupancy().fabric().nodes() {
+            return Err(bad_input(format!("node {node} is not on the machine")));
+        }
+        self.scheduler.set_in_service(node, in_service);
+        Ok(())
+    }
+
+    /// What starts at `now`, in order: (id, nodes in rank order).
+    fn start(&mut self, now: f64) -> PyResult<Vec<(u64, Vec<u32>)>> {
+        let starts = self.scheduler.pass(now);
+        self.raise()?;
+        Ok(starts
+            .into_iter()
+            .map(|start| (start.request.id, start.placement.nodes().to_vec()))
+            .collect())
+    }
+
+    /// When something may start though nothing happens: the next begin time after `now`, or None.
+    fn next_begin(&self, now: f64) -> Option<f64> {
+        self.scheduler.next_begin(now)
+    }
+
+    /// The identities of the waiting requests, in order of the queue.
+    #[getter]
+    fn waiting(&self) -> Vec<u64> {
+        self.scheduler.waiting().iter().map(|waiting| waiting.request.id).collect()
+    }
+
+    /// (id, start, expected end, nodes) of the running jobs, by expected end.
+    #[getter]
+    fn running(&self) -> Vec<(u64, f64, f64, Vec<u32>)> {
+        let row = |job: &topolane_scheduler::RunningJob| {
+            (job.id, job.start, job.expected_end, job.placement.nodes().to_vec())
+        };
+        self.scheduler.running().jobs().iter().map(row).collect()
+    }
+
+    /// (id, latest start) promised to the head of the queue in the last pass, or None.
+    #[getter]
+    fn reservation(&self) -> Option<(u64, f64)> {
+        self.scheduler.last_pass().reservation.map(|promise| (promise.id, promise.at))
+    }
+
+    /// Why a waiting request is not placed at this moment: the reason's name and sentence; None
+    /// where the policy would place it, so that only the queue's order holds it back.
+    ///
+    /// Raises `KeyError` if it does not wait.
+    fn explain(&self, id: u64) -> PyResult<Option<Reason>> {
+        let mut waiting = self.scheduler.waiting().iter();
+        let found = waiting
+            .find(|waiting| waiting.request.id == id)
+            .ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(id))?;
+        let answer = self.scheduler.policy().place(&found.request, self.scheduler.occupancy());
+        self.raise()?;
+        Ok(answer.err().map(reason))
+    }
+}
+
+impl Scheduler {
+    /// Raises what a policy written in Python raised.
+    fn raise(&self) -> PyResult<()> {
+        match self.raised.lock().ok().and_then(|mut first| first.take()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
