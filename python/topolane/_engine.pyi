@@ -242,8 +242,12 @@ class Network:
         patterns: Sequence[str],
         *,
         kill_at_walltime: bool = False,
+        cores_per_node: str | None = None,
     ) -> None:
-        """`communication`: the part of its run time alone that a job communicates, 0 to 1."""
+        """`communication`: the part of its run time alone that a job communicates, 0 to 1.
+
+        `cores_per_node`: "auto", "fixed:k" or a number; None leaves jobs the nodes of the log.
+        """
 
 @final
 class Contended:

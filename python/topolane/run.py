@@ -33,6 +33,8 @@ class Network:
     """Each job draws one of them; by default the four of the SC'18 study."""
     kill_at_walltime: bool = False
     """Whether a job ends at its walltime though only contention has kept it so long."""
+    cores_per_node: str | None = None
+    """How many cores of each node a job takes, chosen at submission: auto, or fixed:k; None: all."""
 
     def on(self, machine: Machine, seed: int) -> _engine.Network:
         """For the engine. Raises InputError for an unknown name or a share out of range."""
@@ -43,6 +45,7 @@ class Network:
             self.communication,
             self.patterns,
             kill_at_walltime=self.kill_at_walltime,
+            cores_per_node=self.cores_per_node,
         )
 
 

@@ -11,6 +11,7 @@ use topolane_traffic::{
 
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
+use crate::rank_k::cores_from;
 
 /// (name, summary) of every routing that needs no tables.
 #[pyfunction]
@@ -212,13 +213,14 @@ pub struct Network {
 #[pymethods]
 impl Network {
     #[new]
-    #[pyo3(signature = (routing, model, communication, patterns, *, kill_at_walltime=false))]
+    #[pyo3(signature = (routing, model, communication, patterns, *, kill_at_walltime=false, cores_per_node=None))]
     fn new(
         routing: &Routing,
         model: &str,
         communication: f64,
         patterns: Vec<String>,
         kill_at_walltime: bool,
+        cores_per_node: Option<&str>,
     ) -> PyResult<Network> {
         check_share("the communication fraction", communication)?;
         if patterns.is_empty() {
@@ -238,6 +240,7 @@ impl Network {
                 communication,
                 patterns: patterns.map_err(input_error)?,
                 kill_at_walltime,
+                cores_per_node: cores_per_node.map(cores_from).transpose()?,
             },
         })
     }

@@ -122,9 +122,7 @@ pub fn rank_k(
     if !Arc::ptr_eq(fabric, routing.ways.fabric()) {
         return Err(bad_input("the routing is of another machine than the state"));
     }
-    let cores_per_node = CoresPerNode::parse(cores).ok_or_else(|| {
-        bad_input(format!("cores per node: {cores:?} is neither auto, fixed:k nor a number from 1"))
-    })?;
+    let cores_per_node = cores_from(cores)?;
     let mut model = contention(model, &*routing.ways).ok_or_else(|| {
         let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
         bad_input(format!("unknown model {model:?}; there are {}", names.join(", ")))
@@ -147,6 +145,13 @@ pub fn rank_k(
     }
     let best = engine::best(&ranks).map(|rank| rank.k);
     Ok(ranks.into_iter().map(|rank| view(rank, best)).collect())
+}
+
+/// `auto`, `fixed:k` or a number.
+pub fn cores_from(text: &str) -> PyResult<CoresPerNode> {
+    CoresPerNode::parse(text).ok_or_else(|| {
+        bad_input(format!("cores per node: {text:?} is neither auto, fixed:k nor a number from 1"))
+    })
 }
 
 fn view(rank: engine::Rank, best: Option<u32>) -> Rank {

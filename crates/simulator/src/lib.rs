@@ -6,6 +6,7 @@ mod network;
 mod output;
 mod scenario;
 mod simulate;
+mod widths;
 pub mod workload;
 
 pub use metrics::{Metrics, Minute, SIZE_BINS, SizeBin};

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use topolane_fabric::{InputError, Routing};
 use topolane_placement::Placement;
+use topolane_placement::rank_k::CoresPerNode;
 use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
 
+use crate::widths::Width;
 use crate::workload::Job;
 
 /// How the jobs of a run meet on the network.
@@ -22,6 +24,8 @@ pub struct Network {
     pub patterns: Vec<Patterned>,
     /// Whether a job ends at its walltime though only contention has kept it so long.
     pub kill_at_walltime: bool,
+    /// How many cores of each node a job takes; `None`: the nodes of the log, whole.
+    pub cores_per_node: Option<CoresPerNode>,
 }
 
 impl std::fmt::Debug for Network {
@@ -80,19 +84,26 @@ impl<'a> Coupling<'a> {
         }
     }
 
-    /// A job begins; answers its pattern.
+    /// The jobs present.
+    pub fn contention(&mut self) -> &mut dyn Contention {
+        &mut *self.contention
+    }
+
+    /// A job begins; answers its pattern. Without a width it has a rank on every node.
     pub fn enter(
         &mut self,
         id: u64,
         job: &Job,
         placement: &Placement,
+        width: Option<&Width>,
     ) -> Result<usize, InputError> {
         let pattern = self.network.pattern_of(job, self.seed);
         if !placement.spans_nodes() {
             return Ok(pattern);
         }
         let of_job = |error: String| InputError::whole(format!("job {}: {error}", job.id));
-        let nodes = placement.nodes();
+        let by_width = width.map(|width| width.node_of(placement));
+        let nodes = by_width.as_deref().unwrap_or(placement.nodes());
         let traffic = self.traffic(pattern, nodes.len() as u32).map_err(of_job)?;
         let routing = &*self.network.routing;
         let flows =

@@ -43,7 +43,7 @@ pub fn write_jobs(
         row.clear();
         write!(row, "{},{name},run,", submitted.id)?;
         number(&mut row, submitted.submit)?;
-        write!(row, "{},", submitted.nodes)?;
+        write!(row, "{},", job.placement.nodes().len())?;
         number(&mut row, job.walltime)?;
         write!(row, "{},{state},", u8::from(!job.killed))?;
         for value in [job.start, run, job.finish, metrics.wait[index], turnaround] {

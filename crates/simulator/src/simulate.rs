@@ -10,6 +10,7 @@ use topolane_scheduler::{Queue, Reservation, Scheduler};
 use crate::ends::{Begun, Due, Ends, Time};
 use crate::network::{Coupling, Network};
 use crate::scenario::Scenario;
+use crate::widths::{Width, Widths};
 use crate::workload::{Job, Workload};
 
 /// Longest run, seconds: 20 years. Its outcome has a row for every minute, and a time beyond is a
@@ -106,11 +107,23 @@ pub fn simulate<E: From<InputError>>(
         speeds_up: policy.isolates(),
         ends: Ends::default(),
         coupling: options.network.as_ref().map(|network| Coupling::new(network, options.seed)),
+        widths: None,
+        chosen: HashMap::new(),
         promise: None,
         outcome: Outcome::default(),
         fragmented: HashSet::new(),
         blocked: None,
     };
+    if let Some(network) = options.network.as_ref().filter(|n| n.cores_per_node.is_some()) {
+        if policy.name() == "recorded" || replay {
+            let message =
+                "cores per node cannot be chosen where the log says the nodes or the start";
+            return Err(InputError::whole(message).into());
+        }
+        let cores = fabric.kinds().first().map_or(1, topolane_fabric::NodeKind::cores);
+        let full = if workload.cores_per_node > 1 { workload.cores_per_node } else { cores };
+        run.widths = Widths::new(network, full.min(cores), options.seed);
+    }
     let mut recorded = RecordedNodes { fabric, known: HashMap::new() };
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut elsewhere = None;
@@ -147,6 +160,7 @@ pub fn simulate<E: From<InputError>>(
                 // What ran longer than it asked for did so.
                 request.walltime = request.walltime.max(job.run);
             }
+            run.widen(&mut request, job, policy)?;
             run.submit(request);
         }
         run.pass(now)?;
@@ -187,6 +201,9 @@ struct Run<'a> {
     speeds_up: bool,
     ends: Ends,
     coupling: Option<Coupling<'a>>,
+    widths: Option<Widths<'a>>,
+    /// The widths of jobs, by identity.
+    chosen: HashMap<u64, Width>,
     /// The earliest start that the head of the queue was promised.
     promise: Option<Reservation>,
     outcome: Outcome,
@@ -216,6 +233,26 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// Chooses the cores per node, and with them nodes and walltime, if that is asked for.
+    fn widen(
+        &mut self,
+        request: &mut Request,
+        job: &Job,
+        policy: &Arc<dyn Policy>,
+    ) -> Result<(), InputError> {
+        let (Some(widths), Some(coupling)) = (&mut self.widths, &mut self.coupling) else {
+            return Ok(());
+        };
+        let occupancy = self.scheduler.occupancy();
+        let chosen = widths.choose(request, job, occupancy, policy, coupling.contention())?;
+        if let Some(width) = chosen {
+            request.nodes = width.processes.div_ceil(width.k);
+            request.walltime *= width.stretch;
+            self.chosen.insert(request.id, width);
+        }
+        Ok(())
     }
 
     fn submit(&mut self, request: Request) {
@@ -256,20 +293,22 @@ impl Run<'_> {
         } else {
             0.0
         };
-        let run = job.run * (1.0 - cut);
+        let width = self.chosen.get(&request.id);
+        let logged = job.run * width.map_or(1.0, |width| width.stretch);
+        let run = logged * (1.0 - cut);
         let alone = run.min(walltime);
         let order = self.outcome.jobs.len();
         let mut pattern = 0;
         // What its walltime ended in the log ends then in any case.
         let is_given = job.walltime.or(self.options.default_walltime).is_some();
-        let mut ends_at_walltime = is_given && job.run >= walltime;
+        let mut ends_at_walltime = is_given && logged >= walltime;
         if let (Some(coupling), Some(network)) = (&mut self.coupling, &self.options.network) {
-            pattern = coupling.enter(request.id, job, &placement)?;
+            pattern = coupling.enter(request.id, job, &placement, width)?;
             ends_at_walltime |= is_given && network.kill_at_walltime;
         }
         self.ends.begin(Begun { id: request.id, order, alone, walltime, ends_at_walltime }, now);
-        let logged = job.recorded.as_ref().filter(|_| self.replay);
-        if logged.is_some_and(|recorded| now > recorded.start.max(job.submit)) {
+        let in_log = job.recorded.as_ref().filter(|_| self.replay);
+        if in_log.is_some_and(|recorded| now > recorded.start.max(job.submit)) {
             self.outcome.late_against_log += 1;
         }
         if self.promise.is_some_and(|promise| promise.id == request.id && now > promise.at) {

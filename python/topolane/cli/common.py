@@ -7,6 +7,7 @@ import errno
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -53,12 +54,24 @@ machine_options = options(
     ),
 )
 
+
+def cores(_: click.Context, __: click.Parameter, text: str | None) -> int | str | None:
+    """A number of cores, or how each job's is chosen."""
+    if text is None or text == "auto" or re.fullmatch(r"fixed:[1-9][0-9]{0,8}", text):
+        return text
+    if re.fullmatch(r"[0-9]{1,10}", text) and 1 <= int(text) <= 2**31:
+        return int(text)
+    raise click.BadParameter(f"{text} is neither a number from 1 to 2147483648, nor auto, nor fixed:K")
+
+
 workload_shape_options = options(
     click.option("--seed", type=WORD, default=0, show_default=True, help="Seed of all that is drawn."),
     click.option(
         "--cores-per-node",
-        type=click.IntRange(1, 2**31),
-        help="Turns processors into nodes [default: as the log's header says].",
+        metavar="N|auto|fixed:K",
+        callback=cores,
+        help="N turns processors into nodes [default: as the log's header says]; auto or fixed:K, with "
+        "--network: every job takes so many of each node (docs/rank-k.md).",
     ),
     click.option("--limit", type=click.IntRange(1, 2**63), help="Only so many jobs."),
     click.option("--partition", help="Only the jobs of this partition of the log."),
@@ -115,8 +128,22 @@ def source_of(workload: str | None, trace: str | None, default: str | None = Non
 SHAPE = ("cores_per_node", "limit", "partition", "shared", "days", "nodes_x", "squeeze", "load")
 
 
+def shape_alone(options: dict[str, Any]) -> Shape:
+    """The same where nothing runs, and so no job can choose its cores."""
+    shape = shape_of(options)
+    if "chosen_cores" in options:
+        raise InputError(f"--cores-per-node {options['chosen_cores']}: here a number is wanted; no job runs")
+    return shape
+
+
 def shape_of(options: dict[str, Any]) -> Shape:
-    """Takes what shapes a workload out of a command's options."""
+    """Takes what shapes a workload out of a command's options.
+
+    Cores that each job chooses are left, as `chosen_cores`: they shape no workload.
+    """
+    if isinstance(options["cores_per_node"], str):
+        options["chosen_cores"] = options["cores_per_node"]
+        options["cores_per_node"] = None
     return Shape(**{name: options.pop(name) for name in SHAPE})
 
 

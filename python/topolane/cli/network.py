@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from topolane._engine import InputError
 from topolane.cli.common import options
 from topolane.run import Network
 
@@ -60,7 +61,10 @@ def network_of(options: dict[str, Any]) -> Network | None:
         "patterns": pattern_names(options.pop("patterns")),
         "kill_at_walltime": options.pop("kill_at_walltime"),
     }
-    return Network(model, **given) if model else None
+    cores = options.pop("chosen_cores", None)
+    if cores is not None and not model:
+        raise InputError(f"--cores-per-node {cores} needs --network: it is chosen by what links cost")
+    return Network(model, cores_per_node=cores, **given) if model else None
 
 
 def pattern_names(text: str) -> tuple[str, ...]:

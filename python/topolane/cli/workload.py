@@ -35,7 +35,7 @@ def show(
         common.print_known(_engine.workload_presets(), as_json)
         return
     fabric = topolane.machine(machine, machine_format, nodes=nodes)
-    shape = common.shape_of(others)
+    shape = common.shape_alone(others)
     jobs = topolane.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
     columns = jobs.columns()
     widths, runs = columns["nodes"], columns["run"]
@@ -68,7 +68,7 @@ def show(
 
 def write(source: str, to: str, out: str | None, seed: int, options: dict[str, Any]) -> None:
     """Writes a workload, shaped for a machine if one is named."""
-    shape = common.shape_of(options)
+    shape = common.shape_alone(options)
     fabric = topolane.machine(options["machine"], options["machine_format"], nodes=options["nodes"])
     common.write_text(out, topolane.workload(source, fabric.nodes, seed=seed, shape=shape).to(to))
 

@@ -33,6 +33,7 @@ pub fn on(fabric: &Arc<Fabric>, model: &str, ways: &str, communication: f64) -> 
         communication,
         patterns: PATTERNS.iter().map(|name| pattern(name).unwrap()).collect(),
         kill_at_walltime: false,
+        cores_per_node: None,
     }
 }
 

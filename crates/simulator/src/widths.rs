@@ -1,0 +1,122 @@
+//! Cores per node chosen for every job at its submission (rank k).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use topolane_fabric::{InputError, NodeIndex};
+use topolane_placement::rank_k::{Ask, CoresPerNode, Profile, Rank, Setting, best, rank_k};
+use topolane_placement::{Occupancy, Placement, Policy, Request, Share};
+use topolane_traffic::Contention;
+
+use crate::network::Network;
+use crate::workload::Job;
+
+/// What a job becomes with another number of cores of each node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Width {
+    /// Processes of the job.
+    pub processes: u32,
+    /// Cores of each node.
+    pub k: u32,
+    /// How many times longer than in the log it runs when alone.
+    pub stretch: f64,
+}
+
+impl Width {
+    /// The node of every process.
+    pub fn node_of(&self, placement: &Placement) -> Vec<NodeIndex> {
+        (0..self.processes).map(|rank| placement.nodes()[(rank / self.k) as usize]).collect()
+    }
+}
+
+/// Chooses widths. A job of the log ran with all `full` cores of its nodes; of its run time there,
+/// alone, the network's fraction was communication by its pattern, and the rest computation that is
+/// as long with fewer processes a node.
+pub(crate) struct Widths<'a> {
+    network: &'a Network,
+    cores: CoresPerNode,
+    full: u32,
+    seed: u64,
+    /// Nobody on any channel.
+    idle: Box<dyn Contention>,
+    /// Seconds of one iteration alone on the empty machine, by (pattern, processes, k).
+    alone: HashMap<(usize, u32, u32), Option<f64>>,
+}
+
+impl<'a> Widths<'a> {
+    pub fn new(network: &'a Network, full: u32, seed: u64) -> Option<Self> {
+        let idle = (network.model.build)(&*network.routing);
+        let cores = network.cores_per_node?;
+        Some(Widths { network, cores, full, seed, idle, alone: HashMap::new() })
+    }
+
+    /// The width that is predicted to run shortest in the state as it is, or, where none fits now,
+    /// on the empty machine beside the same neighbours; `None` leaves the job as it is: one that
+    /// shares its nodes, or that no width fits.
+    ///
+    /// # Errors
+    /// What the job's pattern refuses.
+    pub fn choose(
+        &mut self,
+        request: &Request,
+        job: &Job,
+        occupancy: &Occupancy,
+        policy: &Arc<dyn Policy>,
+        contention: &mut dyn Contention,
+    ) -> Result<Option<Width>, InputError> {
+        if job.share != Share::Whole || job.run <= 0.0 {
+            return Ok(None);
+        }
+        let processes = job.nodes.saturating_mul(self.full);
+        let pattern = self.network.pattern_of(job, self.seed);
+        let mut profile =
+            Profile::of(&self.network.patterns[pattern], processes, 1.0, self.seed)
+                .map_err(|error| InputError::whole(format!("job {}: {}", job.id, error.message)))?;
+        let as_logged = (pattern, processes, self.full);
+        let Some(logged) = self.alone(as_logged, &profile, request, occupancy, policy) else {
+            return Ok(None);
+        };
+        let communication = self.network.communication * job.run;
+        profile.iterations = if logged > 0.0 { communication / logged } else { 0.0 };
+        let ask = Ask { request, profile: &profile, shared: false };
+        let tried = |occupancy: &Occupancy, contention: &mut dyn Contention| {
+            let routing = &*self.network.routing;
+            let ranks = rank_k(
+                ask,
+                Setting { occupancy, policy: &**policy, routing },
+                contention,
+                self.cores,
+            );
+            best(&ranks).map(|rank| rank.k)
+        };
+        let now = tried(occupancy, &mut *contention);
+        let Some(k) = now.or_else(|| tried(occupancy.empty(), contention)) else { return Ok(None) };
+        let iterations = std::mem::replace(&mut profile.iterations, 1.0);
+        let chosen = self.alone((pattern, processes, k), &profile, request, occupancy, policy);
+        let saved = iterations * (logged - chosen.unwrap_or(logged));
+        Ok(Some(Width { processes, k, stretch: 1.0 - saved / job.run }))
+    }
+
+    /// Seconds of one iteration's communication alone with k processes a node.
+    fn alone(
+        &mut self,
+        key: (usize, u32, u32),
+        profile: &Profile,
+        request: &Request,
+        occupancy: &Occupancy,
+        policy: &Arc<dyn Policy>,
+    ) -> Option<f64> {
+        if let Some(known) = self.alone.get(&key) {
+            return *known;
+        }
+        let ask = Ask { request, profile, shared: false };
+        let routing = &*self.network.routing;
+        let setting = Setting { occupancy: occupancy.empty(), policy: &**policy, routing };
+        let ranks = rank_k(ask, setting, &mut *self.idle, CoresPerNode::Fixed(key.2));
+        let seconds =
+            |rank: &Rank| rank.outcome.as_ref().ok().map(|(_, predicted)| predicted.total());
+        let found = ranks.first().and_then(seconds);
+        self.alone.insert(key, found);
+        found
+    }
+}
