@@ -23,7 +23,7 @@ class Network:
     """How the jobs of a run meet on the network."""
 
     model: str = "congestion"
-    """Of contention: congestion or max-min."""
+    """Of contention: congestion, max-min, max-min-flows or full (`topolane policies`)."""
     routing: str | Routing = "d-mod-k"
     """Which way traffic goes: d-mod-k, s-mod-k, random, adaptive, or the ways themselves
     (`topolane.routes` reads them from the forwarding tables of a subnet)."""

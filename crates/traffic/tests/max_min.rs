@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::{job, jobs, tree};
 use proptest::prelude::*;
-use topolane_fabric::{Routing, routing};
+use topolane_fabric::{Fabric, Routing, pgft, routing};
 use topolane_traffic::{Contention, Filling, Flows, MaxMin};
 
 /// The rates of flows over channels of these capacities.
@@ -257,4 +257,24 @@ fn slowdown_is_time_per_time_alone() {
     model.leave(3);
     assert_eq!(model.settle(), [(1, 1.0)]);
     assert_eq!(model.time(1), alone);
+}
+
+/// Node 0 sends to 4 and 5, node 1 to 6; the three flows meet on the one link up from their leaf. By
+/// what their nodes send, the two of node 0 have a quarter each and that of node 1 a half; all alike,
+/// each has a third.
+#[test]
+fn flows_weigh_what_their_node_sends_or_all_the_same() {
+    let fabric = Fabric::build(&pgft("thin", &[4, 2], &[1, 1], &[1, 1])).unwrap();
+    let ways: Arc<dyn Routing> = routing("d-mod-k", &Arc::new(fabric), 0).unwrap().into();
+    let link = ways.capacity(0);
+    for (mut model, shares) in
+        [(MaxMin::new(&*ways), [0.25, 0.25, 0.5]), (MaxMin::of_flows(&*ways), [1.0 / 3.0; 3])]
+    {
+        model.enter(1, job(&[(0, 4, 1.0), (0, 5, 1.0)], &*ways));
+        model.enter(2, job(&[(1, 6, 1.0)], &*ways));
+        let rates = [model.rates(1), model.rates(2)].concat();
+        for (rate, share) in rates.iter().zip(shares) {
+            assert!((rate - share * link).abs() < 1e-9 * link, "{rates:?}");
+        }
+    }
 }

@@ -22,7 +22,7 @@ def share(_: click.Context, __: click.Parameter, value: float) -> float:
 network_options = options(
     click.option(
         "--network",
-        help="Let jobs slow each other down where they share links: congestion or max-min.",
+        help="Let jobs slow each other down where they share links: congestion, max-min, max-min-flows or full.",
     ),
     click.option(
         "--routing",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from topolane.papers import Verdict
 
 PATTERNS = ("stencil4d", "unstructured3d", "pairs", "suba2a")
-MODELS = ("congestion", "max-min")
+MODELS = ("congestion", "max-min", "max-min-flows")
 ROUTINGS = ("d-mod-k", "adaptive")
 OBLIVIOUS = ("random", "churned")
 """Oblivious placements: nodes drawn at random, and first fit on a machine in use."""

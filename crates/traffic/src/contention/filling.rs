@@ -18,6 +18,8 @@ pub struct Filling {
     left: Vec<f64>,
     growing: Vec<u32>,
     weight: Vec<f64>,
+    /// Whether all flows weigh the same, whatever they say.
+    alike: bool,
 }
 
 impl Filling {
@@ -25,7 +27,19 @@ impl Filling {
     pub fn new(capacity: Box<[f64]>) -> Self {
         let channels = capacity.len();
         let none = vec![0.0; channels];
-        Filling { capacity, left: none.clone(), growing: vec![0; channels], weight: none }
+        Filling {
+            capacity,
+            left: none.clone(),
+            growing: vec![0; channels],
+            weight: none,
+            alike: false,
+        }
+    }
+
+    /// The same with all flows of one weight.
+    #[must_use]
+    pub fn alike(self) -> Self {
+        Filling { alike: true, ..self }
     }
 
     /// The max-min fair rate of every flow, one job's flows after the other's; infinite for a flow
@@ -33,8 +47,10 @@ impl Filling {
     pub fn rates(&mut self, jobs: &[&Flows]) -> Vec<f64> {
         let flows =
             || jobs.iter().flat_map(|flows| (0..flows.len()).map(move |flow| (flows, flow)));
+        let alike = self.alike;
+        let weight = |flows: &Flows, flow| if alike { 1.0 } else { flows.weight(flow) };
         let all: Vec<(&[Channel], f64)> =
-            flows().map(|(flows, flow)| (flows.channels(flow), flows.weight(flow))).collect();
+            flows().map(|(flows, flow)| (flows.channels(flow), weight(flows, flow))).collect();
         let used = self.begin(&all);
         let flows_on = FlowsOn::new(&all, &used, self.capacity.len());
         let mut rates = vec![f64::INFINITY; all.len()];

@@ -13,6 +13,7 @@ use crate::flows::Flows;
 /// Jobs that share channels, directly or through others, are solved together.
 #[derive(Debug)]
 pub struct MaxMin {
+    name: &'static str,
     filling: Filling,
     /// By identity: the order of solving does not depend on that of events.
     jobs: BTreeMap<u64, Present>,
@@ -40,11 +41,18 @@ impl MaxMin {
     pub fn new(routing: &dyn Routing) -> Self {
         let channels = routing.channels();
         MaxMin {
+            name: "max-min",
             filling: Filling::new((0..channels).map(|channel| routing.capacity(channel)).collect()),
             jobs: BTreeMap::new(),
             users: vec![Vec::new(); channels as usize],
             unsolved: Vec::new(),
         }
+    }
+
+    /// The same with all flows of one weight, as connections that are each fair to each other.
+    pub fn of_flows(routing: &dyn Routing) -> Self {
+        let weighted = MaxMin::new(routing);
+        MaxMin { name: "max-min-flows", filling: weighted.filling.alike(), ..weighted }
     }
 
     fn solve(&mut self) {
@@ -111,7 +119,7 @@ pub(super) fn slowest(flows: &Flows, rates: &[f64]) -> f64 {
 
 impl Contention for MaxMin {
     fn name(&self) -> &'static str {
-        "max-min"
+        self.name
     }
 
     fn enter(&mut self, job: u64, flows: Arc<Flows>) {

@@ -72,9 +72,15 @@ pub const MODELS: &[ModelInfo] = &[
     },
     ModelInfo {
         name: "max-min",
-        summary: "max-min fair rate of every flow (progressive filling)",
+        summary: "max-min fair rate of every flow by its part of what its node sends",
         of_links: true,
         build: |routing| Box::new(MaxMin::new(routing)),
+    },
+    ModelInfo {
+        name: "max-min-flows",
+        summary: "max-min fair rate of every flow, all alike, as TCP connections share",
+        of_links: true,
+        build: |routing| Box::new(MaxMin::of_flows(routing)),
     },
     ModelInfo {
         name: "shared-memory",
