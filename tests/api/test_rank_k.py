@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from topolane._engine import InputError, Machine, Profile, State, Traffic, rank_k
 from topolane.papers import rank_k as paper
+from topolane.papers import rank_k_choices as choices
 from topolane.papers.rank_k_tables import TABLES
 
 
@@ -22,20 +23,20 @@ def test_tables_are_whole_and_shapes_say_the_processes() -> None:
 def test_choices_cost_less_than_any_fixed_rank(study: paper.Study) -> None:
     """Measured seconds of the chosen rows are below always 1, always q and the best fixed k, also
     where those are told what memory refuses."""
-    ours = paper.cost(study)
+    ours = choices.cost(study)
     for told in (False, True):
         for k in range(1, 9):
-            assert ours < paper.fixed(study, k, told_of_memory=told)
+            assert ours < choices.fixed(study, k, told_of_memory=told)
 
 
 def test_chosen_rows_are_the_best(study: paper.Study) -> None:
-    assert all(chosen == best for _, _, chosen, best in paper.choices(study))
+    assert all(chosen == best for _, _, chosen, best in choices.choices(study))
 
 
 def test_the_choice_is_no_accident() -> None:
     """Without penalties, or with copies for nothing, choices go wrong: both parts of the model bear
     on them."""
-    right = {name: right for name, right, _ in paper.sensitivity()}
+    right = {name: right for name, right, _ in choices.sensitivity()}
     assert right["as calibrated"] == 11
     assert right["no penalty at interfaces"] < 11
     assert right["copies without cost"] < 11

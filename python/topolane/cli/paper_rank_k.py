@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 @common.json_option
 def command(as_json: bool) -> None:
     """Cores per node under contention for the interface (NPB IS on two clusters)."""
-    from topolane.papers import rank_k
+    from topolane.papers import rank_k, rank_k_choices
     from topolane.papers.rank_k_tables import ETHERNET, TABLES
 
     study = rank_k.study()
-    rows, sensitivity = rank_k.rows(study), rank_k.sensitivity()
+    rows, sensitivity = rank_k_choices.rows(study), rank_k_choices.sensitivity()
     if as_json:
         cells = [cell for _, _, cells in rank_k.cells(study) for cell in cells]
         common.print_json(
