@@ -7,10 +7,12 @@ mod network;
 mod patterns;
 mod policy;
 mod rank_k;
+mod routing;
 mod run;
 mod scheduler;
 mod state;
 mod tables;
+mod traffic;
 mod workload;
 
 /// The module.
@@ -23,15 +25,15 @@ mod _engine {
     #[pymodule_export]
     use crate::mapping::{Mapping, assign, efforts, map_ranks};
     #[pymodule_export]
-    use crate::network::{
-        Contended, Network, Routing, Traffic, contend, max_min, models, routings,
-    };
+    use crate::network::{Contended, Network, contend, max_min, models};
     #[pymodule_export]
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
     use crate::policy::{policies, queues};
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};
+    #[pymodule_export]
+    use crate::routing::{Routing, routings};
     #[pymodule_export]
     use crate::run::{Outcome, simulate};
     #[pymodule_export]
@@ -40,6 +42,8 @@ mod _engine {
     use crate::state::{RequestView, State, StateView};
     #[pymodule_export]
     use crate::tables::Loads;
+    #[pymodule_export]
+    use crate::traffic::Traffic;
     #[pymodule_export]
     use crate::workload::{Workload, workload_presets};
 }

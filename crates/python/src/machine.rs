@@ -7,7 +7,7 @@ use topolane_fabric::{Direction, Fabric, NodeSet, PRESETS, preset, read, write};
 use topolane_placement::{Quality, least_aph};
 
 use crate::error::{bad_input, input_error};
-use crate::network::Routing;
+use crate::routing::Routing;
 use crate::tables::{LinkRow, link_rows};
 
 /// A machine: sites of fat trees and the inside of their nodes. Immutable.

@@ -6,7 +6,7 @@ use topolane_placement::mapping::{self, EFFORTS, Links, Search};
 
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
-use crate::network::Traffic;
+use crate::traffic::Traffic;
 
 /// A slot for every rank, none of them twice, and what that costs in one iteration.
 #[pyclass(frozen, get_all, module = "topolane._engine")]

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use topolane_traffic::{PATTERNS, pattern};
 
 use crate::error::input_error;
-use crate::network::Traffic;
+use crate::traffic::Traffic;
 
 /// A parameter of a pattern: (name, summary, unit, what its value may be, default).
 type Parameter = (&'static str, &'static str, &'static str, String, &'static str);

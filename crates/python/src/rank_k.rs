@@ -9,9 +9,11 @@ use topolane_placement::rank_k::{self as engine, Ask, CoresPerNode, Setting};
 use topolane_traffic::{MODELS, PhaseKind, contention, pattern};
 
 use crate::error::{bad_input, input_error};
-use crate::network::{Routing, Traffic, laid};
+use crate::network::laid;
 use crate::policy::policy_from;
+use crate::routing::Routing;
 use crate::state::State;
+use crate::traffic::Traffic;
 
 /// A program of some processes: what it computes, holds and sends. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]

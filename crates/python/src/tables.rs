@@ -10,7 +10,8 @@ use topolane_traffic::{Flows, Loads as Shares};
 
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
-use crate::network::{Routing, Traffic};
+use crate::routing::Routing;
+use crate::traffic::Traffic;
 
 impl Routing {
     /// The routing by the forwarding tables of a machine's subnet.
