@@ -46,12 +46,14 @@ $(VENV)/.test-installed: $(VENV)/.installed
 	@touch $@
 
 # Real components: a browser for the report, an InfiniBand subnet for the readers, MPI and SimGrid for
-# the calibration and contention, ns-3 for contention. Tests that miss theirs are skipped by name.
+# the calibration and contention, ns-3 for contention, Slurm. Tests that miss theirs are skipped by name.
+# Debian's Slurm services start only where there is an /etc/slurm/slurm.conf, which nothing here writes.
 $(VENV)/.components: $(VENV)/.installed
 	@if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq; \
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
-	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev"; do \
+	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
+	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd"; do \
 	    apt-get install -y -qq $$packages >/dev/null || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \

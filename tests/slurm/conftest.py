@@ -1,0 +1,24 @@
+"""One cluster of 72 nodes for all tests: 12 leaves of 6, 4 pods of 3 leaves; jobs of `pbatch` are held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from live_cluster import Cluster, running, script
+
+
+@pytest.fixture(scope="session")
+def slurm() -> None:
+    """Skips where no cluster can be had, with the names of the packages that are missing."""
+    done = script("check")
+    if done.returncode:
+        pytest.skip(done.stderr.strip().removeprefix("cluster.sh: "))
+
+
+@pytest.fixture(scope="session")
+def cluster(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    partitions = "pbatch pdebug:node[1-6]"
+    directory = tmp_path_factory.mktemp("slurm")
+    with running(72, directory, "--partitions", partitions, "--hold", "lua:pbatch") as up:
+        yield up

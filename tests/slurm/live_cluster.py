@@ -1,0 +1,105 @@
+"""A real Slurm on loopback: `cluster.sh`, its commands and its REST socket."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+SCRIPT = Path(__file__).parent / "cluster.sh"
+
+
+def script(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=900)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=60)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(self._path)
+
+
+class Cluster:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        lines = (directory / "env").read_text().splitlines()
+        self.facts = dict(line.split("=", 1) for line in lines)
+        """SLURM_CONF, SOCKET, REST_VERSION, REST_VERSIONS, NODES, PREFIX."""
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM_")} | self.facts
+
+    def run(self, *command: object) -> str:
+        """What a Slurm command prints."""
+        done = subprocess.run(
+            [str(word) for word in command],
+            env=self.environment,
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def submit(self, *arguments: object, script: str = "sleep 60") -> int:
+        """A batch job's id."""
+        printed = self.run("sbatch", "--parsable", "--output=/dev/null", *arguments, "--wrap", script)
+        return int(printed)
+
+    def rest(self, path: str, body: object = None) -> dict[str, Any]:
+        """What slurmrestd answers to a GET, or to a POST of a body, under the newest version it offers."""
+        connection = _UnixConnection(self.facts["SOCKET"])
+        with contextlib.closing(connection):
+            connection.request(
+                "GET" if body is None else "POST",
+                f"/slurm/{self.facts['REST_VERSION']}/{path}",
+                None if body is None else json.dumps(body),
+                {} if body is None else {"Content-Type": "application/json"},
+            )
+            answer: dict[str, Any] = json.loads(connection.getresponse().read())
+        return answer
+
+    def job(self, job: int) -> dict[str, Any]:
+        found: dict[str, Any] = self.rest(f"job/{job}")["jobs"][0]
+        return found
+
+    def nodes(self, hosts: str) -> set[str]:
+        """The names in a host list."""
+        return set(self.run("scontrol", "show", "hostnames", hosts).split()) if hosts else set()
+
+    def ports(self) -> tuple[int, int]:
+        """The first port, slurmctld's, and the last, that of the last node."""
+        conf = (self.directory / "slurm.conf").read_text()
+        first = re.search(r"SlurmctldPort=(\d+)", conf)
+        assert first
+        return int(first[1]), int(first[1]) + int(self.facts["NODES"])
+
+
+def until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Waits; the limit only keeps a test that fails from waiting for ever."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def running(nodes: int, directory: Path, *options: object) -> Iterator[Cluster]:
+    done = script("up", nodes, directory, *options)
+    assert done.returncode == 0, done.stderr
+    try:
+        yield Cluster(directory)
+    finally:
+        script("down", directory)

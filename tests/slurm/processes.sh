@@ -1,0 +1,163 @@
+# Starting and ending the daemons of the cluster in $DIR, always by process id.
+
+PLUGINS=/usr/lib/*/slurm-wlm
+MARK=TOPOLANE_TEST_CLUSTER
+
+# Ports of any local socket, TCP over IPv4 and IPv6.
+ports_in_use() {
+    local address
+    while read -r _ address _; do
+        [[ $address != *:* ]] || echo $((16#${address##*:}))
+    done < <(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+}
+
+# The first of so many consecutive free ports, below those that the kernel gives out itself.
+free_ports() {
+    local count=$1 base port try
+    local -A used=()
+    for port in $(ports_in_use); do used[$port]=1; done
+    for ((try = 0; try < 500; try++)); do
+        base=$((10000 + (RANDOM * 32768 + RANDOM) % (22000 - count)))
+        for ((port = base; port < base + count; port++)); do
+            [ -z "${used[$port]-}" ] || continue 2
+        done
+        echo "$base"
+        return
+    done
+    die 1 "there are no $count consecutive free ports from 10000 to 32000"
+}
+
+rest_versions() {
+    local have
+    have=$(ls $PLUGINS | sed -n 's/^openapi_v\([0-9]*\)_\([0-9]*\)_\([0-9]*\)\.so$/v\1.\2.\3/p' | sort -V)
+    [ -n "$have" ] || die 3 "slurmrestd has no openapi/v0.0.* plugin here"
+    : "${REST:=$(tail -n 1 <<<"$have")}"
+    local version
+    for version in ${REST//,/ }; do
+        grep -qxF "$version" <<<"$have" || die 2 "--rest is '$version', not one of: ${have//$'\n'/ }"
+    done
+}
+
+# Daemons get an environment of their own, in which a mark says whose they are.
+clean() {
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin SLURM_CONF="$DIR/slurm.conf" "$MARK=$DIR" "$@" 9>&- </dev/null
+}
+
+start_munged() {
+    (umask 077 && head -c 1024 /dev/urandom >"$DIR/munge/key")
+    # Forced, as the socket is closed to everybody else.
+    clean munged --force --key-file="$DIR/munge/key" --socket="$DIR/munge/socket" \
+        --pid-file="$DIR/run/munged.pid" --log-file="$DIR/log/munged.log" --seed-file="$DIR/munge/seed" \
+        >>"$DIR/log/start.log" 2>&1 || die 1 "munged did not start"
+}
+
+start() {
+    local name
+    for name; do
+        case $name in
+            slurmctld) start_slurmctld ;;
+            slurmrestd) start_slurmrestd ;;
+            *)
+                mkdir -p "$DIR/spool/$name"
+                clean slurmd -N "$name" >>"$DIR/log/start.log" 2>&1 || die 1 "slurmd of $name did not start"
+                ;;
+        esac
+    done
+}
+
+start_slurmctld() {
+    clean slurmctld >>"$DIR/log/start.log" 2>&1 || die 1 "slurmctld did not start"
+    local try
+    for ((try = 0; try < 300; try++)); do
+        ! scontrol ping >/dev/null 2>&1 || return 0
+        sleep 0.1
+    done
+    die 1 "slurmctld does not answer"
+}
+
+# As root, which is also SlurmUser here, it refuses to start unless told to check no user.
+start_slurmrestd() {
+    local plugins=openapi/${REST_VERSIONS//,/,openapi/} try
+    rm -f "$SOCKET"
+    clean SLURMRESTD_SECURITY=disable_user_check setsid --fork sh -c 'echo $$ >"$0" && exec "$@"' \
+        "$DIR/run/slurmrestd.pid" slurmrestd -f "$SLURM_CONF" -a rest_auth/local -s "$plugins" "unix:$SOCKET" \
+        >>"$DIR/log/slurmrestd.log" 2>&1
+    for ((try = 0; try < 100; try++)); do
+        [ ! -S "$SOCKET" ] || return 0
+        sleep 0.1
+    done
+    die 1 "slurmrestd did not open its socket"
+}
+
+# Refuses, before anything is done, what is no daemon of this cluster.
+names() {
+    local name
+    for name; do
+        [[ $name =~ ^(slurmctld|slurmrestd|$PREFIX[1-9][0-9]*)$ && ${name##*[a-z]} -le $NODES ]] ||
+            die 2 "there is no '$name' in this cluster: slurmctld, slurmrestd, ${PREFIX}1 to $PREFIX$NODES"
+    done
+}
+
+# A process id may have been given to somebody else meanwhile: the mark tells.
+ours() {
+    grep -qzxF "$MARK=$DIR" "/proc/$1/environ" 2>/dev/null
+}
+
+daemon() {
+    local pid
+    [ -s "$DIR/run/$1.pid" ] && pid=$(<"$DIR/run/$1.pid") && ours "$pid" && echo "$pid"
+}
+
+stop() { end TERM "$@"; }
+kill() { end KILL "$@"; }
+
+end() {
+    local signal=$1 name pids=()
+    shift
+    for name; do
+        pids+=($(daemon "$name" || true))
+    done
+    finish "$signal" "${pids[@]}"
+}
+
+# Signals processes and waits until they are gone; what stays for 20 s is killed.
+finish() {
+    local signal=$1 pid end=$((SECONDS + 20))
+    shift
+    for pid; do builtin kill "-$signal" "$pid" 2>/dev/null || true; done
+    for pid; do
+        while alive "$pid"; do
+            ((SECONDS < end)) || builtin kill -KILL "$pid" 2>/dev/null || true
+            sleep 0.05
+        done
+    done
+}
+
+alive() {
+    local state
+    state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null) && [[ $state != [ZX]* && -n $state ]]
+}
+
+# What no pid file tells: helpers of slurmctld have the mark, processes of jobs the node that runs them.
+# A slurmstepd writes its title over its environment, but stays in the directory of its node's log.
+left_over() {
+    grep -lzxF "$MARK=$DIR" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3 || true
+    local process
+    for process in /proc/[0-9]*; do
+        if [ "$(readlink "$process/cwd")" = "$DIR/log" ] && [[ $(readlink "$process/exe") == */slurmstepd* ]] ||
+            { grep -qzxF "SLURM_CONF=$DIR/slurm.conf" "$process/environ" &&
+                grep -qz '^SLURMD_NODENAME=' "$process/environ"; }; then
+            echo "${process#/proc/}"
+        fi
+    done 2>/dev/null
+}
+
+down() {
+    local pids=() pidfile
+    for pidfile in "$DIR"/run/*.pid; do
+        pids+=($(daemon "$(basename "$pidfile" .pid)" || true))
+    done
+    finish TERM "${pids[@]}"
+    finish KILL $(left_over)
+    rm -f "$DIR"/run/*.pid "$DIR/rest.socket" "$DIR/munge/socket"
+}
