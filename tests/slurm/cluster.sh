@@ -16,7 +16,7 @@
 #   --select linear|cons_tres, --priority basic|multifactor, --accounting none (the first of each)
 #   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is)
 #   --conf LINE     one more line of slurm.conf, as often as wanted
-#   --deadline S    seconds to wait for idle nodes (60 + N / 2)
+#   --deadline S    seconds to wait for idle nodes, once all are started (60 + N / 2)
 #
 # Wrong input ends with exit code 2, missing packages with 3, a start that fails with 1.
 set -euo pipefail

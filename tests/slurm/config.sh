@@ -44,7 +44,6 @@ MpiDefault=none
 ReturnToService=2
 SlurmctldTimeout=300
 SlurmdTimeout=300
-MessageTimeout=60
 KillWait=2
 TreeWidth=65533
 TopologyPlugin=topology/tree
