@@ -139,12 +139,12 @@ proptest! {
         }
     }
 
-    /// Whatever cables are missing, a static way is found exactly where there is one: where both
+    /// Whatever cables are missing, a way is found exactly where there is one: where both
     /// nodes can climb to the same switch of the lowest group that holds both.
     #[test]
     fn a_way_is_found_exactly_where_there_is_one(description in broken_tree()) {
         let fabric = build(&description);
-        for name in ["d-mod-k", "s-mod-k", "random"] {
+        for name in ["d-mod-k", "s-mod-k", "random", "adaptive"] {
             let routing = by_name(name, &fabric);
             for (a, b) in pairs(&fabric) {
                 let top = fabric.common_level(a, b).unwrap();

@@ -46,8 +46,10 @@ impl Adaptive {
         )
     }
 
-    fn is_whole(&self, mut channels: impl Iterator<Item = Channel>) -> bool {
-        channels.all(|channel| self.capacity(channel) > 0.0)
+    /// Whether a way is whole from end to end. Where cables are missing, two groups that both have
+    /// uplinks left may have none to the same switch.
+    fn joins(&self, from: NodeIndex, to: NodeIndex) -> bool {
+        self.fabric.missing_cables().is_empty() || self.fabric.route(from, to).is_some()
     }
 }
 
@@ -90,7 +92,9 @@ impl Routing for Adaptive {
         to: NodeIndex,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
-        let before = path.len();
+        if !self.joins(from, to) {
+            return Err(Unreachable { from, to });
+        }
         let depth = self.fabric.depth();
         let (climbed, wan) = if let Some(level) = self.fabric.common_level(from, to) {
             (level, Vec::new())
@@ -107,10 +111,6 @@ impl Routing for Adaptive {
         };
         path.extend(wan.iter().map(over_wan));
         path.extend(self.climb(to, climbed).rev().map(|channel| channel + 1));
-        if self.is_whole(path[before..].iter().copied()) {
-            return Ok(());
-        }
-        path.truncate(before);
-        Err(Unreachable { from, to })
+        Ok(())
     }
 }
