@@ -156,3 +156,25 @@ def test_parameters_of_patterns_may_hold_commas(topolane, crowd):
     patterns = "pairs, unstructured3d(least=2, most=4)"
     facts = json.loads(topolane(*RUN, "--trace", crowd, "--patterns", patterns, "--json"))
     assert [row["pattern"] for row in facts["contention"]["by_pattern"]] == ["pairs", "unstructured3d"]
+
+
+def test_a_pair_that_no_way_joins_is_named(topolane, write):
+    """One switch above each leaf, and the two leaves have kept cables to different ones: there are
+    uplinks on both sides, but no way, whichever routing spreads the traffic."""
+    missing = "missing = [[1, 0, 0, 0, 0], [1, 1, 0, 1, 0]]"
+    machine = write(
+        "broken.toml",
+        f'name = "broken"\n[[site]]\nname = "core"\nchildren = [2, 2]\nparents = [1, 2]\n{missing}\n'
+        'nodes = "n[1-4]"\n',
+    )
+    trace = write("all.csv", "id,submit,run,nodes\n7,0,100,4\n")
+    for routing in ("d-mod-k", "adaptive"):
+        options = ("--trace", trace, "--patterns", "alltoall", "--routing", routing)
+        topolane.refused(
+            "simulate",
+            "--machine",
+            machine,
+            *RUN[3:5],
+            *options,
+            says="job 7: no way leads from node n1 to node n3",
+        )

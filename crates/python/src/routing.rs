@@ -56,7 +56,7 @@ impl Routing {
             )));
         }
         Flows::new(&traffic.matrix, nodes, &*self.ways)
-            .map_err(|error| bad_input(error.to_string()))
+            .map_err(|error| bad_input(error.on(self.ways.fabric())))
     }
 }
 
@@ -85,7 +85,7 @@ impl Routing {
         self.check(a)?;
         self.check(b)?;
         let mut path = Vec::new();
-        self.ways.path(a, b, &mut path).map_err(|error| bad_input(error.to_string()))?;
+        self.ways.path(a, b, &mut path).map_err(|error| bad_input(error.on(self.ways.fabric())))?;
         Ok(path)
     }
 

@@ -106,8 +106,8 @@ impl<'a> Coupling<'a> {
         let nodes = by_width.as_deref().unwrap_or(placement.nodes());
         let traffic = self.traffic(pattern, nodes.len() as u32).map_err(of_job)?;
         let routing = &*self.network.routing;
-        let flows =
-            Flows::new(&traffic, nodes, routing).map_err(|error| of_job(error.to_string()))?;
+        let flows = Flows::new(&traffic, nodes, routing)
+            .map_err(|error| of_job(error.on(routing.fabric())))?;
         let flows = Arc::new(flows);
         self.present.insert(id, Arc::clone(&flows));
         self.contention.enter(id, flows);

@@ -64,6 +64,14 @@ impl fmt::Display for Unreachable {
     }
 }
 
+impl Unreachable {
+    /// The same with the names of the nodes.
+    pub fn on(&self, fabric: &Fabric) -> String {
+        let name = |node| fabric.node_name(node);
+        format!("no way leads from node {} to node {}", name(self.from), name(self.to))
+    }
+}
+
 impl std::error::Error for Unreachable {}
 
 /// A routing that can be asked for by name.
