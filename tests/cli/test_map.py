@@ -124,8 +124,8 @@ def test_ranks_without_traffic_have_slots_too(topolane, toy, write):
     ("lines", "options", "says"),
     [
         ("0,4,1\n", ("--ranks", 4), "t.csv: the matrix has 5 ranks, but the job has 4"),
-        ("0,1,-1\n", (), "t.csv:2: bytes from rank 0 to rank 1 must be a finite number from 0, not -1"),
-        ("0,1,nan\n", (), "t.csv:2: bytes from rank 0 to rank 1 must be a finite number from 0, not NaN"),
+        ("0,1,-1\n", (), "t.csv:2: bytes from rank 0 to rank 1 must be 0 or from 1e-30 to 1e30, not -1"),
+        ("0,1,nan\n", (), "t.csv:2: bytes from rank 0 to rank 1 must be 0 or from 1e-30 to 1e30, not NaN"),
         ("-1,1,1\n", (), 't.csv:2: from "-1" is not a rank'),
         ("", (), "t.csv: the matrix has no ranks"),
         ("0,16,1\n", ("--hosts", "toy[1-16]"), "17 ranks do not fit on 16 nodes with 1 ranks on each"),

@@ -1,5 +1,7 @@
 //! The traffic matrix: bytes and messages between ranks in one iteration.
 
+use std::ops::RangeInclusive;
+
 use topolane_fabric::InputError;
 
 /// What one rank sends another in one iteration.
@@ -29,12 +31,15 @@ impl Traffic {
     /// The most ranks, and the most entries, that a matrix may have: 4,096 ranks all to all.
     pub const MOST: usize = 1 << 24;
 
+    /// What bytes and messages may be beside 0: sums, shares and times of them are then numbers.
+    pub const AMOUNTS: RangeInclusive<f64> = 1e-30..=1e30;
+
     /// The traffic of `ranks` ranks. Entries of one pair are added up; what a rank sends itself,
     /// or sends nothing of, is left out.
     ///
     /// # Errors
     /// More than [`Self::MOST`] ranks or entries; a rank out of range; bytes or messages that are
-    /// negative, infinite or not a number.
+    /// neither 0 nor among [`Self::AMOUNTS`].
     pub fn new(
         ranks: u32,
         entries: impl IntoIterator<Item = Entry>,
@@ -58,9 +63,6 @@ impl Traffic {
             same
         });
         Traffic::check_size("entries", kept.len())?;
-        if let Some(entry) = kept.iter().find(|entry| !entry.bytes.is_finite()) {
-            entry.check(ranks)?;
-        }
         let mut first = vec![0u32; ranks as usize + 1];
         for entry in &kept {
             first[entry.from as usize + 1] += 1;
@@ -99,12 +101,12 @@ impl Traffic {
 
     /// Bytes of one iteration.
     pub fn bytes(&self) -> f64 {
-        self.entries.iter().map(|entry| entry.bytes).sum()
+        self.entries.iter().map(|entry| entry.bytes).fold(0.0, |sum, bytes| sum + bytes)
     }
 
     /// Messages of one iteration.
     pub fn messages(&self) -> f64 {
-        self.entries.iter().map(|entry| entry.messages).sum()
+        self.entries.iter().map(|entry| entry.messages).fold(0.0, |sum, count| sum + count)
     }
 }
 
@@ -117,10 +119,13 @@ impl Entry {
             )));
         }
         for (what, value) in [("bytes", self.bytes), ("messages", self.messages)] {
-            if !(value.is_finite() && value >= 0.0) {
+            if value != 0.0 && !Traffic::AMOUNTS.contains(&value) {
                 return Err(InputError::whole(format!(
-                    "{what} from rank {} to rank {} must be a finite number from 0, not {value}",
-                    self.from, self.to
+                    "{what} from rank {} to rank {} must be 0 or from {:e} to {:e}, not {value}",
+                    self.from,
+                    self.to,
+                    Traffic::AMOUNTS.start(),
+                    Traffic::AMOUNTS.end()
                 )));
             }
         }

@@ -44,7 +44,7 @@ fn bad_lines_are_named() {
         ("-1,0,1,1", "from \"-1\" is not a rank"),
         ("0,1.5,1,1", "to \"1.5\" is not a rank"),
         ("0,4294967296,1,1", "to \"4294967296\" is not a rank"),
-        ("0,1,-8,1", "bytes from rank 0 to rank 1 must be a finite number from 0, not -8"),
+        ("0,1,-8,1", "bytes from rank 0 to rank 1 must be 0 or from 1e-30 to 1e30, not -8"),
         ("0,1,NaN,1", "not NaN"),
         ("0,1,inf,1", "not inf"),
         ("0,1,8,-1", "messages from rank 0 to rank 1"),
@@ -66,7 +66,8 @@ fn bad_lines_are_named() {
         ("# ranks: many\nfrom,to,bytes\n", 1, "ranks: \"many\" is not a whole number"),
         ("# ranks: 4294967295\nfrom,to,bytes\n", 1, "is not a whole number up to 16777216"),
         ("from,to,bytes\n0,4294967295,1\n", 2, "rank 4294967295 is not among the 16777216"),
-        ("from,to,bytes\n0,1,1e308\n0,1,1e308\n", 0, "not inf"),
+        ("from,to,bytes\n0,1,1e308\n", 2, "0 or from 1e-30 to 1e30, not 1"),
+        ("from,to,bytes\n0,1,1e-320\n", 2, "0 or from 1e-30 to 1e30, not 0.0"),
     ] {
         let error = read::csv(text).unwrap_err();
         assert!(error.line == at && error.message.contains(says), "{error:?}");
@@ -113,8 +114,8 @@ fn bad_matrix_market_is_named() {
         (format!("{real}2 2\n"), "line 2: \"2 2\" is not the size"),
         (format!("{real}2 2 1\n3 1 5\n"), "line 3: rank 2 is not among the 2 ranks"),
         (format!("{real}2 2 1\n0 1 5\n"), "line 3: \"0\" is not a row or column, counted from 1"),
-        (format!("{real}2 2 1\n1 2 -5\n"), "line 3: bytes from rank 0 to rank 1 must be a finite"),
-        (format!("{real}2 2 1\n1 2 nan\n"), "line 3: bytes from rank 0 to rank 1 must be a finite"),
+        (format!("{real}2 2 1\n1 2 -5\n"), "line 3: bytes from rank 0 to rank 1 must be 0 or"),
+        (format!("{real}2 2 1\n1 2 nan\n"), "line 3: bytes from rank 0 to rank 1 must be 0 or"),
         (format!("{real}2 2 1\n1 2 x\n"), "line 3: \"x\" is not a number"),
         (format!("{real}2 2 1\n1 2\n"), "line 3: \"1 2\" is not an entry"),
         (format!("{real}2 2 2\n1 2 5\n"), "1 entries, but 2 announced"),
