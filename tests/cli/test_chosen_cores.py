@@ -80,6 +80,8 @@ def test_without_a_choice_nothing_changes(simulate: Any) -> None:
 
 def test_what_is_refused(simulate: Any, topolane: Any) -> None:
     assert "neither a number" in simulate("--cores-per-node", "fixed:0", code=2)
+    too_many = simulate("--cores-per-node", "fixed:5", code=2)
+    assert "5 cores of each node wanted, 4 the most that one has" in too_many
     assert "cannot be chosen" in simulate("--cores-per-node", "auto", "--queue", "recorded", code=2)
     done = topolane.run("simulate", "--workload", "exp-16", "--limit", "5", "--cores-per-node", "auto")
     assert (done.returncode, done.stdout) == (2, "")

@@ -99,6 +99,8 @@ pub fn simulate<E: From<InputError>>(
     progress: Progress<'_, E>,
 ) -> Result<Outcome, E> {
     let replay = queue.name() == "recorded";
+    let as_logged = replay || policy.name() == "recorded";
+    let widths = Widths::of(options.network.as_ref(), workload, fabric, as_logged, options.seed)?;
     let mut run = Run {
         scheduler: Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue),
         workload,
@@ -107,23 +109,13 @@ pub fn simulate<E: From<InputError>>(
         speeds_up: policy.isolates(),
         ends: Ends::default(),
         coupling: options.network.as_ref().map(|network| Coupling::new(network, options.seed)),
-        widths: None,
+        widths,
         chosen: HashMap::new(),
         promise: None,
         outcome: Outcome::default(),
         fragmented: HashSet::new(),
         blocked: None,
     };
-    if let Some(network) = options.network.as_ref().filter(|n| n.cores_per_node.is_some()) {
-        if policy.name() == "recorded" || replay {
-            let message =
-                "cores per node cannot be chosen where the log says the nodes or the start";
-            return Err(InputError::whole(message).into());
-        }
-        let cores = fabric.kinds().first().map_or(1, topolane_fabric::NodeKind::cores);
-        let full = if workload.cores_per_node > 1 { workload.cores_per_node } else { cores };
-        run.widths = Widths::new(network, full.min(cores), options.seed);
-    }
     let mut recorded = RecordedNodes { fabric, known: HashMap::new() };
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut elsewhere = None;

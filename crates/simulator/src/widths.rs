@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_fabric::{InputError, NodeIndex};
-use topolane_placement::rank_k::{Ask, CoresPerNode, Profile, Rank, Setting, best, rank_k};
+use topolane_fabric::{Fabric, InputError, NodeIndex, NodeKind};
+use topolane_placement::rank_k::{Ask, CoresPerNode, Misfit, Profile, Rank, Setting, best, rank_k};
 use topolane_placement::{Occupancy, Placement, Policy, Request, Share};
 use topolane_traffic::Contention;
 
 use crate::network::Network;
-use crate::workload::Job;
+use crate::workload::{Job, Workload};
 
 /// What a job becomes with another number of cores of each node.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,10 +44,35 @@ pub(crate) struct Widths<'a> {
 }
 
 impl<'a> Widths<'a> {
-    pub fn new(network: &'a Network, full: u32, seed: u64) -> Option<Self> {
+    /// For a run on a network that asks for it; `as_logged` if the log says its nodes or starts.
+    ///
+    /// # Errors
+    /// A run as logged, and more cores of each node than any node has.
+    pub fn of(
+        network: Option<&'a Network>,
+        workload: &Workload,
+        fabric: &Fabric,
+        as_logged: bool,
+        seed: u64,
+    ) -> Result<Option<Self>, InputError> {
+        let asked = network.and_then(|network| Some((network, network.cores_per_node?)));
+        let Some((network, cores)) = asked else { return Ok(None) };
+        if as_logged {
+            let message =
+                "cores per node cannot be chosen where the log says the nodes or the start";
+            return Err(InputError::whole(message));
+        }
+        let most = fabric.kinds().iter().map(NodeKind::cores).max().unwrap_or(1);
+        if let CoresPerNode::Fixed(wanted) = cores
+            && wanted > most
+        {
+            return Err(InputError::whole(Misfit::Cores { wanted, most }.to_string()));
+        }
+        let first = fabric.kinds().first().map_or(1, NodeKind::cores);
+        let full = if workload.cores_per_node > 1 { workload.cores_per_node } else { first };
         let idle = (network.model.build)(&*network.routing);
-        let cores = network.cores_per_node?;
-        Some(Widths { network, cores, full, seed, idle, alone: HashMap::new() })
+        let alone = HashMap::new();
+        Ok(Some(Widths { network, cores, full: full.min(first), seed, idle, alone }))
     }
 
     /// The width that is predicted to run shortest in the state as it is, or, where none fits now,
