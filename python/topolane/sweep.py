@@ -80,8 +80,8 @@ def tasks_for(
     """`base` under every policy, queue and scenario.
 
     A speed-up is what isolation brings, so policies that do not isolate run once per queue; and
-    `recorded` has its own order, so it runs once. With a network, the first policy that does not
-    isolate also runs without one, to tell what contention costs.
+    `recorded` has its own order, so it runs once. With a network, the first other policy that does
+    not isolate also runs without one, to tell what contention costs.
 
     Raises InputError for a speed-up beside a network: there the network answers.
     """
@@ -94,7 +94,8 @@ def tasks_for(
         for queue, scenario in itertools.product(own_queues, own_scenarios):
             tasks.append(dataclasses.replace(base, policy=name, queue=queue, scenario=scenario))
     if base.network:
-        reference = next((task.policy for task in tasks if not policies.isolates(task.policy)), None)
+        ordinary = (name for name in policy_names if name != "recorded" and not policies.isolates(name))
+        reference = next(ordinary, None)
         alone = [task for task in tasks if task.policy == reference]
         tasks = [dataclasses.replace(task, network=None) for task in alone] + tasks
     return tasks

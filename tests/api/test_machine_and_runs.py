@@ -9,6 +9,7 @@ import polars
 import pytest
 import topolane
 from topolane import Shape, Task
+from topolane.run import Network
 from topolane.sweep import tasks_for
 
 
@@ -191,6 +192,15 @@ def test_progress_ends_at_1_and_may_stop_the_run(toy, jobs):
 
     with pytest.raises(Enough):
         topolane.simulate(jobs, toy, progress=stop)
+
+
+def test_the_reference_without_a_network_keeps_the_queues_compared():
+    """What `recorded` does in its own order says nothing of the wait under a queue."""
+    base = Task("fat-tree(radix=4)", "exp-2", "first-fit", network=Network())
+    tasks = tasks_for(base, ["recorded", "scattered", "isolated"], ["fcfs", "easy"], ["none"])
+    alone = [(task.policy, task.queue) for task in tasks if task.network is None]
+    assert alone == [("scattered", "fcfs"), ("scattered", "easy")]
+    assert all(task.network for task in tasks_for(base, ["recorded", "isolated"], ["easy"], ["none"]))
 
 
 def test_compare_keeps_the_order_and_matches_simulate(toy):
