@@ -135,6 +135,8 @@ def test_jobs_end_at_their_walltime_if_asked(topolane, narrow, write):
         (("--patterns", "stencil4d(speed=1)"), "speed"),
         (("--routing", "nope"), ("nope", "d-mod-k", "s-mod-k", "random", "adaptive")),
         (("--network", "nope"), ("nope", "congestion", "max-min")),
+        (("--network", ""), ("unknown model", "congestion", "max-min")),
+        (("--patterns", "stencil4d(bytes=1e-320)"), ("bytes from rank", "1e-30")),
     ],
 )
 def test_what_no_network_is(topolane, crowd, options, says):

@@ -62,9 +62,9 @@ def network_of(options: dict[str, Any]) -> Network | None:
         "kill_at_walltime": options.pop("kill_at_walltime"),
     }
     cores = options.pop("chosen_cores", None)
-    if cores is not None and not model:
+    if cores is not None and model is None:
         raise InputError(f"--cores-per-node {cores} needs --network: it is chosen by what links cost")
-    return Network(model, cores_per_node=cores, **given) if model else None
+    return None if model is None else Network(model, cores_per_node=cores, **given)
 
 
 def pattern_names(text: str) -> tuple[str, ...]:
