@@ -85,6 +85,7 @@ def test_running_jobs_that_communicate_count(ask: Any) -> None:
         ({"processes": 0}, [], "'processes' must be a whole number from 1"),
         ({"processes": 4, "pattern": "magic"}, [], 'pattern "magic"'),
         ({"processes": 4, "core_seconds": -1}, [], "'core_seconds' must be a number from 0"),
+        ({"processes": 4, "iterations": 1e308}, [], "'iterations' must be a number from 0 to 1e+30"),
         ({"processes": 4, "nodes": 2}, [], "unknown key 'nodes'"),
         ({"processes": 4}, ["--cores-per-node", "some"], "neither auto, fixed:k nor a number"),
         ({"processes": 4}, ["--model", "magic"], "unknown model"),

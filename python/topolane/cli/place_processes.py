@@ -28,6 +28,9 @@ KEYS = {
     "memory",
 }
 
+MOST = 1e30
+"""Of an amount: what comes of several is a number still."""
+
 
 @dataclasses.dataclass(frozen=True)
 class How:
@@ -93,8 +96,8 @@ def amount(request: dict[str, Any], key: str, default: float) -> float:
     value = request.get(key)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise InputError(f"request: {key!r} must be a number from 0, not {shown(value)}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MOST:
+        raise InputError(f"request: {key!r} must be a number from 0 to {MOST:g}, not {shown(value)}")
     return float(value)
 
 
