@@ -106,7 +106,9 @@ def workload_notes(run: Run) -> list[str]:
     if summary["without_walltime"]:
         notes.append(f"{summary['without_walltime']:,} jobs name no walltime")
     if suffered := summary.get("contention"):
-        notes.append(f"{suffered['overran']:,} jobs outlasted their walltime because others slowed them down")
+        # The queue expects what names no walltime to end after its run time.
+        limit = "walltime (without one, their run time)" if summary["without_walltime"] else "walltime"
+        notes.append(f"{suffered['overran']:,} jobs outlasted their {limit} because others slowed them down")
     if summary["killed_at_walltime"]:
         notes.append(f"{summary['killed_at_walltime']:,} jobs ended at their walltime")
     if summary["late_against_log"]:
