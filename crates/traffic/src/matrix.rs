@@ -121,7 +121,7 @@ impl Entry {
         for (what, value) in [("bytes", self.bytes), ("messages", self.messages)] {
             if value != 0.0 && !Traffic::AMOUNTS.contains(&value) {
                 return Err(InputError::whole(format!(
-                    "{what} from rank {} to rank {} must be 0 or from {:e} to {:e}, not {value}",
+                    "{what} from rank {} to rank {} must be 0 or from {:e} to {:e}, not {value:?}",
                     self.from,
                     self.to,
                     Traffic::AMOUNTS.start(),
