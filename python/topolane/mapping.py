@@ -8,6 +8,9 @@ from typing import Any
 
 from topolane._engine import InputError, Machine, Mapping, Traffic, map_ranks
 
+MOST_RANKS = 65_536
+"""Beyond this a map takes minutes and more."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Mapped:
@@ -62,6 +65,8 @@ def place_ranks(
     Rank order, the map to compare with, fills the nodes one after the other. Raises InputError
     for traffic of more ranks than the job has, and for nodes that do not hold them.
     """
+    if ranks > MOST_RANKS:
+        raise InputError(f"{ranks} ranks are more than the {MOST_RANKS} that are mapped")
     if traffic.ranks > ranks:
         raise InputError(f"the traffic is that of {traffic.ranks} ranks, but the job has {ranks}")
     if ranks > ranks_per_node * len(nodes):

@@ -43,7 +43,7 @@ pub struct JobOutcome {
     pub walltime: f64,
     /// Whether it was ended at its walltime.
     pub killed: bool,
-    /// Seconds it would have run alone.
+    /// Seconds it would have run alone; of one ended at its walltime, for what it had done by then.
     pub alone: f64,
     /// Whether it outlasted its walltime.
     pub overran: bool,
@@ -217,6 +217,9 @@ impl Run<'_> {
                     let job = &mut self.outcome.jobs[order];
                     job.finish = now;
                     job.killed |= killed;
+                    if killed {
+                        job.alone = done;
+                    }
                 }
                 Due::Overrun { id, order, until } => {
                     let job = &mut self.outcome.jobs[order];

@@ -44,6 +44,8 @@ fn walltimes_under_contention_by_hand() {
     let second = (185.0, false, false);
     assert_eq!(ends([Some(120.0), Some(900.0)], true), (vec![killed, second], 185.0));
     assert_eq!(ends([None, Some(900.0)], true), (vec![over, done], 200.0));
+    let ended = by_hand("congestion", 1.0, [Some(120.0), Some(900.0)], true);
+    assert_eq!(ended.jobs[0].contention(), 120.0 / 85.0);
     let in_the_log = (100.0, true, false);
     // By 100 the first has done 50 + 50 / 2; the second 25, and the other 75 alone.
     let second = (175.0, false, false);

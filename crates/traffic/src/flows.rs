@@ -8,7 +8,7 @@ use crate::matrix::Traffic;
 
 /// Weights differ by no more than this, so that sums of them stay exact enough; what sends a smaller
 /// part of its node's bytes is never what a job waits for.
-const LEAST_WEIGHT: f64 = 1e-6;
+pub(crate) const LEAST_WEIGHT: f64 = 1e-6;
 
 /// The flows of one job: for every entry of its traffic that carries bytes the two nodes, the
 /// bytes, and the channels on the way.
@@ -83,6 +83,12 @@ impl Flows {
 
     /// A flow weighs what it has of the bytes that its node sends: a node's packets to all its
     /// receivers are interleaved, so many receivers give it no more of a link than few would.
+    #[must_use]
+    pub fn weighted(mut self) -> Flows {
+        self.weigh();
+        self
+    }
+
     fn weigh(&mut self) {
         let mut sent: HashMap<NodeIndex, f64> = HashMap::new();
         for (flow, ends) in self.ends.iter().enumerate() {

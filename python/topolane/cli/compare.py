@@ -104,7 +104,9 @@ def command(
     if as_json:
         common.print_json([run.facts for run in runs])
         return
-    for note in tables.workload_notes(runs[0]):
+    # With a network the first run is the reference without one, which has less to tell.
+    telling = next((run for run in runs if run.network), runs[0])
+    for note in tables.workload_notes(telling):
         click.echo(note)
     tables.print_runs(runs)
     tables.print_patterns(runs)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     required=True,
     help="A matrix (from,to,bytes CSV or Matrix Market), or a pattern, see `topolane patterns`.",
 )
-@click.option("--ranks", type=click.IntRange(1, 2**24), help="Ranks of the job [default: of the matrix].")
+@click.option("--ranks", type=click.IntRange(1, 65_536), help="Ranks of the job [default: of the matrix].")
 @click.option(
     "--ranks-per-node", type=click.IntRange(1, 2**16), default=1, show_default=True, help="Most on each node."
 )

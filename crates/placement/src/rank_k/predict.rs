@@ -116,8 +116,7 @@ struct Sent {
     latency: f64,
 }
 
-/// The messages of a round beside the jobs present. In a round each process has one message, and
-/// all weigh alike.
+/// The messages of a round beside the jobs present. In a round each process has one message.
 fn under_way(
     round: &Round,
     node_of: &[NodeIndex],
@@ -137,7 +136,7 @@ fn under_way(
         latencies.push(entry.messages * if from == to { kind.copy_latency } else { kind.latency });
     }
     let paths = ways.iter().map(|(ends, bytes, way)| (*ends, *bytes, way.as_slice()));
-    contention.enter(TRIAL, Arc::new(Flows::of_paths(paths)));
+    contention.enter(TRIAL, Arc::new(Flows::of_paths(paths).weighted()));
     let rates = contention.rates(TRIAL);
     contention.leave(TRIAL);
     let sent = ways.into_iter().zip(rates).zip(latencies).map(|((way, rate), latency)| {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use topolane_fabric::Channel;
 
-use crate::flows::Flows;
+use crate::flows::{Flows, LEAST_WEIGHT};
 
 /// Progressive filling (Bertsekas & Gallager, Data Networks, 1992, section 6.5.2): all rates grow
 /// together, each in proportion to its weight, until a channel is full; its flows stop there, the
@@ -109,7 +109,10 @@ impl Filling {
 
     /// What is left of a channel, per weight.
     fn share(&self, channel: Channel) -> Share {
-        Share(self.left[channel as usize] / self.weight[channel as usize])
+        let index = channel as usize;
+        // What rounding leaves of a sum of weights is never less than the least they can be.
+        let least = f64::from(self.growing[index]) * LEAST_WEIGHT;
+        Share(self.left[index] / self.weight[index].max(least))
     }
 }
 
