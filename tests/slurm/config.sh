@@ -108,7 +108,7 @@ function slurm_job_submit(job, partitions, uid)
     for name in string.gmatch(wanted(job, partitions), "[^,]+") do
         if held[name] then
             job.priority = 0
-            job.admin_comment = "held on submission"
+            job.admin_comment = "topolane"
         end
     end
     return slurm.SUCCESS

@@ -77,7 +77,7 @@ def test_a_held_job_starts_on_exactly_the_nodes_it_is_released_with(cluster: Clu
     job = cluster.submit("-N4")
     assert cluster.job(job)["job_state"] == "PENDING"
     assert cluster.job(job)["priority"] == 0
-    assert cluster.job(job)["admin_comment"] == "held on submission"
+    assert cluster.job(job)["admin_comment"] == "topolane"
     chosen = "node5,node10,node23,node70"
     assert cluster.rest(f"job/{job}", {"nodelist": chosen, "hold": False})["errors"] == []
     until(lambda: cluster.job(job)["job_state"] == "RUNNING", "the job runs")

@@ -21,6 +21,7 @@ from topolane.cli import (
     place,
     policies,
     simulate,
+    slurm,
     traffic,
     workload,
 )
@@ -44,6 +45,7 @@ for command in (
     traffic,
     workload,
     calibrate,
+    slurm,
     paper,
 ):
     cli.add_command(command.command)

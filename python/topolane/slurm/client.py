@@ -1,0 +1,206 @@
+"""What is asked of Slurm and told to it: slurmrestd over a Unix socket or HTTP, and nothing else.
+
+The versions of its interface differ in how they write numbers and states; only this file knows.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from topolane._engine import InputError
+from topolane.slurm.records import HOLDING, Job, Node, Partition, Snapshot
+
+VERSIONS = ("v0.0.38", "v0.0.39", "v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43")
+"""Interfaces this file can read, the one it was tested with first."""
+
+MIB = 1 << 20
+
+
+class SlurmError(Exception):
+    """Slurm did not do what was asked, in one sentence."""
+
+
+class Slurm:
+    """A Slurm cluster behind slurmrestd.
+
+    address: `unix:/path/to/socket` or `http://host:port`; token: a JWT, where slurmrestd wants one.
+    Raises InputError for an address that cannot be, SlurmError where nobody answers or no version
+    of the interface is known.
+    """
+
+    def __init__(self, address: str, *, token: str | None = None, user: str | None = None) -> None:
+        headers = {}
+        if token:
+            headers["X-SLURM-USER-TOKEN"] = token
+        if user:
+            headers["X-SLURM-USER-NAME"] = user
+        if address.startswith("unix:"):
+            transport = httpx.HTTPTransport(uds=address.removeprefix("unix:"), retries=1)
+            self._http = httpx.Client(
+                transport=transport, base_url="http://slurm", headers=headers, timeout=60
+            )
+        elif re.match(r"https?://", address):
+            self._http = httpx.Client(base_url=address, headers=headers, timeout=60)
+        else:
+            raise InputError(f"slurmrestd is at unix:PATH or http://HOST:PORT, not at {address!r}")
+        self.address = address
+        self.version = self._negotiate()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._http.close()
+
+    def snapshot(self) -> Snapshot:
+        """All jobs, nodes and partitions now."""
+        partitions = {each.name: each for each in map(_partition, self._get("partitions", "partitions"))}
+        nodes = {each.name: each for each in map(_node, self._get("nodes", "nodes"))}
+        jobs = {int(each["job_id"]): _job(each, partitions) for each in self._get("jobs", "jobs")}
+        return Snapshot(time.time(), jobs, nodes, partitions)
+
+    def changed(self, since: float) -> bool:
+        """Whether any job or node has changed since a moment of Slurm's clock. Cheap where none has."""
+        when = {"update_time": int(since)}
+        return any(self._is_new(f"/slurm/{self.version}/{what}", when) for what in ("jobs", "nodes"))
+
+    def _is_new(self, path: str, when: Mapping[str, int]) -> bool:
+        try:
+            with self._http.stream("GET", path, params=when) as response:
+                return response.status_code != httpx.codes.NOT_MODIFIED
+        except httpx.HTTPError as error:
+            raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
+
+    def release(self, job: int, hosts: str, count: int, comment: str) -> None:
+        """Lets a held job start on exactly these nodes."""
+        # Without the count Slurm adds nodes of its own to a list that is shorter than what was asked for.
+        self._update(job, {"nodelist": hosts, "nodes": str(count), "hold": False, "comment": comment})
+
+    def hold(self, job: int) -> None:
+        """Keeps a waiting job from starting."""
+        self._update(job, {"hold": True})
+
+    def comment(self, job: int, text: str) -> None:
+        """Writes what the job's user should know on it."""
+        self._update(job, {"comment": text})
+
+    def _negotiate(self) -> str:
+        paths: Mapping[str, Any] = self._call("GET", "/openapi/v3").get("paths", {})
+        offered = {match[1] for path in paths if (match := re.match(r"/slurm/(v[\d.]+)/", path))}
+        known = [version for version in VERSIONS if version in offered]
+        if not known:
+            raise SlurmError(
+                f"slurmrestd at {self.address} offers {', '.join(sorted(offered)) or 'no version'}; "
+                f"known are {', '.join(VERSIONS)}"
+            )
+        return known[0]
+
+    def _get(self, path: str, key: str) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self._call("GET", f"/slurm/{self.version}/{path}")[key]
+        return found
+
+    def _update(self, job: int, change: Mapping[str, Any]) -> None:
+        self._call("POST", f"/slurm/{self.version}/job/{job}", change)
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        try:
+            response = self._http.request(method, path, json=body)
+            answer: dict[str, Any] = response.json()
+        except httpx.HTTPError as error:
+            raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
+        except ValueError as error:
+            raise SlurmError(
+                f"slurmrestd at {self.address} answers {method} {path} with no JSON (HTTP {response.status_code})"
+            ) from error
+        for said in answer.get("errors") or ():
+            text = said.get("error") or said.get("description") or "an error without words"
+            raise SlurmError(f"Slurm refuses {method} {path}: {text}")
+        return answer
+
+
+def _number(value: Any) -> int | None:
+    """A number; newer versions say `{set, infinite, number}`. None where there is none."""
+    if isinstance(value, Mapping):
+        value = value.get("number") if value.get("set") and not value.get("infinite") else None
+    return None if value is None or value < 0 else int(value)
+
+
+def _words(value: Any) -> list[str]:
+    """A word or several; newer versions say states as lists."""
+    return [value] if isinstance(value, str) else [str(word) for word in value or ()]
+
+
+def _minutes(value: Any) -> float | None:
+    minutes = _number(value)
+    return None if minutes is None or minutes == 0 else 60.0 * minutes
+
+
+def _memory(value: Any) -> int | None:
+    found = _number(value)
+    return found * MIB if found else None
+
+
+def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
+    states = _words(job["job_state"])
+    names = tuple(name for name in str(job["partition"]).split(",") if name)
+    walltime = _minutes(job["time_limit"])
+    own = [partitions[name] for name in names if name in partitions]
+    for partition in own:
+        walltime = walltime or partition.default_walltime or partition.longest_walltime
+    most = _number(job["max_nodes"]) or 0
+    # Slurm's own estimate may exceed what the user allows.
+    fewest = max(min(_number(job["node_count"]) or 1, most or 2**31), 1)
+    return Job(
+        id=int(job["job_id"]),
+        state=next((state for state in states if state in HOLDING), states[0]),
+        priority=_number(job["priority"]) or 0,
+        partitions=names,
+        nodes=job["nodes"] or "",
+        required=job["required_nodes"] or "",
+        excluded=job["excluded_nodes"] or "",
+        features=job["features"] or "",
+        fewest_nodes=fewest,
+        most_nodes=max(most, fewest),
+        processes=_number(job["tasks"]) or 1,
+        cpus_per_process=_number(job["cpus_per_task"]) or 1,
+        processes_per_node=_number(job["tasks_per_node"]) or 0,
+        memory_per_node=_memory(job["memory_per_node"]),
+        memory_per_cpu=_memory(job["memory_per_cpu"]),
+        exclusive="none" in _words(job.get("shared") or job.get("exclusive")),
+        walltime=walltime,
+        submit=float(_number(job["submit_time"]) or 0),
+        start=0.0 if states == ["PENDING"] else float(_number(job["start_time"]) or 0),
+        begin=float(_number(job["eligible_time"]) or 0),
+        array_tasks=job["array_task_string"] or "",
+        dependency=job["dependency"] or "",
+        reservation=job["resv_name"] or "",
+        note=job["admin_comment"] or "",
+        comment=job["comment"] or "",
+    )
+
+
+def _node(node: Mapping[str, Any]) -> Node:
+    words = [*_words(node["state"]), *_words(node.get("state_flags"))]
+    features = node.get("active_features") or ""
+    return Node(
+        name=node["name"],
+        words=frozenset(word.lower() for word in words),
+        cpus=_number(node["cpus"]) or 1,
+        memory=_memory(node["real_memory"]) or 0,
+        features=frozenset(_words(features.split(",") if isinstance(features, str) else features)) - {""},
+    )
+
+
+def _partition(partition: Mapping[str, Any]) -> Partition:
+    nodes = partition["nodes"]
+    state = partition.get("state") or partition.get("partition", {}).get("state")
+    return Partition(
+        name=partition["name"],
+        nodes=nodes if isinstance(nodes, str) else nodes.get("configured", ""),
+        up="UP" in _words(state),
+        default_walltime=_minutes(partition.get("default_time_limit")),
+        longest_walltime=_minutes(partition.get("max_time_limit")),
+    )

@@ -1,0 +1,68 @@
+"""The daemon's configuration: one TOML file."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from topolane._engine import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What the daemon is told."""
+
+    slurmrestd: str
+    """`unix:/path` or `http://host:port`."""
+    partitions: tuple[str, ...]
+    """The partitions whose jobs it starts."""
+    policy: str = "isolated"
+    queue: str = "easy"
+    topology: str | None = None
+    """A machine file; by default what `scontrol show topology` says."""
+    whole_nodes: bool = True
+    """Whether every job has its nodes to itself (select/linear, or OverSubscribe=EXCLUSIVE)."""
+    by_priority: bool = False
+    """Whether Slurm's own priorities order the queue; else submission."""
+    interval: float = 1.0
+    """Seconds between two looks at Slurm."""
+    token_file: str | None = None
+    log: str | None = None
+    """A file of JSON lines; by default standard error."""
+
+
+def read(path: str | Path) -> Config:
+    """Reads a configuration. Raises InputError, in one sentence, for what cannot be used."""
+    try:
+        table: dict[str, Any] = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from error
+    known = {field.name.replace("_", "-"): field for field in dataclasses.fields(Config)}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            raise InputError(f"{path}: unknown key {key!r}; there are {', '.join(known)}")
+        values[known[key].name] = _checked(path, key, known[key].type, value)
+    for key in ("slurmrestd", "partitions"):
+        if key not in values:
+            raise InputError(f"{path}: {key} is missing")
+    if not values["partitions"]:
+        raise InputError(f"{path}: partitions names none")
+    if not 0.05 <= values.get("interval", 1.0) <= 3600:
+        raise InputError(f"{path}: interval must be from 0.05 to 3600 seconds, not {values['interval']}")
+    return Config(**values)
+
+
+def _checked(path: str | Path, key: str, kind: Any, value: Any) -> Any:
+    if str(kind).startswith("tuple"):
+        if isinstance(value, list) and all(isinstance(one, str) and one for one in value):
+            return tuple(value)
+        raise InputError(f"{path}: {key} must be a list of names, not {value!r}")
+    wanted: Any = {"bool": bool, "float": (int, float)}.get(str(kind), str)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        raise InputError(f"{path}: {key} cannot be {value!r}")
+    return float(value) if str(kind) == "float" else value

@@ -1,0 +1,196 @@
+"""The daemon drives a real Slurm: held jobs start where and when the policy and the queue say."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_cluster import Cluster, until
+
+pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
+
+from topolane import Machine, State
+from topolane.slurm.daemon import topology_conf
+
+COMMAND = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm", "run"]
+
+
+@contextlib.contextmanager
+def driving(cluster: Cluster, directory: Path, **settings: Any) -> Iterator[subprocess.Popen[str]]:
+    """The daemon on the partition whose jobs are held."""
+    lines = {"slurmrestd": f"unix:{cluster.facts['SOCKET']}", "partitions": ["pbatch"], "interval": 0.3}
+    lines |= {"log": str(directory / "log.jsonl")} | settings
+    config = directory / "topolane.toml"
+    config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items()))
+    daemon = subprocess.Popen(
+        [*COMMAND, "--config", str(config)], env=cluster.environment, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield daemon
+    finally:
+        if daemon.poll() is None:
+            daemon.send_signal(signal.SIGTERM)
+            assert daemon.wait(60) == 0, daemon.stderr.read() if daemon.stderr else ""
+
+
+@pytest.fixture(scope="module")
+def machine(cluster: Cluster) -> Machine:
+    return Machine.parse(topology_conf(cluster.run("scontrol", "show", "topology")), "topology", "slurm")
+
+
+def running(cluster: Cluster, machine: Machine) -> dict[int, list[int]]:
+    """Where every running job of Slurm is."""
+    jobs = cluster.rest("jobs")["jobs"]
+    return {job["job_id"]: machine.nodes_named(job["nodes"]) for job in jobs if job["job_state"] == "RUNNING"}
+
+
+def check_isolated(jobs: dict[int, list[int]], machine: Machine) -> None:
+    """No node has two jobs, and no group is crossed by two (no link can carry two jobs' traffic)."""
+    nodes = [node for held in jobs.values() for node in held]
+    assert len(nodes) == len(set(nodes)), jobs
+    for level in range(1, machine.depth + 1):
+        for start, end, name in machine.groups(level):
+            inside = {job: sum(start <= node < end for node in held) for job, held in jobs.items()}
+            crossing = [job for job, count in inside.items() if 0 < count < len(jobs[job])]
+            assert len(crossing) <= 1, (name, crossing, jobs)
+
+
+def submit_many(cluster: Cluster, count: int, seed: int) -> list[int]:
+    draw = random.Random(seed)
+    return [
+        cluster.submit(
+            f"--nodes={draw.choice([1, 1, 2, 3, 5, 8, 14, 25])}",
+            "--time=5",
+            script=f"sleep {draw.randint(1, 4)}",
+        )
+        for _ in range(count)
+    ]
+
+
+def follow(cluster: Cluster, machine: Machine, jobs: list[int]) -> None:
+    """Looks on until all have ended; isolation holds whenever one looks."""
+    seen: set[int] = set()
+
+    def all_ended() -> bool:
+        now = running(cluster, machine)
+        check_isolated(now, machine)
+        seen.update(now)
+        states = {job["job_id"]: job["job_state"] for job in cluster.rest("jobs")["jobs"]}
+        return all(states.get(job) == "COMPLETED" for job in jobs)
+
+    until(all_ended, "all jobs end", 300)
+    assert len(seen & set(jobs)) > len(jobs) / 3, "hardly any job was seen running"
+
+
+def test_all_held_jobs_run_isolated_and_in_order(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
+    """Every job runs to its end, on as many nodes as it asked for; while they run no two share a node
+    or a link. The log names a start for each."""
+    with driving(cluster, tmp_path):
+        jobs = submit_many(cluster, 40, seed=1)
+        follow(cluster, machine, jobs)
+    events = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    started = [event["job"] for event in events if event["event"] == "start"]
+    assert sorted(job for job in started if job in jobs) == jobs
+    assert not [event for event in events if event["event"] in ("escaped", "not-released")]
+
+
+def test_a_killed_daemon_is_followed_by_one_that_knows_all(
+    cluster: Cluster, machine: Machine, tmp_path: Path
+) -> None:
+    """After kill -9 in the midst of it a new daemon takes over: no node twice, no link shared, no job
+    lost."""
+    jobs = submit_many(cluster, 30, seed=2)
+    for _ in range(3):
+        with driving(cluster, tmp_path) as daemon:
+            until(lambda: bool(running(cluster, machine)), "a job runs")
+            daemon.kill()
+            daemon.wait()
+        check_isolated(running(cluster, machine), machine)
+    with driving(cluster, tmp_path):
+        follow(cluster, machine, jobs)
+
+
+def test_what_cannot_be_placed_says_so_and_the_rest_goes_on(
+    cluster: Cluster, machine: Machine, tmp_path: Path
+) -> None:
+    """A job wider than the machine's eligible part stays held with the reason in its comment; a job of
+    another partition is left alone."""
+    wide = cluster.submit("--nodes=4", "--exclude=node[4-72]", "--time=5")
+    small = cluster.submit("--nodes=2", "--exclude=node[1-60]", "--time=5", script="sleep 1")
+    other = cluster.submit("--partition=pdebug", "--nodes=1", "--time=5", script="sleep 1")
+    with driving(cluster, tmp_path):
+        until(lambda: cluster.job(small)["job_state"] == "COMPLETED", "the small job ends")
+        until(lambda: cluster.job(wide)["comment"].startswith("topolane: never fits"), "the reason is told")
+        until(lambda: cluster.job(other)["job_state"] == "COMPLETED", "the other partition's job ends")
+    assert set(machine.nodes_named(cluster.job(small)["nodes"])) <= set(range(60, 72))
+    assert cluster.job(wide)["job_state"] == "PENDING"
+    cluster.run("scancel", wide)
+
+
+def test_dependencies_and_begin_times_are_kept(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
+    """A job starts after those it depends on have ended, one with a begin time not before it; a job
+    whose dependency never comes true waits."""
+    with driving(cluster, tmp_path):
+        first = cluster.submit("--nodes=2", "--time=5", script="sleep 3")
+        fails = cluster.submit("--nodes=1", "--time=5", script="exit 3")
+        second = cluster.submit("--nodes=2", "--time=5", f"--dependency=afterok:{first}", script="sleep 1")
+        never = cluster.submit("--nodes=1", "--time=5", f"--dependency=afterok:{fails}", script="sleep 1")
+        instead = cluster.submit(
+            "--nodes=1", "--time=5", f"--dependency=afternotok:{fails}", script="sleep 1"
+        )
+        later = cluster.submit("--nodes=1", "--time=5", "--begin=now+8", script="sleep 1")
+        for job in (second, instead, later):
+            until(lambda job=job: cluster.job(job)["job_state"] == "COMPLETED", f"job {job} ends", 120)
+        asked, ended = cluster.job(second), cluster.job(first)
+        assert asked["start_time"] >= ended["end_time"]
+        assert cluster.job(later)["start_time"] >= cluster.job(later)["submit_time"] + 8
+        assert cluster.job(never)["job_state"] == "PENDING"
+        cluster.run("scancel", never)
+
+
+def test_a_requeued_job_is_placed_anew(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
+    """Slurm would start a requeued job by itself on its old nodes; it is held and placed again, and
+    runs to its end."""
+    with driving(cluster, tmp_path):
+        job = cluster.submit("--nodes=3", "--time=5", script="sleep 6")
+        until(lambda: cluster.job(job)["job_state"] == "RUNNING", "it runs")
+        cluster.run("scontrol", "requeue", job)
+        until(lambda: cluster.job(job)["restart_cnt"] == 1, "it is requeued")
+        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "it ends", 300)
+        check_isolated(running(cluster, machine), machine)
+
+
+def test_a_wrong_configuration_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:
+    """A partition or a node that Slurm does not have, nobody at the socket: exit code 2, nothing done."""
+    good = {"slurmrestd": f"unix:{cluster.facts['SOCKET']}", "partitions": ["pbatch"]}
+    for change, said in (
+        ({"partitions": ["nix"]}, "Slurm has no partition nix"),
+        ({"topology": "cab"}, "node cab1 is in the topology and not in Slurm"),
+        ({"slurmrestd": "unix:/nowhere"}, "does not answer"),
+        ({"interval": 0}, "interval must be from 0.05"),
+        ({"polcy": "isolated"}, "unknown key 'polcy'"),
+    ):
+        config = tmp_path / "topolane.toml"
+        config.write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in (good | change).items()))
+        done = subprocess.run(
+            [*COMMAND, "--config", str(config)],
+            env=cluster.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_the_policy_refuses_as_the_simulator_does(machine: Machine) -> None:
+    """The machine that Slurm describes is the tree it was set up as: 12 leaves of 6, 4 pods of 3."""
+    assert [len(machine.groups(level)) for level in range(1, machine.depth + 1)] == [12, 4, 1]
+    assert State(machine).place("isolated", 72)[0] is not None
