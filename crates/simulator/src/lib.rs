@@ -4,6 +4,7 @@ mod ends;
 mod metrics;
 mod network;
 mod output;
+mod recorded;
 mod scenario;
 mod simulate;
 mod widths;

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, InputError, NodeIndex, expand};
+use topolane_fabric::{Fabric, InputError};
 use topolane_placement::{Placement, Policy, Refusal, Request};
 use topolane_scheduler::{Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
 use crate::network::{Coupling, Network};
+use crate::recorded::RecordedNodes;
 use crate::scenario::Scenario;
 use crate::widths::{Width, Widths};
 use crate::workload::{Job, Workload};
@@ -116,7 +117,7 @@ pub fn simulate<E: From<InputError>>(
         fragmented: HashSet::new(),
         blocked: None,
     };
-    let mut recorded = RecordedNodes { fabric, known: HashMap::new() };
+    let mut recorded = RecordedNodes::on(fabric);
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut elsewhere = None;
     let mut next = 0;
@@ -336,44 +337,5 @@ impl Run<'_> {
             let free = head.map(|head| self.scheduler.occupancy().room(&head.request).total());
             self.blocked = free.filter(|&free| free >= wanted).map(|_| (id, now));
         }
-    }
-}
-
-type NamedNodes = Option<Arc<[NodeIndex]>>;
-
-/// Node lists of a log as node indices; lists recur, so each is looked up once.
-struct RecordedNodes<'a> {
-    fabric: &'a Fabric,
-    known: HashMap<String, Arc<[NodeIndex]>>,
-}
-
-impl RecordedNodes<'_> {
-    /// The nodes a job ran on, if the log names them; inside, the error of a node that the machine
-    /// does not have; outside, that of a list that cannot be read.
-    fn nodes(&mut self, job: &Job) -> Result<Result<NamedNodes, InputError>, InputError> {
-        let hosts = job.recorded.as_ref().map_or("", |recorded| &recorded.hosts);
-        if hosts.is_empty() {
-            return Ok(Ok(None));
-        }
-        if let Some(nodes) = self.known.get(hosts) {
-            return Ok(Ok(Some(Arc::clone(nodes))));
-        }
-        let of_job =
-            |error: InputError| InputError::whole(format!("job {}: {}", job.id, error.message));
-        let mut nodes = Vec::new();
-        for name in expand(hosts).map_err(of_job)? {
-            let Some(node) = self.fabric.node_named(&name) else {
-                return Ok(Err(InputError::whole(format!(
-                    "job {} ran on node {name}, which machine {} does not have; nor do the others \
-                     have all their nodes there",
-                    job.id,
-                    self.fabric.name()
-                ))));
-            };
-            nodes.push(node);
-        }
-        let nodes: Arc<[NodeIndex]> = nodes.into();
-        self.known.insert(hosts.to_owned(), Arc::clone(&nodes));
-        Ok(Ok(Some(nodes)))
     }
 }
