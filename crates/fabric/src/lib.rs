@@ -13,6 +13,7 @@ mod presets;
 pub mod read;
 mod route;
 mod routing;
+mod scramble;
 pub mod write;
 
 pub use description::{
@@ -29,3 +30,4 @@ pub use route::{Direction, Link, Route};
 pub use routing::{
     Adaptive, Channel, Fixed, ROUTINGS, Routing, RoutingInfo, Rule, Tables, Unreachable, routing,
 };
+pub use scramble::scramble;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_fabric::{InputError, Routing};
+use topolane_fabric::{InputError, Routing, scramble};
 use topolane_placement::Placement;
 use topolane_placement::rank_k::CoresPerNode;
 use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
@@ -50,7 +50,7 @@ impl Network {
     /// Which pattern a job has: drawn from its number and the seed alone, so that it is the same
     /// in every run.
     pub fn pattern_of(&self, job: &Job, seed: u64) -> usize {
-        let draw = crate::scenario::scramble(crate::scenario::scramble(!seed) ^ job.id);
+        let draw = scramble(scramble(!seed) ^ job.id);
         ((u128::from(draw) * self.patterns.len() as u128) >> 64) as usize
     }
 }

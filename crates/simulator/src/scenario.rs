@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, scramble};
 
 /// Jobs of this many nodes or more gain what the top of their bin says (SC'18).
 const TOP_OF_BIN: u32 = 512;
@@ -59,14 +59,6 @@ fn pick(bins: &[Bin], job_id: u64, seed: u64) -> Bin {
     // The high bits of the product are the bin: no bin is favoured by more than 2^-60.
     let draw = scramble(scramble(seed) ^ job_id);
     bins[((u128::from(draw) * bins.len() as u128) >> 64) as usize]
-}
-
-/// `SplitMix64` (Steele, Lea and Flood 2014): neighbouring numbers become unrelated ones.
-pub(crate) fn scramble(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 impl FromStr for Scenario {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Channel, Routing, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
 use crate::route::{Direction, Link};
+use crate::scramble::scramble;
 
 /// How the port up is chosen at every level; `w` counts the parallel switches there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,18 +36,10 @@ impl Rule {
             Rule::SourceModK => from / width % ports,
             Rule::Random { seed } => {
                 let pair = u64::from(from) << 32 | u64::from(to);
-                (mix(mix(seed ^ pair) ^ level as u64) % u64::from(ports)) as u32
+                (scramble(scramble(seed ^ pair) ^ level as u64) % u64::from(ports)) as u32
             }
         }
     }
-}
-
-/// The finaliser of `SplitMix64` (Steele, Lea & Flood 2014): every bit of the key moves every bit.
-fn mix(key: u64) -> u64 {
-    let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Static routing by a [`Rule`]. A channel is one direction of one link.
@@ -90,16 +83,8 @@ impl Routing for Fixed {
         &self.fabric
     }
 
-    fn channels(&self) -> u32 {
-        2 * self.fabric.links()
-    }
-
     fn capacity(&self, channel: Channel) -> f64 {
         self.bandwidth[channel as usize / 2]
-    }
-
-    fn links(&self, channel: Channel) -> Vec<Link> {
-        vec![link_of(channel)]
     }
 
     fn path(

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::fabric::{Fabric, NodeIndex};
 use crate::route::Link;
+use fixed::link_of;
 
 pub use adaptive::Adaptive;
 pub use fixed::{Fixed, Rule};
@@ -27,14 +28,19 @@ pub trait Routing: fmt::Debug + Send + Sync {
     /// The machine.
     fn fabric(&self) -> &Arc<Fabric>;
 
-    /// Number of channels; they are numbered from 0.
-    fn channels(&self) -> u32;
+    /// Number of channels; they are numbered from 0. Unless a routing spreads its traffic, a channel
+    /// is one direction of one link.
+    fn channels(&self) -> u32 {
+        2 * self.fabric().links()
+    }
 
     /// Bandwidth of a channel, bytes per second.
     fn capacity(&self, channel: Channel) -> f64;
 
     /// The links that make up a channel; each carries an equal share of its load.
-    fn links(&self, channel: Channel) -> Vec<Link>;
+    fn links(&self, channel: Channel) -> Vec<Link> {
+        vec![link_of(channel)]
+    }
 
     /// Appends the channels from one node to another in order, node links included; nothing from
     /// a node to itself.

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::fixed::link_of;
 use super::{Channel, Routing, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
-use crate::route::Link;
 
 /// Table entry for a destination that the switch has no port for, as in `InfiniBand`.
 pub(crate) const NO_PORT: u8 = 255;
@@ -192,16 +190,8 @@ impl Routing for Tables {
         &self.fabric
     }
 
-    fn channels(&self) -> u32 {
-        2 * self.fabric.links()
-    }
-
     fn capacity(&self, channel: Channel) -> f64 {
         self.bandwidth[channel as usize / 2]
-    }
-
-    fn links(&self, channel: Channel) -> Vec<Link> {
-        vec![link_of(channel)]
     }
 
     fn path(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{Channel, Routing};
 
-use super::Contention;
+use super::{Contention, is_news};
 use crate::flows::Flows;
 
 /// A channel is taken to be enough when no more than this part of it is wanted too much: what is
@@ -211,8 +211,7 @@ impl Contention for Congestion {
             };
             let Some(present) = self.jobs.get_mut(&job) else { continue };
             present.touched = false;
-            if present.slowdown.to_bits() != slowdown.to_bits() {
-                present.slowdown = slowdown;
+            if is_news(&mut present.slowdown, slowdown) {
                 changed.push((job, slowdown));
             }
         }

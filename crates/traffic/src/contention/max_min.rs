@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{Channel, Routing};
 
-use super::{Contention, Filling};
+use super::{Contention, Filling, is_news};
 use crate::flows::Flows;
 
 /// Every flow gets its max-min fair rate: no rate per weight (see [`Flows::weight`]) can grow but
@@ -158,8 +158,7 @@ impl Contention for MaxMin {
         self.solve();
         let mut changed = Vec::new();
         for (&job, present) in &mut self.jobs {
-            if present.told.to_bits() != present.slowdown.to_bits() {
-                present.told = present.slowdown;
+            if is_news(&mut present.told, present.slowdown) {
                 changed.push((job, present.slowdown));
             }
         }

@@ -127,6 +127,13 @@ fn interfaces(routing: &dyn Routing, all: Option<Penalty>) -> Box<dyn Contention
     Box::new(PerNode::new(fabric, Interfaces::new(Arc::clone(fabric), all)))
 }
 
+/// Whether a slowdown is not what was told of the job last; from now on it is.
+fn is_news(told: &mut f64, now: f64) -> bool {
+    let news = told.to_bits() != now.to_bits();
+    *told = now;
+    news
+}
+
 /// The model of that name; `None` where there is none.
 pub fn contention(name: &str, routing: &dyn Routing) -> Option<Box<dyn Contention>> {
     let info = MODELS.iter().find(|info| info.name == name)?;

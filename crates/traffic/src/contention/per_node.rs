@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, NodeIndex};
 
-use super::Contention;
 use super::max_min::slowest;
+use super::{Contention, is_news};
 use crate::flows::Flows;
 
 /// A rule that gives flows their rates from the flows that share their nodes.
@@ -107,8 +107,7 @@ impl<R: NodeRule> Contention for PerNode<R> {
             self.jobs.iter().map(|(&job, present)| (job, self.slowdown(present))).collect();
         for (job, slowdown) in now {
             let Some(present) = self.jobs.get_mut(&job) else { continue };
-            if present.told.to_bits() != slowdown.to_bits() {
-                present.told = slowdown;
+            if is_news(&mut present.told, slowdown) {
                 told.push((job, slowdown));
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Contention;
 use super::max_min::slowest;
+use super::{Contention, is_news};
 use crate::flows::Flows;
 
 /// Every flow gets the least of the rates that the parts give it.
@@ -85,8 +85,7 @@ impl Contention for Together {
             let time = slowest(&present.flows, &least(parts, job, &present.flows));
             let slowdown =
                 if present.time_alone > 0.0 { (time / present.time_alone).max(1.0) } else { 1.0 };
-            if present.told.to_bits() != slowdown.to_bits() {
-                present.told = slowdown;
+            if is_news(&mut present.told, slowdown) {
                 told.push((job, slowdown));
             }
         }
