@@ -79,6 +79,7 @@ class Daemon:
             whole_nodes=config.whole_nodes,
             by_priority=config.by_priority,
         )
+        self._nodes = {machine.node_name(node) for node in range(machine.nodes)}
         self.stopping = threading.Event()
         self._seen = 0.0
 
@@ -114,6 +115,9 @@ class Daemon:
         if not self._is_due():
             return []
         snapshot = self.slurm.snapshot()
+        if snapshot.nodes.keys() != self._nodes:
+            # A job on a node that is not on the tree would leave its other nodes free here.
+            raise SlurmError("the nodes of Slurm are no longer those of the topology: start the daemon anew")
         self._seen = snapshot.time
         changes = self.mirror.update(snapshot)
         for job, reason in changes.unfit.items():
