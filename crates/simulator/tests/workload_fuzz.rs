@@ -111,3 +111,12 @@ proptest! {
         let _ = preset(&suffix, 1);
     }
 }
+
+/// A negative word of digits that, wrapped around, is the one number without a positive twin: refused
+/// like any other that is too long.
+#[test]
+fn a_word_that_wraps_to_the_least_number() {
+    let word = (-6.310_994_059_082_72e73_f64).to_string();
+    let text = GOOD[0].replacen("60", &word, 2);
+    assert!(swf(text.as_bytes(), &ReadOptions::default()).is_err());
+}

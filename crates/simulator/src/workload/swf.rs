@@ -263,7 +263,9 @@ fn integer(text: &[u8]) -> Option<(i64, usize)> {
         value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
         at += 1;
     }
-    (1..=DIGITS).contains(&(at - sign)).then_some((if sign == 1 { -value } else { value }, at))
+    (1..=DIGITS)
+        .contains(&(at - sign))
+        .then_some((if sign == 1 { value.wrapping_neg() } else { value }, at))
 }
 
 /// Any number that is the first word of the text, and its length.
