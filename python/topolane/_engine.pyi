@@ -526,15 +526,18 @@ class Scheduler:
         nodes: int,
         walltime: float,
         *,
+        most: int = 0,
         priority: float = 0.0,
+        order: int = 0,
         begin: float = 0.0,
         share: tuple[int, int] | None = None,
         members: Sequence[int] = (),
         eligible: Sequence[int] | None = None,
     ) -> tuple[str, str] | None:
-        """Queues a request behind those of its own and of higher priority.
+        """Queues a request behind those of higher priority, and of its own that are not later by `order`.
 
-        Answers None, or the name and sentence of the reason why it can never be placed; it is not
+        It gets `nodes`, or as many up to `most` as there are when its turn comes (a job that overtakes
+        others gets `nodes`). Answers None, or the name and sentence of the reason why it can never be placed; it is not
         queued then.
         """
 

@@ -26,6 +26,8 @@ pub struct Request {
     pub id: u64,
     /// Slots wanted; at least 1.
     pub nodes: u32,
+    /// The most it can use; below `nodes` for a request that takes neither more nor fewer.
+    pub most: u32,
     /// What each slot takes.
     pub share: Share,
     /// Whether several slots may lie on one node (virtual machines); else each has its own.
@@ -34,6 +36,8 @@ pub struct Request {
     pub walltime: f64,
     /// Not to be started before this time, seconds.
     pub begin: f64,
+    /// Among requests of one priority the lower goes first, and those of one order as they came.
+    pub order: u64,
     /// Nodes that already run members of the same group, once per member; a request that names one
     /// that is not on the machine is never placed.
     pub members: Vec<NodeIndex>,

@@ -46,16 +46,20 @@ impl Scheduler {
         })
     }
 
-    /// Queues a request behind those of its own and of higher priority. Answers None, or the name
-    /// and sentence of the reason why it can never be placed; it is not queued then.
-    #[pyo3(signature = (id, nodes, walltime, *, priority=0.0, begin=0.0, share=None, members=vec![], eligible=None))]
+    /// Queues a request for `nodes`, or as many up to `most` as there are when its turn comes,
+    /// behind those of higher priority, and of its own that are not later by `order`. Answers
+    /// None, or the name and sentence of the reason why it can never be placed; it is not queued
+    /// then.
+    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, share=None, members=vec![], eligible=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
         &mut self,
         id: u64,
         nodes: u32,
         walltime: f64,
+        most: u32,
         priority: f64,
+        order: u64,
         begin: f64,
         share: Option<(u32, u64)>,
         members: Vec<u32>,
@@ -66,15 +70,30 @@ impl Scheduler {
         if let Some(node) = named.copied().find(|&node| node >= all) {
             return Err(bad_input(format!("node {node} is not among the {all} nodes")));
         }
-        if nodes == 0 || walltime.is_nan() || walltime < 0.0 || !begin.is_finite() {
+        if nodes == 0
+            || walltime.is_nan()
+            || walltime < 0.0
+            || !begin.is_finite()
+            || priority.is_nan()
+        {
             return Err(bad_input(format!(
                 "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be asked for"
             )));
         }
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
         let share = share_from(share)?;
-        let request =
-            Request { id, nodes, share, walltime, begin, members, eligible, ..Request::default() };
+        let request = Request {
+            id,
+            nodes,
+            most,
+            share,
+            walltime,
+            begin,
+            order,
+            members,
+            eligible,
+            ..Request::default()
+        };
         let answer = self.scheduler.submit(request, priority).err().map(reason);
         self.raise()?;
         Ok(answer)

@@ -56,7 +56,8 @@ impl Scheduler {
         }
     }
 
-    /// Queues a request behind those of its own and of higher priority.
+    /// Queues a request behind those of higher priority, and of its own that are not later by
+    /// [`Request::order`].
     ///
     /// # Errors
     /// [`Refusal::Never`] for what would not fit on the empty machine, and with `most` 0 for no
@@ -73,7 +74,11 @@ impl Scheduler {
             };
             return Err(Refusal::Never { wanted, most });
         }
-        let index = self.waiting.partition_point(|other| other.priority >= priority);
+        let goes_first = |other: &Waiting| {
+            let higher = other.priority.total_cmp(&priority);
+            higher.then(request.order.cmp(&other.request.order)).is_ge()
+        };
+        let index = self.waiting.partition_point(goes_first);
         if index < self.waiting.len() {
             self.changed = true;
         }

@@ -86,6 +86,25 @@ impl View<'_> {
         if self.start(index, Arc::new(placement)) { Ok(()) } else { Err(refusal) }
     }
 
+    /// As [`View::place_and_start`], on as many nodes as the request can use: for a discipline
+    /// that has promised nothing yet when it does so.
+    ///
+    /// # Errors
+    /// The policy's refusal of the fewest nodes.
+    pub fn start_widest(&mut self, index: usize) -> Result<(), Refusal> {
+        let request = &self.waiting[index].request;
+        let sizes = (request.nodes + 1..=request.most.min(self.occupancy.idle_nodes())).rev();
+        for nodes in sizes {
+            let wider = Request { nodes, ..(**request).clone() };
+            if let Ok(placement) = self.policy.place(&wider, self.occupancy)
+                && self.start(index, Arc::new(placement))
+            {
+                return Ok(());
+            }
+        }
+        self.place_and_start(index)
+    }
+
     /// Whether the request may start at all yet.
     pub fn is_visible(&self, index: usize) -> bool {
         self.waiting[index].begin <= self.now

@@ -104,6 +104,49 @@ fn priorities_order_the_queue() {
     }
 }
 
+/// Among equals of priority the lower order goes first, whenever it was submitted: a request that
+/// is withdrawn and asked for anew has its old place.
+#[test]
+fn a_request_asked_for_anew_keeps_its_place() {
+    for discipline in DISCIPLINES {
+        let mut scheduler = scheduler("first-fit", discipline);
+        for order in [3, 1, 2] {
+            scheduler.submit(Request { order, ..ask(order, 24, 10.0) }, 0.0).unwrap();
+        }
+        scheduler.cancel(2);
+        scheduler.submit(Request { order: 2, ..ask(2, 12, 10.0) }, 0.0).unwrap();
+        let order: Vec<u64> = scheduler.waiting().iter().map(|w| w.request.id).collect();
+        assert_eq!(order, [1, 2, 3], "{discipline}");
+    }
+}
+
+/// A request for 4 to 16 nodes gets all that are free, up to 16, when its turn comes; where fewer
+/// than 4 are free it waits; one that overtakes the head gets 4. Under conservative all get 4.
+#[test]
+fn a_range_of_nodes_is_filled_in_turn() {
+    let ranged = |id, walltime| Request { most: 16, ..ask(id, 4, walltime) };
+    let widths = |scheduler: &mut Scheduler| -> Vec<usize> {
+        scheduler.pass(0.0).iter().map(|start| start.placement.nodes().len()).collect()
+    };
+    for discipline in DISCIPLINES {
+        let mut scheduler = scheduler("isolated", discipline);
+        let promising = discipline == "conservative";
+        scheduler.submit(ranged(0, 10.0), 0.0).unwrap();
+        assert_eq!(widths(&mut scheduler), [if promising { 4 } else { 16 }], "{discipline}");
+        if promising {
+            continue;
+        }
+        scheduler.submit(ask(1, 20, 10.0), 0.0).unwrap();
+        scheduler.submit(ranged(2, 5.0), 0.0).unwrap();
+        let overtakes = if discipline == "easy" { vec![4] } else { vec![] };
+        assert_eq!(widths(&mut scheduler), overtakes, "{discipline}");
+        scheduler.cancel(1);
+        scheduler.submit(ranged(3, 5.0), 0.0).unwrap();
+        let rest = if discipline == "easy" { vec![4] } else { vec![8] };
+        assert_eq!(widths(&mut scheduler), rest, "{discipline}");
+    }
+}
+
 /// A job is not seen before its begin time and waits like any other from then on; `next_begin`
 /// names the next time at which that makes a pass due.
 #[test]

@@ -61,7 +61,7 @@ impl Easy {
             if !view.is_visible(index) {
                 continue;
             }
-            if let Err(refusal) = view.place_and_start(index) {
+            if let Err(refusal) = view.start_widest(index) {
                 let request = (*view.waiting[index].request).clone();
                 let shadow =
                     Shadow::of(&request, view.now, view.running, view.occupancy, view.policy);

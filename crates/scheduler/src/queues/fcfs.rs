@@ -15,7 +15,7 @@ impl Queue for Fcfs {
             if !view.is_visible(index) {
                 continue;
             }
-            if let Err(refusal) = view.place_and_start(index) {
+            if let Err(refusal) = view.start_widest(index) {
                 let refusal = Some((view.waiting[index].request.id, refusal));
                 return Pass { refusal, ..Pass::default() };
             }
