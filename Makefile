@@ -53,7 +53,8 @@ $(VENV)/.components: $(VENV)/.installed
 	  apt-get update -qq; \
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
-	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd"; do \
+	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" \
+	      mpich; do \
 	    apt-get install -y -qq $$packages >/dev/null || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \

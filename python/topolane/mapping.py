@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any
+from typing import Any, Protocol
 
 from topolane._engine import InputError, Machine, Mapping, Traffic, map_ranks
 
 MOST_RANKS = 65_536
 """Beyond this a map takes minutes and more."""
+
+
+class Ranks(Protocol):
+    """Ranks that know where they run."""
+
+    @property
+    def hosts(self) -> list[str]:
+        """The host of every rank."""
+
+    @property
+    def cores(self) -> list[int]:
+        """Of every rank its number among those of its node, from 0."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,13 +102,13 @@ def place_ranks(
     return Mapped(machine, where, cores, mapping)
 
 
-def rankfile(mapped: Mapped) -> str:
+def rankfile(mapped: Ranks) -> str:
     """Open MPI's: `mpirun --rankfile FILE`; a slot is a core, by its number on the host."""
     rows = enumerate(zip(mapped.hosts, mapped.cores))
     return "".join(f"rank {rank}={host} slot={core}\n" for rank, (host, core) in rows)
 
 
-def hostfile(mapped: Mapped) -> str:
+def hostfile(mapped: Ranks) -> str:
     """A host a line, in the order of the ranks.
 
     MPICH and its kin: `mpiexec -f FILE`; Open MPI: `mpirun --hostfile FILE --map-by seq`.

@@ -62,16 +62,20 @@ def split(text: str, option: str) -> list[str]:
 
 def build(mpicc: str, directory: Path) -> Path:
     """Compiles the program into a directory. Raises InputError with what the compiler said first."""
-    program = directory / "calibrate"
     sources = sorted(map(str, SOURCES.glob("*.c")))
-    command = [*split(mpicc, "--mpicc"), "-std=c99", "-O2", "-o", str(program), *sources]
+    return compiled("--mpicc", mpicc, ["-std=c99", "-O2", *sources], directory / "calibrate")
+
+
+def compiled(option: str, compiler: str, words: Sequence[str], made: Path) -> Path:
+    """Makes a file with the compiler that an option names. Raises InputError with what it said first."""
+    command = [*split(compiler, option), "-o", str(made), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     except OSError as error:
-        raise InputError(f"--mpicc {mpicc}: cannot be started: {error.strerror}") from error
-    if done.returncode != 0 or not program.is_file():
-        raise InputError(f"--mpicc {mpicc}: {ended(done.returncode)}{first_error(done.stderr)}")
-    return program
+        raise InputError(f"{option} {compiler}: cannot be started: {error.strerror}") from error
+    if done.returncode != 0 or not made.is_file():
+        raise InputError(f"{option} {compiler}: {ended(done.returncode)}{first_error(done.stderr)}")
+    return made
 
 
 def measure(plan: Plan, directory: Path, show: Callable[[int, int], None]) -> Measurement:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from topolane._engine import InputError
+from topolane.cli import slurm_ranks
 
 
 @click.group("slurm")
@@ -38,3 +39,7 @@ def run(config: str, dry_run: bool) -> None:
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: daemon.stopping.set())
     daemon.run()
+
+
+command.add_command(slurm_ranks.hosts)
+command.add_command(slurm_ranks.spank)

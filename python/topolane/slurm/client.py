@@ -20,6 +20,9 @@ VERSIONS = ("v0.0.38", "v0.0.39", "v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43")
 
 MIB = 1 << 20
 
+LONGEST_COMMENT = 1024
+"""Bytes: an update with a longer comment is refused as a whole, and a job is not released."""
+
 
 class SlurmError(Exception):
     """Slurm did not do what was asked, in one sentence."""
@@ -77,7 +80,7 @@ class Slurm:
     def release(self, job: int, hosts: str, count: int, comment: str) -> None:
         """Lets a held job start on exactly these nodes."""
         # Without the count Slurm adds nodes of its own to a list that is shorter than what was asked for.
-        self._update(job, {"nodelist": hosts, "nodes": str(count), "hold": False, "comment": comment})
+        self._update(job, {"nodelist": hosts, "nodes": str(count), "hold": False, "comment": _cut(comment)})
 
     def hold(self, job: int) -> None:
         """Keeps a waiting job from starting."""
@@ -85,7 +88,7 @@ class Slurm:
 
     def comment(self, job: int, text: str) -> None:
         """Writes what the job's user should know on it."""
-        self._update(job, {"comment": text})
+        self._update(job, {"comment": _cut(text)})
 
     def _negotiate(self) -> str:
         paths: Mapping[str, Any] = self._call("GET", "/openapi/v3").get("paths", {})
@@ -119,6 +122,13 @@ class Slurm:
             text = said.get("error") or said.get("description") or "an error without words"
             raise SlurmError(f"Slurm refuses {method} {path}: {text}")
         return answer
+
+
+def _cut(text: str) -> str:
+    """As much of a comment as Slurm takes."""
+    if len(text.encode()) <= LONGEST_COMMENT:
+        return text
+    return text.encode()[: LONGEST_COMMENT - 3].decode(errors="ignore") + "..."
 
 
 def _number(value: Any) -> int | None:

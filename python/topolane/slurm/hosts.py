@@ -1,0 +1,112 @@
+"""The ranks of a placed job on their hosts, for launchers that do not ask Slurm."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from topolane._engine import InputError
+from topolane.mapping import hostfile, rankfile
+
+
+@dataclasses.dataclass(frozen=True)
+class JobRanks:
+    """The ranks of a job, block by block in the order of its nodes."""
+
+    hosts: list[str]
+    cores: list[int]
+
+
+def machinefile(ranks: JobRanks) -> str:
+    """MPICH's: `mpiexec -f FILE`, a host with its number of ranks a line."""
+    blocks = ((host, len(list(block))) for host, block in itertools.groupby(ranks.hosts))
+    return "".join(f"{host}:{count}\n" for host, count in blocks)
+
+
+FORMATS = {"hostfile": hostfile, "rankfile": rankfile, "mpich": machinefile}
+
+
+def ranks_of(job: str, environment: Mapping[str, str]) -> JobRanks:
+    """Where the ranks of a running job are, in the order of the nodes that it was placed on.
+
+    Within the job (`environment` is its own) tasks per node are Slurm's; from outside they are counted
+    from what the job asked for. Raises InputError for a job that has no nodes or was given no order.
+    """
+    facts = _facts(job)
+    nodes, order = _expanded(facts["NodeList"]), _expanded(_placed_on(facts))
+    if not nodes:
+        raise InputError(f"job {job} has no nodes: it is {facts['JobState']}")
+    if not order:
+        raise InputError(f"job {job} was given no order of nodes: its comment names none")
+    if Counter(order) != Counter(nodes):
+        raise InputError(f"job {job} runs on {facts['NodeList']}, not on the nodes that its comment names")
+    inside = environment.get("SLURM_JOB_ID") == job and "SLURM_NTASKS" in environment
+    listed = environment.get("SLURM_TASKS_PER_NODE", "") if inside else ""
+    tasks = _listed(listed) if inside else _counted(facts, len(nodes))
+    if len(tasks) != len(nodes):
+        raise InputError(f"SLURM_TASKS_PER_NODE={listed} is not for the {len(nodes)} nodes of job {job}")
+    per_node = dict(zip(nodes, tasks))
+    blocks = [(host, core) for host in order for core in range(per_node[host])]
+    return JobRanks([host for host, _ in blocks], [core for _, core in blocks])
+
+
+def _placed_on(facts: Mapping[str, str]) -> str:
+    found = re.match(r"topolane: on ([^\s|]+?),?(\s|$)", facts.get("Comment", ""))
+    return found[1] if found else ""
+
+
+def _counted(facts: Mapping[str, str], nodes: int) -> list[int]:
+    """Tasks of each node in Slurm's order: as asked for, else as even as can be, more on the first."""
+    tasks = int(facts.get("NumTasks", nodes))
+    per_node = int(facts.get("NtasksPerN:B:S:C", "0").split(":")[0])
+    if per_node:
+        return [max(min(per_node, tasks - per_node * index), 0) for index in range(nodes)]
+    return [tasks // nodes + (index < tasks % nodes) for index in range(nodes)]
+
+
+def _listed(text: str) -> list[int]:
+    """Slurm's `2(x3),1`."""
+    counts: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
+        if found is None:
+            raise InputError(f"SLURM_TASKS_PER_NODE={text}: {part!r} is no number of tasks")
+        counts += [int(found[1])] * int(found[2] or 1)
+    return counts
+
+
+def _facts(job: str) -> dict[str, str]:
+    """What `scontrol show job` says, by name; a comment is all of its line."""
+    if not re.fullmatch(r"[0-9]{1,10}(_[0-9]{1,10})?", job):
+        raise InputError(f"{job!r} is no number of a job")
+    facts: dict[str, str] = {}
+    for line in _scontrol("show", "job", job).splitlines():
+        name, _, rest = line.strip().partition("=")
+        if name == "Comment":
+            facts[name] = rest
+            continue
+        for word in line.split():
+            name, _, rest = word.partition("=")
+            facts.setdefault(name, rest)
+    return facts
+
+
+def _expanded(hosts: str) -> list[str]:
+    """The names in a hostlist, in its order."""
+    return _scontrol("show", "hostnames", hosts).split() if hosts not in ("", "(null)") else []
+
+
+def _scontrol(*words: str) -> str:
+    command: Sequence[str] = ("scontrol", *words)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"scontrol cannot be run: {error}") from error
+    if done.returncode:
+        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise InputError(f"scontrol {' '.join(words)[:60]}: {said}")
+    return done.stdout

@@ -1,0 +1,27 @@
+"""Slurm's plugin that brings the order of the ranks into jobs (native/slurm)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from topolane._engine import InputError
+from topolane.calibrate.launch import compiled
+
+SOURCE = Path(__file__).parent / "native" / "topolane_spank.c"
+
+
+def build(compiler: str, directory: Path) -> str:
+    """Compiles the plugin into a directory; the line for plugstack.conf that loads it.
+
+    It must be built with the headers of the Slurm that loads it. Raises InputError where the compiler or
+    slurm/spank.h is missing, and where the directory cannot be written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--build {directory}: {error.strerror}") from error
+    made = directory.resolve() / "topolane_spank.so"
+    draft = made.with_suffix(".new")  # what a running Slurm has loaded is replaced, not written over
+    compiled("--cc", compiler, ["-std=c11", "-O2", "-fPIC", "-shared", str(SOURCE)], draft)
+    draft.replace(made)
+    return f"optional {made}"
