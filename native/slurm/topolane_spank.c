@@ -90,13 +90,8 @@ static bool find_placement(uint32_t id, Placement *placement)
         placement->nodes = strdup(job->nodes);
     }
     slurm_free_job_info_msg(found);
-    if (placement->order && *placement->order) {
-        char *last = placement->order + strlen(placement->order) - 1;
-        if (*last == ',')
-            *last = '\0'; /* ", as asked" followed */
-        if (placement->nodes && same_hosts(placement->order, placement->nodes))
-            return true;
-    }
+    if (placement->order && placement->nodes && same_hosts(placement->order, placement->nodes))
+        return true;
     forget(placement);
     return false;
 }

@@ -16,6 +16,7 @@ write_topology() {
 }
 
 # Debug flag NO_CONF_HASH: a test may change slurm.conf without every slurmd complaining.
+# Credentials expire soon, as a requeued job waits for that before it may start again.
 # sched/backfill starts jobs in the order of their priorities; sched/builtin does not, when they name nodes.
 write_slurm_conf() {
     local host
@@ -29,7 +30,7 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket=$DIR/munge/socket
+AuthInfo=socket=$DIR/munge/socket,cred_expire=10
 StateSaveLocation=$DIR/state
 SlurmctldPidFile=$DIR/run/slurmctld.pid
 SlurmctldLogFile=$DIR/log/slurmctld.log

@@ -18,7 +18,7 @@ from live_cluster import Cluster, until
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
 from topolane import Machine, State
-from topolane.slurm.daemon import topology_conf
+from topolane.slurm.fabric import topology_conf
 
 COMMAND = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm", "run"]
 
@@ -98,7 +98,7 @@ def test_all_held_jobs_run_isolated_and_in_order(cluster: Cluster, machine: Mach
         follow(cluster, machine, jobs)
     events = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     started = [event["job"] for event in events if event["event"] == "start"]
-    assert sorted(job for job in started if job in jobs) == jobs
+    assert sorted(int(job) for job in started if int(job) in jobs) == jobs
     assert not [event for event in events if event["event"] in ("escaped", "not-released")]
 
 
@@ -157,14 +157,15 @@ def test_dependencies_and_begin_times_are_kept(cluster: Cluster, machine: Machin
 
 
 def test_a_requeued_job_is_placed_anew(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
-    """Slurm would start a requeued job by itself on its old nodes; it is held and placed again, and
-    runs to its end."""
+    """Slurm would start a requeued job by itself on its old nodes; it is held and placed again, on as
+    many nodes, and runs to its end."""
     with driving(cluster, tmp_path):
         job = cluster.submit("--nodes=3", "--time=5", script="sleep 6")
         until(lambda: cluster.job(job)["job_state"] == "RUNNING", "it runs")
         cluster.run("scontrol", "requeue", job)
         until(lambda: cluster.job(job)["restart_cnt"] == 1, "it is requeued")
         until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "it ends", 300)
+        assert len(machine.nodes_named(cluster.job(job)["nodes"])) == 3
         check_isolated(running(cluster, machine), machine)
 
 
@@ -194,3 +195,86 @@ def test_the_policy_refuses_as_the_simulator_does(machine: Machine) -> None:
     """The machine that Slurm describes is the tree it was set up as: 12 leaves of 6, 4 pods of 3."""
     assert [len(machine.groups(level)) for level in range(1, machine.depth + 1)] == [12, 4, 1]
     assert State(machine).place("isolated", 72)[0] is not None
+
+
+def test_tasks_of_an_array_are_placed_one_by_one(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
+    """Every task of an array runs on nodes of its own, at most as many at once as its user said; the
+    tasks run in order, and a job that waits for the whole array starts after the last."""
+    with driving(cluster, tmp_path):
+        array = cluster.submit("--nodes=2", "--time=5", "--array=0,2-5%2", script="sleep 2")
+        after = cluster.submit("--nodes=1", "--time=5", f"--dependency=afterok:{array}", script="sleep 1")
+        most = 0
+
+        def ended() -> bool:
+            nonlocal most
+            now = running(cluster, machine)
+            check_isolated(now, machine)
+            most = max(most, len(now))
+            return bool(cluster.job(after)["job_state"] == "COMPLETED")
+
+        until(ended, "all tasks and the job after them end", 120)
+    tasks = [job for job in cluster.rest("jobs")["jobs"] if job["array_job_id"] == array]
+    assert sorted(job["array_task_id"] for job in tasks) == [0, 2, 3, 4, 5]
+    assert {job["job_state"] for job in tasks} == {"COMPLETED"} and most == 2
+    started = sorted(tasks, key=lambda job: job["array_task_id"])
+    assert [job["start_time"] for job in started] == sorted(job["start_time"] for job in tasks)
+    assert cluster.job(after)["start_time"] >= max(job["end_time"] for job in tasks)
+
+
+def test_reservations_are_kept(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
+    """A job in a reservation runs on its nodes, any other job stays off them: while it lasts, and
+    before it where the walltime would reach into it."""
+    cluster.run(
+        *("scontrol", "create", "reservation", "ReservationName=now", "users=root", "Flags=IGNORE_JOBS"),
+        *("starttime=now", "duration=60", "nodes=node[1-60]"),
+    )
+    cluster.run(
+        *("scontrol", "create", "reservation", "ReservationName=soon", "users=root", "Flags=IGNORE_JOBS"),
+        *("starttime=now+10minutes", "duration=60", "nodes=node[61-69]"),
+    )
+    try:
+        with driving(cluster, tmp_path):
+            inside = cluster.submit("--nodes=3", "--time=5", "--reservation=now", script="sleep 2")
+            short = cluster.submit("--nodes=4", "--time=5", script="sleep 2")
+            long = cluster.submit("--nodes=4", "--time=30", script="sleep 2")
+            small = cluster.submit("--nodes=1", "--time=30", script="sleep 2")
+            for job in (inside, short, small):
+                until(lambda job=job: cluster.job(job)["job_state"] == "COMPLETED", f"job {job} ends")
+            said = "topolane: with its walltime it would run into the reservation now, soon"
+            until(lambda: cluster.job(long)["comment"] == said, "the reason is told")
+            cluster.run("scontrol", "delete", "ReservationName=soon")
+            until(lambda: cluster.job(long)["job_state"] == "COMPLETED", "it starts when the nodes are free")
+    finally:
+        cluster.run("scontrol", "delete", "ReservationName=now")
+    where = {job: set(machine.nodes_named(cluster.job(job)["nodes"])) for job in (inside, short, small)}
+    assert where[inside] <= set(range(60)) and where[short] <= set(range(60, 72))
+    assert where[small] <= {69, 70, 71}
+
+
+def test_what_users_change_and_ask_for(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
+    """A range of nodes is filled as far as there are nodes; a changed walltime of a waiting and of a
+    running job counts; the user's comment stays; srun and salloc start like sbatch; a drained node gets
+    no job and is used again when it is back; two nodes named by the user are the two it gets."""
+    with driving(cluster, tmp_path):
+        cluster.run("scontrol", "update", "nodename=node[1-6]", "state=drain", "reason=test")
+        wide = cluster.submit("--nodes=2-70", "--time=5", "--comment=mine", script="sleep 3")
+        head = cluster.submit("--nodes=72", "--time=1", script="sleep 1")
+        until(lambda: cluster.job(wide)["job_state"] == "RUNNING", "the range starts")
+        assert machine.nodes_named(cluster.job(wide)["nodes"]) == list(range(6, 72))
+        assert cluster.job(wide)["comment"] == "topolane: on node[7-72] | mine"
+        cluster.run("scontrol", "update", f"jobid={head}", "timelimit=9")
+        cluster.run("scontrol", "update", f"jobid={wide}", "timelimit=7")
+        cluster.run("scontrol", "update", "nodename=node[1-6]", "state=resume")
+        until(lambda: cluster.job(head)["job_state"] == "COMPLETED", "the whole machine is used again")
+        named = cluster.submit("--nodes=2", "--nodelist=node[40,51]", "--time=5", script="sleep 1")
+        printed = cluster.run("srun", "--nodes=2", "--time=5", "--partition=pbatch", "hostname")
+        assert len(printed.split()) == 2
+        cluster.run("salloc", "--nodes=2", "--time=5", "--partition=pbatch", "true")
+        until(lambda: cluster.job(named)["job_state"] == "COMPLETED", "the named nodes are used")
+    assert cluster.job(named)["nodes"] == "node[40,51]"
+    assert cluster.job(named)["comment"] == "topolane: as asked on node[40,51]"
+    events = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    times = [event["walltime"] for event in events if event["event"] == "walltime" and event["id"] == wide]
+    assert times == [420.0]
+    asked = [event["walltime"] for event in events if event["event"] == "submit" and event["id"] == head]
+    assert asked == [60.0, 540.0]

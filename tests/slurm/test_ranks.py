@@ -19,10 +19,12 @@ from live_cluster import Cluster, until
 
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
-from topolane import Machine, Policy, Scheduler
+from topolane import Machine, Policy
 from topolane.slurm.client import LONGEST_COMMENT, Slurm
-from topolane.slurm.daemon import topology_conf
+from topolane.slurm.fabric import topology_conf
+from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
+from topolane.slurm.requests import Terms
 
 TOPOLANE = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm"]
 ENDED = ("COMPLETED", "FAILED")
@@ -214,16 +216,17 @@ def test_the_order_of_a_policy_reaches_the_ranks(plugin: Cluster, tmp_path: Path
     """A policy that places in descending order: the comment that the driver writes names the nodes in it,
     and so do the ranks."""
     machine = Machine.parse(topology_conf(plugin.run("scontrol", "show", "topology")), "topology", "slurm")
-    mirror = Mirror(machine, lambda: Scheduler(machine, LastFirst(), "easy"), frozenset({"pbatch"}))
+    recorder = Recorder(machine, LastFirst(), "easy", lambda *_, **__: None)
+    mirror = Mirror(Terms(machine), recorder, frozenset({"pbatch"}))
     printed = tmp_path / "printed"
     wrap = f"--wrap=srun --topolane-ranks {REPORT}"
     job = int(plugin.run("sbatch", "--parsable", f"--output={printed}", "-N4", "-x", "node71", wrap))
     slurm = Slurm(f"unix:{plugin.facts['SOCKET']}")
     mirror.update(slurm.snapshot())
-    (start,) = [start for start in mirror.decide(0.0) if start.job == job]
+    (start,) = [start for start in mirror.decide(0.0) if start.job.id == job]
     assert machine.nodes_named(start.hosts) == list(start.nodes)
     assert [machine.node_name(node) for node in start.nodes] == numbered(72, 70, 69, 68)
-    slurm.release(job, start.hosts, 4, f"topolane: on {start.hosts}")
+    slurm.release(start.job, start.hosts, 4, f"topolane: on {start.hosts}")
     slurm.close()
     until(lambda: plugin.job(job)["job_state"] == "COMPLETED", "the job ends")
     assert ranks(printed.read_text().splitlines()) == numbered(72, 70, 69, 68)
@@ -237,7 +240,7 @@ def test_a_comment_that_is_too_long_does_not_keep_a_job_from_starting(plugin: Cl
     refused = plugin.rest(f"job/{job}", {"comment": long[: LONGEST_COMMENT + 1]})["errors"]
     assert [error["error_number"] for error in refused] == [2012]
     slurm = Slurm(f"unix:{plugin.facts['SOCKET']}")
-    slurm.release(job, "node[1-2]", 2, long)
+    slurm.release(slurm.snapshot().jobs[job], "node[1-2]", 2, long)
     slurm.close()
     until(lambda: plugin.job(job)["job_state"] == "COMPLETED", "the job ends")
     assert len(plugin.job(job)["comment"]) == LONGEST_COMMENT

@@ -5,15 +5,17 @@ The versions of its interface differ in how they write numbers and states; only 
 
 from __future__ import annotations
 
+import dataclasses
 import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 
 from topolane._engine import InputError
-from topolane.slurm.records import HOLDING, Job, Node, Partition, Snapshot
+from topolane.slurm.arrays import tasks_of
+from topolane.slurm.records import HOLDING, Job, Node, Partition, Reservation, Snapshot, task_id
 
 VERSIONS = ("v0.0.38", "v0.0.39", "v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43")
 """Interfaces this file can read, the one it was tested with first."""
@@ -59,16 +61,28 @@ class Slurm:
         self._http.close()
 
     def snapshot(self) -> Snapshot:
-        """All jobs, nodes and partitions now."""
+        """All there is now. The clock is read first: what changes later is seen as changed since."""
+        now = self.clock()
+        # Slurm writes thousands of jobs and nodes as slowly as a second; both at once.
+        with ThreadPoolExecutor(max_workers=1) as other:
+            asked = other.submit(self._get, "nodes", "nodes")
+            records = self._get("jobs", "jobs")
+            nodes = {each.name: each for each in map(_node, asked.result())}
         partitions = {each.name: each for each in map(_partition, self._get("partitions", "partitions"))}
-        nodes = {each.name: each for each in map(_node, self._get("nodes", "nodes"))}
-        jobs = {int(each["job_id"]): _job(each, partitions) for each in self._get("jobs", "jobs")}
-        return Snapshot(time.time(), jobs, nodes, partitions)
+        kept = map(_reservation, self._get("reservations", "reservations"))
+        reservations = {each.name: each for each in kept if each.nodes}
+        jobs = {job.id: job for record in records for job in _jobs(record, partitions)}
+        return Snapshot(now, jobs, nodes, partitions, reservations)
+
+    def clock(self) -> float:
+        """Slurm's time, whole seconds since 1970."""
+        return float(_number(self._call("GET", f"/slurm/{self.version}/diag")["statistics"]["req_time"]) or 0)
 
     def changed(self, since: float) -> bool:
-        """Whether any job or node has changed since a moment of Slurm's clock. Cheap where none has."""
+        """Whether anything has changed since a moment of Slurm's clock. Cheap where nothing has."""
         when = {"update_time": int(since)}
-        return any(self._is_new(f"/slurm/{self.version}/{what}", when) for what in ("jobs", "nodes"))
+        things = ("jobs", "nodes", "partitions", "reservations")
+        return any(self._is_new(f"/slurm/{self.version}/{thing}", when) for thing in things)
 
     def _is_new(self, path: str, when: Mapping[str, int]) -> bool:
         try:
@@ -77,18 +91,21 @@ class Slurm:
         except httpx.HTTPError as error:
             raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
 
-    def release(self, job: int, hosts: str, count: int, comment: str) -> None:
+    def release(self, job: Job, hosts: str, count: int, comment: str) -> None:
         """Lets a held job start on exactly these nodes."""
         # Without the count Slurm adds nodes of its own to a list that is shorter than what was asked for.
-        self._update(job, {"nodelist": hosts, "nodes": str(count), "hold": False, "comment": _cut(comment)})
+        self._update(
+            job.number, {"nodelist": hosts, "nodes": str(count), "hold": False, "comment": _cut(comment)}
+        )
 
-    def hold(self, job: int) -> None:
-        """Keeps a waiting job from starting."""
-        self._update(job, {"hold": True})
+    def hold(self, job: Job, comment: str, *, keep_nodes: bool) -> None:
+        """Keeps a waiting job from starting, and forgets the nodes it was to start on."""
+        change = {"hold": True, "comment": _cut(comment)}
+        self._update(job.record, change if keep_nodes else change | {"nodelist": ""})
 
-    def comment(self, job: int, text: str) -> None:
-        """Writes what the job's user should know on it."""
-        self._update(job, {"comment": _cut(text)})
+    def comment(self, job: Job, text: str) -> None:
+        """Writes what the job's user should know on it, or on all waiting tasks of its array."""
+        self._update(job.record, {"comment": _cut(text)})
 
     def _negotiate(self) -> str:
         paths: Mapping[str, Any] = self._call("GET", "/openapi/v3").get("paths", {})
@@ -105,12 +122,21 @@ class Slurm:
         found: Sequence[Mapping[str, Any]] = self._call("GET", f"/slurm/{self.version}/{path}")[key]
         return found
 
-    def _update(self, job: int, change: Mapping[str, Any]) -> None:
+    def _update(self, job: str, change: Mapping[str, Any]) -> None:
         self._call("POST", f"/slurm/{self.version}/job/{job}", change)
+
+    def _answer(self, method: str, path: str, body: Mapping[str, Any] | None) -> httpx.Response:
+        try:
+            return self._http.request(method, path, json=body)
+        except (httpx.ReadError, httpx.RemoteProtocolError):
+            # slurmrestd drops a connection now and then. A change may have been made: not asked again.
+            if method != "GET":
+                raise
+        return self._http.request(method, path, json=body)
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         try:
-            response = self._http.request(method, path, json=body)
+            response = self._answer(method, path, body)
             answer: dict[str, Any] = response.json()
         except httpx.HTTPError as error:
             raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
@@ -119,6 +145,8 @@ class Slurm:
                 f"slurmrestd at {self.address} answers {method} {path} with no JSON (HTTP {response.status_code})"
             ) from error
         for said in answer.get("errors") or ():
+            if not said.keys() & {"error", "error_number", "error_code"}:
+                continue  # said of every update of an array that worked
             text = said.get("error") or said.get("description") or "an error without words"
             raise SlurmError(f"Slurm refuses {method} {path}: {text}")
         return answer
@@ -153,6 +181,17 @@ def _memory(value: Any) -> int | None:
     return found * MIB if found else None
 
 
+def _jobs(record: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Iterator[Job]:
+    """The job in a record, or the waiting tasks of an array."""
+    job = _job(record, partitions)
+    waiting = record["array_task_string"]
+    if not waiting:
+        yield job
+        return
+    for task in tasks_of(waiting):
+        yield dataclasses.replace(job, id=task_id(job.array, task), number=f"{job.array}_{task}")
+
+
 def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     states = _words(job["job_state"])
     names = tuple(name for name in str(job["partition"]).split(",") if name)
@@ -161,34 +200,68 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     for partition in own:
         walltime = walltime or partition.default_walltime or partition.longest_walltime
     most = _number(job["max_nodes"]) or 0
-    # Slurm's own estimate may exceed what the user allows.
-    fewest = max(min(_number(job["node_count"]) or 1, most or 2**31), 1)
+    number, array = int(job["job_id"]), _number(job["array_job_id"]) or 0
+    task = _number(job["array_task_id"])
+    processes = _number(job["tasks"]) or 1
     return Job(
-        id=int(job["job_id"]),
+        id=number if task is None else task_id(array, task),
+        number=str(number) if task is None else f"{array}_{task}",
+        record=str(number),
+        name=job["name"] or "",
+        user=job["user_name"] or "",
         state=next((state for state in states if state in HOLDING), states[0]),
+        reason=job["state_reason"] or "",
         priority=_number(job["priority"]) or 0,
         partitions=names,
         nodes=job["nodes"] or "",
         required=job["required_nodes"] or "",
         excluded=job["excluded_nodes"] or "",
         features=job["features"] or "",
-        fewest_nodes=fewest,
-        most_nodes=max(most, fewest),
-        processes=_number(job["tasks"]) or 1,
-        cpus_per_process=_number(job["cpus_per_task"]) or 1,
+        # Slurm's own estimate may exceed what the user allows.
+        fewest_nodes=max(min(_number(job["node_count"]) or 1, most or 2**31), 1),
+        most_nodes=most,
+        processes=processes,
+        cpus_per_process=max(_number(job["cpus_per_task"]) or 1, (_number(job["cpus"]) or 0) // processes),
         processes_per_node=_number(job["tasks_per_node"]) or 0,
         memory_per_node=_memory(job["memory_per_node"]),
         memory_per_cpu=_memory(job["memory_per_cpu"]),
         exclusive="none" in _words(job.get("shared") or job.get("exclusive")),
+        cores_held=_cores_held(job.get("job_resources")),
         walltime=walltime,
         submit=float(_number(job["submit_time"]) or 0),
         start=0.0 if states == ["PENDING"] else float(_number(job["start_time"]) or 0),
         begin=float(_number(job["eligible_time"]) or 0),
-        array_tasks=job["array_task_string"] or "",
+        array=array,
+        array_limit=_number(job["array_max_tasks"]) or 0,
         dependency=job["dependency"] or "",
         reservation=job["resv_name"] or "",
+        unknown_wish=_unknown_wish(job),
         note=job["admin_comment"] or "",
         comment=job["comment"] or "",
+    )
+
+
+def _unknown_wish(job: Mapping[str, Any]) -> str:
+    if _number(job["het_job_id"]):
+        return "a heterogeneous job"
+    if job["contiguous"]:
+        return "--contiguous"
+    wishes = (job[f"tres_per_{what}"] for what in ("job", "node", "socket", "task"))
+    return next((wish for wish in wishes if wish), "")
+
+
+def _cores_held(resources: Mapping[str, Any] | None) -> int:
+    """The most cores that a running job holds on one of its nodes, or 0."""
+    nodes = (resources or {}).get("allocated_nodes") or ()
+    return max((_number(node.get("cpus_used")) or 0 for node in nodes), default=0)
+
+
+def _reservation(reservation: Mapping[str, Any]) -> Reservation:
+    return Reservation(
+        name=reservation["name"],
+        nodes=reservation["node_list"] or "",
+        start=float(_number(reservation["start_time"]) or 0),
+        end=float(_number(reservation["end_time"]) or 0),
     )
 
 

@@ -26,6 +26,8 @@ class Config:
     """Whether every job has its nodes to itself (select/linear, or OverSubscribe=EXCLUSIVE)."""
     by_priority: bool = False
     """Whether Slurm's own priorities order the queue; else submission."""
+    cores_per_node: int | None = None
+    """Cores to take of each node where a job says only how many processes it has; by default all."""
     interval: float = 1.0
     """Seconds between two looks at Slurm."""
     token_file: str | None = None
@@ -54,6 +56,8 @@ def read(path: str | Path) -> Config:
         raise InputError(f"{path}: partitions names none")
     if not 0.05 <= values.get("interval", 1.0) <= 3600:
         raise InputError(f"{path}: interval must be from 0.05 to 3600 seconds, not {values['interval']}")
+    if not 1 <= values.get("cores_per_node", 1) <= 2**31:
+        raise InputError(f"{path}: cores-per-node must be from 1, not {values['cores_per_node']}")
     return Config(**values)
 
 
@@ -62,7 +66,7 @@ def _checked(path: str | Path, key: str, kind: Any, value: Any) -> Any:
         if isinstance(value, list) and all(isinstance(one, str) and one for one in value):
             return tuple(value)
         raise InputError(f"{path}: {key} must be a list of names, not {value!r}")
-    wanted: Any = {"bool": bool, "float": (int, float)}.get(str(kind), str)
+    wanted: Any = {"bool": bool, "float": (int, float), "int | None": int}.get(str(kind), str)
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise InputError(f"{path}: {key} cannot be {value!r}")
     return float(value) if str(kind) == "float" else value

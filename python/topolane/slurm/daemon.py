@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import IO, Any
 
-import topolane
-from topolane._engine import InputError, Machine, Scheduler
 from topolane.slurm.client import Slurm, SlurmError
+from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
 from topolane.slurm.config import Config
-from topolane.slurm.mirror import Mirror, Start
-from topolane.slurm.records import Snapshot
-from topolane.slurm.requests import placed
+from topolane.slurm.fabric import check, machine_of
+from topolane.slurm.journal import Recorder
+from topolane.slurm.mirror import Changes, Mirror, Start
+from topolane.slurm.records import Job
+from topolane.slurm.requests import Terms
 
 PATIENCE = 10.0
 """Seconds between two attempts to reach a Slurm that does not answer."""
@@ -35,66 +36,31 @@ class Log:
         )
 
 
-def machine_of(config: Config) -> Machine:
-    """The fabric: the configured file, or what Slurm itself says. Raises InputError."""
-    if config.topology is not None:
-        return topolane.machine(config.topology)
-    try:
-        done = subprocess.run(["scontrol", "show", "topology"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"scontrol show topology cannot be run ({error}): name a topology file") from error
-    if done.returncode or not done.stdout.strip():
-        said = done.stderr.strip() or "nothing"
-        raise InputError(f"scontrol show topology says {said}: name a topology file")
-    return Machine.parse(topology_conf(done.stdout), "scontrol show topology", "slurm")
-
-
-def topology_conf(shown: str) -> str:
-    """What `scontrol show topology` prints as a topology.conf: there a switch has nodes or switches, and
-    its level is not named."""
-    lines = []
-    for line in shown.splitlines():
-        words = [word for word in line.split() if not word.startswith("Level=")]
-        if any(word.startswith("Switches=") for word in words):
-            words = [word for word in words if not word.startswith("Nodes=")]
-        lines.append(" ".join(words))
-    return "\n".join(lines) + "\n"
-
-
 class Daemon:
     """Decides for the partitions of one Slurm.
 
-    dry_run: everything but the changes in Slurm. Raises InputError where machine, partitions or
-    configuration do not go with what Slurm has; nothing is touched then.
+    dry_run: Slurm starts the jobs itself; what would have been done is written beside what it does,
+    and nothing is changed. Raises InputError where machine, partitions or configuration do not go
+    with what Slurm has; nothing is touched then.
     """
 
     def __init__(self, config: Config, slurm: Slurm, log: Log, *, dry_run: bool = False) -> None:
         self.config, self.slurm, self.log, self.dry_run = config, slurm, log, dry_run
         machine = machine_of(config)
-        self.check(machine, slurm.snapshot())
+        check(config, machine, slurm.snapshot())
         self.mirror = Mirror(
-            machine,
-            lambda: Scheduler(machine, config.policy, config.queue),
+            Terms(machine, config.whole_nodes, config.cores_per_node),
+            Recorder(machine, config.policy, config.queue, log.write),
             frozenset(config.partitions),
-            whole_nodes=config.whole_nodes,
-            by_priority=config.by_priority,
+            shadow=dry_run,
         )
         self._nodes = {machine.node_name(node) for node in range(machine.nodes)}
         self.stopping = threading.Event()
-        self._seen = 0.0
-
-    def check(self, machine: Machine, snapshot: Snapshot) -> None:
-        """Whether machine and partitions are Slurm's."""
-        for name in self.config.partitions:
-            if name not in snapshot.partitions:
-                raise InputError(f"Slurm has no partition {name}; there are {', '.join(snapshot.partitions)}")
-        ours = {machine.node_name(node) for node in range(machine.nodes)}
-        for odd, text in (
-            (sorted(ours - set(snapshot.nodes)), "is in the topology and not in Slurm"),
-            (sorted(set(snapshot.nodes) - ours), "is in Slurm and not in the topology"),
-        ):
-            if odd:
-                raise InputError(f"node {odd[0]} {text} ({len(odd)} nodes are)")
+        self._clock = Clock(slurm)
+        self._seen: float | None = None
+        """Slurm's time of the last look; None when it must look anew."""
+        self._would: dict[int, str] = {}
+        """In a dry run: where jobs would have been started."""
 
     def run(self) -> None:
         """Goes on until `stopping` is set."""
@@ -106,8 +72,11 @@ class Daemon:
                 self.step()
             except SlurmError as error:
                 self.log.write("slurm-error", error=str(error))
+                self._seen = None
                 pause = min(PATIENCE, 5 * pause)
-            self.stopping.wait(max(pause - (time.monotonic() - begun), 0.0))
+            spent = time.monotonic() - begun
+            # A Slurm that is slow to answer is asked less often.
+            self.stopping.wait(max(pause - spent, spent if spent > pause else 0.0))
         self.log.write("stopped")
 
     def step(self) -> list[Start]:
@@ -118,44 +87,96 @@ class Daemon:
         if snapshot.nodes.keys() != self._nodes:
             # A job on a node that is not on the tree would leave its other nodes free here.
             raise SlurmError("the nodes of Slurm are no longer those of the topology: start the daemon anew")
-        self._seen = snapshot.time
         changes = self.mirror.update(snapshot)
-        for job, reason in changes.unfit.items():
-            self.log.write("unfit", job=job, reason=reason)
-            self._tell(job, f"topolane: {reason}")
-        for job in changes.escaped:
-            self.log.write("escaped", job=job)
-            if not self.dry_run:
-                self.slurm.hold(job)
+        self._act(changes)
         begun = time.perf_counter()
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
         for start in starts:
-            self.log.write("start", job=start.job, nodes=start.hosts, seconds=round(seconds, 6))
-            self._release(start)
+            self._start(start, seconds / len(starts))
+        self._seen = snapshot.time
+        self._clock.set(snapshot.time)
         return starts
 
     def _is_due(self) -> bool:
         """Whether anything may have changed since the last look: in Slurm, or by the clock alone."""
-        begin = self.mirror.scheduler.next_begin(self._seen)
-        due = self._seen == 0.0 or self.mirror.waits_for_slurm or (begin is not None and begin <= time.time())
-        # Slurm's clock may be a second off ours, and counts whole seconds.
-        return due or self.slurm.changed(self._seen - 2.0)
+        if self._seen is None or self.mirror.waits_for_slurm or self._clock.has_jumped():
+            return True
+        begin = self.mirror.scheduler.scheduler.next_begin(self._seen)
+        return (begin is not None and begin <= self._clock.now()) or self.slurm.changed(self._seen)
 
-    def _release(self, start: Start) -> None:
-        if self.dry_run:
-            return
-        try:
-            comment = placed(start.hosts, as_asked=start.as_asked)
-            self.slurm.release(start.job, start.hosts, len(start.nodes), comment)
-        except SlurmError as error:
-            self.log.write("not-released", job=start.job, error=str(error))
-            self.mirror.take_back(start.job)
+    def _act(self, changes: Changes) -> None:
+        for job in changes.started:
+            self.log.write("running", job=job.number, nodes=job.nodes, start=job.start, submit=job.submit)
+        for identity in changes.ended:
+            self.log.write("ended", id=identity)
+        told: set[str] = set()
+        for job, reason in changes.unfit:
+            self.log.write("unfit", job=job.number, reason=reason)
+            if job.record not in told:
+                told.add(job.record)
+                self._tell(job, OURS + reason)
+        for job, reason in changes.escaped:
+            self.log.write("escaped", job=job.number, reason=reason)
+            if not self.dry_run:
+                self._hold(job)
 
-    def _tell(self, job: int, text: str) -> None:
+    def _start(self, start: Start, seconds: float) -> None:
+        job = start.job
         if self.dry_run:
+            if self._would.get(job.id) != start.hosts:
+                self._would[job.id] = start.hosts
+                self.log.write("would-start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6))
+            self.mirror.take_back(job.id)
             return
+        self.log.write("start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6))
+        comment = with_own(placed(start.hosts, as_asked=start.as_asked), job)
         try:
-            self.slurm.comment(job, text)
+            self.slurm.release(job, start.hosts, len(start.nodes), comment)
         except SlurmError as error:
-            self.log.write("not-told", job=job, error=str(error))
+            self.log.write("not-released", job=job.number, error=str(error))
+            self.mirror.take_back(job.id)
+
+    def _hold(self, job: Job) -> None:
+        text, keep = with_own(TO_BE_PLACED, job), bool(job.required) and not placed_here(job)
+        self._try("hold", job, lambda: self.slurm.hold(job, text, keep_nodes=keep))
+
+    def _tell(self, job: Job, text: str) -> None:
+        if not self.dry_run:
+            self._try("tell", job, lambda: self.slurm.comment(job, with_own(text, job)))
+
+    def _try(self, what: str, job: Job, action: Callable[[], None]) -> None:
+        """Does what may fail because the job has changed meanwhile: the next look tells."""
+        try:
+            action()
+        except SlurmError as error:
+            self.log.write(f"not-{what}", job=job.number, error=str(error))
+
+
+class Clock:
+    """Slurm's clock between two looks at it: ours may be another, and either may be set anew."""
+
+    EVERY = 30.0
+    """Seconds of our own after which Slurm's is read again."""
+    TOLERANCE = 2.0
+    """Slurm's counts whole seconds."""
+
+    def __init__(self, slurm: Slurm) -> None:
+        self._slurm = slurm
+        self._slurms = self._ours = self._checked = 0.0
+
+    def set(self, slurms: float) -> None:
+        """Slurm's time just now."""
+        self._slurms = slurms
+        self._ours = self._checked = time.monotonic()
+
+    def now(self) -> float:
+        """Slurm's time, as far as we know."""
+        return self._slurms + time.monotonic() - self._ours
+
+    def has_jumped(self) -> bool:
+        """Whether Slurm's clock is not where it should be; looked at now and then."""
+        if time.monotonic() - self._checked < self.EVERY:
+            return False
+        self._checked = time.monotonic()
+        return abs(self._slurm.clock() - self.now()) > self.TOLERANCE

@@ -3,43 +3,66 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 
 from topolane.slurm.records import HOLDING, Job
 
-ENDED_WELL = "COMPLETED"
 TERM = re.compile(
-    r"(after|afterany|afterok|afternotok|afterburstbuffer):(\d+)(?:_\S+?)?(?:\+\d+)?(?:\((\w+)\))?"
+    r"(after|afterany|afterok|afternotok|aftercorr):(\d+)(?:_(\d+|\*))?(?:\+(\d+))?(?:\((\w+)\))?"
 )
 
 
-def is_met(job: Job, jobs: Mapping[int, Job]) -> bool:
-    """Whether what `job` depends on has happened, as far as Slurm's list of jobs tells.
+class Dependencies:
+    """Follows them among the jobs of one snapshot."""
 
-    Slurm looks again when the job is released, so what this cannot read (singleton, expand,
-    aftercorr) and what Slurm has forgotten count as met.
-    """
-    if not job.dependency:
-        return True
-    any_will_do = "?" in job.dependency
-    terms = re.split(r"[,?]", job.dependency)
-    met = (_term_is_met(term, jobs) for term in terms)
-    return any(met) if any_will_do else all(met)
+    def __init__(self, jobs: Iterable[Job], now: float) -> None:
+        self._now = now
+        self._of_number: dict[str, list[Job]] = defaultdict(list)
+        self._of_name: dict[tuple[str, str], list[Job]] = defaultdict(list)
+        for job in jobs:
+            self._of_number[job.number].append(job)
+            if job.array:
+                self._of_number[str(job.array)].append(job)
+            self._of_name[job.user, job.name].append(job)
+
+    def unmet(self, job: Job) -> str | None:
+        """What `job` still waits for, or None.
+
+        Slurm looks again when the job is released, so what this cannot read (expand, burst buffers)
+        and what Slurm has forgotten count as met.
+        """
+        if not job.dependency:
+            return None
+        terms = re.split(r"[,?]", job.dependency)
+        unmet = [term.partition("(")[0] for term in terms if not self._is_met(term.strip(), job)]
+        if not unmet or ("?" in job.dependency and len(unmet) < len(terms)):
+            return None
+        return ("?" if "?" in job.dependency else ",").join(unmet)
+
+    def _is_met(self, term: str, job: Job) -> bool:
+        if term.startswith("singleton"):
+            return not any(self._goes_before(other, job) for other in self._of_name[job.user, job.name])
+        match = TERM.fullmatch(term)
+        if match is None or match[5] == "fulfilled":
+            return True
+        kind, array, task, minutes = match[1], match[2], match[3], float(match[4] or 0)
+        if kind == "aftercorr":
+            task = job.number.partition("_")[2] or task
+        others = self._of_number[array if task in (None, "*") else f"{array}_{task}"]
+        if kind == "after":
+            return all(_has_begun(other, self._now - 60 * minutes) for other in others)
+        if any(other.waits or other.state in HOLDING for other in others):
+            return False
+        well = all(other.state == "COMPLETED" for other in others)
+        return {"afterok": well, "aftercorr": well, "afternotok": not well or not others}.get(kind, True)
+
+    @staticmethod
+    def _goes_before(other: Job, job: Job) -> bool:
+        """Whether a job of the same name must have ended before, by Slurm's rule for singletons."""
+        return other.state in HOLDING or (other.waits and (other.submit, other.id) < (job.submit, job.id))
 
 
-def _term_is_met(term: str, jobs: Mapping[int, Job]) -> bool:
-    match = TERM.fullmatch(term.strip())
-    if match is None or match[3] == "fulfilled":
-        return True
-    other = jobs.get(int(match[2]))
-    if other is None:
-        return True
-    if match[1] == "after":
-        return other.state != "PENDING"
-    if other.state == "PENDING" or other.state in HOLDING:
-        return False
-    if match[1] == "afterok":
-        return other.state == ENDED_WELL
-    if match[1] == "afternotok":
-        return other.state != ENDED_WELL
-    return True
+def _has_begun(job: Job, before: float) -> bool:
+    """Whether it started then or earlier, or was cancelled."""
+    return not job.waits and (job.start <= before or job.state not in HOLDING)

@@ -5,74 +5,84 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from topolane._engine import InputError, Machine, Scheduler
-from topolane.slurm.dependencies import is_met
-from topolane.slurm.records import Job, Partition, Snapshot
-from topolane.slurm.requests import Ask, Unfit, ask_of, placed_here
+from topolane._engine import InputError
+from topolane.slurm.candidates import Nodes, Unfit
+from topolane.slurm.comments import placed_here
+from topolane.slurm.holds import Holds, by_submission
+from topolane.slurm.journal import Recorder
+from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.requests import Ask, Terms, ask_of
 
 PATIENCE = 60.0
 """Seconds that a released job may wait for its nodes before it is held and placed again."""
-
-MARK = "topolane"
-"""What the submission hook writes into the administrator's comment of a job that it holds for us."""
+SHORT_PATIENCE = 10.0
+"""The same where one of its nodes is not usable any more."""
+LONGEST_PAUSE = 3600.0
+"""Seconds, at most, before a job that Slurm does not start is tried again; doubled from PATIENCE on."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Start:
     """A job to be released onto these nodes."""
 
-    job: int
+    job: Job
     nodes: tuple[int, ...]
     hosts: str
+    """In order of its ranks."""
     as_asked: bool
     """Whether its user named these nodes."""
 
 
 @dataclasses.dataclass
 class Changes:
-    """What a snapshot asks to be done in Slurm."""
+    """What a snapshot asks to be done in Slurm, and what it tells."""
 
-    unfit: dict[int, str] = dataclasses.field(default_factory=dict)
+    unfit: list[tuple[Job, str]] = dataclasses.field(default_factory=list)
     """Jobs that stay held, and why."""
-    escaped: list[int] = dataclasses.field(default_factory=list)
-    """Waiting jobs that Slurm might start by itself: to be held again."""
+    escaped: list[tuple[Job, str]] = dataclasses.field(default_factory=list)
+    """Waiting jobs that Slurm might start by itself, to be held again, and why."""
+    started: list[Job] = dataclasses.field(default_factory=list)
+    """Jobs first seen on their nodes."""
+    ended: list[int] = dataclasses.field(default_factory=list)
+    """Jobs that were on nodes and are there no more."""
 
 
 class Mirror:
     """Keeps a scheduler in step with Slurm, which alone knows the truth.
 
-    A mirror made anew from one snapshot is as good as one that has followed them all, but for the
-    order of jobs of one priority, which is that of their submission.
+    A mirror made anew from one snapshot is as good as one that has followed them all. In the
+    shadow, Slurm starts the jobs itself: waiting jobs need not be held to be asked for.
     """
 
     def __init__(
         self,
-        machine: Machine,
-        new_scheduler: Callable[[], Scheduler],
+        terms: Terms,
+        scheduler: Recorder,
         partitions: frozenset[str],
         *,
-        whole_nodes: bool = True,
-        by_priority: bool = False,
+        priority: Callable[[Job, Snapshot], float] | None = None,
+        shadow: bool = False,
     ) -> None:
-        self.machine = machine
-        self._names = [machine.node_name(node) for node in range(machine.nodes)]
-        self.scheduler = new_scheduler()
+        self.terms, self.machine, self.scheduler = terms, terms.machine, scheduler
+        self._names = [self.machine.node_name(node) for node in range(self.machine.nodes)]
         self._partitions = partitions
-        self._whole_nodes = whole_nodes
-        self._by_priority = by_priority
-        self._waiting: dict[int, tuple[Ask, float]] = {}
-        self._running: dict[int, tuple[tuple[int, ...], float | None]] = {}
-        self._unfit: dict[int, str] = {}
+        self._priority = priority
+        self._shadow = shadow
+        self._nodes: Nodes | None = None
+        self._waiting: dict[int, Ask] = {}
+        self._running: dict[int, tuple[frozenset[int], float]] = {}
+        """Nodes and walltime of the jobs that the scheduler has on nodes."""
         self._released: dict[int, float] = {}
-        """Jobs released and not yet seen on their nodes: when."""
+        """Those of them that have not been seen there yet: since when."""
         self._blocked: dict[int, tuple[int, ...]] = {}
         """Nodes of running jobs that could not be taken over: nobody else may start there."""
-        self._in_service = [True] * machine.nodes
+        self._in_service = [True] * self.machine.nodes
         self._seen: dict[int, Job] = {}
         """Jobs as they were when they were last looked at: most are the same in the next snapshot."""
-        self._dependent: set[int] = set()
-        """Jobs that wait for others."""
-        self._seen_partitions: dict[str, Partition] = {}
+        self._pauses: dict[int, tuple[float, float]] = {}
+        """Jobs that Slurm did not start: how long they were left alone last, and until when."""
+        self.reasons: dict[int, str] = {}
+        """Why waiting jobs are not in the scheduler's queue."""
 
     @property
     def waits_for_slurm(self) -> bool:
@@ -83,158 +93,182 @@ class Mirror:
         """Whether its start is decided here."""
         return bool(job.partitions) and self._partitions.issuperset(job.partitions)
 
+    def seen(self, job: int) -> Job:
+        """A job as it was last seen."""
+        return self._seen[job]
+
     def update(self, snapshot: Snapshot) -> Changes:
         """Tells the scheduler what has changed in Slurm since the last snapshot."""
         changes = Changes()
-        if snapshot.partitions != self._seen_partitions:
-            self._seen.clear()
-            self._seen_partitions = snapshot.partitions
-        for gone in [job for job in self._seen if not self._is_there(job, snapshot)]:
-            self._forget(gone)
-        for job in sorted(snapshot.jobs.values(), key=lambda job: (job.submit, job.id)):
-            if self._seen.get(job.id) == job and job.id not in self._dependent:
-                continue
-            self._seen[job.id] = job
-            if job.holds_nodes:
-                self._runs(job, snapshot)
-            elif job.waits and self.manages(job):
-                self._waits(job, snapshot, changes)
-        for waiting, since in self._released.items():
-            if snapshot.time - since > PATIENCE:
-                changes.escaped.append(waiting)
-        self._nodes(snapshot)
+        if self._nodes is None or not self._nodes.still_hold(snapshot):
+            self._nodes = Nodes(self.machine, snapshot)
+            self._seen = {job: seen for job, seen in self._seen.items() if not seen.waits}
+        self._leave(snapshot, changes)
+        jobs = by_submission(snapshot.jobs.values())
+        for job in jobs:
+            if job.holds_nodes and (self._seen.get(job.id) != job or job.id in self._blocked):
+                self._runs(job, snapshot, changes)
+        waiting = [job for job in jobs if job.waits and self.manages(job)]
+        for job in waiting:
+            if not job.is_held and not self._shadow:
+                self._may_start(job, snapshot, changes)
+        holds = Holds(snapshot)
+        for job in waiting:
+            if (job.is_held or self._shadow) and not self._is_as_it_was(job, snapshot):
+                self._waits(job, snapshot, holds, changes)
+        self._set_service(snapshot)
         return changes
 
     def decide(self, now: float) -> list[Start]:
         """What starts now, in order."""
         starts = []
         for job, nodes in self.scheduler.start(now):
-            ask, _ = self._waiting.pop(job)
-            self._running[job] = (tuple(nodes), ask.walltime)
+            ask = self._waiting.pop(job)
+            self._running[job] = (frozenset(nodes), ask.walltime)
             self._released[job] = now
             asked = self._seen[job]
             as_asked = bool(asked.required) and not placed_here(asked)
-            starts.append(Start(job, tuple(nodes), self.machine.hostlist(nodes), as_asked))
+            starts.append(Start(asked, tuple(nodes), self.machine.hostlist(nodes), as_asked))
         return starts
 
     def take_back(self, job: int) -> None:
         """A release that Slurm did not accept: the job will be looked at anew."""
         self._forget(job)
 
-    def _nodes(self, snapshot: Snapshot) -> None:
+    def _leave(self, snapshot: Snapshot, changes: Changes) -> None:
+        """Forgets what has ended, and what runs no more: only then their nodes are free for others."""
+        for job in list(self._seen):
+            now = snapshot.jobs.get(job)
+            if now is None or not (now.holds_nodes or now.waits):
+                if job in self._running and job not in self._released:
+                    changes.ended.append(job)
+                self._forget(job)
+            elif now.waits and (now.is_held or job not in self._released) and job in self._running:
+                self._forget(job)  # requeued, or held again
+
+    def _forget(self, job: int) -> None:
+        if job in self._running:
+            self.scheduler.complete(job)
+        if job in self._waiting:
+            self.scheduler.cancel(job)
+        for known in (self._running, self._waiting, self._released, self._blocked, self._seen, self.reasons):
+            known.pop(job, None)
+
+    def _runs(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
+        """A job on its nodes, ours or not: they are taken."""
+        nodes = _nodes_of(job.nodes, self)
+        if job.id not in self._running or job.id in self._released:
+            changes.started.append(job)
+        self._released.pop(job.id, None)
+        self._pauses.pop(job.id, None)
+        walltime = _walltime(job)
+        known = self._running.get(job.id)
+        if known is not None and known[0] == frozenset(nodes):
+            if known[1] != walltime:
+                self.scheduler.set_walltime(job.id, walltime)
+        else:
+            self._forget(job.id)
+            if not self._adopt(job, nodes, job.start or snapshot.time):
+                self._blocked[job.id] = nodes  # Slurm shares nodes that are whole here
+        self._seen[job.id] = job
+        if job.id not in self._blocked:
+            self._running[job.id] = (frozenset(nodes), walltime)
+
+    def _adopt(self, job: Job, nodes: tuple[int, ...], start: float) -> bool:
+        whole = self.terms.whole_nodes or job.exclusive or not job.cores_held
+        try:
+            self.scheduler.adopt(
+                job.id, nodes, start, _walltime(job), share=None if whole else (job.cores_held, 0)
+            )
+        except InputError:
+            return False
+        return True
+
+    def _may_start(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
+        """A waiting job that Slurm may start: on the nodes that it was given here, or an earlier daemon
+        gave it, or else on any, which is not to happen."""
+        nodes = _nodes_of(job.required, self)
+        if job.begin > snapshot.time + 1:
+            changes.escaped.append((job, "requeued"))
+            return
+        if job.id not in self._released:
+            if len(nodes) == job.fewest_nodes == job.most_nodes and self._adopt(job, nodes, snapshot.time):
+                self._running[job.id] = (frozenset(nodes), _walltime(job))
+                self._released[job.id] = snapshot.time
+            else:
+                changes.escaped.append((job, "Slurm might start it anywhere"))
+        self._seen[job.id] = job
+        since = snapshot.time - self._released.get(job.id, snapshot.time)
+        broken = not all(self._is_usable(node, snapshot) for node in nodes)
+        never = job.reason.startswith("Dependency")
+        if since > PATIENCE or never or (broken and since > SHORT_PATIENCE):
+            pause = min(2 * self._pauses.get(job.id, (PATIENCE / 2, 0.0))[0], LONGEST_PAUSE)
+            self._pauses[job.id] = (pause, snapshot.time + (0.0 if broken else pause))
+            changes.escaped.append((job, f"Slurm does not start it: {job.reason}"))
+
+    def _waits(self, job: Job, snapshot: Snapshot, holds: Holds, changes: Changes) -> None:
+        ask = why = None
+        try:
+            why = holds.why(job)
+            if why is None and self._nodes is not None:
+                ask = ask_of(job, snapshot, self._nodes, self.terms, self._priority_of(job, snapshot))
+                _, until = self._pauses.get(job.id, (0.0, 0.0))
+                ask = dataclasses.replace(ask, begin=max(ask.begin, until)) if until > ask.begin else ask
+        except Unfit as reason:
+            self._refuse(job, str(reason), changes)
+            return
+        if ask is None or self._waiting.get(job.id) != ask:
+            self._withdraw(job)
+            refusal = None if ask is None else self.scheduler.submit(job.id, ask)
+            if refusal is not None:
+                self._refuse(job, refusal[1], changes)
+                return
+            if ask is not None:
+                self._waiting[job.id] = ask
+        self._seen[job.id] = job
+        if why is None:
+            self.reasons.pop(job.id, None)
+        else:
+            self.reasons[job.id] = why
+
+    def _is_as_it_was(self, job: Job, snapshot: Snapshot) -> bool:
+        """Whether it is in the queue as it should be, and only a change of its own could alter that."""
+        by_others = job.dependency or job.array_limit or snapshot.reservations or self._priority
+        return not by_others and job.id in self._waiting and self._seen.get(job.id) == job
+
+    def _priority_of(self, job: Job, snapshot: Snapshot) -> float:
+        return 0.0 if self._priority is None else self._priority(job, snapshot)
+
+    def _refuse(self, job: Job, reason: str, changes: Changes) -> None:
+        self._withdraw(job)
+        if self.reasons.get(job.id) != reason:
+            self.reasons[job.id] = reason
+            changes.unfit.append((job, reason))
+        self._seen[job.id] = job
+
+    def _withdraw(self, job: Job) -> None:
+        if self._waiting.pop(job.id, None) is not None:
+            self.scheduler.cancel(job.id)
+
+    def _set_service(self, snapshot: Snapshot) -> None:
         blocked = {node for nodes in self._blocked.values() for node in nodes}
         for node, was in enumerate(self._in_service):
-            known = snapshot.nodes.get(self._names[node])
-            usable = known is not None and known.usable and node not in blocked
+            usable = node not in blocked and self._is_usable(node, snapshot)
             if usable != was:
                 self.scheduler.set_in_service(node, usable)
                 self._in_service[node] = usable
 
-    def _is_there(self, job: int, snapshot: Snapshot) -> bool:
-        known = snapshot.jobs.get(job)
-        return known is not None and (known.holds_nodes or known.waits)
-
-    def _forget(self, job: int) -> None:
-        self.scheduler.complete(job)
-        self.scheduler.cancel(job)
-        for known in (self._running, self._waiting, self._released, self._unfit, self._blocked, self._seen):
-            known.pop(job, None)
-        self._dependent.discard(job)
-
-    def _runs(self, job: Job, snapshot: Snapshot) -> None:
-        """A job on its nodes, ours or not: they are taken."""
-        nodes = tuple(
-            node
-            for name in _expand(job.nodes, self.machine)
-            if (node := self.machine.node_named(name)) is not None
-        )
-        self._released.pop(job.id, None)
-        known = self._running.get(job.id)
-        if known is not None and set(known[0]) == set(nodes):
-            if known[1] != job.walltime:
-                self.scheduler.set_walltime(job.id, _walltime(job))
-                self._running[job.id] = (nodes, job.walltime)
-            return
-        self._forget(job.id)
-        self._seen[job.id] = job
-        if not nodes:
-            return
-        try:
-            self.scheduler.adopt(job.id, nodes, job.start or snapshot.time, _walltime(job))
-        except InputError:
-            self._blocked[job.id] = nodes  # Slurm shares nodes that are whole here
-            return
-        self._running[job.id] = (nodes, job.walltime)
-
-    def _waits(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
-        if job.id in self._running:
-            if not job.is_held:
-                return  # released, not yet started
-            self._forget(job.id)  # requeued, or held again by somebody
-            self._seen[job.id] = job
-        if not job.is_held:
-            self._adopt_released(job, snapshot, changes)
-            return
-        self._dependent.discard(job.id)
-        if not job.note.startswith(MARK) or not is_met(job, snapshot.jobs):
-            self._forget(job.id)
-            self._seen[job.id] = job
-            if job.note.startswith(MARK):
-                self._dependent.add(job.id)
-            return
-        try:
-            ask = ask_of(job, snapshot, self.machine, whole_nodes=self._whole_nodes)
-        except Unfit as reason:
-            self._refuse(job.id, str(reason), changes)
-            return
-        priority = float(job.priority) if self._by_priority else 0.0
-        if self._waiting.get(job.id) == (ask, priority):
-            return
-        self._forget(job.id)
-        self._seen[job.id] = job
-        refusal = self.scheduler.submit(
-            job.id,
-            ask.nodes,
-            ask.walltime,
-            priority=priority,
-            begin=ask.begin,
-            share=ask.share,
-            eligible=ask.eligible,
-        )
-        if refusal is not None:
-            self._refuse(job.id, refusal[1], changes)
-            return
-        self._waiting[job.id] = (ask, priority)
-
-    def _adopt_released(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
-        """A waiting job that Slurm may start: on the nodes that an earlier daemon gave it, or else on
-        any, which is not to happen."""
-        nodes = self.machine.nodes_named(job.required) if job.required else []
-        if len(nodes) == job.fewest_nodes == job.most_nodes:
-            try:
-                self.scheduler.adopt(job.id, nodes, snapshot.time, _walltime(job))
-            except InputError:
-                changes.escaped.append(job.id)
-                return
-            self._running[job.id] = (tuple(nodes), job.walltime)
-            self._released[job.id] = snapshot.time
-            return
-        changes.escaped.append(job.id)
-
-    def _refuse(self, job: int, reason: str, changes: Changes) -> None:
-        self.scheduler.cancel(job)
-        self._waiting.pop(job, None)
-        if self._unfit.get(job) != reason:
-            self._unfit[job] = reason
-            changes.unfit[job] = reason
+    def _is_usable(self, node: int, snapshot: Snapshot) -> bool:
+        known = snapshot.nodes.get(self._names[node])
+        return known is not None and known.usable
 
 
 def _walltime(job: Job) -> float:
     return float("inf") if job.walltime is None else job.walltime
 
 
-def _expand(hosts: str, machine: Machine) -> list[str]:
+def _nodes_of(hosts: str, mirror: Mirror) -> tuple[int, ...]:
     try:
-        return [machine.node_name(node) for node in machine.nodes_named(hosts)]
+        return tuple(mirror.machine.nodes_named(hosts)) if hosts else ()
     except InputError:
-        return []
+        return ()

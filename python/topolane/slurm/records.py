@@ -11,18 +11,32 @@ HOLDING = frozenset(
 
 UNUSABLE = frozenset(
     {"down", "drain", "draining", "drained", "fail", "failing", "error", "unknown", "not_responding"}
-    | {"maint", "maintenance", "reserved", "reboot", "powering_down", "power_down", "powered_down", "future"}
+    | {"reboot", "reboot_requested", "reboot_issued", "powering_down", "power_down", "powered_down", "future"}
 )
-"""Words of a node's state that keep new jobs off it."""
+"""Words of a node's state that keep new jobs off it. Those of reservations are not among them."""
+
+
+def task_id(array: int, task: int) -> int:
+    """The identity of an array's task: above all job numbers, which end at 67,043,328 < 2^26."""
+    return array << 26 | task
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A job as Slurm has it."""
+    """A job as Slurm has it; every task of an array is one."""
 
     id: int
+    """Slurm's number; a task's is made of its array's and its own (`task_id`)."""
+    number: str
+    """As Slurm prints it: 12, or 12_3 for a task."""
+    record: str
+    """The number of the record that it is in: a waiting array's tasks are in one."""
+    name: str
+    user: str
     state: str
     """PENDING, RUNNING, ...; of several the one that says whether it holds nodes."""
+    reason: str
+    """Why it waits, says Slurm."""
     priority: int
     partitions: tuple[str, ...]
     nodes: str
@@ -39,6 +53,8 @@ class Job:
     memory_per_cpu: int | None
     """Bytes."""
     exclusive: bool
+    cores_held: int
+    """The most that it holds on one node; 0 where Slurm does not say."""
     walltime: float | None
     """None where neither the job nor its partition says one."""
     submit: float
@@ -46,10 +62,14 @@ class Job:
     """When it started; 0 while it waits."""
     begin: float
     """Not to be started before this time; 0 for any time."""
-    array_tasks: str
-    """The tasks of an array that wait under this number; empty for any other job."""
+    array: int
+    """The number of its array, or 0."""
+    array_limit: int
+    """How many of the array's tasks may run at once; 0 for any number."""
     dependency: str
     reservation: str
+    unknown_wish: str
+    """The first thing it asks for that nothing here can place (generic resources, ...), or nothing."""
     note: str
     """The administrator's comment: what the submission hook wrote."""
     comment: str
@@ -101,10 +121,22 @@ class Partition:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reservation:
+    """Nodes that are kept for some jobs for some time."""
+
+    name: str
+    nodes: str
+    start: float
+    end: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Snapshot:
     """All of it at one moment."""
 
     time: float
+    """Of Slurm's clock."""
     jobs: dict[int, Job]
     nodes: dict[str, Node]
     partitions: dict[str, Partition]
+    reservations: dict[str, Reservation]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
-from collections.abc import Iterable
 
-from topolane._engine import InputError, Machine
+from topolane._engine import Machine
+from topolane.slurm.candidates import Nodes, Unfit, closed_to
+from topolane.slurm.comments import placed_here
 from topolane.slurm.records import Job, Snapshot
 
 
@@ -16,93 +16,72 @@ class Ask:
     """What the scheduler is asked for; the same ask twice means that nothing has changed."""
 
     nodes: int
+    most: int
     walltime: float
     begin: float
+    order: int
+    """By submission, then by number."""
+    priority: float
     share: tuple[int, int] | None
     """(cores, bytes of memory) of each node, or None for whole nodes."""
     eligible: tuple[int, ...] | None
 
 
-def placed(hosts: str, *, as_asked: bool) -> str:
-    """The comment on a job that is released onto `hosts`; `as_asked` if its user named them."""
-    return f"topolane: on {hosts}" + (", as asked" if as_asked else "")
+@dataclasses.dataclass(frozen=True)
+class Terms:
+    """How jobs become requests here."""
+
+    machine: Machine
+    whole_nodes: bool = True
+    """Whether every job of the partitions has its nodes to itself."""
+    cores_per_node: int | None = None
+    """Cores to take of each node where a job says only how many processes it has."""
 
 
-def placed_here(job: Job) -> bool:
-    """Whether the nodes that it requires are those it was once given, not its user's wish."""
-    return job.comment.startswith("topolane: on ") and not job.comment.endswith(", as asked")
-
-
-class Unfit(Exception):
-    """A job that is left held, and what its user is told."""
-
-
-def ask_of(job: Job, snapshot: Snapshot, machine: Machine, *, whole_nodes: bool) -> Ask:
-    """What `job` asks for.
-
-    whole_nodes: whether every job of its partition has its nodes to itself. Raises Unfit.
-    """
-    if job.array_tasks:
-        raise Unfit("job arrays are not placed: submit the tasks as jobs")
+def ask_of(job: Job, snapshot: Snapshot, nodes: Nodes, terms: Terms, priority: float = 0.0) -> Ask:
+    """What `job` asks for. Raises Unfit."""
+    if job.unknown_wish:
+        raise Unfit(f"{job.unknown_wish} is not understood here: submit without it")
+    if job.reservation and job.reservation not in snapshot.reservations:
+        raise Unfit(f"there is no reservation {job.reservation} any more")
+    walltime = math.inf if job.walltime is None else job.walltime
+    closed = closed_to(job, walltime, snapshot)
+    candidates = nodes.of(job, closed)
+    fewest, most = _node_counts(job, candidates.cores, terms)
+    if job.required and not placed_here(job) and len(candidates.nodes) != fewest and not closed:
+        raise Unfit(
+            f"--nodelist names {len(candidates.nodes)} nodes for a job of {fewest}: name all of them, "
+            "or exclude others"
+        )
+    if closed and len(candidates.nodes) < fewest:
+        raise Unfit(f"with its walltime it would run into the reservation {', '.join(sorted(closed))}")
+    begin = job.begin
     if job.reservation:
-        raise Unfit(f"jobs in a reservation ({job.reservation}) are not placed: submit without it")
-    usable = _eligible(job, snapshot, machine)
-    if not usable:
-        raise Unfit("no node of its partitions has what it asks for")
-    cores = min(snapshot.nodes[name].cpus for name in usable)
-    nodes = _node_count(job, cores)
-    if job.required and not placed_here(job):
-        named = _names(job.required, machine)
-        if len(named) != nodes:
-            raise Unfit(
-                f"--nodelist names {len(named)} nodes for a job of {nodes}: name all of them, or exclude others"
-            )
-        usable = [name for name in usable if name in named]
-    indices = _indices(usable, machine)
+        begin = max(begin, snapshot.reservations[job.reservation].start)
     return Ask(
-        nodes=nodes,
-        walltime=math.inf if job.walltime is None else job.walltime,
-        begin=job.begin,
-        share=None if whole_nodes or job.exclusive else _share(job, nodes),
-        eligible=None if len(indices) == machine.nodes else tuple(indices),
+        nodes=fewest,
+        most=most,
+        walltime=walltime,
+        begin=begin,
+        order=int(job.submit) << 26 | (job.array or job.id),
+        priority=priority,
+        share=None if terms.whole_nodes or job.exclusive else _share(job, fewest),
+        eligible=None if len(candidates.nodes) == terms.machine.nodes else candidates.nodes,
     )
 
 
-def _eligible(job: Job, snapshot: Snapshot, machine: Machine) -> list[str]:
-    """Names of the nodes that it may use at all, in the machine's order."""
-    partitions = [snapshot.partitions[name] for name in job.partitions if name in snapshot.partitions]
-    names: set[str] = set()
-    for partition in partitions:
-        names |= _names(partition.nodes, machine)
-    wanted = {feature for feature in job.features.split("&") if feature}
-    if any(not re.fullmatch(r"[\w.-]+", feature) for feature in wanted):
-        raise Unfit(f"--constraint={job.features}: only features joined by & are understood")
-    names -= _names(job.excluded, machine)
-    kept = [name for name in names if name in snapshot.nodes and wanted <= snapshot.nodes[name].features]
-    return sorted(kept, key=lambda name: machine.node_named(name) or 0)
-
-
-def _names(hosts: str, machine: Machine) -> set[str]:
-    try:
-        return {machine.node_name(node) for node in machine.nodes_named(hosts)} if hosts else set()
-    except InputError as error:
-        raise Unfit(str(error)) from error
-
-
-def _indices(names: Iterable[str], machine: Machine) -> list[int]:
-    found = (machine.node_named(name) for name in names)
-    return sorted(node for node in found if node is not None)
-
-
-def _node_count(job: Job, cores: int) -> int:
-    """The fewest nodes that hold its processes. Of a range the fewest are taken."""
+def _node_counts(job: Job, cores: int, terms: Terms) -> tuple[int, int]:
+    """The fewest nodes that hold its processes, and the most that it can use."""
     per_node = max(cores // job.cpus_per_process, 1)
     if job.processes_per_node:
         per_node = min(per_node, job.processes_per_node)
-    count = max(job.fewest_nodes, math.ceil(job.processes / per_node))
-    if job.most_nodes > job.fewest_nodes:
-        count = min(count, job.most_nodes)
-    return count
+    elif terms.cores_per_node and not job.most_nodes:
+        per_node = min(per_node, max(terms.cores_per_node // job.cpus_per_process, 1))
+    fewest = max(job.fewest_nodes, math.ceil(job.processes / per_node))
+    if not job.most_nodes:
+        return fewest, 0
+    fewest = min(fewest, job.most_nodes)
+    return fewest, job.most_nodes if job.most_nodes > fewest else 0
 
 
 def _share(job: Job, nodes: int) -> tuple[int, int]:

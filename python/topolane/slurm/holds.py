@@ -1,0 +1,58 @@
+"""Why a held job is not even asked for yet: somebody wants it held, or it must wait for others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from topolane.slurm.comments import HELD_BY_USER, TO_BE_PLACED, marked, ours, was_released
+from topolane.slurm.dependencies import Dependencies
+from topolane.slurm.records import Job, Snapshot
+
+
+class Holds:
+    """Answers for the jobs of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._dependencies: Dependencies | None = None
+        active = Counter(job.array for job in snapshot.jobs.values() if job.array and _is_active(job))
+        self._active: Counter[int] = active
+        self._let_through: Counter[int] = Counter()
+
+    def why(self, job: Job) -> str | None:
+        """Why `job` is not to be placed yet, or None. Tasks of an array are asked about in order."""
+        if held := _held(job):
+            return held
+        if job.dependency:
+            if self._dependencies is None:
+                self._dependencies = Dependencies(self._snapshot.jobs.values(), self._snapshot.time)
+            if unmet := self._dependencies.unmet(job):
+                return f"waits for {unmet}"
+        if job.array_limit:
+            self._let_through[job.array] += 1
+            if self._active[job.array] + self._let_through[job.array] > job.array_limit:
+                return f"its array runs {job.array_limit} tasks at once"
+        return None
+
+
+def _held(job: Job) -> str | None:
+    text = ours(job.comment)
+    if not job.is_held:
+        return None
+    if not marked(job):
+        return "held, and not by the submission hook"
+    if text == HELD_BY_USER or (job.reason == "JobHeldUser" and was_released(job)):
+        return "held by its user"
+    if job.reason == "JobHeldAdmin" and text != TO_BE_PLACED:
+        return "held by an administrator"
+    return None
+
+
+def _is_active(job: Job) -> bool:
+    return job.holds_nodes or (job.waits and not job.is_held)
+
+
+def by_submission(jobs: Iterable[Job]) -> list[Job]:
+    """In the order in which they were submitted."""
+    return sorted(jobs, key=lambda job: (job.submit, job.id))

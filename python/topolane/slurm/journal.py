@@ -1,0 +1,108 @@
+"""What a scheduler is told and what it answers, as lines of the log."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from topolane._engine import Machine, Scheduler
+from topolane.policy import Policy
+from topolane.slurm.requests import Ask
+
+
+class Recorder:
+    """A scheduler whose calls are written down."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        policy: str | Policy,
+        queue: str,
+        write: Callable[..., None],
+        *,
+        seed: int = 0,
+    ) -> None:
+        self._scheduler = Scheduler(machine, policy, queue, seed=seed)
+        self._machine = machine
+        self._write = write
+        named = policy if isinstance(policy, str) else policy.name
+        write("scheduler", machine=machine.to("toml"), policy=named, queue=queue, seed=seed)
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The scheduler itself, to ask it and not to tell it anything."""
+        return self._scheduler
+
+    def submit(self, job: int, ask: Ask) -> tuple[str, str] | None:
+        """See `Scheduler.submit`."""
+        facts: dict[str, Any] = {
+            field.name: value
+            for field in dataclasses.fields(ask)
+            if (value := getattr(ask, field.name)) not in (None, 0)
+        }
+        if ask.walltime == float("inf"):
+            facts["walltime"] = None
+        if ask.eligible is not None:
+            facts["eligible"] = self._machine.hostlist(ask.eligible)
+        self._write("submit", id=job, **facts)
+        return submit(self._scheduler, job, ask)
+
+    def adopt(
+        self, job: int, nodes: Sequence[int], start: float, walltime: float, share: tuple[int, int] | None
+    ) -> None:
+        """See `Scheduler.adopt`."""
+        self._scheduler.adopt(job, nodes, start, walltime, share=share)
+        self._write(
+            "adopt",
+            id=job,
+            nodes=self._machine.hostlist(nodes),
+            start=start,
+            walltime=_finite(walltime),
+            share=share,
+        )
+
+    def complete(self, job: int) -> None:
+        """See `Scheduler.complete`."""
+        self._write("complete", id=job)
+        self._scheduler.complete(job)
+
+    def cancel(self, job: int) -> None:
+        """See `Scheduler.cancel`."""
+        self._write("cancel", id=job)
+        self._scheduler.cancel(job)
+
+    def set_walltime(self, job: int, walltime: float) -> None:
+        """See `Scheduler.set_walltime`."""
+        self._write("walltime", id=job, walltime=_finite(walltime))
+        self._scheduler.set_walltime(job, walltime)
+
+    def set_in_service(self, node: int, in_service: bool) -> None:
+        """See `Scheduler.set_in_service`."""
+        self._write("service", node=self._machine.node_name(node), up=in_service)
+        self._scheduler.set_in_service(node, in_service)
+
+    def start(self, now: float) -> list[tuple[int, list[int]]]:
+        """See `Scheduler.start`."""
+        starts = self._scheduler.start(now)
+        self._write("pass", now=now, starts=[[job, self._machine.hostlist(nodes)] for job, nodes in starts])
+        return starts
+
+
+def submit(scheduler: Scheduler, job: int, ask: Ask) -> tuple[str, str] | None:
+    """Queues what a job asks for."""
+    return scheduler.submit(
+        job,
+        ask.nodes,
+        ask.walltime,
+        most=ask.most,
+        priority=ask.priority,
+        order=ask.order,
+        begin=ask.begin,
+        share=ask.share,
+        eligible=ask.eligible,
+    )
+
+
+def _finite(seconds: float) -> float | None:
+    return None if seconds == float("inf") else seconds
