@@ -121,12 +121,12 @@ static long write_round(FILE *file, const Placement *placement, char **environme
 {
     hostlist_t order = slurm_hostlist_create(placement->order), nodes = slurm_hostlist_create(placement->nodes);
     /* Without a number of tasks SLURM_TASKS_PER_NODE counts cores, and srun starts a task a node. */
-    const char *tasks = value(environment, "SLURM_NTASKS") ? value(environment, "SLURM_TASKS_PER_NODE") : "";
+    const char *tasks = value(environment, "SLURM_NTASKS") ? value(environment, "SLURM_TASKS_PER_NODE") : NULL;
     long lines = 0;
     char *host;
     while ((host = slurm_hostlist_shift(order))) {
-        long count = per_node ? per_node : counted(tasks, slurm_hostlist_find(nodes, host));
-        for (long i = 0; i < (count ? count : !*tasks); i++, lines++)
+        long count = per_node ? per_node : tasks ? counted(tasks, slurm_hostlist_find(nodes, host)) : 1;
+        for (long i = 0; i < count; i++, lines++)
             fprintf(file, "%s\n", host);
         free(host);
     }
