@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import click
 
@@ -25,15 +24,15 @@ def run(config: str, dry_run: bool) -> None:
 
     settings = configuration.read(config)
     try:
-        from topolane.slurm.client import Slurm, SlurmError
+        from topolane.slurm.client import SlurmError
         from topolane.slurm.daemon import Daemon, Log
+        from topolane.slurm.setup import connect
     except ImportError as error:
         raise InputError(
             f"this command needs the extra slurm (pip install 'topolane[slurm]'): {error}"
         ) from error
-    token = Path(settings.token_file).read_text(encoding="utf-8").strip() if settings.token_file else None
     try:
-        daemon = Daemon(settings, Slurm(settings.slurmrestd, token=token), Log(settings.log), dry_run=dry_run)
+        daemon = Daemon(settings, connect(settings), Log(settings.log), dry_run=dry_run)
     except SlurmError as error:
         raise InputError(str(error)) from error
     for ending in (signal.SIGTERM, signal.SIGINT):

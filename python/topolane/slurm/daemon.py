@@ -12,11 +12,9 @@ from typing import IO, Any
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
 from topolane.slurm.config import Config
-from topolane.slurm.fabric import check, machine_of
-from topolane.slurm.journal import Recorder
-from topolane.slurm.mirror import Changes, Mirror, Start
+from topolane.slurm.mirror import Changes, Start
 from topolane.slurm.records import Job
-from topolane.slurm.requests import Terms
+from topolane.slurm.setup import mirror_of
 
 PATIENCE = 10.0
 """Seconds between two attempts to reach a Slurm that does not answer."""
@@ -46,14 +44,8 @@ class Daemon:
 
     def __init__(self, config: Config, slurm: Slurm, log: Log, *, dry_run: bool = False) -> None:
         self.config, self.slurm, self.log, self.dry_run = config, slurm, log, dry_run
-        machine = machine_of(config)
-        check(config, machine, slurm.snapshot())
-        self.mirror = Mirror(
-            Terms(machine, config.whole_nodes, config.cores_per_node),
-            Recorder(machine, config.policy, config.queue, log.write),
-            frozenset(config.partitions),
-            shadow=dry_run,
-        )
+        self.mirror = mirror_of(config, slurm.snapshot(), log.write, shadow=dry_run)
+        machine = self.mirror.machine
         self._nodes = {machine.node_name(node) for node in range(machine.nodes)}
         self.stopping = threading.Event()
         self._clock = Clock(slurm)

@@ -1,0 +1,37 @@
+"""From a configuration to Slurm and to a mirror of it: what the daemon and the commands that only look share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from topolane.slurm.client import Slurm
+from topolane.slurm.config import Config
+from topolane.slurm.fabric import check, machine_of
+from topolane.slurm.journal import Recorder
+from topolane.slurm.mirror import Mirror
+from topolane.slurm.records import Snapshot
+from topolane.slurm.requests import Terms
+
+
+def connect(config: Config) -> Slurm:
+    """The configured Slurm. Raises SlurmError where it does not answer."""
+    token = Path(config.token_file).read_text(encoding="utf-8").strip() if config.token_file else None
+    return Slurm(config.slurmrestd, token=token)
+
+
+def mirror_of(
+    config: Config, snapshot: Snapshot, write: Callable[..., None], *, shadow: bool = False
+) -> Mirror:
+    """An empty mirror with the configured policy and queue; `write` is told what its scheduler is.
+
+    Raises InputError where machine, partitions or configuration do not go with what Slurm has.
+    """
+    machine = machine_of(config)
+    check(config, machine, snapshot)
+    return Mirror(
+        Terms(machine, config.whole_nodes, config.cores_per_node),
+        Recorder(machine, config.policy, config.queue, write),
+        frozenset(config.partitions),
+        shadow=shadow,
+    )
