@@ -24,14 +24,19 @@ COMMAND = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm
 
 
 @contextlib.contextmanager
-def driving(cluster: Cluster, directory: Path, **settings: Any) -> Iterator[subprocess.Popen[str]]:
+def driving(
+    cluster: Cluster, directory: Path, *, dry_run: bool = False, **settings: Any
+) -> Iterator[subprocess.Popen[str]]:
     """The daemon on the partition whose jobs are held."""
     lines = {"slurmrestd": f"unix:{cluster.facts['SOCKET']}", "partitions": ["pbatch"], "interval": 0.3}
     lines |= {"log": str(directory / "log.jsonl")} | settings
     config = directory / "topolane.toml"
     config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items()))
     daemon = subprocess.Popen(
-        [*COMMAND, "--config", str(config)], env=cluster.environment, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "--config", str(config), *["--dry-run"] * dry_run],
+        env=cluster.environment,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         yield daemon

@@ -7,7 +7,7 @@ import signal
 import click
 
 from topolane._engine import InputError
-from topolane.cli import slurm_ranks
+from topolane.cli import slurm_ranks, slurm_replay
 
 
 @click.group("slurm")
@@ -42,3 +42,4 @@ def run(config: str, dry_run: bool) -> None:
 
 command.add_command(slurm_ranks.hosts)
 command.add_command(slurm_ranks.spank)
+command.add_command(slurm_replay.replay)

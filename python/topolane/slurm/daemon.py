@@ -80,7 +80,7 @@ class Daemon:
             # A job on a node that is not on the tree would leave its other nodes free here.
             raise SlurmError("the nodes of Slurm are no longer those of the topology: start the daemon anew")
         changes = self.mirror.update(snapshot)
-        self._act(changes)
+        self._act(changes, snapshot.time)
         begun = time.perf_counter()
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
@@ -97,11 +97,12 @@ class Daemon:
         begin = self.mirror.scheduler.scheduler.next_begin(self._seen)
         return (begin is not None and begin <= self._clock.now()) or self.slurm.changed(self._seen)
 
-    def _act(self, changes: Changes) -> None:
+    def _act(self, changes: Changes, now: float) -> None:
         for job in changes.started:
-            self.log.write("running", job=job.number, nodes=job.nodes, start=job.start, submit=job.submit)
+            facts = {"nodes": job.nodes, "start": job.start, "submit": job.submit, "walltime": job.walltime}
+            self.log.write("running", id=job.id, job=job.number, **facts)
         for identity in changes.ended:
-            self.log.write("ended", id=identity)
+            self.log.write("ended", id=identity, at=now)
         told: set[str] = set()
         for job, reason in changes.unfit:
             self.log.write("unfit", job=job.number, reason=reason)

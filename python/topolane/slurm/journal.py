@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from topolane._engine import Machine, Scheduler
-from topolane.policy import Policy
+from topolane.policy import Policy, resolve
 from topolane.slurm.requests import Ask
 
 
@@ -23,7 +23,8 @@ class Recorder:
         *,
         seed: int = 0,
     ) -> None:
-        self._scheduler = Scheduler(machine, policy, queue, seed=seed)
+        rule = resolve(policy) if isinstance(policy, str) else policy
+        self._scheduler = Scheduler(machine, rule, queue, seed=seed)
         self._machine = machine
         self._write = write
         named = policy if isinstance(policy, str) else policy.name

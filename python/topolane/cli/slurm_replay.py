@@ -1,0 +1,49 @@
+"""`topolane slurm replay`: a daemon's log told to the engine again."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from topolane.cli import common
+
+if TYPE_CHECKING:
+    from topolane.slurm.replay import Side
+
+
+@click.command()
+@click.argument("log")
+@click.option("--csv", "table", help="Write the jobs that Slurm ran as a workload for `simulate --trace`.")
+@common.json_option
+def replay(log: str, table: str | None, as_json: bool) -> None:
+    """Tell the engine again what a daemon's LOG says it was told, and compare what is decided.
+
+    Beside that: when and where the jobs would have been started, and when and where Slurm started them.
+    Exit code 1 if one decision differs.
+    """
+    from topolane.slurm import replay as replaying
+
+    found = replaying.replay(log)
+    ours, slurms = replaying.sides(found)
+    if table is not None:
+        common.write_text(table, found.csv())
+    if as_json:
+        facts = {"passes": found.passes, "starts": found.starts, "differing": found.differing}
+        sides = {"would": dataclasses.asdict(ours), "slurm": dataclasses.asdict(slurms)}
+        common.print_json({"dry_run": found.dry_run, **facts, **sides})
+    else:
+        same = "all found again" if not found.differing else f"{len(found.differing)} decided otherwise"
+        click.echo(f"{found.passes} decisions with {found.starts} starts: {same}")
+        for sentence in found.differing[:5]:
+            click.echo(sentence)
+        name = "would have been" if found.dry_run else "decided"
+        rows = [[name, *_cells(ours)], ["Slurm", *_cells(slurms)]]
+        common.print_table(["starts", "jobs", "mean wait, s", "APH", "sharing links"], rows)
+    sys.exit(1 if found.differing else 0)
+
+
+def _cells(side: Side) -> list[str]:
+    return ["-" if value is None else f"{value:g}" for value in dataclasses.astuple(side)]

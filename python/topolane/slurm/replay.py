@@ -1,0 +1,226 @@
+"""A daemon's log told to the engine again: the same decisions, and what Slurm did beside them."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from topolane._engine import InputError, Machine, Scheduler
+from topolane.policy import resolve
+from topolane.slurm.journal import submit
+from topolane.slurm.requests import Ask
+
+COLUMNS = ("id", "submit", "run", "nodes", "walltime", "start", "hosts")
+
+
+@dataclasses.dataclass
+class Seen:
+    """One job in the log. Times of Slurm's clock, seconds; None where the log does not say."""
+
+    number: str
+    submit: float | None = None
+    walltime: float | None = None
+    would_start: float | None = None
+    would_nodes: str = ""
+    start: float | None = None
+    nodes: str = ""
+    end: float | None = None
+
+
+@dataclasses.dataclass
+class Replay:
+    """What came out."""
+
+    dry_run: bool = False
+    passes: int = 0
+    starts: int = 0
+    differing: list[str] = dataclasses.field(default_factory=list)
+    """Where the engine decides otherwise than the log, in sentences."""
+    jobs: dict[int, Seen] = dataclasses.field(default_factory=dict)
+    machine: Machine | None = None
+
+    def csv(self) -> str:
+        """The jobs that Slurm ran to their end, as a workload for `topolane simulate --trace`."""
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for job, seen in sorted(self.jobs.items()):
+            if seen.end is None or seen.start is None or seen.submit is None or self.machine is None:
+                continue
+            nodes = len(self.machine.nodes_named(seen.nodes))
+            run = max(seen.end - seen.start, 0.0)
+            walltime = run if seen.walltime is None else seen.walltime
+            writer.writerow([job, seen.submit, run, nodes, walltime, seen.start, seen.nodes])
+        return table.getvalue()
+
+
+def replay(path: str | Path) -> Replay:
+    """Tells the engine again all that a log says it was told. Raises InputError for what is no log."""
+    found = Replay()
+    scheduler: Scheduler | None = None
+    for line, event in _events(path):
+        try:
+            if event["event"] == "scheduler":
+                found.machine = Machine.parse(event["machine"], f"{path}:{line}", "toml")
+                policy, queue = resolve(event["policy"]), event["queue"]
+                scheduler = Scheduler(found.machine, policy, queue, seed=event["seed"])
+            elif event["event"] == "started":
+                found.dry_run = event["dry_run"]
+            elif scheduler is not None and found.machine is not None:
+                _tell(event, scheduler, found.machine, found, f"{path}:{line}")
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path}:{line}: not an event of this daemon: {error!r}") from error
+    if scheduler is None:
+        raise InputError(f"{path}: no daemon's log: no line says which scheduler decided")
+    return found
+
+
+def _events(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with open(path, encoding="utf-8") as log:
+        for line, text in enumerate(log, 1):
+            if not text.endswith("\n"):
+                return  # cut short by the end of the daemon
+            try:
+                event = json.loads(text)
+            except ValueError as error:
+                raise InputError(f"{path}:{line}: not JSON: {error}") from error
+            if not isinstance(event, dict) or "event" not in event:
+                raise InputError(f"{path}:{line}: no event")
+            yield line, event
+
+
+def _tell(
+    event: Mapping[str, Any], scheduler: Scheduler, machine: Machine, found: Replay, where: str
+) -> None:
+    kind = event["event"]
+    if kind == "submit":
+        submit(scheduler, event["id"], _ask(event, machine))
+    elif kind == "adopt":
+        share = event["share"] and tuple(event["share"])
+        nodes = machine.nodes_named(event["nodes"])
+        scheduler.adopt(event["id"], nodes, event["start"], _seconds(event["walltime"]), share=share)
+    elif kind == "complete":
+        scheduler.complete(event["id"])
+    elif kind == "cancel":
+        scheduler.cancel(event["id"])
+    elif kind == "walltime":
+        scheduler.set_walltime(event["id"], _seconds(event["walltime"]))
+    elif kind == "service":
+        node = machine.node_named(event["node"])
+        scheduler.set_in_service(-1 if node is None else node, event["up"])
+    elif kind == "pass":
+        _compare(event, scheduler, machine, found, where)
+    elif kind == "running":
+        seen = found.jobs.setdefault(event["id"], Seen(""))
+        seen.number, seen.submit = event["job"], event["submit"]
+        seen.start, seen.nodes, seen.walltime = event["start"], event["nodes"], event["walltime"]
+    elif kind == "ended" and event["id"] in found.jobs:
+        found.jobs[event["id"]].end = event["at"]
+
+
+def _compare(
+    event: Mapping[str, Any], scheduler: Scheduler, machine: Machine, found: Replay, where: str
+) -> None:
+    logged = [(job, hosts) for job, hosts in event["starts"]]
+    again = [(job, machine.hostlist(nodes)) for job, nodes in scheduler.start(event["now"])]
+    found.passes += 1
+    found.starts += len(logged)
+    if again != logged:
+        found.differing.append(f"{where}: the log says {logged}, the engine {again}")
+    for job, hosts in logged:
+        seen = found.jobs.setdefault(job, Seen(""))
+        if seen.would_start is None:
+            seen.would_start, seen.would_nodes = event["now"], hosts
+
+
+def _ask(event: Mapping[str, Any], machine: Machine) -> Ask:
+    eligible = event.get("eligible")
+    return Ask(
+        nodes=event["nodes"],
+        most=event.get("most", 0),
+        walltime=_seconds(event.get("walltime", 0.0)),
+        begin=event.get("begin", 0.0),
+        order=event.get("order", 0),
+        priority=event.get("priority", 0.0),
+        share=(event["share"][0], event["share"][1]) if "share" in event else None,
+        eligible=None if eligible is None else tuple(machine.nodes_named(eligible)),
+    )
+
+
+def _seconds(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+@dataclasses.dataclass
+class Side:
+    """Where and when one of the two started the jobs."""
+
+    jobs: int
+    wait: float | None
+    """Seconds in the mean, of the jobs whose submission is known."""
+    aph: float | None
+    """Average pairwise hops, the mean over jobs of two nodes and more."""
+    crossing: int
+    """Jobs that cross a group while another one crosses it."""
+
+
+def sides(found: Replay) -> tuple[Side, Side]:
+    """What would have been, and what Slurm did, over the jobs for which both are known."""
+    both = [seen for seen in found.jobs.values() if seen.would_start is not None and seen.start is not None]
+    ours = [(seen, seen.would_start or 0.0, seen.would_nodes) for seen in both]
+    slurms = [(seen, seen.start or 0.0, seen.nodes) for seen in both]
+    return _side(ours, found), _side(slurms, found)
+
+
+def _side(rows: list[tuple[Seen, float, str]], found: Replay) -> Side:
+    machine = found.machine
+    assert machine is not None
+    waits = [start - seen.submit for seen, start, _ in rows if seen.submit is not None]
+    placed = [(seen, start, machine.nodes_named(hosts)) for seen, start, hosts in rows]
+    hops = [machine.quality(nodes)[0] for _, _, nodes in placed if len(nodes) > 1]
+    spans = []
+    for index, (seen, start, nodes) in enumerate(placed):
+        end = math.inf if seen.end is None or seen.start is None else start + seen.end - seen.start
+        spans.append((index, start, end, crossed(nodes, machine)))
+    return Side(len(rows), _mean(waits), _mean(hops), len(_sharing(spans)))
+
+
+def crossed(nodes: list[int], machine: Machine) -> set[tuple[int, int]]:
+    """(level, first node) of the groups in which a job has nodes, and others outside."""
+    found = set()
+    for level in range(1, machine.depth + 1):
+        for start, end, _ in machine.groups(level):
+            inside = sum(start <= node < end for node in nodes)
+            if 0 < inside < len(nodes):
+                found.add((level, start))
+    return found
+
+
+def _sharing(spans: list[tuple[int, float, float, set[tuple[int, int]]]]) -> set[int]:
+    """Those that cross a group at a time when another one does."""
+    users: dict[tuple[int, int], list[tuple[float, float, int]]] = {}
+    for index, start, end, groups in spans:
+        for group in groups:
+            users.setdefault(group, []).append((start, end, index))
+    sharing: set[int] = set()
+    for crossing in users.values():
+        crossing.sort()
+        latest, latest_end = None, -math.inf
+        for start, end, index in crossing:
+            if start < latest_end and latest is not None:
+                sharing |= {index, latest}
+            if end > latest_end:
+                latest, latest_end = index, end
+    return sharing
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
