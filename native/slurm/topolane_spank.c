@@ -23,8 +23,6 @@ SPANK_PLUGIN(topolane, 1)
 
 extern char **environ;
 
-static const char PREFIX[] = "topolane: on ";
-
 enum { MOST_PER_NODE = 65536 };
 
 static char *script_file; /* in slurmstepd, for the batch script */
@@ -70,6 +68,16 @@ static bool same_hosts(const char *order, const char *nodes)
     return same;
 }
 
+/* What follows "topolane: on " or "topolane: as asked on " in a comment, else NULL. */
+static const char *hosts_in(const char *comment)
+{
+    static const char *const before[] = {"topolane: on ", "topolane: as asked on "};
+    for (size_t i = 0; comment && i < sizeof before / sizeof *before; i++)
+        if (strncmp(comment, before[i], strlen(before[i])) == 0)
+            return comment + strlen(before[i]);
+    return NULL;
+}
+
 /* What the driver says of a running job; false where it has said nothing that holds. */
 static bool find_placement(uint32_t id, Placement *placement)
 {
@@ -79,13 +87,10 @@ static bool find_placement(uint32_t id, Placement *placement)
         return false;
     for (uint32_t i = 0; i < found->record_count; i++) {
         const slurm_job_info_t *job = &found->job_array[i];
-        const char *said = job->comment, *hosts;
+        const char *hosts = hosts_in(job->comment);
         /* The parts of a heterogeneous job share their environment: one order cannot hold for all. */
-        if (job->job_id != id || job->het_job_id || !job->nodes || !said)
+        if (job->job_id != id || job->het_job_id || !job->nodes || !hosts)
             continue;
-        if (strncmp(said, PREFIX, sizeof PREFIX - 1) != 0)
-            continue;
-        hosts = said + sizeof PREFIX - 1;
         placement->order = strndup(hosts, strcspn(hosts, " "));
         placement->nodes = strdup(job->nodes);
     }

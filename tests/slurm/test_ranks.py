@@ -64,7 +64,7 @@ def output(cluster: Cluster, directory: Path, lines: Sequence[str], *asked: str)
     script, printed = directory / "job.sh", directory / "printed"
     script.write_text("\n".join(["#!/bin/bash", *lines]) + "\n")
     job = int(cluster.run("sbatch", "--parsable", f"--output={printed}", "--time=2", *asked, script))
-    comment = f"topolane: on {ORDER}, as asked | my own"
+    comment = f"topolane: as asked on {ORDER} | my own"
     body = {"nodelist": ORDER, "nodes": "3", "hold": False, "comment": comment}
     assert cluster.rest(f"job/{job}", body)["errors"] == []
     until(lambda: cluster.job(job)["job_state"] in ENDED, "the job ends")

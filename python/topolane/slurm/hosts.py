@@ -55,7 +55,7 @@ def ranks_of(job: str, environment: Mapping[str, str]) -> JobRanks:
 
 
 def _placed_on(facts: Mapping[str, str]) -> str:
-    found = re.match(r"topolane: on ([^\s|]+)(\s|$)", facts.get("Comment", ""))
+    found = re.match(r"topolane: (?:as asked )?on ([^\s|]+)(\s|$)", facts.get("Comment", ""))
     return found[1] if found else ""
 
 
