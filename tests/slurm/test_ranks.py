@@ -154,6 +154,19 @@ def test_a_job_without_an_order_of_its_own_runs_unchanged(plugin: Cluster, tmp_p
         assert len(lines) == 6, lines
 
 
+def test_a_rank_map_made_in_the_job_is_followed(plugin: Cluster, tmp_path: Path) -> None:
+    """Ranks 0 and 3, 1 and 4, 2 and 5 talk: `topolane map` puts each pair on a node, and so does srun."""
+    (tmp_path / "traffic.csv").write_text("from,to,bytes\n0,3,1000\n1,4,1000\n2,5,1000\n")
+    topolane = " ".join(map(repr, TOPOLANE[:-1]))
+    machine = f"--machine {plugin.directory}/topology.conf --hosts $TOPOLANE_NODELIST --ranks-per-node 2"
+    wanted = f"--traffic {tmp_path}/traffic.csv --format slurm-arbitrary --out {tmp_path}/map"
+    script = [f"{topolane} map {machine} {wanted} >/dev/null", f"SLURM_HOSTFILE={tmp_path}/map srun {REPORT}"]
+    hosts = ranks(output(plugin, tmp_path, script, "-N3", "-n6"))
+    assert hosts == (tmp_path / "map").read_text().split()
+    assert hosts[:3] == hosts[3:]
+    assert set(hosts) == set(numbered(3, 9, 14))
+
+
 def test_salloc_follows_the_order_and_srun_alone_cannot(plugin: Cluster, tmp_path: Path) -> None:
     """In the shell of salloc, on the host of the user, srun follows; an srun that makes its own allocation
     says that it does not, and runs."""
