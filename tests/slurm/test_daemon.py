@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
-from driving import COMMAND, check_isolated, driving, follow, running, submit_many, tree_of
+from driving import check_isolated, driving, follow, running, submit_many, tree_of
 from live_cluster import Cluster, until
 from topolane import Machine, State
 
@@ -94,28 +93,6 @@ def test_a_requeued_job_is_placed_anew(cluster: Cluster, machine: Machine, tmp_p
         until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "it ends", 300)
         assert len(machine.nodes_named(cluster.job(job)["nodes"])) == 3
         check_isolated(running(cluster, machine), machine)
-
-
-def test_a_wrong_configuration_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:
-    """A partition or a node that Slurm does not have, nobody at the socket: exit code 2, nothing done."""
-    good = {"slurmrestd": f"unix:{cluster.facts['SOCKET']}", "partitions": ["pbatch"]}
-    for change, said in (
-        ({"partitions": ["nix"]}, "Slurm has no partition nix"),
-        ({"topology": "cab"}, "node cab1 is in the topology and not in Slurm"),
-        ({"slurmrestd": "unix:/nowhere"}, "does not answer"),
-        ({"interval": 0}, "interval must be from 0.05"),
-        ({"polcy": "isolated"}, "unknown key 'polcy'"),
-    ):
-        config = tmp_path / "topolane.toml"
-        config.write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in (good | change).items()))
-        done = subprocess.run(
-            [*COMMAND, "--config", str(config)],
-            env=cluster.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
 def test_the_policy_refuses_as_the_simulator_does(machine: Machine) -> None:

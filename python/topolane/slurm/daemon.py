@@ -12,6 +12,7 @@ from typing import IO, Any
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
 from topolane.slurm.config import Config
+from topolane.slurm.fabric import check_rights
 from topolane.slurm.mirror import Changes, Start
 from topolane.slurm.records import Job
 from topolane.slurm.setup import mirror_of
@@ -44,6 +45,8 @@ class Daemon:
 
     def __init__(self, config: Config, slurm: Slurm, log: Log, *, dry_run: bool = False) -> None:
         self.config, self.slurm, self.log, self.dry_run = config, slurm, log, dry_run
+        if not dry_run and config.slurmrestd.startswith("unix:"):
+            check_rights()
         self.mirror = mirror_of(config, slurm.snapshot(), log.write, shadow=dry_run)
         machine = self.mirror.machine
         self._nodes = {machine.node_name(node) for node in range(machine.nodes)}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
+import re
 
 import topolane
 from topolane._engine import InputError, Machine
 from topolane.slurm.config import Config
 from topolane.slurm.records import Snapshot
+from topolane.slurm.scontrol import configuration, shown
 
 
 def machine_of(config: Config) -> Machine:
@@ -15,20 +17,17 @@ def machine_of(config: Config) -> Machine:
     if config.topology is not None:
         return topolane.machine(config.topology)
     try:
-        done = subprocess.run(["scontrol", "show", "topology"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"scontrol show topology cannot be run ({error}): name a topology file") from error
-    if done.returncode or not done.stdout.strip():
-        said = done.stderr.strip() or "nothing"
-        raise InputError(f"scontrol show topology says {said}: name a topology file")
-    return Machine.parse(topology_conf(done.stdout), "scontrol show topology", "slurm")
+        text = shown("topology")
+    except InputError as error:
+        raise InputError(f"{error}: name a topology file") from error
+    return Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
 
 
-def topology_conf(shown: str) -> str:
+def topology_conf(text: str) -> str:
     """What `scontrol show topology` prints as a topology.conf: there a switch has nodes or switches, and
     its level is not named."""
     lines = []
-    for line in shown.splitlines():
+    for line in text.splitlines():
         words = [word for word in line.split() if not word.startswith("Level=")]
         if any(word.startswith("Switches=") for word in words):
             words = [word for word in words if not word.startswith("Nodes=")]
@@ -48,3 +47,17 @@ def check(config: Config, machine: Machine, snapshot: Snapshot) -> None:
     ):
         if odd:
             raise InputError(f"node {odd[0]} {text} ({len(odd)} nodes are)")
+
+
+def check_rights() -> None:
+    """Whether jobs can be held on submission, and started by this user. Raises InputError."""
+    told = configuration()
+    plugins = told.get("JobSubmitPlugins", "")
+    if "lua" not in plugins.split(","):
+        raise InputError(
+            f"JobSubmitPlugins={plugins} has no lua: Slurm would start the jobs before anybody chose their nodes "
+            "(`topolane slurm install` says what to do)"
+        )
+    slurms = re.match(r"(\S+)\((\d+)\)", told.get("SlurmUser", ""))
+    if slurms is not None and os.geteuid() not in (0, int(slurms[2])):
+        raise InputError(f"user {os.geteuid()} may not start the jobs of others: run as {slurms[1]} or root")
