@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real Slurm from Debian's packages, on loopback, in a directory of its own:
 #
-#   cluster.sh check                      says what is missing for it
+#   cluster.sh check [OPTION VALUE]...    says what is missing for it
 #   cluster.sh up N DIR [OPTION VALUE]... starts it, waits until its N nodes are idle, writes DIR/env
 #   cluster.sh stop DIR NAME...           ends slurmctld, slurmrestd or nodes of it
 #   cluster.sh kill DIR NAME...           the same with SIGKILL
@@ -13,7 +13,7 @@
 #   --cpus N        cores a node (16)
 #   --partitions "NAME[:NODES[:OVERSUBSCRIBE]] ..."   the first is the default one (pbatch:ALL)
 #   --hold lua[:NAME,...]   job_submit/lua holds every job, or those of these partitions
-#   --select linear|cons_tres, --priority basic|multifactor, --accounting none (the first of each)
+#   --select linear|cons_tres, --priority basic|multifactor, --accounting none|slurmdbd (the first of each)
 #   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is)
 #   --conf LINE     one more line of slurm.conf, as often as wanted
 #   --deadline S    seconds to wait for idle nodes, once all are started (60 + N / 2)
@@ -23,6 +23,7 @@ set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$HERE/config.sh"
 . "$HERE/processes.sh"
+. "$HERE/accounting.sh"
 
 die() {
     echo "cluster.sh: $2" >&2
@@ -62,7 +63,7 @@ options() {
             --hold) HOLD=$(shaped 'lua(:[A-Za-z0-9_,-]+)?' "$1" "$2" "lua or lua:PARTITION,...") ;;
             --select) SELECT=$(one_of "$1" "$2" linear cons_tres) ;;
             --priority) PRIORITY=$(one_of "$1" "$2" basic multifactor) ;;
-            --accounting) ACCOUNTING=$(one_of "$1" "$2" none) ;;
+            --accounting) ACCOUNTING=$(one_of "$1" "$2" none slurmdbd) ;;
             --rest) REST=$(shaped '[v0-9.,]+' "$1" "$2" "a list such as v0.0.37,v0.0.38") ;;
             --conf) EXTRA+=("$2") ;;
             --deadline) DEADLINE=$(number "$@") ;;
@@ -87,6 +88,11 @@ check() {
         command -v $daemon >/dev/null || missing+=($daemon)
     done
     ls $PLUGINS/{topology_tree,job_submit_lua}.so >/dev/null 2>&1 || missing+=(slurm-wlm-basic-plugins)
+    if [ "$ACCOUNTING" = slurmdbd ]; then
+        command -v mariadbd >/dev/null || missing+=(mariadb-server)
+        ls $PLUGINS/accounting_storage_mysql.so >/dev/null 2>&1 || missing+=(slurm-wlm-mysql-plugin)
+        command -v slurmdbd >/dev/null || missing+=(slurmdbd)
+    fi
     [ ${#missing[@]} = 0 ] || die 3 "a cluster needs the Debian packages ${missing[*]}"
     [ "$(id -u)" = 0 ] || die 3 "a cluster needs root, as whom its slurmds start the jobs"
     # Slurm can bind to one address only: that of the host's name.
@@ -121,13 +127,14 @@ up() {
     # Two clusters that start at once must not choose the same ports.
     exec 9>>/run/lock/topolane-slurm-cluster
     flock 9
-    PORT=$(free_ports $((NODES + 1)))
+    PORT=$(free_ports $((NODES + 3)))
     write_slurm_conf >"$DIR/slurm.conf"
     write_topology >"$DIR/topology.conf"
     [ -z "$HOLD" ] || write_job_submit >"$DIR/job_submit.lua"
     write_env >"$DIR/env"
     environment
     start_munged
+    [ "$ACCOUNTING" = none ] || start_accounting
     start slurmctld
     start $(eval "echo $PREFIX{1..$NODES}")
     start slurmrestd
@@ -176,7 +183,7 @@ environment() {
 verb=${1:-}
 [ $# = 0 ] || shift
 case $verb in
-    check) check ;;
+    check) NODES=1 && options "$@" && check ;;
     up) up "$@" ;;
     down) known "$@" && down ;;
     start | stop | kill) known "$@" && shift && names "$@" && "$verb" "$@" ;;

@@ -54,6 +54,7 @@ PriorityType=priority/$PRIORITY
 $(write_priority)
 $(write_select)
 AccountingStorageType=accounting_storage/$ACCOUNTING
+$([ "$ACCOUNTING" = none ] || printf 'AccountingStorage%s\n' Host=127.0.0.1 Port=$((PORT + NODES + 1)) Pass="$DIR/munge/socket")
 JobAcctGatherType=jobacct_gather/none
 JobCompType=jobcomp/filetxt
 JobCompLoc=$DIR/log/jobs.log

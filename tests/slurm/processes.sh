@@ -153,7 +153,11 @@ left_over() {
 }
 
 down() {
-    local pids=() pidfile
+    local pids=() pidfile name
+    # Each of these wants the next to the very end.
+    for name in slurmctld slurmdbd mariadb; do
+        finish TERM $(daemon $name || true)
+    done
     for pidfile in "$DIR"/run/*.pid; do
         pids+=($(daemon "$(basename "$pidfile" .pid)" || true))
     done

@@ -166,6 +166,12 @@ def _number(value: Any) -> int | None:
     return None if value is None or value < 0 else int(value)
 
 
+def _signed(value: Any) -> int:
+    """v0.0.38 writes a number below 0 as 2^32 more than it is."""
+    number = (value.get("number") or 0 if isinstance(value, Mapping) else value) or 0
+    return int(number) - (1 << 32 if number >= 1 << 31 else 0)
+
+
 def _words(value: Any) -> list[str]:
     """A word or several; newer versions say states as lists."""
     return [value] if isinstance(value, str) else [str(word) for word in value or ()]
@@ -238,6 +244,10 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         unknown_wish=_unknown_wish(job),
         note=job["admin_comment"] or "",
         comment=job["comment"] or "",
+        nice=_signed(job["nice"]),
+        qos=job["qos"] or "",
+        association=_number(job["association_id"]) or 0,
+        tres=job["tres_req_str"] or "",
     )
 
 
@@ -280,10 +290,17 @@ def _node(node: Mapping[str, Any]) -> Node:
 def _partition(partition: Mapping[str, Any]) -> Partition:
     nodes = partition["nodes"]
     state = partition.get("state") or partition.get("partition", {}).get("state")
+    tres = partition.get("tres") or ""
+    priority = partition.get("priority") or {
+        word: partition.get(f"priority_{word}") for word in ("job_factor", "tier")
+    }
     return Partition(
         name=partition["name"],
         nodes=nodes if isinstance(nodes, str) else nodes.get("configured", ""),
         up="UP" in _words(state),
         default_walltime=_minutes(partition.get("default_time_limit")),
         longest_walltime=_minutes(partition.get("max_time_limit")),
+        priority_factor=_number(priority["job_factor"]) or 0,
+        priority_tier=_number(priority["tier"]) or 0,
+        tres=tres if isinstance(tres, str) else tres.get("configured", ""),
     )

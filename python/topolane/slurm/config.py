@@ -25,7 +25,7 @@ class Config:
     whole_nodes: bool = True
     """Whether every job has its nodes to itself (select/linear, or OverSubscribe=EXCLUSIVE)."""
     by_priority: bool = False
-    """Whether Slurm's own priorities order the queue; else submission."""
+    """Whether the priorities that Slurm would give order the queue; else submission."""
     cores_per_node: int | None = None
     """Cores to take of each node where a job says only how many processes it has; by default all."""
     interval: float = 1.0

@@ -76,7 +76,7 @@ class Daemon:
 
     def step(self) -> list[Start]:
         """Looks once and acts; answers what was released."""
-        if not self._is_due():
+        if not (self._priorities_are_due() or self._is_due()):
             return []
         snapshot = self.slurm.snapshot()
         if snapshot.nodes.keys() != self._nodes:
@@ -92,6 +92,16 @@ class Daemon:
         self._seen = snapshot.time
         self._clock.set(snapshot.time)
         return starts
+
+    def _priorities_are_due(self) -> bool:
+        """Whether Slurm has calculated priorities anew meanwhile; what they are made of is then read."""
+        if self.mirror.priorities is None or not self.mirror.priorities.refresh_due(self._clock.now()):
+            return False
+        try:
+            self.mirror.priorities.refresh(self._clock.now())
+        except SlurmError as error:
+            self.log.write("slurm-error", error=str(error))
+        return True
 
     def _is_due(self) -> bool:
         """Whether anything may have changed since the last look: in Slurm, or by the clock alone."""

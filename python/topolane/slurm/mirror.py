@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 from topolane._engine import InputError
 from topolane.slurm.candidates import Nodes, Unfit
 from topolane.slurm.comments import placed_here
 from topolane.slurm.holds import Holds, by_submission
 from topolane.slurm.journal import Recorder
+from topolane.slurm.priority import Priorities
 from topolane.slurm.records import Job, Snapshot
 from topolane.slurm.requests import Ask, Terms, ask_of
 
@@ -60,13 +60,14 @@ class Mirror:
         scheduler: Recorder,
         partitions: frozenset[str],
         *,
-        priority: Callable[[Job, Snapshot], float] | None = None,
+        priorities: Priorities | None = None,
         shadow: bool = False,
     ) -> None:
         self.terms, self.machine, self.scheduler = terms, terms.machine, scheduler
         self._names = [self.machine.node_name(node) for node in range(self.machine.nodes)]
         self._partitions = partitions
-        self._priority = priority
+        self.priorities = priorities
+        self._ordered_at = 0.0
         self._shadow = shadow
         self._nodes: Nodes | None = None
         self._waiting: dict[int, Ask] = {}
@@ -100,10 +101,13 @@ class Mirror:
     def update(self, snapshot: Snapshot) -> Changes:
         """Tells the scheduler what has changed in Slurm since the last snapshot."""
         changes = Changes()
+        self._leave(snapshot, changes)
         if self._nodes is None or not self._nodes.still_hold(snapshot):
             self._nodes = Nodes(self.machine, snapshot)
-            self._seen = {job: seen for job, seen in self._seen.items() if not seen.waits}
-        self._leave(snapshot, changes)
+            self._look_anew()
+        if self.priorities is not None and self.priorities.read_at != self._ordered_at:
+            self._ordered_at = self.priorities.read_at
+            self._look_anew()
         jobs = by_submission(snapshot.jobs.values())
         for job in jobs:
             if job.holds_nodes and (self._seen.get(job.id) != job or job.id in self._blocked):
@@ -134,6 +138,10 @@ class Mirror:
     def take_back(self, job: int) -> None:
         """A release that Slurm did not accept: the job will be looked at anew."""
         self._forget(job)
+
+    def _look_anew(self) -> None:
+        """At all jobs that wait, although nothing changed of their own."""
+        self._seen = {job: seen for job, seen in self._seen.items() if not seen.waits}
 
     def _leave(self, snapshot: Snapshot, changes: Changes) -> None:
         """Forgets what has ended, and what runs no more: only then their nodes are free for others."""
@@ -233,11 +241,11 @@ class Mirror:
 
     def _is_as_it_was(self, job: Job, snapshot: Snapshot) -> bool:
         """Whether it is in the queue as it should be, and only a change of its own could alter that."""
-        by_others = job.dependency or job.array_limit or snapshot.reservations or self._priority
+        by_others = job.dependency or job.array_limit or snapshot.reservations
         return not by_others and job.id in self._waiting and self._seen.get(job.id) == job
 
     def _priority_of(self, job: Job, snapshot: Snapshot) -> float:
-        return 0.0 if self._priority is None else self._priority(job, snapshot)
+        return 0.0 if self.priorities is None else self.priorities.of(job, snapshot, snapshot.time)
 
     def _refuse(self, job: Job, reason: str, changes: Changes) -> None:
         self._withdraw(job)

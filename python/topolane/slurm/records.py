@@ -74,6 +74,12 @@ class Job:
     """The administrator's comment: what the submission hook wrote."""
     comment: str
     """The user's comment, or what was written there for the user."""
+    nice: int
+    qos: str
+    association: int
+    """The number of its user's association in the accounting; 0 without."""
+    tres: str
+    """What it asks for at least, in Slurm's form: `cpu=2,mem=62.50G,node=2`."""
 
     @property
     def holds_nodes(self) -> bool:
@@ -118,6 +124,10 @@ class Partition:
     up: bool
     default_walltime: float | None
     longest_walltime: float | None
+    priority_factor: int
+    priority_tier: int
+    tres: str
+    """What it has, in Slurm's form."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ from topolane.slurm.config import Config
 from topolane.slurm.fabric import check, machine_of
 from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
+from topolane.slurm.priority import Priorities
 from topolane.slurm.records import Snapshot
 from topolane.slurm.requests import Terms
 
@@ -25,7 +26,8 @@ def mirror_of(
 ) -> Mirror:
     """An empty mirror with the configured policy and queue; `write` is told what its scheduler is.
 
-    Raises InputError where machine, partitions or configuration do not go with what Slurm has.
+    Raises InputError where machine, partitions or configuration do not go with what Slurm has, or
+    where its priorities are asked for and cannot be computed.
     """
     machine = machine_of(config)
     check(config, machine, snapshot)
@@ -33,5 +35,6 @@ def mirror_of(
         Terms(machine, config.whole_nodes, config.cores_per_node),
         Recorder(machine, config.policy, config.queue, write),
         frozenset(config.partitions),
+        priorities=Priorities() if config.by_priority else None,
         shadow=shadow,
     )
