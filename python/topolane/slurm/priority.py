@@ -82,8 +82,8 @@ class Priorities:
             self._met = {job: met for job, met in self._met.items() if job in self._snapshot.jobs}
 
     def number(self, job: Job, snapshot: Snapshot, now: float) -> int:
-        """The priority that squeue would show. For a job of several partitions the one that is
-        considered first."""
+        """The priority that squeue would show. For a job of several partitions that of sprio in the one
+        that is considered first."""
         best = max(self._by_partition(job, snapshot, now), default=(0, 1.0))
         return int(best[1])
 
