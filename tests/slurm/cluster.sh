@@ -12,7 +12,8 @@
 #   --prefix NAME   nodes are NAME1, NAME2, ... (node)
 #   --cpus N        cores a node (16)
 #   --partitions "NAME[:NODES[:OVERSUBSCRIBE]] ..."   the first is the default one (pbatch:ALL)
-#   --hold lua[:NAME,...]   job_submit/lua holds every job, or those of these partitions
+#   --hold lua[:NAME,...]   the stanza of `topolane slurm install` for every partition, or for these
+#   --open yes|no   other users than root may submit jobs too (no)
 #   --select linear|cons_tres, --priority basic|multifactor, --accounting none|slurmdbd (the first of each)
 #   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is)
 #   --conf LINE     one more line of slurm.conf, as often as wanted
@@ -51,7 +52,7 @@ shaped() {
 
 options() {
     LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch HOLD='' REST='' EXTRA=()
-    SELECT=linear PRIORITY=basic ACCOUNTING=none DEADLINE=$((60 + NODES / 2))
+    OPEN=no SELECT=linear PRIORITY=basic ACCOUNTING=none DEADLINE=$((60 + NODES / 2))
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die 2 "$1 needs a value"
         case $1 in
@@ -61,6 +62,7 @@ options() {
             --cpus) CPUS=$(number "$@") ;;
             --partitions) PARTITIONS=$2 ;;
             --hold) HOLD=$(shaped 'lua(:[A-Za-z0-9_,-]+)?' "$1" "$2" "lua or lua:PARTITION,...") ;;
+            --open) OPEN=$(one_of "$1" "$2" yes no) ;;
             --select) SELECT=$(one_of "$1" "$2" linear cons_tres) ;;
             --priority) PRIORITY=$(one_of "$1" "$2" basic multifactor) ;;
             --accounting) ACCOUNTING=$(one_of "$1" "$2" none slurmdbd) ;;
@@ -123,6 +125,7 @@ up() {
     directory "$where"
     trap failed EXIT
     trap 'exit 130' INT TERM HUP
+    [ "$OPEN" = no ] || chmod 711 "$DIR"
     mkdir "$DIR"/{munge,state,spool,log,run}
     # Two clusters that start at once must not choose the same ports.
     exec 9>>/run/lock/topolane-slurm-cluster

@@ -89,35 +89,10 @@ write_partitions() {
     done
 }
 
-# Priority 0 holds a job until somebody releases it.
+# What `topolane slurm install` writes, which holds the jobs of these partitions.
 write_job_submit() {
-    cat <<END
-local held = { $(for partition in ${HOLD//,/ }; do printf '["%s"] = true, ' "$partition"; done) }
-
-local function wanted(job, partitions)
-    if job.partition ~= nil then
-        return job.partition
-    end
-    for name, partition in pairs(partitions) do
-        if partition.flag_default == 1 then
-            return name
-        end
-    end
-    return ""
-end
-
-function slurm_job_submit(job, partitions, uid)
-    for name in string.gmatch(wanted(job, partitions), "[^,]+") do
-        if held[name] then
-            job.priority = 0
-            job.admin_comment = "topolane"
-        end
-    end
-    return slurm.SUCCESS
-end
-
-function slurm_job_modify(job, record, partitions, uid)
-    return slurm.SUCCESS
-end
-END
+    local managed
+    managed=$(for partition in ${HOLD//,/ }; do printf '["%s"] = true, ' "$partition"; done)
+    sed -e "s/@MANAGED@/$managed/" -e 's/@TRUSTED@/[0] = true/' -e 's/@FILE@/test/' \
+        "$HERE/../../python/topolane/slurm/job_submit.lua.in"
 }

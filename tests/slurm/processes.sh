@@ -83,7 +83,8 @@ start_slurmrestd() {
         "$DIR/run/slurmrestd.pid" slurmrestd -f "$SLURM_CONF" -a rest_auth/local -s "$plugins" "unix:$SOCKET" \
         >>"$DIR/log/slurmrestd.log" 2>&1
     for ((try = 0; try < 100; try++)); do
-        [ ! -S "$SOCKET" ] || return 0
+        # Whoever may write to it is root in this Slurm.
+        [ ! -S "$SOCKET" ] || { chmod 600 "$SOCKET" && return 0; }
         sleep 0.1
     done
     die 1 "slurmrestd did not open its socket"

@@ -7,7 +7,7 @@ import signal
 import click
 
 from topolane._engine import InputError
-from topolane.cli import slurm_ranks, slurm_replay
+from topolane.cli import slurm_install, slurm_ranks, slurm_replay
 
 
 @click.group("slurm")
@@ -40,6 +40,12 @@ def run(config: str, dry_run: bool) -> None:
     daemon.run()
 
 
-command.add_command(slurm_ranks.hosts)
-command.add_command(slurm_ranks.spank)
-command.add_command(slurm_replay.replay)
+for other in (
+    slurm_install.install,
+    slurm_install.uninstall,
+    slurm_install.unit,
+    slurm_ranks.hosts,
+    slurm_ranks.spank,
+    slurm_replay.replay,
+):
+    command.add_command(other)

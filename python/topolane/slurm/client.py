@@ -107,6 +107,15 @@ class Slurm:
         """Writes what the job's user should know on it, or on all waiting tasks of its array."""
         self._update(job.record, {"comment": _cut(text)})
 
+    def give_back(self, job: Job, comment: str, *, release: bool, clear_nodes: bool) -> None:
+        """Leaves a waiting job, or all waiting tasks of its array, to Slurm."""
+        change: dict[str, Any] = {"comment": comment}
+        if clear_nodes:
+            change["nodelist"] = ""
+        if release:
+            change["hold"] = False
+        self._update(job.record, change)
+
     def _negotiate(self) -> str:
         paths: Mapping[str, Any] = self._call("GET", "/openapi/v3").get("paths", {})
         offered = {match[1] for path in paths if (match := re.match(r"/slurm/(v[\d.]+)/", path))}
