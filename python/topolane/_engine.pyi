@@ -582,6 +582,23 @@ class Scheduler:
     def reservation(self) -> tuple[int, float] | None:
         """(id, latest start) promised to the head of the queue in the last pass."""
 
+    def rank_k(
+        self,
+        routing: Routing,
+        profile: Profile,
+        *,
+        cores: str = "auto",
+        model: str = "full",
+        jobs: Sequence[tuple[Sequence[int], Traffic]] = ...,
+        id: int = 0,
+        eligible: Sequence[int] | None = None,
+        empty: bool = False,
+    ) -> list[Rank]:
+        """Predicts a program's run time for every k in the state as it is: see `rank_k`.
+
+        `empty`: on the machine with nobody on it, beside the same `jobs`.
+        """
+
     def explain(self, id: int) -> tuple[str, str] | None:
         """Why a waiting request is not placed at this moment: the reason's name and sentence.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 from live_cluster import Cluster, until
 
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
@@ -31,7 +31,7 @@ def driving(
     lines = {"slurmrestd": f"unix:{cluster.facts['SOCKET']}", "partitions": ["pbatch"], "interval": 0.3}
     lines |= {"log": str(directory / "log.jsonl")} | settings
     config = directory / "topolane.toml"
-    config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items()))
+    config.write_text(tomlkit.dumps(lines))
     daemon = subprocess.Popen(
         [*COMMAND, "--config", str(config), *["--dry-run"] * dry_run],
         env=cluster.environment,

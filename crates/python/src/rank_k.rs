@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
-use topolane_placement::Request;
 use topolane_placement::rank_k::{self as engine, Ask, CoresPerNode, Setting};
+use topolane_placement::{Occupancy, Policy, Request};
 use topolane_traffic::{MODELS, PhaseKind, contention, pattern};
 
 use crate::error::{bad_input, input_error};
@@ -120,33 +120,56 @@ pub fn rank_k(
     eligible: Option<Vec<u32>>,
     seed: u64,
 ) -> PyResult<Vec<Rank>> {
-    let fabric = state.occupancy.fabric();
-    if !Arc::ptr_eq(fabric, routing.ways.fabric()) {
-        return Err(bad_input("the routing is of another machine than the state"));
-    }
-    let cores_per_node = cores_from(cores)?;
-    let mut model = contention(model, &*routing.ways).ok_or_else(|| {
-        let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
-        bad_input(format!("unknown model {model:?}; there are {}", names.join(", ")))
-    })?;
-    for (job, flows) in laid(routing, &jobs)?.into_iter().enumerate() {
-        model.enter(job as u64, flows);
-    }
-    if let Some(node) = eligible.iter().flatten().find(|&&node| node >= fabric.nodes()) {
-        return Err(bad_input(format!("eligible node {node} is not on the machine")));
-    }
     let (policy, raised) = policy_from(policy, seed)?;
-    let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
-    let request = Request { id, nodes: 1, eligible, ..Request::default() };
-    let ask = Ask { request: &request, profile: &profile.profile, shared };
-    let setting =
-        Setting { occupancy: &state.occupancy, policy: &*policy, routing: &*routing.ways };
-    let ranks = engine::rank_k(ask, setting, &mut *model, cores_per_node);
+    let asked = Asked { profile, cores, model, jobs, shared, id, eligible };
+    let ranks = asked.of(&state.occupancy, &*policy, routing)?;
     if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
         return Err(error);
     }
-    let best = engine::best(&ranks).map(|rank| rank.k);
-    Ok(ranks.into_iter().map(|rank| view(rank, best)).collect())
+    Ok(ranks)
+}
+
+/// What is asked of [`rank_k`] beside the state, the policy and the routing.
+pub struct Asked<'a> {
+    pub profile: &'a Profile,
+    pub cores: &'a str,
+    pub model: &'a str,
+    pub jobs: Vec<(Vec<u32>, Py<Traffic>)>,
+    pub shared: bool,
+    pub id: u64,
+    pub eligible: Option<Vec<u32>>,
+}
+
+impl Asked<'_> {
+    pub fn of(
+        self,
+        occupancy: &Occupancy,
+        policy: &dyn Policy,
+        routing: &Routing,
+    ) -> PyResult<Vec<Rank>> {
+        let fabric = occupancy.fabric();
+        if !Arc::ptr_eq(fabric, routing.ways.fabric()) {
+            return Err(bad_input("the routing is of another machine than the state"));
+        }
+        let cores_per_node = cores_from(self.cores)?;
+        let mut model = contention(self.model, &*routing.ways).ok_or_else(|| {
+            let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
+            bad_input(format!("unknown model {:?}; there are {}", self.model, names.join(", ")))
+        })?;
+        for (job, flows) in laid(routing, &self.jobs)?.into_iter().enumerate() {
+            model.enter(job as u64, flows);
+        }
+        if let Some(node) = self.eligible.iter().flatten().find(|&&node| node >= fabric.nodes()) {
+            return Err(bad_input(format!("eligible node {node} is not on the machine")));
+        }
+        let eligible = self.eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
+        let request = Request { id: self.id, nodes: 1, eligible, ..Request::default() };
+        let ask = Ask { request: &request, profile: &self.profile.profile, shared: self.shared };
+        let setting = Setting { occupancy, policy, routing: &*routing.ways };
+        let ranks = engine::rank_k(ask, setting, &mut *model, cores_per_node);
+        let best = engine::best(&ranks).map(|rank| rank.k);
+        Ok(ranks.into_iter().map(|rank| view(rank, best)).collect())
+    }
 }
 
 /// `auto`, `fixed:k` or a number.

@@ -9,7 +9,10 @@ use topolane_placement::{Refusal, Request};
 use crate::error::bad_input;
 use crate::machine::Machine;
 use crate::policy::{Raised, policy_from, queue_names};
+use crate::rank_k::{Asked, Profile, Rank};
+use crate::routing::Routing;
 use crate::state::share_from;
+use crate::traffic::Traffic;
 
 /// A machine, a policy and a queue: tell it what happened, then ask what starts. Times in seconds.
 #[pyclass(module = "topolane._engine")]
@@ -182,6 +185,29 @@ impl Scheduler {
     #[getter]
     fn reservation(&self) -> Option<(u64, f64)> {
         self.scheduler.last_pass().reservation.map(|promise| (promise.id, promise.at))
+    }
+
+    /// Predicts a program's run time for every k in the state as it is, or with `empty` on the
+    /// machine with nobody on it: see `rank_k`.
+    #[pyo3(signature = (routing, profile, *, cores="auto", model="full", jobs=vec![], id=0, eligible=None, empty=false))]
+    #[allow(clippy::too_many_arguments)]
+    fn rank_k(
+        &self,
+        routing: &Routing,
+        profile: &Profile,
+        cores: &str,
+        model: &str,
+        jobs: Vec<(Vec<u32>, Py<Traffic>)>,
+        id: u64,
+        eligible: Option<Vec<u32>>,
+        empty: bool,
+    ) -> PyResult<Vec<Rank>> {
+        let occupancy = self.scheduler.occupancy();
+        let occupancy = if empty { occupancy.empty() } else { occupancy };
+        let asked = Asked { profile, cores, model, jobs, shared: false, id, eligible };
+        let ranks = asked.of(occupancy, self.scheduler.policy(), routing);
+        self.raise()?;
+        ranks
     }
 
     /// Why a waiting request is not placed at this moment: the reason's name and sentence; None

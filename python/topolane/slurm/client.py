@@ -291,6 +291,7 @@ def _node(node: Mapping[str, Any]) -> Node:
         name=node["name"],
         words=frozenset(word.lower() for word in words),
         cpus=_number(node["cpus"]) or 1,
+        sockets=_number(node["sockets"]) or 1,
         memory=_memory(node["real_memory"]) or 0,
         features=frozenset(_words(features.split(",") if isinstance(features, str) else features)) - {""},
     )

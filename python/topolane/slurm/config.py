@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from topolane._engine import InputError
+from topolane.slurm.programs import Program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +29,13 @@ class Config:
     """Whether every job has its nodes to itself (select/linear, or OverSubscribe=EXCLUSIVE)."""
     by_priority: bool = False
     """Whether the priorities that Slurm would give order the queue; else submission."""
-    cores_per_node: int | None = None
-    """Cores to take of each node where a job says only how many processes it has; by default all."""
+    cores_per_node: str | None = None
+    """`fixed:K` or `auto`, where a job says only how many processes it has; by default all cores."""
+    programs: tuple[Program, ...] = ()
+    """For `auto`: what is known of programs, by the names of their jobs."""
+    routing: str = "d-mod-k"
+    contention: str = "full"
+    """For `auto`: routes and model of the prediction."""
     interval: float = 1.0
     """Seconds between two looks at Slurm."""
     token_file: str | None = None
@@ -48,7 +56,8 @@ def read(path: str | Path) -> Config:
     for key, value in table.items():
         if key not in known:
             raise InputError(f"{path}: unknown key {key!r}; there are {', '.join(known)}")
-        values[known[key].name] = _checked(path, key, known[key].type, value)
+        reader = READERS.get(key, _checked)
+        values[known[key].name] = reader(path, key, known[key].type, value)
     for key in ("slurmrestd", "partitions"):
         if key not in values:
             raise InputError(f"{path}: {key} is missing")
@@ -56,8 +65,6 @@ def read(path: str | Path) -> Config:
         raise InputError(f"{path}: partitions names none")
     if not 0.05 <= values.get("interval", 1.0) <= 3600:
         raise InputError(f"{path}: interval must be from 0.05 to 3600 seconds, not {values['interval']}")
-    if not 1 <= values.get("cores_per_node", 1) <= 2**31:
-        raise InputError(f"{path}: cores-per-node must be from 1, not {values['cores_per_node']}")
     return Config(**values)
 
 
@@ -66,7 +73,42 @@ def _checked(path: str | Path, key: str, kind: Any, value: Any) -> Any:
         if isinstance(value, list) and all(isinstance(one, str) and one for one in value):
             return tuple(value)
         raise InputError(f"{path}: {key} must be a list of names, not {value!r}")
-    wanted: Any = {"bool": bool, "float": (int, float), "int | None": int}.get(str(kind), str)
+    wanted: Any = {"bool": bool, "float": (int, float), "int": int}.get(str(kind), str)
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise InputError(f"{path}: {key} cannot be {value!r}")
     return float(value) if str(kind) == "float" else value
+
+
+def _cores(path: str | Path, key: str, _: Any, value: Any) -> str:
+    if value == "auto":
+        return "auto"
+    match = re.fullmatch(r"(?:fixed:)?([1-9][0-9]{0,8})", str(value))
+    if match is None or isinstance(value, bool):
+        raise InputError(f"{path}: {key} must be a number from 1, fixed:K or auto, not {value!r}")
+    return f"fixed:{match[1]}"
+
+
+def _programs(path: str | Path, key: str, _: Any, value: Any) -> tuple[Program, ...]:
+    known = {field.name.replace("_", "-"): field for field in dataclasses.fields(Program)}
+    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
+        raise InputError(f"{path}: {key} must be tables [[{key}]], not {value!r}")
+    programs = []
+    for table in value:
+        for name in table:
+            if name not in known:
+                raise InputError(f"{path}: {key}: unknown key {name!r}; there are {', '.join(known)}")
+        for name in ("name", "pattern"):
+            if name not in table:
+                raise InputError(f"{path}: {key}: {name} is missing")
+        given = {
+            known[name].name: _checked(path, f"{key}: {name}", known[name].type, one)
+            for name, one in table.items()
+        }
+        programs.append(Program(**given))
+    return tuple(programs)
+
+
+READERS: dict[str, Callable[[str | Path, str, Any, Any], Any]] = {
+    "cores-per-node": _cores,
+    "programs": _programs,
+}

@@ -4,23 +4,53 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
+from collections.abc import Mapping
+
+import tomlkit
 
 import topolane
 from topolane._engine import InputError, Machine
 from topolane.slurm.config import Config
-from topolane.slurm.records import Snapshot
+from topolane.slurm.records import Node, Snapshot
 from topolane.slurm.scontrol import configuration, shown
 
 
-def machine_of(config: Config) -> Machine:
-    """The fabric: the configured file, or what Slurm itself says. Raises InputError."""
+def machine_of(config: Config, snapshot: Snapshot) -> Machine:
+    """The fabric: the configured file, or the tree and the nodes that Slurm tells. Raises InputError."""
     if config.topology is not None:
         return topolane.machine(config.topology)
     try:
         text = shown("topology")
     except InputError as error:
         raise InputError(f"{error}: name a topology file") from error
-    return Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
+    tree = Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
+    return Machine.parse(with_insides(tree, snapshot.nodes), "scontrol show topology", "toml")
+
+
+def with_insides(tree: Machine, nodes: Mapping[str, Node]) -> str:
+    """The tree as a machine file, with the cores and the memory that Slurm says its nodes have."""
+    known = {index: nodes[name] for index in range(tree.nodes) if (name := tree.node_name(index)) in nodes}
+    insides = Counter(map(_inside, known.values()))
+    file = tomlkit.parse(tree.to("toml"))
+    others = tomlkit.aot()
+    for rank, (inside, _) in enumerate(insides.most_common()):
+        cpus, sockets, memory = inside
+        if cpus % sockets:
+            sockets = 1
+        table = tomlkit.table() if rank else file["node"]
+        table.update({"sockets": sockets, "cores-per-socket": cpus // sockets, "memory": memory})
+        if rank:
+            own = [index for index, node in known.items() if _inside(node) == inside]
+            table["nodes"] = tree.hostlist(own)
+            others.append(table)
+    if others:
+        file["node-kind"] = others
+    return tomlkit.dumps(file)
+
+
+def _inside(node: Node) -> tuple[int, int, int]:
+    return node.cpus, node.sockets, node.memory
 
 
 def topology_conf(text: str) -> str:

@@ -150,6 +150,8 @@ class Mirror:
             if now is None or not (now.holds_nodes or now.waits):
                 if job in self._running and job not in self._released:
                     changes.ended.append(job)
+                if self.terms.programs is not None:
+                    self.terms.programs.forget(job)
                 self._forget(job)
             elif now.waits and (now.is_held or job not in self._released) and job in self._running:
                 self._forget(job)  # requeued, or held again
@@ -219,7 +221,10 @@ class Mirror:
         try:
             why = holds.why(job)
             if why is None and self._nodes is not None:
-                ask = ask_of(job, snapshot, self._nodes, self.terms, self._priority_of(job, snapshot))
+                priority = self._priority_of(job, snapshot)
+                ask = ask_of(
+                    job, snapshot, self._nodes, self.terms, priority=priority, cores_of=self._cores_of
+                )
                 _, until = self._pauses.get(job.id, (0.0, 0.0))
                 ask = dataclasses.replace(ask, begin=max(ask.begin, until)) if until > ask.begin else ask
         except Unfit as reason:
@@ -243,6 +248,12 @@ class Mirror:
         """Whether it is in the queue as it should be, and only a change of its own could alter that."""
         by_others = job.dependency or job.array_limit or snapshot.reservations
         return not by_others and job.id in self._waiting and self._seen.get(job.id) == job
+
+    def _cores_of(self, job: Job, eligible: tuple[int, ...]) -> int | None:
+        if self.terms.programs is None:
+            return None
+        running = (self._seen[other] for other in self._running if other in self._seen)
+        return self.terms.programs.cores_of(job, eligible, running, self.scheduler.scheduler)
 
     def _priority_of(self, job: Job, snapshot: Snapshot) -> float:
         return 0.0 if self.priorities is None else self.priorities.of(job, snapshot, snapshot.time)

@@ -105,6 +105,7 @@ class Node:
     words: frozenset[str]
     """Its state and the flags of its state, in small letters."""
     cpus: int
+    sockets: int
     memory: int
     """Bytes."""
     features: frozenset[str]

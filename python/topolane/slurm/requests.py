@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 from topolane._engine import Machine
 from topolane.slurm.candidates import Nodes, Unfit, closed_to
 from topolane.slurm.comments import placed_here
+from topolane.slurm.programs import Programs
 from topolane.slurm.records import Job, Snapshot
 
 
@@ -34,12 +36,21 @@ class Terms:
     machine: Machine
     whole_nodes: bool = True
     """Whether every job of the partitions has its nodes to itself."""
-    cores_per_node: int | None = None
-    """Cores to take of each node where a job says only how many processes it has."""
+    programs: Programs | None = None
+    """Chooses cores per node where a job says only how many processes it has."""
 
 
-def ask_of(job: Job, snapshot: Snapshot, nodes: Nodes, terms: Terms, priority: float = 0.0) -> Ask:
-    """What `job` asks for. Raises Unfit."""
+def ask_of(
+    job: Job,
+    snapshot: Snapshot,
+    nodes: Nodes,
+    terms: Terms,
+    *,
+    priority: float,
+    cores_of: Callable[[Job, tuple[int, ...]], int | None],
+) -> Ask:
+    """What `job` asks for; `cores_of` it and the nodes that it may use says how many cores of each to
+    take. Raises Unfit."""
     if job.unknown_wish:
         raise Unfit(f"{job.unknown_wish} is not understood here: submit without it")
     if job.reservation and job.reservation not in snapshot.reservations:
@@ -47,7 +58,7 @@ def ask_of(job: Job, snapshot: Snapshot, nodes: Nodes, terms: Terms, priority: f
     walltime = math.inf if job.walltime is None else job.walltime
     closed = closed_to(job, walltime, snapshot)
     candidates = nodes.of(job, closed)
-    fewest, most = _node_counts(job, candidates.cores, terms)
+    fewest, most = _node_counts(job, candidates.cores, cores_of(job, candidates.nodes))
     if job.required and not placed_here(job) and len(candidates.nodes) != fewest and not closed:
         raise Unfit(
             f"--nodelist names {len(candidates.nodes)} nodes for a job of {fewest}: name all of them, "
@@ -70,13 +81,13 @@ def ask_of(job: Job, snapshot: Snapshot, nodes: Nodes, terms: Terms, priority: f
     )
 
 
-def _node_counts(job: Job, cores: int, terms: Terms) -> tuple[int, int]:
+def _node_counts(job: Job, cores: int, taken: int | None) -> tuple[int, int]:
     """The fewest nodes that hold its processes, and the most that it can use."""
     per_node = max(cores // job.cpus_per_process, 1)
     if job.processes_per_node:
         per_node = min(per_node, job.processes_per_node)
-    elif terms.cores_per_node and not job.most_nodes:
-        per_node = min(per_node, max(terms.cores_per_node // job.cpus_per_process, 1))
+    elif taken is not None:
+        per_node = min(per_node, max(taken // job.cpus_per_process, 1))
     fewest = max(job.fewest_nodes, math.ceil(job.processes / per_node))
     if not job.most_nodes:
         return fewest, 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from topolane._engine import Machine
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check, machine_of
 from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.priority import Priorities
+from topolane.slurm.programs import Programs
 from topolane.slurm.records import Snapshot
 from topolane.slurm.requests import Terms
 
@@ -29,12 +31,19 @@ def mirror_of(
     Raises InputError where machine, partitions or configuration do not go with what Slurm has, or
     where its priorities are asked for and cannot be computed.
     """
-    machine = machine_of(config)
+    machine = machine_of(config, snapshot)
     check(config, machine, snapshot)
     return Mirror(
-        Terms(machine, config.whole_nodes, config.cores_per_node),
+        Terms(machine, config.whole_nodes, _programs(config, machine)),
         Recorder(machine, config.policy, config.queue, write),
         frozenset(config.partitions),
         priorities=Priorities() if config.by_priority else None,
         shadow=shadow,
     )
+
+
+def _programs(config: Config, machine: Machine) -> Programs | None:
+    if config.cores_per_node is None:
+        return None
+    routing, model = config.routing, config.contention
+    return Programs(machine, config.programs, config.cores_per_node, routing=routing, model=model)

@@ -1,0 +1,122 @@
+"""How many cores of each node a job takes, where it says only how many processes it has (rank k)."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import math
+from collections.abc import Iterable
+
+from topolane._engine import InputError, Machine, Profile, Scheduler, Traffic
+from topolane.slurm.records import Job
+
+MOST_PROCESSES = 4096
+"""Of a larger program no prediction is made: its traffic between all would hold up the others."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What the administrator says of the programs whose jobs have such a name (docs/rank-k.md)."""
+
+    name: str
+    """A pattern as of file names: `milc*`."""
+    pattern: str
+    iterations: float = 1.0
+    core_seconds: float = 0.0
+    memory_traffic: float = 0.0
+    memory: int = 0
+
+
+class Programs:
+    """Chooses k once for each job, in the state in which it is first asked for, as the simulator does."""
+
+    def __init__(
+        self, machine: Machine, programs: Iterable[Program], cores: str, *, routing: str, model: str
+    ) -> None:
+        self._programs, self._cores, self._model = tuple(programs), cores, model
+        self._routing = machine.routing(routing)
+        self._known: dict[tuple[str, int], tuple[Profile, Traffic]] = {}
+        self._chosen: dict[int, tuple[int, int]] = {}
+        for program in self._programs:
+            self._profile(program, 2)  # a pattern that cannot be is said at the start
+
+    def cores_of(
+        self, job: Job, eligible: tuple[int, ...], running: Iterable[Job], scheduler: Scheduler
+    ) -> int | None:
+        """Cores to take of each node, or None for all; the job communicates beside those that run."""
+        if job.most_nodes or job.processes_per_node or not 1 < job.processes <= MOST_PROCESSES:
+            return None
+        if self._cores != "auto":
+            return int(self._cores.removeprefix("fixed:"))
+        program = self._program(job)
+        if program is None:
+            return None
+        kept = self._chosen.get(job.id)
+        if kept is None or kept[0] != job.processes:
+            kept = (job.processes, self._choose(job, program, eligible, running, scheduler))
+            self._chosen[job.id] = kept
+        return kept[1] or None
+
+    def forget(self, job: int) -> None:
+        """A job that is there no more."""
+        self._chosen.pop(job, None)
+
+    def _choose(
+        self,
+        job: Job,
+        program: Program,
+        eligible: tuple[int, ...],
+        running: Iterable[Job],
+        scheduler: Scheduler,
+    ) -> int:
+        """k, or 0 where none fits."""
+        profile, _ = self._profile(program, job.processes)
+        placed = {identity: nodes for identity, _, _, nodes in scheduler.running}
+        beside = []
+        for other in running:
+            its = self._program(other)
+            if its is not None and other.id in placed and 1 < other.processes <= MOST_PROCESSES:
+                beside.append(
+                    (_node_of_each(other, placed[other.id]), self._profile(its, other.processes)[1])
+                )
+        for empty in (False, True):
+            ranks = scheduler.rank_k(
+                self._routing,
+                profile,
+                cores=self._cores,
+                model=self._model,
+                jobs=beside,
+                id=job.id,
+                eligible=eligible,
+                empty=empty,
+            )
+            for rank in ranks:
+                if rank.chosen:
+                    return rank.k
+        return 0
+
+    def _program(self, job: Job) -> Program | None:
+        return next((each for each in self._programs if fnmatch.fnmatchcase(job.name, each.name)), None)
+
+    def _profile(self, program: Program, processes: int) -> tuple[Profile, Traffic]:
+        key = (program.name, processes)
+        if key not in self._known:
+            try:
+                profile = Profile(
+                    processes,
+                    program.pattern,
+                    iterations=program.iterations,
+                    core_seconds=program.core_seconds,
+                    memory_traffic=program.memory_traffic,
+                    memory=program.memory,
+                )
+                self._known[key] = (profile, Traffic.pattern(program.pattern, processes))
+            except InputError as error:
+                raise InputError(f"programs: {program.name}: {error}") from error
+        return self._known[key]
+
+
+def _node_of_each(job: Job, nodes: list[int]) -> list[int]:
+    """The node of every rank, evenly and in blocks."""
+    per_node = math.ceil(job.processes / len(nodes))
+    return [nodes[rank // per_node] for rank in range(job.processes)]
