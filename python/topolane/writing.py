@@ -51,16 +51,11 @@ def write_all(
     facts = [run.facts for run in runs]
     (directory / "summary.json").write_text(json.dumps(facts if len(runs) > 1 else facts[0], indent=2) + "\n")
     if report:
-        from topolane.report import Group, MachinePicture, write_report
+        from topolane.report import MachinePicture, write_report
 
-        fabric = task.fabric()
-        levels = [
-            [Group(name, start, end) for start, end, name in fabric.groups(level)]
-            for level in range(1, fabric.depth + 1)
-        ]
         moment = None
         if at is not None:
             first: Any = runs[0].jobs["submission_time"].min()
             moment = (first or 0.0) + 3600.0 * at
         same: Any = runs  # a report takes whatever has the attributes of its own runs
-        write_report(directory, same, MachinePicture(fabric.nodes, levels), at=moment)
+        write_report(directory, same, MachinePicture.of(task.fabric()), at=moment)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars
 
+    from topolane._engine import Machine
+
 JOB_COLUMNS = (
     "job_id",
     "submission_time",
@@ -176,6 +178,13 @@ class MachinePicture:
             name = names[depth] if depth < len(names) else f"level {depth + 1} group"
             levels.append([Group(f"{name} {i}", i * size, (i + 1) * size) for i in range(nodes // size)])
         return cls(nodes, levels)
+
+    @classmethod
+    def of(cls, machine: Machine) -> MachinePicture:
+        """The tree of a machine."""
+        levels = range(1, machine.depth + 1)
+        groups = [[Group(name, start, end) for start, end, name in machine.groups(level)] for level in levels]
+        return cls(machine.nodes, groups)
 
     @property
     def leaf(self) -> int:

@@ -1,41 +1,15 @@
-"""Who holds what at one moment: the jobs on a tree's nodes and the uplinks they may use.
-
-A job crosses a group when it holds nodes inside and outside it: then it may use that group's
-uplinks, whatever the routing. Two jobs that cross one group may meet there (SC'18, isolation).
-"""
+"""Who held what at one moment of a run."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass
 
 import polars
 
 from .data import MachinePicture, Run
-from .style import JOBS, LOCAL
+from .holders import Held, held_by
 
 INTERVAL = re.compile(r"(\d+)(?:-(\d+))?")
-
-
-@dataclass(frozen=True)
-class Held:
-    """The state of a tree at `time` (seconds since the workload's epoch)."""
-
-    time: float
-    holder: list[int | None]  # of each node, the job that holds it; the largest where several do
-    size: dict[int, int]  # nodes of each running job
-    crossing: list[list[list[int]]]  # jobs that cross [level][group], ascending
-    colour: dict[int, str]  # of each running job
-
-    @property
-    def busy(self) -> int:
-        """Nodes that run a job."""
-        return sum(job is not None for job in self.holder)
-
-    def shared(self, level: int) -> int:
-        """Groups of `level` whose uplinks two jobs or more may use."""
-        return sum(len(jobs) > 1 for jobs in self.crossing[level])
 
 
 def intervals(text: str | None) -> list[tuple[int, int]]:
@@ -68,58 +42,8 @@ def held(run: Run, picture: MachinePicture, at: float | None) -> Held:
         job: intervals(text)
         for job, text in running.sort("job_id").select("job_id", "allocated_resources").iter_rows()
     }
-    size = {job: sum(end - start for start, end in ranges) for job, ranges in nodes.items()}
-    holder: list[int | None] = [None] * picture.nodes
-    for job in sorted(nodes, key=lambda job: (size[job], -job)):
-        for start, end in nodes[job]:
+    for job, ranges in nodes.items():
+        for _, end in ranges:
             if end > picture.nodes:
                 raise ValueError(f"run {run.label!r}: job {job} holds node {end - 1} of {picture.nodes}")
-            holder[start:end] = [job] * (end - start)
-    crossing = [
-        _crossing(nodes, size, [group.start for group in level], picture.nodes) for level in picture.levels
-    ]
-    return Held(time, holder, size, crossing, _colours(crossing, size))
-
-
-def _crossing(
-    nodes: dict[int, list[tuple[int, int]]], size: dict[int, int], starts: list[int], end: int
-) -> list[list[int]]:
-    """For each group of a level, the jobs with nodes both inside and outside it."""
-    group_of, ends = [], [*starts[1:], end]
-    for index, start in enumerate(starts):
-        group_of += [index] * (ends[index] - start)
-    crossing: list[list[int]] = [[] for _ in starts]
-    for job, ranges in nodes.items():
-        inside = Counter(group_of[node] for first, last in ranges for node in range(first, last))
-        for group, count in inside.items():
-            if count < size[job]:
-                crossing[group].append(job)
-    return crossing
-
-
-def _colours(crossing: list[list[list[int]]], size: dict[int, int]) -> dict[int, str]:
-    """Grey for a job inside one leaf; for the others colours that differ between neighbours.
-
-    The largest choose first. A colour is avoided most on the same leaf, then on the next leaf,
-    then in the same pod, and last anywhere.
-    """
-    near: dict[int, Counter[int]] = {}
-    weights = [(0, 0, 1000), (0, 1, 100)] + [(level, 0, 10) for level in range(1, len(crossing))]
-    for level, step, weight in weights:
-        groups = crossing[level]
-        for one, other in zip(groups, groups[step:]):
-            for job in one:
-                for beside in other:
-                    if job != beside:
-                        near.setdefault(job, Counter())[beside] += weight
-                        near.setdefault(beside, Counter())[job] += weight
-    colour: dict[int, str] = {}
-    used: Counter[str] = Counter()
-    for job in sorted({job for jobs in crossing[0] for job in jobs}, key=lambda job: (-size[job], job)):
-        cost = Counter({each: used[each] for each in JOBS})
-        for beside, weight in near.get(job, Counter()).items():
-            if beside in colour:
-                cost[colour[beside]] += weight
-        colour[job] = min(JOBS, key=lambda each: (cost[each], JOBS.index(each)))
-        used[colour[job]] += 1
-    return {job: colour.get(job, LOCAL) for job in size}
+    return held_by(nodes, picture, time)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
 from ..data import MachinePicture, Run
-from ..fat_tree import Held, held
+from ..fat_tree import held
+from ..holders import Held
 from ..plot import Plot, figure
 from ..style import FAINT, IDLE, INK, LOCAL, MUTED, SHARED, SURFACE
 from ..tree_layout import Layout, Row, lay_out
@@ -31,6 +33,14 @@ LISTED = 5
 def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Plot:
     """The tree under `run` at `at` (seconds since the epoch), by default its busiest minute."""
     state = held(run, picture, at)
+    names = {job: f"job {job}" for job in state.size}
+    words = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
+    tips = {f"job-{job}": f"job {job}: {plural(nodes, 'node')}" for job, nodes in state.size.items()}
+    return Plot(f"{NAME}-{number}", run.label, words, words, tree(picture, state, names), tips)
+
+
+def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figure:
+    """The tree in one state, of a run or of a live system; `names` are those of the jobs."""
     layout = lay_out(picture)
     drawn = figure(9.6, len(layout.rows) * layout.row_height + 0.55)
     for axes, row in zip(drawn.subplots(len(layout.rows), 1, squeeze=False).flat, layout.rows):
@@ -40,20 +50,20 @@ def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Pl
         _cells(axes, row, layout, picture, state)
         _links(axes, row, layout, picture, state)
     drawn.legend(
-        handles=_legend(state),
+        handles=_legend(state, names),
         loc="outside lower left",
         ncols=5,
         fontsize=8,
         handlelength=1.3,
         columnspacing=1.4,
     )
-    tips = {f"job-{job}": f"job {job}: {plural(nodes, 'node')}" for job, nodes in state.size.items()}
-    return Plot(f"{NAME}-{number}", run.label, _facts(picture, state), _facts(picture, state), drawn, tips)
+    return drawn
 
 
-def _facts(picture: MachinePicture, state: Held) -> str:
+def facts(picture: MachinePicture, state: Held) -> str:
+    """What the picture shows, in words."""
     nodes, jobs, shared = plural(picture.nodes, "node"), plural(len(state.size), "job"), []
-    text = f"{moment(state.time).capitalize()}: {state.busy:,} of {nodes} in use by {jobs}."
+    text = f"{state.busy:,} of {nodes} in use by {jobs}."
     for level in range(len(picture.levels) - 1):
         name, total = picture.level_name(level), len(picture.levels[level])
         groups = ("leaves" if name == "leaf" else name + "s") if total != 1 else name
@@ -161,12 +171,12 @@ def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list
     return bars
 
 
-def _legend(state: Held) -> list[Patch | Line2D]:
+def _legend(state: Held, names: Mapping[int, str]) -> list[Patch | Line2D]:
     spanning = sorted(
         {job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job)
     )
     handles: list[Patch | Line2D] = [
-        Patch(color=state.colour[job], label=f"job {job}: {plural(state.size[job], 'node')}")
+        Patch(color=state.colour[job], label=f"{names[job]}: {plural(state.size[job], 'node')}")
         for job in spanning[:LISTED]
     ]
     if len(spanning) > LISTED:
