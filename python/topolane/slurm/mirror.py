@@ -84,6 +84,8 @@ class Mirror:
         """Jobs that Slurm did not start: how long they were left alone last, and until when."""
         self.reasons: dict[int, str] = {}
         """Why waiting jobs are not in the scheduler's queue."""
+        self.refused: set[int] = set()
+        """Those of them that cannot be placed as they are."""
 
     @property
     def waits_for_slurm(self) -> bool:
@@ -97,6 +99,10 @@ class Mirror:
     def seen(self, job: int) -> Job:
         """A job as it was last seen."""
         return self._seen[job]
+
+    def ask(self, job: int) -> Ask | None:
+        """What the scheduler was asked for, where the job is in its queue."""
+        return self._waiting.get(job)
 
     def update(self, snapshot: Snapshot) -> Changes:
         """Tells the scheduler what has changed in Slurm since the last snapshot."""
@@ -163,6 +169,7 @@ class Mirror:
             self.scheduler.cancel(job)
         for known in (self._running, self._waiting, self._released, self._blocked, self._seen, self.reasons):
             known.pop(job, None)
+        self.refused.discard(job)
 
     def _runs(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
         """A job on its nodes, ours or not: they are taken."""
@@ -239,6 +246,7 @@ class Mirror:
             if ask is not None:
                 self._waiting[job.id] = ask
         self._seen[job.id] = job
+        self.refused.discard(job.id)
         if why is None:
             self.reasons.pop(job.id, None)
         else:
@@ -260,6 +268,7 @@ class Mirror:
 
     def _refuse(self, job: Job, reason: str, changes: Changes) -> None:
         self._withdraw(job)
+        self.refused.add(job.id)
         if self.reasons.get(job.id) != reason:
             self.reasons[job.id] = reason
             changes.unfit.append((job, reason))
