@@ -7,7 +7,7 @@ import signal
 import click
 
 from topolane._engine import InputError
-from topolane.cli import slurm_install, slurm_ranks, slurm_replay
+from topolane.cli import slurm_install, slurm_ranks, slurm_replay, slurm_status
 
 
 @click.group("slurm")
@@ -47,5 +47,7 @@ for other in (
     slurm_ranks.hosts,
     slurm_ranks.spank,
     slurm_replay.replay,
+    slurm_status.status,
+    slurm_status.explain,
 ):
     command.add_command(other)

@@ -26,6 +26,7 @@ class Held:
     size: dict[int, int]  # nodes of each running job
     crossing: list[list[list[int]]]  # jobs that cross [level][group], ascending
     colour: dict[int, str]  # of each running job
+    out_of_service: frozenset[int] = frozenset()  # nodes that get no new jobs
 
     @property
     def busy(self) -> int:
@@ -37,17 +38,28 @@ class Held:
         return sum(len(jobs) > 1 for jobs in self.crossing[level])
 
 
-def held_by(nodes: Mapping[int, Ranges], picture: MachinePicture, time: float) -> Held:
+def held_by(
+    nodes: Mapping[int, Ranges],
+    picture: MachinePicture,
+    time: float,
+    out_of_service: frozenset[int] = frozenset(),
+) -> Held:
     """The state in which these jobs hold these nodes."""
     size = {job: sum(end - start for start, end in ranges) for job, ranges in nodes.items()}
     holder: list[int | None] = [None] * picture.nodes
     for job in sorted(nodes, key=lambda job: (size[job], -job)):
         for start, end in nodes[job]:
             holder[start:end] = [job] * (end - start)
-    crossing = [
+    crossing = crossings(nodes, picture)
+    return Held(time, holder, size, crossing, _colours(crossing, size), out_of_service)
+
+
+def crossings(nodes: Mapping[int, Ranges], picture: MachinePicture) -> list[list[list[int]]]:
+    """The jobs that cross [level][group]."""
+    size = {job: sum(end - start for start, end in ranges) for job, ranges in nodes.items()}
+    return [
         _crossing(nodes, size, [group.start for group in level], picture.nodes) for level in picture.levels
     ]
-    return Held(time, holder, size, crossing, _colours(crossing, size))
 
 
 def _crossing(

@@ -50,11 +50,7 @@ def inline(svg: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -
     width, height = (float(size) for size in VIEW_BOX.search(text).groups())
     for old in (' id="', '"#', "url(#"):
         text = text.replace(old, f"{old}{name}-")
-    text = re.sub(
-        f'<g id="{name}-([^"]*)">',
-        lambda match: match[0] + (f"<title>{escape(tips[match[1]])}</title>" if match[1] in tips else ""),
-        text,
-    )
+    text = with_tips(text, {f"{name}-{part}": tip for part, tip in tips.items()})
     text = COLOUR.sub(lambda match: f"var(--{NAMES[match[0]]})", text)
     head = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
@@ -63,6 +59,15 @@ def inline(svg: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -
         f'role="img" aria-label={quoteattr(f"{title}. {alt}")}>'
     )
     return OPENING.sub(lambda _: head, text, count=1)
+
+
+def with_tips(svg: str, tips: Mapping[str, str]) -> str:
+    """`svg` with hover texts on the parts drawn with these gids."""
+    return re.sub(
+        '<g id="([^"]*)">',
+        lambda match: match[0] + (f"<title>{escape(tips[match[1]])}</title>" if match[1] in tips else ""),
+        svg,
+    )
 
 
 def _shorter(data: str) -> Iterator[str]:

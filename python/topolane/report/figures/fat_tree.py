@@ -28,6 +28,7 @@ WORDS = (
     "the pods take several rows, the core is drawn on each."
 )
 LISTED = 5
+EMPTY = {"idle": IDLE, "out-of-service": MUTED}
 
 
 def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Plot:
@@ -73,24 +74,31 @@ def facts(picture: MachinePicture, state: Held) -> str:
 
 def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
     """One path per job, the neighbouring cells of a leaf as one rectangle."""
-    boxes: dict[int | None, list[tuple[float, float, float, float]]] = {}
+    boxes: dict[int | str, list[tuple[float, float, float, float]]] = {}
     for index in row.leaves:
         leaf, x = picture.levels[0][index], layout.x[0][index]
         start = leaf.start
         for node in range(leaf.start + 1, leaf.end + 1):
-            if node == leaf.end or state.holder[node] != state.holder[start]:
-                boxes.setdefault(state.holder[start], []).append(
+            if node == leaf.end or _holder(state, node) != _holder(state, start):
+                boxes.setdefault(_holder(state, start), []).append(
                     (x - 0.42, x + 0.42, leaf.start - node, leaf.start - start)
                 )
                 start = node
-    for job, shapes in boxes.items():
-        patch = PathPatch(
-            _rectangles(shapes), facecolor=IDLE if job is None else state.colour[job], linewidth=0
-        )
-        patch.set_gid("idle" if job is None else f"job-{job}")
+    for holder, shapes in boxes.items():
+        colour = EMPTY[holder] if isinstance(holder, str) else state.colour[holder]
+        patch = PathPatch(_rectangles(shapes), facecolor=colour, linewidth=0)
+        patch.set_gid(holder if isinstance(holder, str) else f"job-{holder}")
         axes.add_patch(patch)
     between = [[(-0.5, -node), (layout.width, -node)] for node in range(1, picture.leaf)]
     _strokes(axes, between, SURFACE, 0.6 if layout.cell_points > 3.5 else 0.25)
+
+
+def _holder(state: Held, node: int) -> int | str:
+    """The job on a node, or why there is none."""
+    job = state.holder[node]
+    if job is None:
+        return "out-of-service" if node in state.out_of_service else "idle"
+    return job
 
 
 def _rectangles(shapes: Iterable[tuple[float, float, float, float]]) -> Path:
@@ -185,6 +193,7 @@ def _legend(state: Held, names: Mapping[int, str]) -> list[Patch | Line2D]:
         *handles,
         Patch(color=LOCAL, label="jobs inside one leaf"),
         Patch(color=IDLE, label="idle"),
+        *([Patch(color=MUTED, label="out of service")] if state.out_of_service else []),
         Line2D([], [], color=FAINT, linewidth=1, label="links no job uses"),
         Line2D([], [], color=SHARED, linewidth=2.6, label="links two jobs may share"),
     ]

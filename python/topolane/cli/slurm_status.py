@@ -1,0 +1,167 @@
+"""`topolane slurm status` and `topolane slurm explain`: what a live system does, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from topolane._engine import InputError
+from topolane.cli.common import json_option, print_json, write_text
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from topolane.slurm.config import Config
+    from topolane.slurm.look import Look
+    from topolane.slurm.status import Status, WaitingRow
+
+config_option = click.option("--config", required=True, help="The daemon's configuration (docs/slurm.md).")
+
+
+@click.command()
+@config_option
+@click.option("--svg", metavar="FILE", help="Draw the tree with its jobs, too.")
+@click.option("--watch", type=click.FloatRange(0.2, 3600), metavar="SECONDS", help="Look again and again.")
+@json_option
+def status(config: str, svg: str | None, watch: float | None, as_json: bool) -> None:
+    """Show what runs, what waits and why, and when each job is expected to start.
+
+    Asks Slurm alone: no daemon need run, and nothing is changed.
+    """
+    settings = _settings(config)
+    if watch is not None and sys.stdout.isatty() and not as_json:
+        _live(settings, svg, watch)
+        return
+    while True:
+        _print(_look(settings, svg), as_json)
+        if watch is None:
+            return
+        sys.stdout.flush()
+        time.sleep(watch)
+
+
+@click.command()
+@config_option
+@click.argument("job", metavar="JOBID")
+@json_option
+def explain(config: str, job: str, as_json: bool) -> None:
+    """Say why a job does not run yet, in sentences: JOBID is 12, or 12_3 for a task of an array."""
+    settings = _settings(config)
+    from topolane.slurm.explain import explain as explanation
+    from topolane.slurm.look import look_or_say
+
+    said = explanation(look_or_say(settings), job)
+    if as_json:
+        print_json(dataclasses.asdict(said))
+        return
+    for sentence in said.sentences:
+        click.echo(sentence)
+
+
+def _settings(path: str) -> Config:
+    from topolane.slurm import config
+
+    try:
+        import httpx  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"this command needs the extra slurm (pip install 'topolane[slurm]'): {error}"
+        ) from error
+    return config.read(path)
+
+
+def _look(settings: Config, svg: str | None) -> Status:
+    from topolane.slurm.look import look_or_say
+    from topolane.slurm.status import status as rows
+
+    look = look_or_say(settings)
+    if svg is not None:
+        _draw(look, svg)
+    return rows(look)
+
+
+def _draw(look: Look, file: str) -> None:
+    from topolane.slurm.picture import svg
+
+    write_text(file, svg(look))
+
+
+def _print(found: Status, as_json: bool) -> None:
+    if as_json:
+        print_json(dataclasses.asdict(found))
+        return
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 200
+    Console(width=width, highlight=False, markup=False).print(_shown(found))
+
+
+def _live(settings: Config, svg: str | None, seconds: float) -> None:
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(_shown(_look(settings, svg)), auto_refresh=False, screen=True) as live:
+        while True:
+            time.sleep(seconds)
+            try:
+                live.update(_shown(_look(settings, svg)), refresh=True)
+            except InputError as error:
+                live.update(Text(f"{error}; asked again in {seconds:g} s"), refresh=True)
+
+
+def _shown(found: Status) -> Group:
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from topolane.report.units import plural
+    from topolane.slurm.waits import clock
+
+    def at(when: float | None) -> str:
+        return "-" if when is None else clock(when, found.time)
+
+    def table(*columns: str) -> Table:
+        made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in columns:
+            made.add_column(column, justify="right" if column == "nodes" else "left", overflow="fold")
+        return made
+
+    running = table("runs", "name", "user", "nodes", "lies in", "since", "ends by")
+    for row in found.running:
+        where = f"T{row.level} {row.home}" + (f", may meet {', '.join(row.may_meet)}" if row.may_meet else "")
+        running.add_row(
+            row.job, row.name, row.user, str(row.nodes), where, at(row.start), at(row.expected_end)
+        )
+    waiting = table("waits", "name", "user", "nodes", "expected", "why")
+    for number, first in _rows(found.waiting):
+        why = first.why
+        if first.latest_start is not None:
+            why = f"first in the queue, starts by {at(first.latest_start)}: {why}"
+        expected = "now" if first.kind in ("starts", "released") else at(first.expected_start)
+        waiting.add_row(number, first.name, first.user, str(first.nodes), expected, why)
+    nodes = found.nodes
+    summary = (
+        f"{at(found.time)}: {nodes.idle} nodes idle, {nodes.busy} busy, {nodes.out_of_service} out of service; "
+        f"{plural(found.links_shared, 'link')} may carry the traffic of two jobs"
+    )
+    if found.forecast_until is not None:
+        summary += f"\nexpected starts are known up to {at(found.forecast_until)}: there was no time for more"
+    parts = [each for each in (running, waiting) if each.row_count]
+    return Group(*parts, Text(summary))
+
+
+def _rows(waiting: list[WaitingRow]) -> list[tuple[str, WaitingRow]]:
+    """The jobs, the tasks of an array that wait for the same together: the first speaks for them."""
+    found = []
+    for _, group in itertools.groupby(waiting, key=lambda row: (row.record, row.why)):
+        rows = list(group)
+        array, _, first = rows[0].job.partition("_")
+        last = rows[-1].job.partition("_")[2]
+        found.append((rows[0].job if len(rows) == 1 else f"{array}_[{first}..{last}]", rows[0]))
+    return found

@@ -1,0 +1,55 @@
+"""One look at Slurm as the daemon would see it, for those who only want to know; nothing is changed there."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from topolane._engine import InputError, Machine
+from topolane.slurm.client import SlurmError
+from topolane.slurm.config import Config
+from topolane.slurm.mirror import Changes, Mirror, Start
+from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.setup import connect, mirror_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """Slurm at one moment, and what the daemon would do about it."""
+
+    snapshot: Snapshot
+    mirror: Mirror
+    changes: Changes
+    starts: list[Start]
+    """Jobs to be released now."""
+
+    @property
+    def machine(self) -> Machine:
+        """The tree."""
+        return self.mirror.machine
+
+
+def look(config: Config) -> Look:
+    """Looks once. Raises InputError, SlurmError."""
+    slurm = connect(config)
+    try:
+        snapshot = slurm.snapshot()
+    finally:
+        slurm.close()
+    mirror = mirror_of(config, snapshot, lambda *_, **__: None)
+    changes = mirror.update(snapshot)
+    return Look(snapshot, mirror, changes, mirror.decide(snapshot.time))
+
+
+def look_or_say(config: Config) -> Look:
+    """The same where an error of Slurm ends the command."""
+    try:
+        return look(config)
+    except SlurmError as error:
+        raise InputError(str(error)) from error
+
+
+def job_named(snapshot: Snapshot, number: str) -> list[Job]:
+    """The job of that number (12, 12_3), or of an array's all tasks, in order."""
+    found = [job for job in snapshot.jobs.values() if number in (job.number, str(job.array), job.record)]
+    exact = [job for job in found if job.number == number]
+    return exact or sorted(found, key=lambda job: job.id)

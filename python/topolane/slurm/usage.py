@@ -1,0 +1,37 @@
+"""Which nodes are used, by whom, and which cannot be."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from topolane._engine import Machine
+from topolane.slurm.records import Snapshot
+
+
+def holding(snapshot: Snapshot, machine: Machine) -> dict[int, list[int]]:
+    """The nodes of every job that has some in Slurm, of whatever partition."""
+    return {job.id: machine.nodes_named(job.nodes) for job in snapshot.jobs.values() if job.holds_nodes}
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeCounts:
+    """How many nodes are in which state."""
+
+    idle: int
+    busy: int
+    """Held by a job."""
+    out_of_service: int
+    """Held by none, and closed to new ones."""
+
+
+def closed_nodes(snapshot: Snapshot, machine: Machine) -> frozenset[int]:
+    """Nodes that are closed to new jobs."""
+    names = (name for name, node in snapshot.nodes.items() if not node.usable)
+    return frozenset(node for name in names if (node := machine.node_named(name)) is not None)
+
+
+def count(snapshot: Snapshot, machine: Machine) -> NodeCounts:
+    """Counts the nodes."""
+    busy = {node for nodes in holding(snapshot, machine).values() for node in nodes}
+    closed = closed_nodes(snapshot, machine) - busy
+    return NodeCounts(machine.nodes - len(busy) - len(closed), len(busy), len(closed))
