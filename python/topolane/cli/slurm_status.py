@@ -12,6 +12,7 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json, write_text
+from topolane.cli.slurm_install import config_option, extra
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from topolane.slurm.config import Config
     from topolane.slurm.look import Look
     from topolane.slurm.status import Status, WaitingRow
-
-config_option = click.option("--config", required=True, help="The daemon's configuration (docs/slurm.md).")
 
 
 @click.command()
@@ -66,12 +65,8 @@ def explain(config: str, job: str, as_json: bool) -> None:
 def _settings(path: str) -> Config:
     from topolane.slurm import config
 
-    try:
+    with extra():
         import httpx  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            f"this command needs the extra slurm (pip install 'topolane[slurm]'): {error}"
-        ) from error
     return config.read(path)
 
 

@@ -97,7 +97,7 @@ class _Waiting:
         self.holders = {known: nodes for known, _, _, nodes in scheduler.running}
         self.holders |= holding(look.snapshot, self.machine)
         self.names = {known: look.snapshot.jobs[known].number for known in self.holders}
-        self.promised = scheduler.reservation
+        self.promised = look.promised
         self.before = 0
         """How many jobs that may start now are before it in the queue."""
         for known in scheduler.waiting:

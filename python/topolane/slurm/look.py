@@ -27,6 +27,12 @@ class Look:
         """The tree."""
         return self.mirror.machine
 
+    @property
+    def promised(self) -> tuple[int, float] | None:
+        """The first job in the queue, where it does not start now, and its latest start."""
+        found = self.mirror.scheduler.scheduler.reservation
+        return None if found is None or found[1] == float("inf") else found
+
 
 def look(config: Config) -> Look:
     """Looks once. Raises InputError, SlurmError."""

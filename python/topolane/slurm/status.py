@@ -71,15 +71,24 @@ def status(look: Look) -> Status:
     holders = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
     links = Links(machine, holders, {job: snapshot.jobs[job].number for job in holders})
     running = [_running(snapshot.jobs[job], nodes, links) for job, nodes in holders.items()]
-    why, promised = waits(look), look.mirror.scheduler.scheduler.reservation
+    why, promised = waits(look), look.promised
+    asks = {identity: look.mirror.ask(identity) for identity in why}
     found = forecast(look.mirror, snapshot, look.changes, look.starts)
     waiting = []
     for identity, wait in why.items():
+        ask = asks[identity]
         job, start = snapshot.jobs[identity], found.starts.get(identity)
         latest = promised[1] if promised is not None and promised[0] == identity else None
         waiting.append(
             WaitingRow(
-                *(job.number, job.record, job.name, job.user, job.fewest_nodes, job.submit),
+                *(
+                    job.number,
+                    job.record,
+                    job.name,
+                    job.user,
+                    ask.nodes if ask else job.fewest_nodes,
+                    job.submit,
+                ),
                 *(wait.kind, wait.words, latest, None if start is None else start[0]),
             )
         )
