@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import topolane
@@ -29,20 +30,35 @@ SwitchName=core Switches=pod[1-2]
 MACHINE = Machine.parse(TREE, "tree", "slurm")
 
 
+EMPTY = {
+    "int": 0,
+    "float": 0.0,
+    "str": "",
+    "bool": False,
+    "tuple[str, ...]": (),
+    "frozenset[str]": frozenset(),
+}
+
+
+def record(kind: type, **facts: object) -> Any:
+    """A record of Slurm in which nothing is said but `facts`."""
+    blank = {field.name: EMPTY.get(str(field.type)) for field in dataclasses.fields(kind)}
+    return kind(**(blank | facts))
+
+
 def job_of(identity: int, wanted: int, walltime: float, **facts: object) -> Job:
     """A job that is held for the daemon."""
-    values: dict[str, object] = dict.fromkeys(Job.__dataclass_fields__, 0)
-    texts = "name user reason nodes required excluded features dependency reservation unknown_wish comment"
-    values |= dict.fromkeys(texts.split(), "") | {"memory_per_node": None, "memory_per_cpu": None}
-    values |= {"id": identity, "number": str(identity), "record": str(identity), "state": "PENDING", "note": MARK}
-    values |= {"partitions": ("batch",), "fewest_nodes": wanted, "most_nodes": wanted, "processes": 1}
-    values |= {"cpus_per_process": 1, "exclusive": True, "walltime": walltime, "submit": 1000.0}
-    return Job(**(values | facts))  # type: ignore[arg-type]
+    values: dict[str, object] = {"number": str(identity), "record": str(identity), "note": MARK}
+    values |= {"state": "PENDING", "fewest_nodes": wanted, "most_nodes": wanted, "processes": 1}
+    values |= {"partitions": ("batch",), "cpus_per_process": 1, "exclusive": True, "submit": 1000.0}
+    made: Job = record(Job, id=identity, walltime=walltime, **(values | facts))
+    return made
 
 
 def forecast_of(jobs: list[Job], now: float, policy: str, queue: str, budget: float = 60.0) -> Forecast:
-    nodes = [Node(MACHINE.node_name(i), frozenset({"idle"}), 16, 1 << 30, frozenset()) for i in range(16)]
-    batch = Partition("batch", "n[1-16]", True, None, None)
+    names = [MACHINE.node_name(node) for node in range(16)]
+    nodes = [record(Node, name=name, words=frozenset({"idle"}), cpus=16, memory=1 << 30) for name in names]
+    batch = record(Partition, name="batch", nodes="n[1-16]", up=True)
     snapshot = Snapshot(now, {job.id: job for job in jobs}, {n.name: n for n in nodes}, {"batch": batch}, {})
     recorder = Recorder(MACHINE, policy, queue, lambda *_, **__: None)
     mirror = Mirror(Terms(MACHINE), recorder, frozenset({"batch"}))
