@@ -14,7 +14,10 @@
 #   --partitions "NAME[:NODES[:OVERSUBSCRIBE]] ..."   the first is the default one (pbatch:ALL)
 #   --hold lua[:NAME,...]   the stanza of `topolane slurm install` for every partition, or for these
 #   --open yes|no   other users than root may submit jobs too (no)
-#   --select linear|cons_tres, --priority basic|multifactor, --accounting none|slurmdbd (the first of each)
+#   --select linear|cons_tres, --priority basic|multifactor, --accounting none|slurmdbd (the first of each,
+#                   but from Slurm 24 on, which has no linear here, cons_tres with whole nodes)
+#   --auth none|jwt whether slurmrestd wants a token, DIR/token, and listens on a port of 127.0.0.1 too (none,
+#                   and jwt where Slurm refuses to trust its socket, from Slurm 25.05 on)
 #   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is)
 #   --conf LINE     one more line of slurm.conf, as often as wanted
 #   --deadline S    seconds to wait for idle nodes, once all are started (60 + N / 2)
@@ -45,6 +48,12 @@ one_of() {
     die 2 "$option is '$value', not one of: $*"
 }
 
+older() {
+    local version
+    version=$(slurmctld -V 2>/dev/null) || true
+    [[ ${version##* } < $1 ]]
+}
+
 shaped() {
     [[ $3 =~ ^($1)$ ]] || die 2 "$2 is '$3', not $4"
     echo "$3"
@@ -52,7 +61,7 @@ shaped() {
 
 options() {
     LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch HOLD='' REST='' EXTRA=()
-    OPEN=no SELECT=linear PRIORITY=basic ACCOUNTING=none DEADLINE=$((60 + NODES / 2))
+    OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' DEADLINE=$((60 + NODES / 2))
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die 2 "$1 needs a value"
         case $1 in
@@ -66,6 +75,7 @@ options() {
             --select) SELECT=$(one_of "$1" "$2" linear cons_tres) ;;
             --priority) PRIORITY=$(one_of "$1" "$2" basic multifactor) ;;
             --accounting) ACCOUNTING=$(one_of "$1" "$2" none slurmdbd) ;;
+            --auth) AUTH=$(one_of "$1" "$2" none jwt) ;;
             --rest) REST=$(shaped '[v0-9.,]+' "$1" "$2" "a list such as v0.0.37,v0.0.38") ;;
             --conf) EXTRA+=("$2") ;;
             --deadline) DEADLINE=$(number "$@") ;;
@@ -74,6 +84,9 @@ options() {
         shift 2
     done
     ((CPUS % 2 == 0)) || die 2 "--cpus is '$CPUS', not even: a node has two sockets"
+    # Slurm 24 refuses select/linear with topology/tree; there EXCLUSIVE alone makes nodes whole.
+    : "${SELECT:=$(older 24.05 && echo linear || echo whole)}"
+    : "${AUTH:=$(older 25.05 && echo none || echo jwt)}"
     : "${LEAF:=$((NODES > 324 ? 18 : 6))}" "${POD:=$((NODES > 324 ? 18 : 3))}"
     case $HOLD in
         '') ;;
@@ -89,6 +102,7 @@ check() {
     for daemon in slurmctld slurmd slurmrestd; do
         command -v $daemon >/dev/null || missing+=($daemon)
     done
+    [ "$AUTH" != jwt ] || ls $PLUGINS/auth_jwt.so >/dev/null 2>&1 || missing+=(slurm-wlm-jwt-plugin)
     ls $PLUGINS/{topology_tree,job_submit_lua}.so >/dev/null 2>&1 || missing+=(slurm-wlm-basic-plugins)
     if [ "$ACCOUNTING" = slurmdbd ]; then
         command -v mariadbd >/dev/null || missing+=(mariadb-server)
@@ -130,15 +144,17 @@ up() {
     # Two clusters that start at once must not choose the same ports.
     exec 9>>/run/lock/topolane-slurm-cluster
     flock 9
-    PORT=$(free_ports $((NODES + 3)))
+    PORT=$(free_ports $((NODES + 4)))
     write_slurm_conf >"$DIR/slurm.conf"
     write_topology >"$DIR/topology.conf"
+    [ "$AUTH" = none ] || (umask 077 && head -c 32 /dev/urandom >"$DIR/jwt.key")
     [ -z "$HOLD" ] || write_job_submit >"$DIR/job_submit.lua"
     write_env >"$DIR/env"
     environment
     start_munged
     [ "$ACCOUNTING" = none ] || start_accounting
     start slurmctld
+    [ "$AUTH" = none ] || write_token
     start $(eval "echo $PREFIX{1..$NODES}")
     start slurmrestd
     exec 9>&-
@@ -149,6 +165,13 @@ up() {
 write_env() {
     printf '%s=%s\n' SLURM_CONF "$DIR/slurm.conf" SOCKET "$DIR/rest.socket" REST_VERSION "${REST##*,}" \
         REST_VERSIONS "$REST" NODES "$NODES" PREFIX "$PREFIX"
+    [ "$AUTH" = none ] ||
+        printf '%s=%s\n' REST_ADDRESS "127.0.0.1:$((PORT + NODES + 3))" TOKEN_FILE "$DIR/token"
+}
+
+write_token() {
+    (umask 077 && scontrol token username=root lifespan=86400 | sed 's/^SLURM_JWT=//' >"$DIR/token") ||
+        die 1 "scontrol gives no token"
 }
 
 wait_idle() {

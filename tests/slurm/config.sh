@@ -31,6 +31,7 @@ SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket=$DIR/munge/socket,cred_expire=10
+$([ "$AUTH" = none ] || printf '%s\n' AuthAltTypes=auth/jwt "AuthAltParameters=jwt_key=$DIR/jwt.key")
 StateSaveLocation=$DIR/state
 SlurmctldPidFile=$DIR/run/slurmctld.pid
 SlurmctldLogFile=$DIR/log/slurmctld.log
@@ -75,7 +76,7 @@ write_priority() {
 }
 
 write_select() {
-    echo "SelectType=select/$SELECT"
+    echo "SelectType=select/${SELECT/whole/cons_tres}"
     [ "$SELECT" = linear ] || echo "SelectTypeParameters=CR_Core"
 }
 
@@ -83,7 +84,7 @@ write_partitions() {
     local partition name nodes share default=YES
     for partition in $PARTITIONS; do
         IFS=: read -r name nodes share <<<"$partition"
-        [ "$SELECT" = linear ] && : "${share:=EXCLUSIVE}"
+        [ "$SELECT" = cons_tres ] || : "${share:=EXCLUSIVE}"
         echo "PartitionName=$name Nodes=${nodes:-ALL} Default=$default MaxTime=INFINITE State=UP OverSubscribe=${share:-NO}"
         default=NO
     done

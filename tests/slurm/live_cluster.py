@@ -32,12 +32,22 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
+def _plain(found: dict[str, Any]) -> Any:
+    """A number, and a job's state with what is said of it, are objects and lists from v0.0.40 on."""
+    if found.keys() == {"set", "infinite", "number"}:
+        return found["number"] if found["set"] else None
+    if isinstance(found.get("job_state"), list):
+        found["job_state"] = found["job_state"][-1]
+    return found
+
+
 class Cluster:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         lines = (directory / "env").read_text().splitlines()
         self.facts = dict(line.split("=", 1) for line in lines)
-        """SLURM_CONF, SOCKET, REST_VERSION, REST_VERSIONS, NODES, PREFIX."""
+        """SLURM_CONF, SOCKET, REST_VERSION, REST_VERSIONS, NODES, PREFIX; REST_ADDRESS and TOKEN_FILE where
+        slurmrestd wants a token."""
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM_")} | self.facts
 
     def run(self, *command: object) -> str:
@@ -59,17 +69,26 @@ class Cluster:
         return int(printed)
 
     def rest(self, path: str, body: object = None) -> dict[str, Any]:
-        """What slurmrestd answers to a GET, or to a POST of a body, under the newest version it offers."""
+        """What slurmrestd answers to a GET, or to a POST of a body, under the newest version it offers; numbers
+        and states as v0.0.38 writes them."""
+        answer: dict[str, Any] = json.loads(self.ask(path, body), object_hook=_plain)
+        return answer
+
+    def ask(self, path: str, body: object = None) -> bytes:
+        """The same as it is sent."""
         connection = _UnixConnection(self.facts["SOCKET"])
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        if "TOKEN_FILE" in self.facts:
+            token = Path(self.facts["TOKEN_FILE"]).read_text().strip()
+            headers |= {"X-SLURM-USER-NAME": "root", "X-SLURM-USER-TOKEN": token}
         with contextlib.closing(connection):
             connection.request(
                 "GET" if body is None else "POST",
                 f"/slurm/{self.facts['REST_VERSION']}/{path}",
                 None if body is None else json.dumps(body),
-                {} if body is None else {"Content-Type": "application/json"},
+                headers,
             )
-            answer: dict[str, Any] = json.loads(connection.getresponse().read())
-        return answer
+            return connection.getresponse().read()
 
     def job(self, job: int) -> dict[str, Any]:
         found: dict[str, Any] = self.rest(f"job/{job}")["jobs"][0]

@@ -1,6 +1,8 @@
 # Starting and ending the daemons of the cluster in $DIR, always by process id.
 
-PLUGINS=/usr/lib/*/slurm-wlm
+# SLURM_TREE: an unpacked Debian of another suite, see other_version.sh.
+PLUGINS=${SLURM_TREE:-}/usr/lib/*/slurm-wlm
+COMMANDS=${SLURM_TREE:+$SLURM_TREE/commands:}/usr/sbin:/usr/bin:/sbin:/bin
 MARK=TOPOLANE_TEST_CLUSTER
 
 # Ports of any local socket, TCP over IPv4 and IPv6.
@@ -29,8 +31,9 @@ free_ports() {
 
 rest_versions() {
     local have
-    have=$(ls $PLUGINS | sed -n 's/^openapi_v\([0-9]*\)_\([0-9]*\)_\([0-9]*\)\.so$/v\1.\2.\3/p' | sort -V)
-    [ -n "$have" ] || die 3 "slurmrestd has no openapi/v0.0.* plugin here"
+    # One plugin a version is openapi/v0.0.38 up to Slurm 22.05 and data_parser/v0.0.40 later.
+    have=$(ls $PLUGINS | sed -nE 's/^(openapi|data_parser)_v([0-9]*)_([0-9]*)_([0-9]*)\.so$/v\2.\3.\4/p' | sort -uV)
+    [ -n "$have" ] || die 3 "slurmrestd has no plugin of a version v0.0.* here"
     : "${REST:=$(tail -n 1 <<<"$have")}"
     local version
     for version in ${REST//,/ }; do
@@ -40,7 +43,7 @@ rest_versions() {
 
 # Daemons get an environment of their own, in which a mark says whose they are.
 clean() {
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin SLURM_CONF="$DIR/slurm.conf" "$MARK=$DIR" "$@" 9>&- </dev/null
+    env -i PATH="$COMMANDS" SLURM_CONF="$DIR/slurm.conf" "$MARK=$DIR" "$@" 9>&- </dev/null
 }
 
 start_munged() {
@@ -75,13 +78,21 @@ start_slurmctld() {
     die 1 "slurmctld does not answer"
 }
 
-# As root, which is also SlurmUser here, it refuses to start unless told to check no user.
+# Without a token slurmrestd is trusted for being root, which is also SlurmUser here; it refuses to start
+# so unless told to check no user, and from Slurm 25.05 on even then. With a token it is another user, who
+# may read files here only by a capability.
 start_slurmrestd() {
-    local plugins=openapi/${REST_VERSIONS//,/,openapi/} try
+    local plugins=(-s "openapi/${REST_VERSIONS//,/,openapi/}") how=(env) try
+    [ ! -e "$(echo $PLUGINS/openapi_slurmctld.so)" ] || plugins=(-s openapi/slurmctld -d "$REST_VERSIONS")
+    if [ -z "${TOKEN_FILE:-}" ]; then
+        how+=(SLURMRESTD_SECURITY=disable_user_check slurmrestd -a rest_auth/local)
+    else
+        how+=(SLURM_JWT=daemon setpriv --reuid daemon --regid daemon --clear-groups
+            --inh-caps +dac_override --ambient-caps +dac_override slurmrestd -a rest_auth/jwt "$REST_ADDRESS")
+    fi
     rm -f "$SOCKET"
-    clean SLURMRESTD_SECURITY=disable_user_check setsid --fork sh -c 'echo $$ >"$0" && exec "$@"' \
-        "$DIR/run/slurmrestd.pid" slurmrestd -f "$SLURM_CONF" -a rest_auth/local -s "$plugins" "unix:$SOCKET" \
-        >>"$DIR/log/slurmrestd.log" 2>&1
+    clean setsid --fork sh -c 'echo $$ >"$0" && exec "$@"' "$DIR/run/slurmrestd.pid" \
+        "${how[@]}" -f "$SLURM_CONF" "${plugins[@]}" "unix:$SOCKET" >>"$DIR/log/slurmrestd.log" 2>&1
     for ((try = 0; try < 100; try++)); do
         # Whoever may write to it is root in this Slurm.
         [ ! -S "$SOCKET" ] || { chmod 600 "$SOCKET" && return 0; }
@@ -145,7 +156,7 @@ left_over() {
     grep -lzxF "$MARK=$DIR" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3 || true
     local process
     for process in /proc/[0-9]*; do
-        if [ "$(readlink "$process/cwd")" = "$DIR/log" ] && [[ $(readlink "$process/exe") == */slurmstepd* ]] ||
+        if [[ $(readlink "$process/cwd") == *"$DIR/log" ]] && [[ $(readlink "$process/exe") == */slurmstepd* ]] ||
             { grep -qzxF "SLURM_CONF=$DIR/slurm.conf" "$process/environ" &&
                 grep -qz '^SLURMD_NODENAME=' "$process/environ"; }; then
             echo "${process#/proc/}"
@@ -164,5 +175,5 @@ down() {
     done
     finish TERM "${pids[@]}"
     finish KILL $(left_over)
-    rm -f "$DIR"/run/*.pid "$DIR/rest.socket" "$DIR/munge/socket"
+    rm -f "$DIR"/run/*.pid "$SOCKET" "$DIR/munge/socket"
 }

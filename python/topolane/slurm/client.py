@@ -1,24 +1,21 @@
-"""What is asked of Slurm and told to it: slurmrestd over a Unix socket or HTTP, and nothing else.
+"""What is asked of Slurm and told to it through slurmrestd, and nothing else.
 
-The versions of its interface differ in how they write numbers and states; only this file knows.
+The versions of its interface differ in how they write numbers and states; only this file and rest.py know.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import httpx
-
-from topolane._engine import InputError
 from topolane.slurm.arrays import tasks_of
 from topolane.slurm.records import HOLDING, Job, Node, Partition, Reservation, Snapshot, task_id
+from topolane.slurm.rest import Rest
+from topolane.slurm.tokens import SlurmError, Token
 
-VERSIONS = ("v0.0.38", "v0.0.39", "v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43")
-"""Interfaces this file can read, the one it was tested with first."""
+__all__ = ["Slurm", "SlurmError"]
 
 MIB = 1 << 20
 
@@ -26,39 +23,21 @@ LONGEST_COMMENT = 1024
 """Bytes: an update with a longer comment is refused as a whole, and a job is not released."""
 
 
-class SlurmError(Exception):
-    """Slurm did not do what was asked, in one sentence."""
-
-
 class Slurm:
     """A Slurm cluster behind slurmrestd.
 
-    address: `unix:/path/to/socket` or `http://host:port`; token: a JWT, where slurmrestd wants one.
+    address: `unix:/path/to/socket` or `http://host:port`; token_file: a JWT, where slurmrestd wants one.
     Raises InputError for an address that cannot be, SlurmError where nobody answers or no version
     of the interface is known.
     """
 
-    def __init__(self, address: str, *, token: str | None = None, user: str | None = None) -> None:
-        headers = {}
-        if token:
-            headers["X-SLURM-USER-TOKEN"] = token
-        if user:
-            headers["X-SLURM-USER-NAME"] = user
-        if address.startswith("unix:"):
-            transport = httpx.HTTPTransport(uds=address.removeprefix("unix:"), retries=1)
-            self._http = httpx.Client(
-                transport=transport, base_url="http://slurm", headers=headers, timeout=60
-            )
-        elif re.match(r"https?://", address):
-            self._http = httpx.Client(base_url=address, headers=headers, timeout=60)
-        else:
-            raise InputError(f"slurmrestd is at unix:PATH or http://HOST:PORT, not at {address!r}")
-        self.address = address
-        self.version = self._negotiate()
+    def __init__(self, address: str, *, token_file: str | None = None) -> None:
+        self._rest = Rest(address, None if token_file is None else Token(token_file))
+        self.version = self._rest.version
 
     def close(self) -> None:
         """Ends the connection."""
-        self._http.close()
+        self._rest.close()
 
     def snapshot(self) -> Snapshot:
         """All there is now. The clock is read first: what changes later is seen as changed since."""
@@ -76,20 +55,12 @@ class Slurm:
 
     def clock(self) -> float:
         """Slurm's time, whole seconds since 1970."""
-        return float(_number(self._call("GET", f"/slurm/{self.version}/diag")["statistics"]["req_time"]) or 0)
+        return float(_number(self._rest.get("diag")["statistics"]["req_time"]) or 0)
 
     def changed(self, since: float) -> bool:
         """Whether anything has changed since a moment of Slurm's clock. Cheap where nothing has."""
-        when = {"update_time": int(since)}
         things = ("jobs", "nodes", "partitions", "reservations")
-        return any(self._is_new(f"/slurm/{self.version}/{thing}", when) for thing in things)
-
-    def _is_new(self, path: str, when: Mapping[str, int]) -> bool:
-        try:
-            with self._http.stream("GET", path, params=when) as response:
-                return response.status_code != httpx.codes.NOT_MODIFIED
-        except httpx.HTTPError as error:
-            raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
+        return any(self._rest.is_new(thing, since) for thing in things)
 
     def release(self, job: Job, hosts: str, count: int, comment: str) -> None:
         """Lets a held job start on exactly these nodes."""
@@ -116,49 +87,17 @@ class Slurm:
             change["hold"] = False
         self._update(job.record, change)
 
-    def _negotiate(self) -> str:
-        paths: Mapping[str, Any] = self._call("GET", "/openapi/v3").get("paths", {})
-        offered = {match[1] for path in paths if (match := re.match(r"/slurm/(v[\d.]+)/", path))}
-        known = [version for version in VERSIONS if version in offered]
-        if not known:
-            raise SlurmError(
-                f"slurmrestd at {self.address} offers {', '.join(sorted(offered)) or 'no version'}; "
-                f"known are {', '.join(VERSIONS)}"
-            )
-        return known[0]
-
     def _get(self, path: str, key: str) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self._call("GET", f"/slurm/{self.version}/{path}")[key]
+        found: Sequence[Mapping[str, Any]] = self._rest.get(path)[key]
         return found
 
     def _update(self, job: str, change: Mapping[str, Any]) -> None:
-        self._call("POST", f"/slurm/{self.version}/job/{job}", change)
-
-    def _answer(self, method: str, path: str, body: Mapping[str, Any] | None) -> httpx.Response:
-        try:
-            return self._http.request(method, path, json=body)
-        except (httpx.ReadError, httpx.RemoteProtocolError):
-            # slurmrestd drops a connection now and then. A change may have been made: not asked again.
-            if method != "GET":
-                raise
-        return self._http.request(method, path, json=body)
-
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        try:
-            response = self._answer(method, path, body)
-            answer: dict[str, Any] = response.json()
-        except httpx.HTTPError as error:
-            raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
-        except ValueError as error:
-            raise SlurmError(
-                f"slurmrestd at {self.address} answers {method} {path} with no JSON (HTTP {response.status_code})"
-            ) from error
-        for said in answer.get("errors") or ():
-            if not said.keys() & {"error", "error_number", "error_code"}:
-                continue  # said of every update of an array that worked
-            text = said.get("error") or said.get("description") or "an error without words"
-            raise SlurmError(f"Slurm refuses {method} {path}: {text}")
-        return answer
+        hosts = change.get("nodelist")
+        if hosts is not None and self._rest.parses_data:
+            # There `nodelist` is ignored with a mere warning, and a released job starts anywhere.
+            change = {key: value for key, value in change.items() if key != "nodelist"}
+            change |= {"required_nodes": [hosts] if hosts else []}
+        self._rest.post(f"job/{job}", change)
 
 
 def _cut(text: str) -> str:
@@ -297,9 +236,14 @@ def _node(node: Mapping[str, Any]) -> Node:
     )
 
 
+def _of(record: Mapping[str, Any], group: str, key: str) -> Any:
+    """What data_parser says in a group of keys; None where there is no such group."""
+    return record.get(group, {}).get(key)
+
+
 def _partition(partition: Mapping[str, Any]) -> Partition:
     nodes = partition["nodes"]
-    state = partition.get("state") or partition.get("partition", {}).get("state")
+    state = partition.get("state") or _of(partition, "partition", "state")
     tres = partition.get("tres") or ""
     priority = partition.get("priority") or {
         word: partition.get(f"priority_{word}") for word in ("job_factor", "tier")
@@ -308,8 +252,8 @@ def _partition(partition: Mapping[str, Any]) -> Partition:
         name=partition["name"],
         nodes=nodes if isinstance(nodes, str) else nodes.get("configured", ""),
         up="UP" in _words(state),
-        default_walltime=_minutes(partition.get("default_time_limit")),
-        longest_walltime=_minutes(partition.get("max_time_limit")),
+        default_walltime=_minutes(partition.get("default_time_limit") or _of(partition, "defaults", "time")),
+        longest_walltime=_minutes(partition.get("max_time_limit") or _of(partition, "maximums", "time")),
         priority_factor=_number(priority["job_factor"]) or 0,
         priority_tier=_number(priority["tier"]) or 0,
         tres=tres if isinstance(tres, str) else tres.get("configured", ""),

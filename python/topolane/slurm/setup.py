@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from topolane._engine import Machine
 from topolane.slurm.client import Slurm
@@ -19,8 +18,7 @@ from topolane.slurm.requests import Terms
 
 def connect(config: Config) -> Slurm:
     """The configured Slurm. Raises SlurmError where it does not answer."""
-    token = Path(config.token_file).read_text(encoding="utf-8").strip() if config.token_file else None
-    return Slurm(config.slurmrestd, token=token)
+    return Slurm(config.slurmrestd, token_file=config.token_file)
 
 
 def mirror_of(

@@ -1,0 +1,54 @@
+"""A token of Slurm in a file: a JWT, as `scontrol token` prints it. It lives short and is read anew."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+
+class SlurmError(Exception):
+    """Slurm did not do what was asked, in one sentence."""
+
+
+class Token(httpx.Auth):
+    """Puts what a file holds now into each request, with the name of the token's user.
+
+    The file is whatever renews it writes there: the token alone, or the line `SLURM_JWT=...` of `scontrol
+    token`. Each request raises SlurmError where it cannot be read or holds no token that lasts: Slurm
+    22.05 answers such a token with `Unspecified error`.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Called by httpx for each request."""
+        token, claims = self._read()
+        request.headers["X-SLURM-USER-TOKEN"] = token
+        if "sun" in claims:  # Slurm's claim for the name; 22.05 wants it in a header too
+            request.headers["X-SLURM-USER-NAME"] = str(claims["sun"])
+        yield request
+
+    def _read(self) -> tuple[str, dict[str, Any]]:
+        try:
+            text = Path(self.path).read_text(encoding="ascii").strip().removeprefix("SLURM_JWT=")
+            # A JWT is three parts in base64 without its padding (RFC 7519); the second one is the claims.
+            _, part, _ = text.split(".")
+            claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+            expires = float(claims.get("exp", "inf"))
+        except OSError as error:
+            raise SlurmError(f"token-file {self.path}: {error.strerror}") from error
+        except (ValueError, AttributeError, TypeError) as error:
+            raise SlurmError(
+                f"token-file {self.path} holds no token such as `scontrol token` prints"
+            ) from error
+        if expires <= time.time():
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(expires))
+            raise SlurmError(f"token-file {self.path}: the token expired at {when}")
+        return text, claims
