@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import re
 import tomllib
 from collections.abc import Callable
@@ -39,6 +40,8 @@ class Config:
     interval: float = 1.0
     """Seconds between two looks at Slurm."""
     token_file: str | None = None
+    metrics: str | None = None
+    """`HOST:PORT` of a loopback address where Prometheus may read metrics."""
     log: str | None = None
     """A file of JSON lines; by default standard error."""
 
@@ -108,7 +111,22 @@ def _programs(path: str | Path, key: str, _: Any, value: Any) -> tuple[Program, 
     return tuple(programs)
 
 
+def _loopback(path: str | Path, key: str, _: Any, value: Any) -> str:
+    host, colon, port = str(value).rpartition(":")
+    try:
+        is_loopback = host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        is_loopback = False
+    if colon and is_loopback and re.fullmatch(r"[0-9]{1,5}", port) and 1 <= int(port) <= 65535:
+        return str(value)
+    raise InputError(
+        f"{path}: {key} must be HOST:PORT on a loopback address, such as 127.0.0.1:9753 (whoever reads "
+        f"there need not say who he is), not {value!r}"
+    )
+
+
 READERS: dict[str, Callable[[str | Path, str, Any, Any], Any]] = {
     "cores-per-node": _cores,
     "programs": _programs,
+    "metrics": _loopback,
 }

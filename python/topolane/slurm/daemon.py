@@ -13,6 +13,7 @@ from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_rights
+from topolane.slurm.metrics import Metrics
 from topolane.slurm.mirror import Changes, Start
 from topolane.slurm.records import Job
 from topolane.slurm.setup import mirror_of
@@ -26,6 +27,8 @@ class Log:
 
     def __init__(self, path: str | None) -> None:
         # Open as long as the daemon runs.
+        self.listeners: list[Callable[[str], None]] = []
+        """Told the name of every event."""
         self._file: IO[str] = sys.stderr if path is None else open(path, "a", encoding="utf-8")  # noqa: SIM115
 
     def write(self, event: str, **facts: Any) -> None:
@@ -33,6 +36,8 @@ class Log:
         print(
             json.dumps({"time": round(time.time(), 3), "event": event, **facts}), file=self._file, flush=True
         )
+        for heard in self.listeners:
+            heard(event)
 
 
 class Daemon:
@@ -47,6 +52,9 @@ class Daemon:
         self.config, self.slurm, self.log, self.dry_run = config, slurm, log, dry_run
         if not dry_run and config.slurmrestd.startswith("unix:"):
             check_rights()
+        self.metrics = None if config.metrics is None else Metrics(config.metrics)
+        if self.metrics is not None:
+            log.listeners.append(self.metrics.heard)
         self.mirror = mirror_of(config, slurm.snapshot(), log.write, shadow=dry_run)
         machine = self.mirror.machine
         self._nodes = {machine.node_name(node) for node in range(machine.nodes)}
@@ -65,6 +73,8 @@ class Daemon:
             pause = self.config.interval
             try:
                 self.step()
+                if self.metrics is not None:
+                    self.metrics.reached()
             except SlurmError as error:
                 self.log.write("slurm-error", error=str(error))
                 self._seen = None
@@ -78,6 +88,7 @@ class Daemon:
         """Looks once and acts; answers what was released."""
         if not (self._priorities_are_due() or self._is_due()):
             return []
+        looking = time.perf_counter()
         snapshot = self.slurm.snapshot()
         if snapshot.nodes.keys() != self._nodes:
             # A job on a node that is not on the tree would leave its other nodes free here.
@@ -87,6 +98,8 @@ class Daemon:
         begun = time.perf_counter()
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
+        if self.metrics is not None:
+            self.metrics.looked(snapshot, self.mirror, begun - looking, len(starts), seconds)
         for start in starts:
             self._start(start, seconds / len(starts))
         self._seen = snapshot.time

@@ -86,7 +86,8 @@ class Links:
         homes = levels[level]
         best = max(homes, key=lambda group: _count(group, idle))
         most = _count(best, idle)
-        kind = "site" if level == len(levels) - 1 else self.picture.level_name(level)
+        named = self.picture.level_name(level) + (" group" if level > 1 else "")
+        kind = "site" if level == len(levels) - 1 else named
         said = []
         if len(homes) > 1:
             said.append(f"To share no link, {plural(wanted, 'node')} must lie in one {kind}.")

@@ -1,0 +1,97 @@
+"""What Prometheus may read of the daemon, over plain HTTP on a loopback address."""
+
+from __future__ import annotations
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from topolane._engine import InputError
+from topolane.slurm.links import Links
+from topolane.slurm.mirror import Mirror
+from topolane.slurm.records import Snapshot
+from topolane.slurm.usage import count, holding
+
+COUNTED = {
+    "start": ("topolane_starts", "Releases onto nodes, refused ones too"),
+    "not-released": ("topolane_releases_refused", "Releases that Slurm refused"),
+    "escaped": ("topolane_jobs_held_again", "Jobs that Slurm might have started by itself"),
+    "slurm-error": ("topolane_slurm_errors", "Other requests to Slurm that failed"),
+}
+"""The events of the log that are counted: the counter's name and what it counts."""
+
+DECISION = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 1e-2, 0.1, 1.0)
+LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+
+
+class Metrics:
+    """Counts what the daemon does, and serves that at `address` (host:port) until the process ends.
+
+    Raises InputError where nothing can listen there.
+    """
+
+    def __init__(self, address: str) -> None:
+        registry = CollectorRegistry()
+        self._counters = {event: Counter(*words, registry=registry) for event, words in COUNTED.items()}
+        self._jobs = Gauge("topolane_jobs", "Jobs of the managed partitions", ["state"], registry=registry)
+        self._nodes = Gauge("topolane_nodes", "Nodes of the tree", ["state"], registry=registry)
+        self._shared = Gauge(
+            "topolane_links_shared", "Links that may carry the traffic of two jobs", registry=registry
+        )
+        self._reserved = Gauge(
+            "topolane_reserved_start_time_seconds",
+            "Latest start of the first in the queue, Unix time; NaN where nobody is promised one",
+            registry=registry,
+        )
+        self._look = Histogram("topolane_look_seconds", "A look at Slurm", buckets=LOOK, registry=registry)
+        self._decision = Histogram(
+            "topolane_decision_seconds",
+            "The scheduler's time for each job it starts, or for finding that none does",
+            buckets=DECISION,
+            registry=registry,
+        )
+        self._reached = time.monotonic()
+        age = Gauge("topolane_last_look_age_seconds", "Since Slurm last answered", registry=registry)
+        age.set_function(lambda: time.monotonic() - self._reached)
+        host, _, port = address.rpartition(":")
+        try:
+            start_http_server(int(port), host.strip("[]"), registry)
+        except OSError as error:
+            raise InputError(f"metrics = {address}: nothing can listen there: {error.strerror}") from error
+
+    def heard(self, event: str) -> None:
+        """An event of the log."""
+        event = "slurm-error" if event in ("not-hold", "not-tell") else event
+        if event in self._counters:
+            self._counters[event].inc()
+
+    def reached(self) -> None:
+        """Slurm has answered, whether or not anything had changed there."""
+        self._reached = time.monotonic()
+
+    def looked(
+        self, snapshot: Snapshot, mirror: Mirror, seconds: float, decisions: int, deciding: float
+    ) -> None:
+        """What was seen, after so many seconds, and decided, so many jobs in `deciding` seconds."""
+        self._look.observe(seconds)
+        for _ in range(max(decisions, 1)):
+            self._decision.observe(deciding / max(decisions, 1))
+        managed = [job for job in snapshot.jobs.values() if mirror.manages(job)]
+        waiting = [job.id for job in managed if job.waits]
+        refused = sum(job in mirror.refused for job in waiting)
+        held = sum(job in mirror.reasons for job in waiting) - refused
+        for state, jobs in (
+            ("running", sum(job.holds_nodes for job in managed)),
+            ("waiting", len(waiting) - held - refused),
+            ("held", held),
+            ("refused", refused),
+        ):
+            self._jobs.labels(state).set(jobs)
+        nodes = count(snapshot, mirror.machine)
+        self._nodes.labels("idle").set(nodes.idle)
+        self._nodes.labels("busy").set(nodes.busy)
+        self._nodes.labels("out_of_service").set(nodes.out_of_service)
+        holders = {job: nodes for job, nodes in holding(snapshot, mirror.machine).items() if nodes}
+        self._shared.set(Links(mirror.machine, holders, {}).shared())
+        promised = mirror.scheduler.scheduler.reservation
+        self._reserved.set(float("nan") if promised is None else promised[1])
