@@ -1,11 +1,12 @@
-# Everything a fresh clone needs: `make demo`, `make test`. Benchmarks: make bench BENCH="--quick".
+# Everything a fresh clone needs: `make demo`, `make test`. Benchmarks: make bench BENCH="--quick",
+# and of the Slurm driver: make bench-slurm BENCH="--quick".
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench validate paper clean
+.PHONY: build demo test test-rust test-python lint wheel bench bench-slurm validate paper clean
 
 build: $(VENV)/.built
 
@@ -81,6 +82,9 @@ wheel: $(VENV)/.installed
 
 bench: build
 	$(BIN)/python benches/run.py $(BENCH)
+
+bench-slurm: build $(VENV)/.test-installed $(VENV)/.components
+	$(BIN)/python benches/slurm/run.py $(BENCH)
 
 validate: build $(VENV)/.components
 	$(BIN)/python benches/validation/run.py $(VALIDATE)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 LAST_LINES = 5
+HEADINGS = ["figure", "what", "target", "median", "least..most (runs)", "verdict"]
+"""Of a table of figures."""
 
 
 class BenchError(Exception):
@@ -108,3 +110,11 @@ def number(value: float) -> str:
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def table(rows: list[list[str]]) -> str:
+    """A Markdown table, aligned to be read as it stands."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)

@@ -19,13 +19,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from figures import FIGURES, Setting, measured
 from mapping import mapping_peers
+from measure import HEADINGS, table
 from peers import peers
 
 if TYPE_CHECKING:
     from measure import Row
 
 REPEATS = 5
-HEADINGS = ["figure", "what", "target", "median", "least..most (runs)", "verdict"]
 
 
 def arguments() -> argparse.Namespace:
@@ -51,14 +51,6 @@ def arguments() -> argparse.Namespace:
         if not options.trace.is_file():
             parser.error(f"--trace {options.trace}: there is no such file")
     return options
-
-
-def table(rows: list[list[str]]) -> str:
-    """A Markdown table, aligned to be read as it stands."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)
 
 
 def figures(options: argparse.Namespace, setting: Setting) -> list[Row]:
