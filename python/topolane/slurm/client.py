@@ -11,7 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from topolane.slurm.arrays import tasks_of
-from topolane.slurm.records import HOLDING, Job, Node, Partition, Reservation, Snapshot, task_id
+from topolane.slurm.records import (
+    HELD_BY_SLURM,
+    HOLDING,
+    Job,
+    Node,
+    Partition,
+    Reservation,
+    Snapshot,
+    task_id,
+)
 from topolane.slurm.rest import Rest
 from topolane.slurm.tokens import SlurmError, Token
 
@@ -164,7 +173,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         name=job["name"] or "",
         user=job["user_name"] or "",
         state=next((state for state in states if state in HOLDING), states[0]),
-        reason=job["state_reason"] or "",
+        reason=_reason(job),
         priority=_number(job["priority"]) or 0,
         partitions=names,
         nodes=job["nodes"] or "",
@@ -197,6 +206,12 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         association=_number(job["association_id"]) or 0,
         tres=job["tres_req_str"] or "",
     )
+
+
+def _reason(job: Mapping[str, Any]) -> str:
+    # A job that Slurm could not launch is "JobHeldUser" too, and only the words for people tell.
+    described = str(job["state_description"] or "")
+    return described if described.endswith(HELD_BY_SLURM) else job["state_reason"] or ""
 
 
 def _unknown_wish(job: Mapping[str, Any]) -> str:

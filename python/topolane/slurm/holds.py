@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from topolane.slurm.comments import HELD_BY_USER, TO_BE_PLACED, marked, ours, was_released
 from topolane.slurm.dependencies import Dependencies
-from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.records import HELD_BY_SLURM, Job, Snapshot
 
 
 class Holds:
@@ -42,6 +42,8 @@ def _held(job: Job) -> str | None:
         return None
     if not marked(job):
         return "held, and not by the submission hook"
+    if job.reason.endswith(HELD_BY_SLURM) and text != TO_BE_PLACED:
+        return f"Slurm holds it: {job.reason}"
     if text == HELD_BY_USER or (job.reason == "JobHeldUser" and was_released(job)):
         return "held by its user"
     if job.reason == "JobHeldAdmin" and text != TO_BE_PLACED:

@@ -15,6 +15,9 @@ UNUSABLE = frozenset(
 )
 """Words of a node's state that keep new jobs off it. Those of reservations are not among them."""
 
+HELD_BY_SLURM = "requeued held"
+"""How the reason ends of a job that Slurm itself holds: its launch has failed, its node went wrong."""
+
 
 def task_id(array: int, task: int) -> int:
     """The identity of an array's task: above all job numbers, which end at 67,043,328 < 2^26."""
