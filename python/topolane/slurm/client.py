@@ -158,10 +158,11 @@ def _jobs(record: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Ite
 def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     states = _words(job["job_state"])
     names = tuple(name for name in str(job["partition"]).split(",") if name)
+    # Of a job that says none Slurm gives that of its partition; none at all is no limit.
     walltime = _minutes(job["time_limit"])
-    own = [partitions[name] for name in names if name in partitions]
-    for partition in own:
-        walltime = walltime or partition.default_walltime or partition.longest_walltime
+    longest = [partitions[name].longest_walltime for name in names if name in partitions]
+    if walltime is None and longest:
+        walltime = max((limit for limit in longest if limit is not None), default=None)
     most = _number(job["max_nodes"]) or 0
     number, array = int(job["job_id"]), _number(job["array_job_id"]) or 0
     task = _number(job["array_task_id"])
@@ -267,7 +268,6 @@ def _partition(partition: Mapping[str, Any]) -> Partition:
         name=partition["name"],
         nodes=nodes if isinstance(nodes, str) else nodes.get("configured", ""),
         up="UP" in _words(state),
-        default_walltime=_minutes(partition.get("default_time_limit") or _of(partition, "defaults", "time")),
         longest_walltime=_minutes(partition.get("max_time_limit") or _of(partition, "maximums", "time")),
         priority_factor=_number(priority["job_factor"]) or 0,
         priority_tier=_number(priority["tier"]) or 0,

@@ -118,7 +118,7 @@ class Daemon:
 
     def _is_due(self) -> bool:
         """Whether anything may have changed since the last look: in Slurm, or by the clock alone."""
-        if self._seen is None or self.mirror.waits_for_slurm or self._clock.has_jumped():
+        if self._seen is None or self._clock.has_jumped() or self.mirror.is_overdue(self._clock.now()):
             return True
         begin = self.mirror.scheduler.scheduler.next_begin(self._seen)
         return (begin is not None and begin <= self._clock.now()) or self.slurm.changed(self._seen)

@@ -87,10 +87,9 @@ class Mirror:
         self.refused: set[int] = set()
         """Those of them that cannot be placed as they are."""
 
-    @property
-    def waits_for_slurm(self) -> bool:
-        """Whether jobs were released that have not been seen on their nodes yet."""
-        return bool(self._released)
+    def is_overdue(self, now: float) -> bool:
+        """Whether a job was released that should be on its nodes by now, and is not."""
+        return any(now - since > SHORT_PATIENCE for since in self._released.values())
 
     def manages(self, job: Job) -> bool:
         """Whether its start is decided here."""

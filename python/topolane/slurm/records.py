@@ -126,7 +126,6 @@ class Partition:
     name: str
     nodes: str
     up: bool
-    default_walltime: float | None
     longest_walltime: float | None
     priority_factor: int
     priority_tier: int
