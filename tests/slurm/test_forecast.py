@@ -152,3 +152,30 @@ def test_a_forecast_that_takes_too_long_says_where_it_stopped() -> None:
     jobs = [job_of(number, 16, 60) for number in range(1, 50)]
     found = forecast_of(jobs, 1000.0, "isolated", "easy", budget=0.0)
     assert found.until == 1000.0 and list(found.starts) == [1]
+
+
+def test_what_is_left_out_of_a_forecast_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mirror is told all again only when something has happened that others wait for: telling it at
+    every step gives the same forecast, whatever waits for whatever."""
+    kinds = ("afterok", "afterany", "after", "aftercorr")
+    for seed in range(30):
+        draw, jobs = random.Random(seed), []
+        for number, (nodes, run) in enumerate(drawn(seed), start=1):
+            job = job_of(number, nodes, run, name=draw.choice("ab"), begin=draw.choice([0.0, 0.0, 2000.0]))
+            if number > 1 and draw.random() < 0.3:
+                on = f"{draw.choice(kinds)}:{draw.randrange(1, number)}(unfulfilled)"
+                job = dataclasses.replace(job, dependency=draw.choice([on, "singleton(unfulfilled)"]))
+            elif draw.random() < 0.2:
+                facts = {"array": number, "array_limit": 2}
+                tasks = [
+                    dataclasses.replace(job, id=task_id(number, task), number=f"{number}_{task}", **facts)
+                    for task in range(4)
+                ]
+                jobs += tasks[1:]
+                job = tasks[0]
+            jobs.append(job)
+        short = forecast_of(jobs, 1000.0, "isolated", "easy")
+        with monkeypatch.context() as patched:
+            patched.setattr("topolane.slurm.forecast._Play._matters", lambda *_: True)
+            long = forecast_of(jobs, 1000.0, "isolated", "easy")
+        assert told(short, 0.0) == told(long, 0.0) and len(short.starts) == len(jobs), seed

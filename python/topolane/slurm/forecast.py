@@ -8,7 +8,9 @@ daemon.
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
+from collections.abc import Iterable
 
 from topolane.slurm.comments import TO_BE_PLACED
 from topolane.slurm.mirror import Changes, Mirror, Start
@@ -40,8 +42,6 @@ def forecast(
     give_up = time.perf_counter() + budget
     play = _Play(mirror, snapshot)
     play.act(changes, starts)
-    if changes.escaped:
-        play.go_to(snapshot.time)  # what is held again is placed at the next look
     while play.is_anybody_waiting() and (then := play.next()) is not None:
         if time.perf_counter() > give_up:
             return Forecast(play.starts, play.now)
@@ -63,6 +63,9 @@ class _Play:
                 self._starts(job, mirror.machine.hostlist(given[job.id]))
         edges = [edge for each in snapshot.reservations.values() for edge in (each.start, each.end)]
         self.edges = sorted(edge for edge in edges if self.now < edge < float("inf"))
+        self.watched = _watched(job for job in snapshot.jobs.values() if job.waits)
+        self.must_look = False
+        """Whether the mirror must be told all again: something that others wait for has happened."""
 
     def is_anybody_waiting(self) -> bool:
         mirror = self.mirror
@@ -70,6 +73,8 @@ class _Play:
 
     def next(self) -> float | None:
         """When something happens next."""
+        if self.must_look:
+            return self.now
         times = [max(end, self.now) for end in self.ends.values() if end < float("inf")]
         begin = self.mirror.scheduler.scheduler.next_begin(self.now)
         times += [edge for edge in self.edges if edge > self.now][:1]
@@ -77,19 +82,36 @@ class _Play:
 
     def go_to(self, now: float) -> None:
         self.now = now
-        for job in [job for job, end in self.ends.items() if end <= now]:
+        ended = [job for job, end in self.ends.items() if end <= now]
+        for job in ended:
             del self.ends[job]
             self.jobs[job] = dataclasses.replace(self.jobs[job], state="COMPLETED", nodes="")
-        changes = self.mirror.update(dataclasses.replace(self.snapshot, time=now, jobs=self.jobs))
+        changes = Changes()
+        by_time = bool(self.snapshot.reservations)
+        if by_time or self.must_look or any(self._matters(self.jobs[job]) for job in ended):
+            changes = self.mirror.update(dataclasses.replace(self.snapshot, time=now, jobs=self.jobs))
+        else:
+            for job in ended:
+                self.mirror.take_back(job)
+        self.must_look = False
         self.act(changes, self.mirror.decide(now))
+
+    def _matters(self, job: Job) -> bool:
+        """Whether its start or end may let others go on that are not in the scheduler's queue."""
+        return self.mirror.has_blocked_nodes or not self.watched.isdisjoint(
+            (job.number, str(job.array), (job.user, job.name))
+        )
 
     def act(self, changes: Changes, starts: list[Start]) -> None:
         """Does to the records what the daemon does in Slurm."""
         for job, _ in changes.escaped:
             self.jobs[job.id] = dataclasses.replace(job, priority=0, comment=TO_BE_PLACED, required="")
+            self.ends.pop(job.id, None)
+            self.must_look = True
         for start in starts:
             self.starts[start.job.id] = (self.now, start)
             self._starts(start.job, start.hosts)
+            self.must_look |= self._matters(start.job)
 
     def _starts(self, job: Job, hosts: str) -> None:
         running = dataclasses.replace(job, state="RUNNING", nodes=hosts, start=self.now, priority=1)
@@ -101,3 +123,15 @@ def _end(job: Job, now: float) -> float:
     if job.state == "COMPLETING":
         return now
     return float("inf") if job.walltime is None else max(job.start + job.walltime, now)
+
+
+def _watched(waiting: Iterable[Job]) -> set[object]:
+    """The numbers of jobs and arrays, and the users and names, that some job waits for."""
+    watched: set[object] = set()
+    for job in waiting:
+        if job.array_limit:
+            watched.add(str(job.array))
+        watched.update(re.findall(r"\d+", job.dependency))
+        if "singleton" in job.dependency:
+            watched.add((job.user, job.name))
+    return watched

@@ -91,6 +91,11 @@ class Mirror:
         """Whether a job was released that should be on its nodes by now, and is not."""
         return any(now - since > SHORT_PATIENCE for since in self._released.values())
 
+    @property
+    def has_blocked_nodes(self) -> bool:
+        """Whether jobs hold nodes in a way that the scheduler does not know of."""
+        return bool(self._blocked)
+
     def manages(self, job: Job) -> bool:
         """Whether its start is decided here."""
         return bool(job.partitions) and self._partitions.issuperset(job.partitions)
