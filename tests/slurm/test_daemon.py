@@ -182,3 +182,20 @@ def test_what_users_change_and_ask_for(cluster: Cluster, machine: Machine, tmp_p
     assert times == [420.0]
     asked = [event["walltime"] for event in events if event["event"] == "submit" and event["id"] == head]
     assert asked == [60.0, 540.0]
+
+
+def test_a_partition_that_is_down_gets_no_job(cluster: Cluster, tmp_path: Path) -> None:
+    """Jobs of a partition that is set down wait, others go on; they start when it is up again."""
+    log = tmp_path / "log.jsonl"
+    with driving(cluster, tmp_path):
+        cluster.run("scontrol", "update", "partition=pbatch", "state=down")
+        job = cluster.submit("--nodes=2", "--time=5", script="sleep 1")
+        until(lambda: log.exists() and '"pass"' in log.read_text(), "the daemon looks on")
+        passes = log.read_text().count('"pass"')
+        cluster.run("scontrol", "update", f"jobid={job}", "timelimit=6")
+        until(lambda: log.read_text().count('"pass"') > passes, "it has seen the job")
+        assert cluster.job(job)["priority"] == 0
+        cluster.run("scontrol", "update", "partition=pbatch", "state=up")
+        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "it starts when the partition is up")
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert not [event for event in events if event["event"] in ("escaped", "unfit")]

@@ -56,27 +56,25 @@ class Nodes:
         return found
 
     def _find(self, job: Job, required: str, closed: frozenset[str], memory: int, cores: int) -> Candidates:
-        partitions = [self._partitions[name] for name in job.partitions if name in self._partitions]
-        names = set().union(*(self._names(partition.nodes) for partition in partitions))
-        names -= self._names(job.excluded)
-        if job.reservation:
-            names &= self._names(self._reservations[job.reservation].nodes)
-        if required:
-            names &= self._names(required)
-        fitting = [
+        usable = [
             node
             for node in self._nodes
-            if node.name in names
-            and node.cpus >= cores
-            and node.memory >= memory
-            and _has(node, job.features)
+            if node.cpus >= cores and node.memory >= memory and _has(node, job.features)
         ]
-        if not fitting:
+        wanted = {node.name for node in usable} - self._names(job.excluded)
+        if job.reservation:
+            wanted &= self._names(self._reservations[job.reservation].nodes)
+        if required:
+            wanted &= self._names(required)
+        known = [self._partitions[name] for name in job.partitions if name in self._partitions]
+        # Of several partitions a job runs in one: in that which has most for it.
+        wanted = max((wanted & self._names(each.nodes) for each in known if each.up), key=len, default=set())
+        if not wanted:
             raise Unfit("no node of its partitions has what it asks for")
+        cores = min(node.cpus for node in usable if node.name in wanted)
         for name in closed:
-            names -= self._names(self._reservations[name].nodes)
-        nodes = [self._index[node.name] for node in fitting if node.name in names]
-        return Candidates(tuple(nodes), min(node.cpus for node in fitting))
+            wanted -= self._names(self._reservations[name].nodes)
+        return Candidates(tuple(self._index[node.name] for node in usable if node.name in wanted), cores)
 
     def _names(self, hosts: str) -> set[str]:
         try:

@@ -128,6 +128,7 @@ class Daemon:
             facts = {"nodes": job.nodes, "start": job.start, "submit": job.submit, "walltime": job.walltime}
             self.log.write("running", id=job.id, job=job.number, **facts)
         for identity in changes.ended:
+            self._would.pop(identity, None)
             self.log.write("ended", id=identity, at=now)
         told: set[str] = set()
         for job, reason in changes.unfit:

@@ -24,6 +24,9 @@ class Holds:
         """Why `job` is not to be placed yet, or None. Tasks of an array are asked about in order."""
         if held := _held(job):
             return held
+        partitions = [self._snapshot.partitions.get(name) for name in job.partitions]
+        if not any(partition is not None and partition.up for partition in partitions):
+            return f"partition {','.join(job.partitions)} is down"
         if job.dependency:
             if self._dependencies is None:
                 self._dependencies = Dependencies(self._snapshot.jobs.values(), self._snapshot.time)

@@ -163,6 +163,7 @@ class Mirror:
                 if self.terms.programs is not None:
                     self.terms.programs.forget(job)
                 self._forget(job)
+                self._pauses.pop(job, None)
             elif now.waits and (now.is_held or job not in self._released) and job in self._running:
                 self._forget(job)  # requeued, or held again
 
