@@ -118,14 +118,14 @@ def _cut(text: str) -> str:
 
 def _number(value: Any) -> int | None:
     """A number; newer versions say `{set, infinite, number}`. None where there is none."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         value = value.get("number") if value.get("set") and not value.get("infinite") else None
     return None if value is None or value < 0 else int(value)
 
 
 def _signed(value: Any) -> int:
     """v0.0.38 writes a number below 0 as 2^32 more than it is."""
-    number = (value.get("number") or 0 if isinstance(value, Mapping) else value) or 0
+    number = (value.get("number") or 0 if isinstance(value, dict) else value) or 0
     return int(number) - (1 << 32 if number >= 1 << 31 else 0)
 
 
