@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,15 @@ def job_of(identity: int, wanted: int, walltime: float, **facts: object) -> Job:
     return made
 
 
-def forecast_of(jobs: list[Job], now: float, policy: str, queue: str, budget: float = 60.0) -> Forecast:
-    names = [MACHINE.node_name(node) for node in range(16)]
+def forecast_of(
+    jobs: list[Job], now: float, policy: str, queue: str, *, budget: float = 60.0, machine: Machine = MACHINE
+) -> Forecast:
+    names = [machine.node_name(node) for node in range(machine.nodes)]
     nodes = [record(Node, name=name, words=frozenset({"idle"}), cpus=16, memory=1 << 30) for name in names]
-    batch = record(Partition, name="batch", nodes="n[1-16]", up=True)
+    batch = record(Partition, name="batch", nodes=machine.hostlist(range(machine.nodes)), up=True)
     snapshot = Snapshot(now, {job.id: job for job in jobs}, {n.name: n for n in nodes}, {"batch": batch}, {})
-    recorder = Recorder(MACHINE, policy, queue, lambda *_, **__: None)
-    mirror = Mirror(Terms(MACHINE), recorder, frozenset({"batch"}))
+    recorder = Recorder(machine, policy, queue, lambda *_, **__: None)
+    mirror = Mirror(Terms(machine), recorder, frozenset({"batch"}))
     changes = mirror.update(snapshot)
     return forecast(mirror, snapshot, changes, mirror.decide(now), budget=budget)
 
@@ -82,7 +85,7 @@ def simulated(
 
 
 def told(found: Forecast, now: float) -> dict[int, tuple[int, list[int]]]:
-    return {job: (round(time - now), sorted(start.nodes)) for job, (time, start) in found.starts.items()}
+    return {job: (round(when - now), sorted(start.nodes)) for job, (when, start) in found.starts.items()}
 
 
 def drawn(seed: int) -> list[tuple[int, int]]:
@@ -137,7 +140,7 @@ def test_what_holds_jobs_back_is_played_too() -> None:
         job_of(6, 2, 120, note="", reason="JobHeldUser"),
         job_of(7, 2, 120, dependency="afternotok:2(unfulfilled)"),
     ]
-    found = {job: time for job, (time, _) in forecast_of(jobs, 1000.0, "isolated", "easy").starts.items()}
+    found = {job: when for job, (when, _) in forecast_of(jobs, 1000.0, "isolated", "easy").starts.items()}
     assert found == {
         2: 1000.0,
         3: 1120.0,
@@ -179,3 +182,13 @@ def test_what_is_left_out_of_a_forecast_changes_nothing(monkeypatch: pytest.Monk
             patched.setattr("topolane.slurm.forecast._Play._matters", lambda *_: True)
             long = forecast_of(jobs, 1000.0, "isolated", "easy")
         assert told(short, 0.0) == told(long, 0.0) and len(short.starts) == len(jobs), seed
+
+
+def test_thousands_of_jobs_are_forecast_to_the_end() -> None:
+    """2,500 jobs for the 1,296 nodes of Cab, each of which starts: well within the time that a command takes."""
+    draw, cab = random.Random(1), topolane.machine("cab")
+    sizes = (1, 1, 2, 3, 4, 8, 16, 32, 64, 130)
+    jobs = [job_of(number, draw.choice(sizes), 60 * draw.randint(5, 240)) for number in range(1, 2501)]
+    begun = time.perf_counter()
+    found = forecast_of(jobs, 1000.0, "isolated", "easy", machine=cab)
+    assert len(found.starts) == 2500 and time.perf_counter() - begun < 10

@@ -148,7 +148,7 @@ def _shown(found: Status) -> Group:
     if found.forecast_until is not None:
         summary += f"\nexpected starts are known up to {at(found.forecast_until)}: there was no time for more"
     parts = [each for each in (running, waiting) if each.row_count]
-    return Group(*parts, Text(summary))
+    return Group(Text(summary), *parts)
 
 
 def _rows(waiting: list[WaitingRow]) -> list[tuple[str, WaitingRow]]:
