@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -123,6 +124,9 @@ def test_tasks_of_an_array_are_placed_one_by_one(cluster: Cluster, machine: Mach
     started = sorted(tasks, key=lambda job: job["array_task_id"])
     assert [job["start_time"] for job in started] == sorted(job["start_time"] for job in tasks)
     assert cluster.job(after)["start_time"] >= max(job["end_time"] for job in tasks)
+    events = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    steps = [{"start": 1, "ended": -1}.get(event["event"], 0) for event in events]
+    assert max(itertools.accumulate(steps)) == 2, "a third task was released, for Slurm to keep waiting"
 
 
 def test_reservations_are_kept(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
