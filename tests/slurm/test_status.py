@@ -220,6 +220,7 @@ def check_picture(cluster: Cluster, config: Path, directory: Path) -> None:
     drawn = directory / "tree.svg"
     done = command(cluster, "status", "--config", config, "--svg", drawn)
     assert done.returncode == 0 and "3 out of service; 0 links may carry" in done.stdout, done
+    assert re.search(r"\d+_\[1\.\.2\] +array ", done.stdout), "tasks that wait for the same are one row"
     tree = ET.parse(drawn).getroot()
     parts = {group.get("id"): group for group in tree.iter("{http://www.w3.org/2000/svg}g")}
     running = cluster.rest("jobs")["jobs"]
@@ -234,6 +235,33 @@ def check_picture(cluster: Cluster, config: Path, directory: Path) -> None:
             f"{job['node_count']} node" + "s" * (job["node_count"] > 1) + f", {job['nodes']}"
         )
     assert "out-of-service" in parts and len(re.findall("#d0021b", drawn.read_text())) == 1  # the legend's
+
+
+def test_links_that_jobs_share_are_seen(cluster: Cluster, config: Path, tmp_path: Path) -> None:
+    """Under a policy that does not isolate, jobs on nodes 1-8, 9-16 and 17-24 meet on the uplinks of the two
+    leaves that they share, and of no pod: so say the table, the sentences, the metrics and the picture."""
+    port = free_port()
+    jobs = []
+    with driving(cluster, tmp_path, policy="first-fit", metrics=f"127.0.0.1:{port}"):
+        for nodes in ("node[1-8]", "node[9-16]", "node[17-24]"):
+            jobs.append(cluster.submit("--nodes=8", "--time=5"))
+            until(lambda: cluster.job(jobs[-1])["job_state"] == "RUNNING", "it runs")
+            assert cluster.job(jobs[-1])["nodes"] == nodes
+        first, second, third = map(str, jobs)
+        until(lambda: scraped(port)["topolane_links_shared"] == 2, "the metrics tell")
+        found = status(cluster, config)
+        assert found["links_shared"] == 2
+        met = {row["job"]: row["may_meet"] for row in found["running"]}
+        assert met == {first: [second], second: sorted([first, third]), third: [second]}
+        sentences = said(read(config), second)
+        assert f"On those of leaf2 it may meet job {first}." in sentences
+        assert f"On those of leaf3 it may meet job {third}." in sentences
+        assert command(cluster, "status", "--config", config, "--svg", tmp_path / "t.svg").returncode == 0
+        assert (tmp_path / "t.svg").read_text().count(
+            "#d0021b"
+        ) == 2  # the links', one path, and the legend's
+        cluster.run("scancel", *jobs)
+        until(lambda: scraped(port)['topolane_jobs{state="running"}'] == 0, "they are gone")
 
 
 def test_what_cannot_be_is_one_sentence(cluster: Cluster, config: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ COUNTED = {
     "start": ("topolane_starts", "Releases onto nodes, refused ones too"),
     "not-released": ("topolane_releases_refused", "Releases that Slurm refused"),
     "escaped": ("topolane_jobs_held_again", "Jobs that Slurm might have started by itself"),
-    "slurm-error": ("topolane_slurm_errors", "Other requests to Slurm that failed"),
+    "slurm-error": ("topolane_slurm_errors", "Looks and requests that failed, releases aside"),
 }
 """The events of the log that are counted: the counter's name and what it counts."""
 
