@@ -11,7 +11,7 @@ from topolane.slurm.holds import Holds, by_submission
 from topolane.slurm.journal import Recorder
 from topolane.slurm.priority import Priorities
 from topolane.slurm.records import Job, Snapshot
-from topolane.slurm.requests import Ask, Terms, ask_of
+from topolane.slurm.requests import Ask, Terms, ask_of, memory_of
 
 PATIENCE = 60.0
 """Seconds that a released job may wait for its nodes before it is held and placed again."""
@@ -179,29 +179,29 @@ class Mirror:
     def _runs(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
         """A job on its nodes, ours or not: they are taken."""
         nodes = _nodes_of(job.nodes, self)
-        if job.id not in self._running or job.id in self._released:
+        is_new = job.id not in self._running or job.id in self._released
+        if is_new:
             changes.started.append(job)
-        self._released.pop(job.id, None)
         self._pauses.pop(job.id, None)
         walltime = _walltime(job)
         known = self._running.get(job.id)
-        if known is not None and known[0] == frozenset(nodes):
-            if known[1] != walltime:
-                self.scheduler.set_walltime(job.id, walltime)
-        else:
+        if is_new or known is None or known[0] != frozenset(nodes):
+            # Also where it was released onto these nodes: it started later than that.
             self._forget(job.id)
             if not self._adopt(job, nodes, job.start or snapshot.time):
                 self._blocked[job.id] = nodes  # Slurm shares nodes that are whole here
+        elif known[1] != walltime:
+            self.scheduler.set_walltime(job.id, walltime)
         self._seen[job.id] = job
         if job.id not in self._blocked:
             self._running[job.id] = (frozenset(nodes), walltime)
 
     def _adopt(self, job: Job, nodes: tuple[int, ...], start: float) -> bool:
-        whole = self.terms.whole_nodes or job.exclusive or not job.cores_held
+        share = None
+        if not self.terms.whole_nodes and not job.exclusive and job.cores_held:
+            share = job.cores_held, memory_of(job, job.cores_held)
         try:
-            self.scheduler.adopt(
-                job.id, nodes, start, _walltime(job), share=None if whole else (job.cores_held, 0)
-            )
+            self.scheduler.adopt(job.id, nodes, start, _walltime(job), share=share)
         except InputError:
             return False
         return True
@@ -221,7 +221,8 @@ class Mirror:
                 changes.escaped.append((job, "Slurm might start it anywhere"))
         self._seen[job.id] = job
         since = snapshot.time - self._released.get(job.id, snapshot.time)
-        broken = not all(self._is_usable(node, snapshot) for node in nodes)
+        taken = {node for others in self._blocked.values() for node in others}
+        broken = any(node in taken or not self._is_usable(node, snapshot) for node in nodes)
         never = job.reason.startswith("Dependency")
         if since > PATIENCE or never or (broken and since > SHORT_PATIENCE):
             pause = min(2 * self._pauses.get(job.id, (PATIENCE / 2, 0.0))[0], LONGEST_PAUSE)

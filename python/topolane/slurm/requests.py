@@ -98,5 +98,9 @@ def _node_counts(job: Job, cores: int, taken: int | None) -> tuple[int, int]:
 def _share(job: Job, nodes: int) -> tuple[int, int]:
     processes = job.processes_per_node or math.ceil(job.processes / nodes)
     cores = max(processes * job.cpus_per_process, 1)
-    memory = job.memory_per_node if job.memory_per_cpu is None else cores * job.memory_per_cpu
-    return cores, memory or 0
+    return cores, memory_of(job, cores)
+
+
+def memory_of(job: Job, cores: int) -> int:
+    """Bytes of memory that it takes of a node with so many cores."""
+    return (job.memory_per_node if job.memory_per_cpu is None else cores * job.memory_per_cpu) or 0
