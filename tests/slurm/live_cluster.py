@@ -71,7 +71,13 @@ class Cluster:
     def rest(self, path: str, body: object = None) -> dict[str, Any]:
         """What slurmrestd answers to a GET, or to a POST of a body, under the newest version it offers; numbers
         and states as v0.0.38 writes them."""
-        answer: dict[str, Any] = json.loads(self.ask(path, body), object_hook=_plain)
+        try:
+            said = self.ask(path, body)
+        except ConnectionResetError:
+            if body is not None:
+                raise
+            said = self.ask(path)  # slurmrestd drops a connection now and then
+        answer: dict[str, Any] = json.loads(said, object_hook=_plain)
         return answer
 
     def ask(self, path: str, body: object = None) -> bytes:

@@ -225,7 +225,8 @@ class Mirror:
         broken = any(node in taken or not self._is_usable(node, snapshot) for node in nodes)
         never = job.reason.startswith("Dependency")
         if since > PATIENCE or never or (broken and since > SHORT_PATIENCE):
-            pause = min(2 * self._pauses.get(job.id, (PATIENCE / 2, 0.0))[0], LONGEST_PAUSE)
+            first = SHORT_PATIENCE if never else PATIENCE
+            pause = min(2 * self._pauses.get(job.id, (first / 2, 0.0))[0], LONGEST_PAUSE)
             self._pauses[job.id] = (pause, snapshot.time + (0.0 if broken else pause))
             changes.escaped.append((job, f"Slurm does not start it: {job.reason}"))
 
