@@ -45,7 +45,8 @@ def driving(
     finally:
         if daemon.poll() is None:
             daemon.send_signal(signal.SIGTERM)
-            assert daemon.wait(60) == 0, daemon.stderr.read() if daemon.stderr else ""
+        # Killed by a test, or ended well: not ended by itself with a complaint.
+        assert daemon.wait(60) <= 0, daemon.stderr.read() if daemon.stderr else ""
 
 
 def tree_of(cluster: Cluster) -> Machine:
