@@ -26,7 +26,7 @@ HELD, FREE = "pbatch", "pstock"
 """Partitions of all nodes: jobs of one wait for the driver, those of the other are Slurm's own."""
 
 COMMAND = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm", "run"]
-PATIENCE = 900.0
+PATIENCE = 300.0
 """Seconds, for what should take far less."""
 
 
@@ -47,7 +47,9 @@ def machine_of(up: Cluster) -> Machine:
 NAMES = itertools.count()
 
 
-def submit(up: Cluster, partition: str, nodes: int, seconds: float, minutes: int) -> int:
+def submit(
+    up: Cluster, partition: str, nodes: int, seconds: float, minutes: int, *, hold: bool = False
+) -> int:
     """A job that sleeps; its number."""
     name = f"sleep-{next(NAMES)}"
     job = {
@@ -59,6 +61,7 @@ def submit(up: Cluster, partition: str, nodes: int, seconds: float, minutes: int
         "standard_output": "/dev/null",
         "standard_error": "/dev/null",
         "environment": {"PATH": "/usr/bin:/bin"},
+        "hold": hold,
     }
     body = {"job": job, "script": f"#!/bin/sh\nsleep {seconds}\n"}
     try:

@@ -23,7 +23,7 @@ class Scale:
     """Jobs of one node, released as fast as it goes."""
     jobs: int = 600
     """Of the workload that stock Slurm and Topolane both run."""
-    compress: float = 300
+    compress: float = 360
     """How many times shorter its times are than those of the month it is from."""
 
 

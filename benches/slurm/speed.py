@@ -38,7 +38,7 @@ SETTLED = 8.0
 def idle(up: Cluster, scale: Scale) -> list[Row]:
     """Nothing changes: one job has all nodes, the others wait for it."""
     alone = Load(daemons(up))
-    time.sleep(scale.idle_seconds / 2)
+    time.sleep(scale.idle_seconds / 3)
     before = alone.shares()
     for nodes in (scale.nodes, *[1] * scale.idle_jobs):
         submit(up, HELD, nodes, LONG, 60)

@@ -57,7 +57,7 @@ def by_scontrol(up: Cluster, scale: Scale) -> list[Row]:
     """Releases through the standard input of one scontrol, two commands a job."""
     count = min(SCONTROL_JOBS, scale.nodes)
     ended = Ended(up)
-    jobs = [submit(up, HELD, 1, SECONDS, 5) for _ in range(count)]
+    jobs = [submit(up, FREE, 1, SECONDS, 5, hold=True) for _ in range(count)]
     lines = [
         f"update jobid={job} numnodes=1 nodelist={up.facts['PREFIX']}{node}\nrelease {job}\n"
         for node, job in enumerate(jobs, start=1)
