@@ -1,26 +1,19 @@
-"""Clocks that are set forward and back, by libfaketime, on a real Slurm.
-
-With libfaketime 0.9.10 the daemon sometimes hangs before it has begun: run only where TOPOLANE_FAKETIME=1.
-"""
+"""Clocks that are set forward and back, by libfaketime, on a real Slurm."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from pathlib import Path
 
 import pytest
 from driving import driving, submit_many, tree_of
-from live_cluster import Cluster
+from live_cluster import Cluster, until
 from watching import events, settle, watching
 
-LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 
-pytestmark = [
-    pytest.mark.skipif(LIBRARY is None, reason="needs the Debian package libfaketime"),
-    pytest.mark.skipif(os.environ.get("TOPOLANE_FAKETIME") != "1", reason="needs TOPOLANE_FAKETIME=1"),
-]
+pytestmark = pytest.mark.skipif(LIBRARY is None, reason="needs the Debian package libfaketime")
 
 
 class Watch:
@@ -32,7 +25,7 @@ class Watch:
         self.environment = {
             "LD_PRELOAD": str(LIBRARY),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
-            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_CACHE_DURATION": "1",
             "DONT_FAKE_MONOTONIC": "1",
         }
 
@@ -41,16 +34,30 @@ class Watch:
         self._file.write_text(offset)
 
 
+def start_under(watch: Watch, cluster: Cluster, directory: Path, stack: contextlib.ExitStack) -> None:
+    """The daemon with that clock. Now and then a program hangs under libfaketime 0.9.10 before it begins:
+    then it is started again."""
+    true, log = cluster.environment, directory / "log.jsonl"
+    for _ in range(5):
+        cluster.environment = true | watch.environment
+        try:
+            daemon = stack.enter_context(driving(cluster, directory))
+        finally:
+            cluster.environment = true
+        try:
+            until(lambda: log.exists() and log.stat().st_size > 0, "the daemon begins", 30)
+            return
+        except AssertionError:
+            daemon.kill()
+    pytest.fail("the daemon never began under libfaketime")
+
+
 def test_the_daemons_clock_jumps(cluster: Cluster, tmp_path: Path) -> None:
     """A day forward, then a day back: the daemon goes by Slurm's clock. Jobs complete, one with a begin
     time not before it and not a day late, and nothing is taken back."""
-    watch, true = Watch(tmp_path), cluster.environment
-    cluster.environment = true | watch.environment
+    watch = Watch(tmp_path)
     with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(driving(cluster, tmp_path))
-        finally:
-            cluster.environment = true
+        start_under(watch, cluster, tmp_path, stack)
         stack.enter_context(watching(cluster, tree_of(cluster)))
         for offset in ("+1d", "-1d"):
             jobs = submit_many(cluster, 4, seed=51)
