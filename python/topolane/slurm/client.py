@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from topolane.slurm import scontrol
 from topolane.slurm.arrays import tasks_of
 from topolane.slurm.records import (
     HELD_BY_SLURM,
@@ -74,9 +75,8 @@ class Slurm:
     def release(self, job: Job, hosts: str, count: int, comment: str) -> None:
         """Lets a held job start on exactly these nodes."""
         # Without the count Slurm adds nodes of its own to a list that is shorter than what was asked for.
-        self._update(
-            job.number, {"nodelist": hosts, "nodes": str(count), "hold": False, "comment": _cut(comment)}
-        )
+        change = {"nodelist": hosts, "nodes": str(count), "hold": False, "comment": _cut(comment)}
+        self._update(self._set_apart(job) if self._rest.parses_data else job.number, change)
 
     def hold(self, job: Job, comment: str, *, keep_nodes: bool) -> None:
         """Keeps a waiting job from starting, and forgets the nodes it was to start on."""
@@ -95,6 +95,19 @@ class Slurm:
         if release:
             change["hold"] = False
         self._update(job.record, change)
+
+    def _set_apart(self, job: Job) -> str:
+        """The record of this job alone. Tasks of an array wait in one record until one is changed by its
+        number, which data_parser refuses and scontrol does."""
+        if "_" not in job.number:
+            return job.record
+        scontrol.update(job.number, f"Comment={job.comment}")
+        task = int(job.number.partition("_")[2])
+        for each in self._get(f"job/{job.array}", "jobs"):
+            # The last one that waits may stay in the array's own record.
+            if _number(each["array_task_id"]) == task or tasks_of(each["array_task_string"] or "") == [task]:
+                return str(each["job_id"])
+        raise SlurmError(f"task {job.number} cannot be set apart from its array")
 
     def _get(self, path: str, key: str) -> Sequence[Mapping[str, Any]]:
         found: Sequence[Mapping[str, Any]] = self._rest.get(path)[key]
@@ -164,9 +177,13 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     if walltime is None and longest:
         walltime = max((limit for limit in longest if limit is not None), default=None)
     most = _number(job["max_nodes"]) or 0
+    processes = _number(job["tasks"]) or 1
+    # Slurm's own estimate may exceed what the user allows.
+    fewest = max(min(_number(job["node_count"]) or 1, most or 2**31), 1)
+    # Slurm 26.05 says as many nodes as processes where no node count was asked for.
+    most_is_tasks = isinstance(job["max_nodes"], Mapping) and fewest < most == processes
     number, array = int(job["job_id"]), _number(job["array_job_id"]) or 0
     task = _number(job["array_task_id"])
-    processes = _number(job["tasks"]) or 1
     return Job(
         id=number if task is None else task_id(array, task),
         number=str(number) if task is None else f"{array}_{task}",
@@ -181,9 +198,8 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         required=job["required_nodes"] or "",
         excluded=job["excluded_nodes"] or "",
         features=job["features"] or "",
-        # Slurm's own estimate may exceed what the user allows.
-        fewest_nodes=max(min(_number(job["node_count"]) or 1, most or 2**31), 1),
-        most_nodes=most,
+        fewest_nodes=fewest,
+        most_nodes=0 if most_is_tasks else most,
         processes=processes,
         cpus_per_process=max(_number(job["cpus_per_task"]) or 1, (_number(job["cpus"]) or 0) // processes),
         processes_per_node=_number(job["tasks_per_node"]) or 0,

@@ -15,8 +15,9 @@ import httpx
 from topolane._engine import InputError
 from topolane.slurm.tokens import SlurmError, Token
 
-VERSIONS = ("v0.0.45", "v0.0.44", "v0.0.43", "v0.0.42", "v0.0.41", "v0.0.40", "v0.0.38")
-"""Interfaces that can be used, the best one first. Every Slurm with v0.0.39 has v0.0.38 or v0.0.40 too."""
+VERSIONS = ("v0.0.44", "v0.0.43", "v0.0.42", "v0.0.41", "v0.0.40", "v0.0.45", "v0.0.38")
+"""Interfaces that can be used, the best one first. v0.0.45 does not say whether a job is exclusive; every
+Slurm with v0.0.39 has v0.0.38 or v0.0.40 too."""
 
 UNCHANGED_SIZE = 4096
 """Bytes: an answer that nothing has changed is shorter, even where it is an answer in words."""
@@ -84,7 +85,7 @@ class Rest:
         if not known:
             raise SlurmError(
                 f"slurmrestd at {self.address} offers {', '.join(sorted(offered)) or 'no version'}; "
-                f"known are {', '.join(reversed(VERSIONS))}"
+                f"known are {', '.join(sorted(VERSIONS))}"
             )
         return known[0]
 

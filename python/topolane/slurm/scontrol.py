@@ -1,4 +1,4 @@
-"""What slurmrestd does not tell: the tree and the configuration, from `scontrol show`."""
+"""What slurmrestd does not tell or do: the tree, the configuration, a change of one task of an array."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import subprocess
 
 from topolane._engine import InputError
+from topolane.slurm.tokens import SlurmError
 
 
 def shown(what: str) -> str:
@@ -25,3 +26,14 @@ def shown(what: str) -> str:
 def configuration() -> dict[str, str]:
     """Slurm's configuration: names and values as they are printed."""
     return dict(re.findall(r"^(\S+) *= ?(.*?) *$", shown("config"), re.MULTILINE))
+
+
+def update(job: str, change: str) -> None:
+    """`scontrol update` of a job, or of a task such as 7_1. Raises SlurmError."""
+    try:
+        command = ["scontrol", "update", f"JobId={job}", change]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SlurmError(f"scontrol update cannot be run: {error}") from error
+    if done.returncode:
+        raise SlurmError(f"scontrol update of job {job} says {' '.join(done.stderr.split())}")
