@@ -31,7 +31,7 @@ def driving(
     lines = {"slurmrestd": f"unix:{cluster.facts['SOCKET']}", "partitions": ["pbatch"], "interval": 0.3}
     lines |= {"log": str(directory / "log.jsonl")} | settings
     if "TOKEN_FILE" in cluster.facts:
-        lines |= {"token-file": cluster.facts["TOKEN_FILE"]}
+        lines = {"token-file": cluster.facts["TOKEN_FILE"]} | lines
     config = directory / "topolane.toml"
     config.write_text(tomlkit.dumps(lines))
     daemon = subprocess.Popen(

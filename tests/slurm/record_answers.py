@@ -7,11 +7,13 @@ python tests/slurm/record_answers.py DIR [VERSION]...
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from live_cluster import Cluster, until
+from topolane.slurm.client import Slurm
 
 ANSWERS = Path(__file__).parent / "answers"
 
@@ -33,6 +35,13 @@ SUBMISSIONS = {
 }
 
 
+OF_THE_MACHINE = re.compile(
+    "current_working_directory|standard_|std.*_expanded|allocating_node|batch_host|hostname|address"
+    "|operating_system|command|submit_line|.*_expanded"
+)
+"""Keys that say where it was recorded."""
+
+
 def differing(records: dict[str, Any]) -> dict[str, Any]:
     """The first record as it is, and of the others what is not as in the first."""
     first = next(iter(records.values()))
@@ -50,34 +59,39 @@ def _a_record_a_line(answer: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
+def records(cluster: Cluster, thing: str) -> list[dict[str, Any]]:
+    found = json.loads(cluster.ask(thing))[thing]
+    return [{key: value for key, value in each.items() if not OF_THE_MACHINE.match(key)} for each in found]
+
+
 def record(directory: Path, versions: list[str]) -> None:
     cluster = Cluster(directory)
     cluster.run("scontrol", "update", "nodename=node[1-8]", "features=ib,big")
     cluster.run("scontrol", "update", "nodename=node8", "state=drain", "reason=away")
+    cluster.run("scontrol", "update", "partitionname=pbatch", "defaulttime=30", "maxtime=120")
+    kept = ["starttime=2030-01-01T00:00:00", "duration=60", "users=root", "nodes=node7"]
+    cluster.run("scontrol", "create", "reservation", "reservationname=maint", *kept)
     ids = {name: cluster.submit(*options) for name, options in SUBMISSIONS.items()}
-    ids["running"] = cluster.submit("--nodes=2", "--nodelist=node[1-2]", "--time=10")
-    cluster.run("scontrol", "release", ids["running"])
+    ids["running"] = cluster.submit("--nodes=2", "--time=10")
+    slurm = Slurm(f"unix:{cluster.facts['SOCKET']}", token_file=cluster.facts.get("TOKEN_FILE"))
+    slurm.release(slurm.snapshot().jobs[ids["running"]], "node[1-2]", 2, "topolane: on node[1-2]")
+    slurm.close()
     until(lambda: cluster.job(ids["running"])["job_state"] == "RUNNING", "the released job runs")
     release = cluster.run("slurmctld", "-V").split()[-1]
     for version in versions or cluster.facts["REST_VERSIONS"].split(","):
         cluster.facts["REST_VERSION"] = version
-        jobs = {job["job_id"]: job for job in json.loads(cluster.ask("jobs"))["jobs"]}
+        jobs = {job["job_id"]: job for job in records(cluster, "jobs")}
         answer = {
             "jobs": differing({name: jobs[job] for name, job in ids.items()}),
-            "nodes": differing(
-                {node["name"]: node for node in json.loads(cluster.ask("nodes"))["nodes"][::7]}
-            ),
-            "partitions": {
-                each["name"]: each for each in json.loads(cluster.ask("partitions"))["partitions"]
-            },
-            "reservations": {
-                each["name"]: each for each in json.loads(cluster.ask("reservations"))["reservations"]
-            },
+            "nodes": differing({node["name"]: node for node in records(cluster, "nodes")[::7]}),
+            "partitions": {each["name"]: each for each in records(cluster, "partitions")},
+            "reservations": {each["name"]: each for each in records(cluster, "reservations")},
         }
         ANSWERS.mkdir(exist_ok=True)
         (ANSWERS / f"{version}-of-{release}.json").write_text(_a_record_a_line(answer))
     for job in ids.values():
         cluster.run("scancel", job)
+    cluster.run("scontrol", "delete", "reservationname=maint")
 
 
 if __name__ == "__main__":

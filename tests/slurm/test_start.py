@@ -12,11 +12,11 @@ from driving import COMMAND
 from live_cluster import Cluster, running
 
 
-def refusal(cluster: Cluster, directory: Path, settings: Any = None) -> str:
+def refusal(cluster: Cluster, directory: Path, settings: Any = None, *, token: bool = True) -> str:
     """What the daemon says, which must be one line, and end it with exit code 2."""
     config = directory / "topolane.toml"
     lines = {"slurmrestd": f"unix:{cluster.facts['SOCKET']}", "partitions": ["pbatch"]}
-    if "TOKEN_FILE" in cluster.facts:
+    if token and "TOKEN_FILE" in cluster.facts:
         lines |= {"token-file": cluster.facts["TOKEN_FILE"]}
     lines |= settings or {}
     config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items()))

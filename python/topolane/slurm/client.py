@@ -6,7 +6,7 @@ The versions of its interface differ in how they write numbers and states; only 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -236,14 +236,22 @@ def _unknown_wish(job: Mapping[str, Any]) -> str:
         return "a heterogeneous job"
     if job["contiguous"]:
         return "--contiguous"
-    wishes = (job[f"tres_per_{what}"] for what in ("job", "node", "socket", "task"))
-    return next((wish for wish in wishes if wish), "")
+    wishes = ",".join(job[f"tres_per_{what}"] or "" for what in ("job", "node", "socket", "task"))
+    # Slurm 24 repeats --cpus-per-task there.
+    return next((wish for wish in wishes.split(",") if wish and not wish.startswith("cpu=")), "")
 
 
 def _cores_held(resources: Mapping[str, Any] | None) -> int:
     """The most cores that a running job holds on one of its nodes, or 0."""
-    nodes = (resources or {}).get("allocated_nodes") or ()
-    return max((_number(node.get("cpus_used")) or 0 for node in nodes), default=0)
+    held = resources or {}
+    if "allocated_nodes" not in held:  # from v0.0.42 on
+        nodes = (held.get("nodes") or {}).get("allocation") or ()
+        return max((_number(node["cpus"]["count"]) or 0 for node in nodes), default=0)
+    return max((_allocated(node["sockets"].values()) for node in held["allocated_nodes"]), default=0)
+
+
+def _allocated(sockets: Iterable[Mapping[str, Any]]) -> int:
+    return sum(str(word).startswith("allocated") for socket in sockets for word in socket["cores"].values())
 
 
 def _reservation(reservation: Mapping[str, Any]) -> Reservation:

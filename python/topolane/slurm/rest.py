@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -23,6 +23,11 @@ UNCHANGED_SIZE = 4096
 """Bytes: an answer that nothing has changed is shorter, even where it is an answer in words."""
 
 
+BAD_TOKEN = (-1, 1007)
+"""Error numbers where slurmctld does not know the token: `Unspecified error` up to Slurm 22.05, else
+`Protocol authentication error`."""
+
+
 class Rest:
     """A connection to slurmrestd.
 
@@ -32,7 +37,7 @@ class Rest:
     """
 
     def __init__(self, address: str, token: Token | None = None) -> None:
-        self.address = address
+        self.address, self._token = address, token
         if address.startswith("unix:"):
             transport = httpx.HTTPTransport(uds=address.removeprefix("unix:"), retries=1)
             self._http = httpx.Client(transport=transport, base_url="http://slurm", auth=token, timeout=60)
@@ -110,17 +115,17 @@ class Rest:
             raise SlurmError(
                 f"slurmrestd at {self.address} answers {method} {path} with no JSON (HTTP {response.status_code})"
             ) from error
-        refused(f"{method} {path}", answer.get("errors") or ())
+        for said in answer.get("errors") or ():
+            if said.keys() & {"error", "error_number", "error_code"}:
+                raise SlurmError(f"Slurm refuses {method} {path}: {self._in_words(said)}")
+            # Without one of these v0.0.38 speaks of an update of an array, which worked.
         return answer
 
-
-def refused(what: str, errors: Sequence[Mapping[str, Any]]) -> None:
-    """Raises the first error that slurmrestd names, as SlurmError."""
-    for said in errors:
-        if not said.keys() & {"error", "error_number", "error_code"}:
-            continue  # v0.0.38 says so of every update of an array that worked
-        text = said.get("error") or said.get("description") or "an error without words"
-        raise SlurmError(f"Slurm refuses {what}: {text}")
+    def _in_words(self, error: Mapping[str, Any]) -> str:
+        text = str(error.get("error") or error.get("description") or "an error without words")
+        if self._token is not None and error.get("error_number") in BAD_TOKEN:
+            text += f" (is the token in {self._token.path} one of this cluster?)"
+        return text
 
 
 def _checked(address: str, token: Token | None) -> str:
