@@ -28,7 +28,7 @@ unpack() {
     [ -n "$from" ] || die 3 "apt is configured with no mirror of Debian"
     rm -rf "$TREE"
     mmdebstrap --quiet --variant=extract ${MMDEBSTRAP_OPTIONS:+"$MMDEBSTRAP_OPTIONS"} \
-        --include="base-files,bash,coreutils,dash,libc-bin,util-linux,$packages" "$SUITE" "$TREE" "$from" ||
+        --include="base-files,bash,coreutils,dash,hostname,libc-bin,util-linux,$packages" "$SUITE" "$TREE" "$from" ||
         die 1 "the packages of $SUITE could not be had"
     # What the packages' own scripts would have done: they have not run.
     local daemon

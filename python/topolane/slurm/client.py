@@ -118,7 +118,7 @@ class Slurm:
         if hosts is not None and self._rest.parses_data:
             # There `nodelist` is ignored with a mere warning, and a released job starts anywhere.
             change = {key: value for key, value in change.items() if key != "nodelist"}
-            change |= {"required_nodes": [hosts] if hosts else []}
+            change |= {"required_nodes": [hosts]}
         self._rest.post(f"job/{job}", change)
 
 
