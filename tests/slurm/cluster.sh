@@ -18,7 +18,8 @@
 #                   but from Slurm 24 on, which has no linear here, cons_tres with whole nodes)
 #   --auth none|jwt whether slurmrestd wants a token, DIR/token, and listens on a port of 127.0.0.1 too (none,
 #                   and jwt where Slurm refuses to trust its socket, from Slurm 25.05 on)
-#   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is)
+#   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is;
+#                   from v0.0.40 on all there are)
 #   --conf LINE     one more line of slurm.conf, as often as wanted
 #   --deadline S    seconds to wait for idle nodes, once all are started (60 + N / 2)
 #

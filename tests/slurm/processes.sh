@@ -34,6 +34,8 @@ rest_versions() {
     # One plugin a version is openapi/v0.0.38 up to Slurm 22.05 and data_parser/v0.0.40 later.
     have=$(ls $PLUGINS | sed -nE 's/^(openapi|data_parser)_v([0-9]*)_([0-9]*)_([0-9]*)\.so$/v\2.\3.\4/p' | sort -uV)
     [ -n "$have" ] || die 3 "slurmrestd has no plugin of a version v0.0.* here"
+    # Of the newer ones it is for the driver to choose.
+    [ ! -e "$(echo $PLUGINS/openapi_slurmctld.so)" ] || : "${REST:=${have//$'\n'/,}}"
     : "${REST:=$(tail -n 1 <<<"$have")}"
     local version
     for version in ${REST//,/ }; do
