@@ -62,6 +62,29 @@ def test_what_cannot_be_placed_says_so_and_the_rest_goes_on(
     cluster.run("scancel", wide)
 
 
+def test_what_was_held_again_and_refused_is_placed_when_it_is_changed(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """The daemon's own hold of a requeued job counts in Slurm as an administrator's. A job that it then
+    refuses is placed once it asks for what can be had, also by a daemon that comes later."""
+
+    def is_refused() -> bool:
+        found = cluster.job(job)
+        return found["state_reason"] == "JobHeldAdmin" and found["comment"].startswith("topolane: never fits")
+
+    with driving(cluster, tmp_path):
+        job = cluster.submit("--nodes=4", "--time=5")
+        until(lambda: cluster.job(job)["job_state"] == "RUNNING", "it runs")
+        cluster.run("scontrol", "requeue", job)
+        until(lambda: cluster.job(job)["state_reason"] == "JobHeldAdmin", "it is held")
+        cluster.run("scontrol", "update", f"jobid={job}", "excnodelist=node[4-72]")
+        until(is_refused, "it is refused")
+    with driving(cluster, tmp_path):
+        cluster.run("scontrol", "update", f"jobid={job}", "excnodelist=node[5-72]")
+        until(lambda: cluster.job(job)["job_state"] == "RUNNING", "it runs again")
+        cluster.run("scancel", job)
+
+
 def test_dependencies_and_begin_times_are_kept(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:
     """A job starts after those it depends on have ended, one with a begin time not before it; a job
     whose dependency never comes true waits."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import COMMAND
-from live_cluster import Cluster, running
+from driving import COMMAND, driving
+from live_cluster import Cluster, running, until
 
 
 def refusal(cluster: Cluster, directory: Path, settings: Any = None, *, token: bool = True) -> str:
@@ -50,11 +50,36 @@ def test_a_wrong_configuration(cluster: Cluster, tmp_path: Path) -> None:
         ({"policy": "islated"}, "unknown policy 'islated'"),
         ({"queue": "lifo"}, "unknown queue"),
         ({"log": str(tmp_path)}, "Is a directory"),
-        ({"cores-per-node": 0}, "cores-per-node must be from 1"),
+        ({"cores-per-node": 0}, "cores-per-node must be a number from 1"),
     ):
         assert said in refusal(cluster, tmp_path, settings), settings
     assert cluster.job(job)["comment"] == "" and cluster.job(job)["priority"] == 0
     cluster.run("scancel", job)
+
+
+def test_a_second_daemon_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    """Nobody else starts the jobs of a partition that a daemon drives, or writes its log; a shadow with a
+    log of its own may look on. When the first has ended, the next may come."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    log = first / "log.jsonl"
+    with driving(cluster, first):
+        until(lambda: log.exists() and '"started"' in log.read_text(), "the daemon runs")
+        assert "another daemon on this host starts the jobs of partition pbatch" in refusal(cluster, second)
+        assert "another daemon writes it" in refusal(cluster, second, {"log": str(log)})
+        with driving(cluster, second, dry_run=True):
+            shadows = second / "log.jsonl"
+            until(lambda: shadows.exists() and '"started"' in shadows.read_text(), "the shadow looks on")
+    with driving(cluster, first):
+        until(lambda: log.read_text().count('"started"') == 2, "the next one runs")
+
+
+def test_who_is_refused_writes_no_log(cluster: Cluster, tmp_path: Path) -> None:
+    """A log begins with a scheduler, of which a daemon that never ran has none."""
+    log = tmp_path / "log.jsonl"
+    assert "by-priority needs" in refusal(cluster, tmp_path, {"by-priority": True, "log": str(log)})
+    assert log.read_text() == ""
 
 
 def test_a_slurm_that_cannot_be_driven(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -29,7 +29,7 @@ def replay(log: str, table: str | None, as_json: bool) -> None:
     found = replaying.replay(log)
     ours, slurms = replaying.sides(found)
     if table is not None:
-        common.write_text(table, found.csv())
+        common.write_text(table, found.csv(), "--csv")
     if as_json:
         facts = {"passes": found.passes, "starts": found.starts, "differing": found.differing}
         sides = {"would": dataclasses.asdict(ours), "slurm": dataclasses.asdict(slurms)}

@@ -83,7 +83,7 @@ def _look(settings: Config, svg: str | None) -> Status:
 def _draw(look: Look, file: str) -> None:
     from topolane.slurm.picture import svg
 
-    write_text(file, svg(look))
+    write_text(file, svg(look), "--svg")
 
 
 def _print(found: Status, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import IO, Any
 
+from topolane.slurm.alone import claim, claim_log
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
 from topolane.slurm.config import Config
@@ -30,6 +31,8 @@ class Log:
         self.listeners: list[Callable[[str], None]] = []
         """Told the name of every event."""
         self._file: IO[str] = sys.stderr if path is None else open(path, "a", encoding="utf-8")  # noqa: SIM115
+        if path is not None:
+            claim_log(self._file, path)
 
     def write(self, event: str, **facts: Any) -> None:
         """Writes one event."""
@@ -52,6 +55,7 @@ class Daemon:
         self.config, self.slurm, self.log, self.dry_run = config, slurm, log, dry_run
         if not dry_run and config.slurmrestd.startswith("unix:"):
             check_rights()
+        self._claimed = [] if dry_run else claim(config)
         self.metrics = None if config.metrics is None else Metrics(config.metrics)
         if self.metrics is not None:
             log.listeners.append(self.metrics.heard)

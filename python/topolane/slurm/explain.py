@@ -116,7 +116,7 @@ class _Waiting:
             said += [*self._nodes(ask, refusal), *self._queue(ask, refusal is None)]
         expected = None
         if wait.kind not in ("refused", "starts", "released"):
-            expected = self._forecast(said)
+            expected = None if wait.kind == "loose" else self._forecast(said)
         return Explanation(job.number, job.state, wait.kind, expected, said)
 
     def _what_can_be_done(self, wait: Wait) -> Iterator[str]:
@@ -126,7 +126,10 @@ class _Waiting:
         elif wait.kind == "starts":
             yield "The daemon releases it at its next look; if nothing happens, the daemon does not run."
         elif wait.kind == "loose":
-            yield "The daemon holds it at its next look and places it; if nothing happens, it does not run."
+            yield (
+                "A daemon that is live holds it at its next look and places it; where there is none, or but a "
+                "shadow, Slurm starts it as it would any job."
+            )
         elif wait.words in HELP:
             yield HELP[wait.words].format(job=job.number)
         elif job.dependency and wait.kind == "held" and wait.words.startswith("waits for"):

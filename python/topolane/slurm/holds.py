@@ -49,7 +49,8 @@ def _held(job: Job) -> str | None:
         return f"Slurm holds it: {job.reason}"
     if text == HELD_BY_USER or (job.reason == "JobHeldUser" and was_released(job)):
         return "held by its user"
-    if job.reason == "JobHeldAdmin" and text != TO_BE_PLACED:
+    # What the daemon itself held again counts as root's hold too; it then says so, or why it cannot be placed.
+    if job.reason == "JobHeldAdmin" and (not text or was_released(job)):
         return "held by an administrator"
     return None
 

@@ -107,7 +107,8 @@ class Installation:
         done = "has the stanza already" if self.new == self.old else "now has the stanza"
         told = [
             f"{self.path} {done} for {names}, from `{BEGIN.decode()}` to `{END.decode().strip()}`.",
-            f"A job submitted to {names} now waits, held, until `topolane slurm run` gives it its nodes.",
+            f"{'A' if self.is_read else 'Once slurmctld runs it, a'} job submitted to {names} waits, held, until "
+            "`topolane slurm run` gives it its nodes.",
         ]
         before = b"" if self.old is None else without(self.old, str(self.path))
         if before not in (b"", NOTHING):
@@ -124,7 +125,8 @@ class Installation:
             line = ",".join((*self.slurm.plugins, "lua"))
             told.append(
                 f"Left to do: {self.slurm.slurm_conf} needs the line\n    JobSubmitPlugins={line}\n"
-                "and slurmctld must be restarted; until then nothing is held."
+                "and slurmctld must be restarted; until then nothing is held. Then call this again: it asks "
+                "slurmctld whether it runs the stanza."
             )
         return told
 

@@ -31,11 +31,12 @@ def mirror_of(
     """
     machine = machine_of(config, snapshot)
     check(config, machine, snapshot)
+    priorities = Priorities() if config.by_priority else None  # before a line of the log is written
     return Mirror(
         Terms(machine, config.whole_nodes, _programs(config, machine)),
         Recorder(machine, config.policy, config.queue, write),
         frozenset(config.partitions),
-        priorities=Priorities() if config.by_priority else None,
+        priorities=priorities,
         shadow=shadow,
     )
 

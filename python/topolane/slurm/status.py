@@ -70,7 +70,8 @@ def status(look: Look) -> Status:
     snapshot, machine = look.snapshot, look.machine
     holders = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
     links = Links(machine, holders, {job: snapshot.jobs[job].number for job in holders})
-    running = [_running(snapshot.jobs[job], nodes, links) for job, nodes in holders.items()]
+    in_order = sorted(holders, key=lambda job: (snapshot.jobs[job].start, job))
+    running = [_running(snapshot.jobs[job], holders[job], links) for job in in_order]
     why, promised = waits(look), look.promised
     asks = {identity: look.mirror.ask(identity) for identity in why}
     found = forecast(look.mirror, snapshot, look.changes, look.starts)
@@ -94,7 +95,7 @@ def status(look: Look) -> Status:
         )
     return Status(
         snapshot.time,
-        sorted(running, key=lambda row: (row.start, row.job)),
+        running,
         waiting,
         count(snapshot, machine),
         links.shared(),
