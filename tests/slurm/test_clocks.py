@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from driving import driving, submit_many, tree_of
-from live_cluster import Cluster, until
+from live_cluster import Cluster
 from watching import events, settle, watching
 
 LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
@@ -34,30 +34,16 @@ class Watch:
         self._file.write_text(offset)
 
 
-def start_under(watch: Watch, cluster: Cluster, directory: Path, stack: contextlib.ExitStack) -> None:
-    """The daemon with that clock. Now and then a program hangs under libfaketime 0.9.10 before it begins:
-    then it is started again."""
-    true, log = cluster.environment, directory / "log.jsonl"
-    for _ in range(5):
-        cluster.environment = true | watch.environment
-        try:
-            daemon = stack.enter_context(driving(cluster, directory))
-        finally:
-            cluster.environment = true
-        try:
-            until(lambda: log.exists() and log.stat().st_size > 0, "the daemon begins", 30)
-            return
-        except AssertionError:
-            daemon.kill()
-    pytest.fail("the daemon never began under libfaketime")
-
-
 def test_the_daemons_clock_jumps(cluster: Cluster, tmp_path: Path) -> None:
     """A day forward, then a day back: the daemon goes by Slurm's clock. Jobs complete, one with a begin
     time not before it and not a day late, and nothing is taken back."""
-    watch = Watch(tmp_path)
+    watch, true = Watch(tmp_path), cluster.environment
+    cluster.environment = true | watch.environment
     with contextlib.ExitStack() as stack:
-        start_under(watch, cluster, tmp_path, stack)
+        try:
+            stack.enter_context(driving(cluster, tmp_path))
+        finally:
+            cluster.environment = true
         stack.enter_context(watching(cluster, tree_of(cluster)))
         for offset in ("+1d", "-1d"):
             jobs = submit_many(cluster, 4, seed=51)
