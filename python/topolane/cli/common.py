@@ -186,7 +186,7 @@ def outputs(out: str | None, own: Sequence[str] = OWN) -> Iterator[Path | None]:
                 raise NotADirectoryError(errno.ENOTDIR, "a directory must be named")
             made = stack.enter_context(tempfile.TemporaryDirectory(prefix=".topolane-", dir=base))
         except OSError as error:
-            raise InputError(f"{option} {out}: cannot be written: {error.strerror}") from error
+            raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
         draft = Path(made)
         yield draft
         new = sorted(file.relative_to(draft) for file in draft.rglob("*") if file.is_file())
@@ -219,7 +219,7 @@ def write_text(out: str | None, text: str, option: str = "--out") -> None:
             with contextlib.suppress(OSError):
                 draft.unlink()
         if isinstance(error, OSError):
-            raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
+            raise InputError(f"{option} {out}: cannot be written: {error.strerror}") from error
         raise
 
 

@@ -29,7 +29,7 @@ def run(config: str, dry_run: bool) -> None:
         from topolane.slurm.setup import connect
     except ImportError as error:
         raise InputError(
-            f"this command needs the extra slurm (pip install 'topolane[slurm]'): {error}"
+            f"this command needs the extra slurm (in a clone: .venv/bin/pip install -e '.[slurm]'): {error}"
         ) from error
     try:
         daemon = Daemon(settings, connect(settings), Log(settings.log), dry_run=dry_run)

@@ -24,7 +24,7 @@ def extra() -> Iterator[None]:
         yield
     except ImportError as error:
         raise InputError(
-            f"this command needs the extra slurm (pip install 'topolane[slurm]'): {error}"
+            f"this command needs the extra slurm (in a clone: .venv/bin/pip install -e '.[slurm]'): {error}"
         ) from error
 
 

@@ -105,10 +105,10 @@ class Installation:
         """What was done, what it does and what is left to do."""
         names = ", ".join(self.partitions)
         done = "has the stanza already" if self.new == self.old else "now has the stanza"
+        then = "A" if self.is_read else "Once slurmctld runs it, a"
         told = [
             f"{self.path} {done} for {names}, from `{BEGIN.decode()}` to `{END.decode().strip()}`.",
-            f"{'A' if self.is_read else 'Once slurmctld runs it, a'} job submitted to {names} waits, held, until "
-            "`topolane slurm run` gives it its nodes.",
+            f"{then} job submitted to {names} waits, held, until `topolane slurm run` gives it its nodes.",
         ]
         before = b"" if self.old is None else without(self.old, str(self.path))
         if before not in (b"", NOTHING):
