@@ -222,7 +222,7 @@ def _over_dask(
         distributed = importlib.import_module("distributed")
     except ImportError as error:
         raise InputError(
-            f"executor {address!r} needs the extra dask (pip install 'topolane[dask]'): {error}"
+            f"executor {address!r} needs the extra dask (in a clone: .venv/bin/pip install -e '.[dask]'): {error}"
         ) from error
     with contextlib.ExitStack() as stack:
         if host:

@@ -39,6 +39,7 @@ def replay(log: str, table: str | None, as_json: bool) -> None:
         click.echo(f"{found.passes} decisions with {found.starts} starts: {same}")
         for sentence in found.differing[:5]:
             click.echo(sentence)
+        click.echo(f"{ours.jobs} of the {found.started} jobs that Slurm started were decided on before:")
         name = "would have been" if found.dry_run else "decided"
         rows = [[name, *_cells(ours)], ["Slurm", *_cells(slurms)]]
         common.print_table(["starts", "jobs", "mean wait, s", "APH", "sharing links"], rows)
@@ -46,4 +47,4 @@ def replay(log: str, table: str | None, as_json: bool) -> None:
 
 
 def _cells(side: Side) -> list[str]:
-    return ["-" if value is None else f"{value:g}" for value in dataclasses.astuple(side)]
+    return ["-" if value is None else f"{round(value, 3):.10g}" for value in dataclasses.astuple(side)]

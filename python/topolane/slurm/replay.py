@@ -45,6 +45,11 @@ class Replay:
     jobs: dict[int, Seen] = dataclasses.field(default_factory=dict)
     machine: Machine | None = None
 
+    @property
+    def started(self) -> int:
+        """How many jobs Slurm started."""
+        return sum(seen.start is not None for seen in self.jobs.values())
+
     def csv(self) -> str:
         """The jobs that Slurm ran to their end, as a workload for `topolane simulate --trace`."""
         table = io.StringIO()
