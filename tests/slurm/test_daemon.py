@@ -214,7 +214,7 @@ def test_what_users_change_and_ask_for(cluster: Cluster, machine: Machine, tmp_p
 
 
 def test_a_partition_that_is_down_gets_no_job(cluster: Cluster, tmp_path: Path) -> None:
-    """Jobs of a partition that is set down wait, others go on; they start when it is up again."""
+    """Jobs of a partition that is set down wait; they start when it takes no new jobs (drain), as in Slurm."""
     log = tmp_path / "log.jsonl"
     with driving(cluster, tmp_path):
         cluster.run("scontrol", "update", "partition=pbatch", "state=down")
@@ -224,7 +224,8 @@ def test_a_partition_that_is_down_gets_no_job(cluster: Cluster, tmp_path: Path) 
         cluster.run("scontrol", "update", f"jobid={job}", "timelimit=6")
         until(lambda: log.read_text().count('"pass"') > passes, "it has seen the job")
         assert cluster.job(job)["priority"] == 0
+        cluster.run("scontrol", "update", "partition=pbatch", "state=drain")
+        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "it starts when the partition drains")
         cluster.run("scontrol", "update", "partition=pbatch", "state=up")
-        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "it starts when the partition is up")
     events = [json.loads(line) for line in log.read_text().splitlines()]
     assert not [event for event in events if event["event"] in ("escaped", "unfit")]

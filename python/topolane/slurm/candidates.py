@@ -9,6 +9,9 @@ from topolane._engine import InputError, Machine
 from topolane.slurm.comments import placed_here
 from topolane.slurm.records import Job, Node, Partition, Reservation, Snapshot
 
+MOST_KNOWN = 4096
+"""Answers that are kept: users who each exclude other nodes must not fill the memory."""
+
 
 class Unfit(Exception):
     """A job that is left held, and what its user is told."""
@@ -46,6 +49,8 @@ class Nodes:
         cores = job.cpus_per_process * max(job.processes_per_node, 1)
         key = (job.partitions, job.excluded, job.features, required, job.reservation, closed, memory, cores)
         if key not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
             try:
                 self._known[key] = self._find(job, required, closed, memory, cores)
             except Unfit as reason:

@@ -51,6 +51,12 @@ class Slurm:
 
     def snapshot(self) -> Snapshot:
         """All there is now. The clock is read first: what changes later is seen as changed since."""
+        try:
+            return self._snapshot()
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise SlurmError(f"slurmrestd ({self.version}) says what is not understood: {error!r}") from error
+
+    def _snapshot(self) -> Snapshot:
         now = self.clock()
         # Slurm writes thousands of jobs and nodes as slowly as a second; both at once.
         with ThreadPoolExecutor(max_workers=1) as other:
@@ -187,7 +193,8 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     return Job(
         id=number if task is None else task_id(array, task),
         number=str(number) if task is None else f"{array}_{task}",
-        record=str(number),
+        # The last task of an array has the number that names all of them.
+        record=f"{array}_{task}" if number == array and task is not None else str(number),
         name=job["name"] or "",
         user=job["user_name"] or "",
         state=next((state for state in states if state in HOLDING), states[0]),
@@ -291,7 +298,7 @@ def _partition(partition: Mapping[str, Any]) -> Partition:
     return Partition(
         name=partition["name"],
         nodes=nodes if isinstance(nodes, str) else nodes.get("configured", ""),
-        up="UP" in _words(state),
+        up=not {"UP", "DRAIN"}.isdisjoint(_words(state)),
         longest_walltime=_minutes(partition.get("max_time_limit") or _of(partition, "maximums", "time")),
         priority_factor=_number(priority["job_factor"]) or 0,
         priority_tier=_number(priority["tier"]) or 0,

@@ -36,9 +36,11 @@ class Log:
 
     def write(self, event: str, **facts: Any) -> None:
         """Writes one event."""
-        print(
-            json.dumps({"time": round(time.time(), 3), "event": event, **facts}), file=self._file, flush=True
-        )
+        line = json.dumps({"time": round(time.time(), 3), "event": event, **facts})
+        try:
+            print(line, file=self._file, flush=True)
+        except OSError as error:  # a full disk must not keep jobs from starting
+            print(f"topolane: the log cannot be written: {error.strerror}", file=sys.stderr)
         for heard in self.listeners:
             heard(event)
 
@@ -66,6 +68,8 @@ class Daemon:
         self._clock = Clock(slurm)
         self._seen: float | None = None
         """Slurm's time of the last look; None when it must look anew."""
+        self._has_failed = False
+        """Whether something could not be done in this look: nothing need change in Slurm to try it again."""
         self._would: dict[int, str] = {}
         """In a dry run: where jobs would have been started."""
 
@@ -97,6 +101,7 @@ class Daemon:
         if snapshot.nodes.keys() != self._nodes:
             # A job on a node that is not on the tree would leave its other nodes free here.
             raise SlurmError("the nodes of Slurm are no longer those of the topology: start the daemon anew")
+        self._has_failed = False
         changes = self.mirror.update(snapshot)
         self._act(changes, snapshot.time)
         begun = time.perf_counter()
@@ -105,8 +110,8 @@ class Daemon:
         if self.metrics is not None:
             self.metrics.looked(snapshot, self.mirror, begun - looking, len(starts), seconds)
         for start in starts:
-            self._start(start, seconds / len(starts))
-        self._seen = snapshot.time
+            self._start(start, seconds / len(starts), snapshot.time)
+        self._seen = None if self._has_failed else snapshot.time
         self._clock.set(snapshot.time)
         return starts
 
@@ -145,7 +150,7 @@ class Daemon:
             if not self.dry_run:
                 self._hold(job)
 
-    def _start(self, start: Start, seconds: float) -> None:
+    def _start(self, start: Start, seconds: float, now: float) -> None:
         job = start.job
         if self.dry_run:
             if self._would.get(job.id) != start.hosts:
@@ -159,21 +164,28 @@ class Daemon:
             self.slurm.release(job, start.hosts, len(start.nodes), comment)
         except SlurmError as error:
             self.log.write("not-released", job=job.number, error=str(error))
-            self.mirror.take_back(job.id)
+            self.mirror.not_released(job.id, now)
+            self._has_failed = True
 
     def _hold(self, job: Job) -> None:
         text, keep = with_own(TO_BE_PLACED, job), bool(job.required) and not placed_here(job)
         self._try("hold", job, lambda: self.slurm.hold(job, text, keep_nodes=keep))
 
     def _tell(self, job: Job, text: str) -> None:
-        if not self.dry_run:
-            self._try("tell", job, lambda: self.slurm.comment(job, with_own(text, job)))
+        if self.dry_run:
+            return
+        comment = with_own(text, job)
+        if job.reason == "BadConstraints":  # a mere comment would release it (docs/slurm-rest.md, 10)
+            self._try("tell", job, lambda: self.slurm.hold(job, comment, keep_nodes=True))
+        else:
+            self._try("tell", job, lambda: self.slurm.comment(job, comment))
 
     def _try(self, what: str, job: Job, action: Callable[[], None]) -> None:
         """Does what may fail because the job has changed meanwhile: the next look tells."""
         try:
             action()
         except SlurmError as error:
+            self._has_failed = True
             self.log.write(f"not-{what}", job=job.number, error=str(error))
 
 

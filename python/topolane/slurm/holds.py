@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from topolane.slurm.comments import HELD_BY_USER, TO_BE_PLACED, marked, ours, was_released
+from topolane.slurm.comments import HELD_BY_USER, marked, ours, was_released
 from topolane.slurm.dependencies import Dependencies
 from topolane.slurm.records import HELD_BY_SLURM, Job, Snapshot
 
@@ -40,17 +40,18 @@ class Holds:
 
 
 def _held(job: Job) -> str | None:
-    text = ours(job.comment)
     if not job.is_held:
         return None
     if not marked(job):
         return "held, and not by the submission hook"
-    if job.reason.endswith(HELD_BY_SLURM) and text != TO_BE_PLACED:
+    text = ours(job.comment)
+    # Of a job that was held here, and then perhaps refused, the comment says so: the hold is ours.
+    is_anothers = not text or was_released(job)
+    if job.reason.endswith(HELD_BY_SLURM) and is_anothers:
         return f"Slurm holds it: {job.reason}"
     if text == HELD_BY_USER or (job.reason == "JobHeldUser" and was_released(job)):
         return "held by its user"
-    # What the daemon itself held again counts as root's hold too; it then says so, or why it cannot be placed.
-    if job.reason == "JobHeldAdmin" and (not text or was_released(job)):
+    if job.reason == "JobHeldAdmin" and is_anothers:
         return "held by an administrator"
     return None
 

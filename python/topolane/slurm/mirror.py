@@ -18,7 +18,7 @@ PATIENCE = 60.0
 SHORT_PATIENCE = 10.0
 """The same where one of its nodes is not usable any more."""
 LONGEST_PAUSE = 3600.0
-"""Seconds, at most, before a job that Slurm does not start is tried again; doubled from PATIENCE on."""
+"""Seconds, at most, before a job that Slurm does not start is tried again; doubled each time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,8 +146,14 @@ class Mirror:
         return starts
 
     def take_back(self, job: int) -> None:
-        """A release that Slurm did not accept: the job will be looked at anew."""
+        """A release that was not made: the job will be looked at anew."""
         self._forget(job)
+
+    def not_released(self, job: int, now: float) -> None:
+        """A release that Slurm refused: tried again, later each time, so that it does not keep its nodes
+        from others for ever."""
+        self._forget(job)
+        self._pause(job, now, 1.0)
 
     def _look_anew(self) -> None:
         """At all jobs that wait, although nothing changed of their own."""
@@ -165,7 +171,11 @@ class Mirror:
                 self._forget(job)
                 self._pauses.pop(job, None)
             elif now.waits and (now.is_held or job not in self._released) and job in self._running:
+                if now.reason == "BadConstraints":  # Slurm never starts it on these nodes
+                    self._pause(job, snapshot.time, SHORT_PATIENCE)
                 self._forget(job)  # requeued, or held again
+            elif now.waits and not self.manages(now):
+                self._forget(job)
 
     def _forget(self, job: int) -> None:
         if job in self._running:
@@ -180,7 +190,7 @@ class Mirror:
         """A job on its nodes, ours or not: they are taken."""
         nodes = _nodes_of(job.nodes, self)
         is_new = job.id not in self._running or job.id in self._released
-        if is_new:
+        if is_new and job.id not in self._blocked:
             changes.started.append(job)
         self._pauses.pop(job.id, None)
         walltime = _walltime(job)
@@ -211,6 +221,7 @@ class Mirror:
         gave it, or else on any, which is not to happen."""
         nodes = _nodes_of(job.required, self)
         if job.begin > snapshot.time + 1:
+            self._withdraw(job)
             changes.escaped.append((job, "requeued"))
             return
         if job.id not in self._released:
@@ -218,6 +229,7 @@ class Mirror:
                 self._running[job.id] = (frozenset(nodes), _walltime(job))
                 self._released[job.id] = snapshot.time
             else:
+                self._withdraw(job)
                 changes.escaped.append((job, "Slurm might start it anywhere"))
         self._seen[job.id] = job
         since = snapshot.time - self._released.get(job.id, snapshot.time)
@@ -226,9 +238,12 @@ class Mirror:
         never = job.reason.startswith("Dependency")
         if since > PATIENCE or never or (broken and since > SHORT_PATIENCE):
             first = SHORT_PATIENCE if never else PATIENCE
-            pause = min(2 * self._pauses.get(job.id, (first / 2, 0.0))[0], LONGEST_PAUSE)
-            self._pauses[job.id] = (pause, snapshot.time + (0.0 if broken else pause))
+            self._pause(job.id, snapshot.time, first, at_once=broken)
             changes.escaped.append((job, f"Slurm does not start it: {job.reason}"))
+
+    def _pause(self, job: int, now: float, first: float, *, at_once: bool = False) -> None:
+        pause = min(2 * self._pauses.get(job, (first / 2, 0.0))[0], LONGEST_PAUSE)
+        self._pauses[job] = (pause, now if at_once else now + pause)
 
     def _waits(self, job: Job, snapshot: Snapshot, holds: Holds, changes: Changes) -> None:
         ask = why = None
@@ -241,7 +256,7 @@ class Mirror:
                 )
                 _, until = self._pauses.get(job.id, (0.0, 0.0))
                 ask = dataclasses.replace(ask, begin=max(ask.begin, until)) if until > ask.begin else ask
-        except Unfit as reason:
+        except (Unfit, InputError) as reason:
             self._refuse(job, str(reason), changes)
             return
         if ask is None or self._waiting.get(job.id) != ask:

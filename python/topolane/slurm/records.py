@@ -11,9 +11,10 @@ HOLDING = frozenset(
 
 UNUSABLE = frozenset(
     {"down", "drain", "draining", "drained", "fail", "failing", "error", "unknown", "not_responding"}
-    | {"reboot", "reboot_requested", "reboot_issued", "powering_down", "power_down", "powered_down", "future"}
+    | {"reboot", "reboot_requested", "reboot_issued", "powering_down", "power_down", "future"}
 )
-"""Words of a node's state that keep new jobs off it. Those of reservations are not among them."""
+"""Words of a node's state that keep new jobs off it. Those of reservations are not among them, nor
+POWERED_DOWN: Slurm wakes such a node for the job that it is given."""
 
 HELD_BY_SLURM = "requeued held"
 """How the reason ends of a job that Slurm itself holds: its launch has failed, its node went wrong."""
@@ -126,6 +127,7 @@ class Partition:
     name: str
     nodes: str
     up: bool
+    """Whether jobs that wait in it may start: UP, or DRAIN, which takes no new ones."""
     longest_walltime: float | None
     priority_factor: int
     priority_tier: int
