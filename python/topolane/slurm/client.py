@@ -121,6 +121,8 @@ class Slurm:
 
     def _update(self, job: str, change: Mapping[str, Any]) -> None:
         hosts = change.get("nodelist")
+        if self._rest.parses_data:
+            job = job.partition("_")[0]  # the last task of an array can only be named with all of it there
         if hosts is not None and self._rest.parses_data:
             # There `nodelist` is ignored with a mere warning, and a released job starts anywhere.
             change = {key: value for key, value in change.items() if key != "nodelist"}

@@ -34,7 +34,7 @@ class Job:
     number: str
     """As Slurm prints it: 12, or 12_3 for a task."""
     record: str
-    """The number of the record that it is in: a waiting array's tasks are in one."""
+    """What names the record that it is in, and nothing else: a waiting array's tasks are in one."""
     name: str
     user: str
     state: str
