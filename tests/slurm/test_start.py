@@ -83,10 +83,16 @@ def test_who_is_refused_writes_no_log(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_a_slurm_that_cannot_be_driven(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No submission plugin that could hold the jobs; no version of the interface that is known."""
+    """No submission plugin that could hold the jobs, or one that holds others; no version of the interface
+    that is known."""
     directory, tmp_path = tmp_path_factory.mktemp("plain"), tmp_path_factory.mktemp("config")
     with running(2, directory, "--rest", "v0.0.38") as plain:
         assert "JobSubmitPlugins=(null) has no lua" in refusal(plain, tmp_path)
     directory = tmp_path_factory.mktemp("old")
     with running(2, directory, "--rest", "v0.0.36", "--hold", "lua") as old:
         assert "offers v0.0.36; known are v0.0.38" in refusal(old, tmp_path)
+    partitions = ("--partitions", "pbatch other", "--hold", "lua:other")
+    directory = tmp_path_factory.mktemp("other")
+    with running(2, directory, *partitions) as other:
+        said = "does not hold the jobs of partition pbatch on submission: `topolane slurm install`"
+        assert said in refusal(other, tmp_path)

@@ -67,7 +67,7 @@ class Nodes:
             if node.cpus >= cores and node.memory >= memory and _has(node, job.features)
         ]
         wanted = {node.name for node in usable} - self._names(job.excluded)
-        if job.reservation:
+        if job.reservation and self._reservations[job.reservation].nodes:
             wanted &= self._names(self._reservations[job.reservation].nodes)
         if required:
             wanted &= self._names(required)

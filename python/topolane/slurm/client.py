@@ -65,7 +65,7 @@ class Slurm:
             nodes = {each.name: each for each in map(_node, asked.result())}
         partitions = {each.name: each for each in map(_partition, self._get("partitions", "partitions"))}
         kept = map(_reservation, self._get("reservations", "reservations"))
-        reservations = {each.name: each for each in kept if each.nodes}
+        reservations = {each.name: each for each in kept}
         jobs = {job.id: job for record in records for job in _jobs(record, partitions)}
         return Snapshot(now, jobs, nodes, partitions, reservations)
 

@@ -13,14 +13,15 @@ from topolane.slurm.alone import claim, claim_log
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
 from topolane.slurm.config import Config
-from topolane.slurm.fabric import check_rights
+from topolane.slurm.fabric import check_partitions, check_rights
 from topolane.slurm.metrics import Metrics
 from topolane.slurm.mirror import Changes, Start
 from topolane.slurm.records import Job
 from topolane.slurm.setup import mirror_of
 
 PATIENCE = 10.0
-"""Seconds between two attempts to reach a Slurm that does not answer."""
+"""Seconds between two attempts to reach a Slurm that does not answer, and between two looks at jobs that
+wait for a time which only Slurm's records tell."""
 
 
 class Log:
@@ -55,13 +56,15 @@ class Daemon:
 
     def __init__(self, config: Config, slurm: Slurm, log: Log, *, dry_run: bool = False) -> None:
         self.config, self.slurm, self.log, self.dry_run = config, slurm, log, dry_run
+        snapshot = slurm.snapshot()
+        check_partitions(config.partitions, snapshot)
         if not dry_run and config.slurmrestd.startswith("unix:"):
-            check_rights()
+            check_rights(config.partitions)
         self._claimed = [] if dry_run else claim(config)
         self.metrics = None if config.metrics is None else Metrics(config.metrics)
         if self.metrics is not None:
             log.listeners.append(self.metrics.heard)
-        self.mirror = mirror_of(config, slurm.snapshot(), log.write, shadow=dry_run)
+        self.mirror = mirror_of(config, snapshot, log.write, shadow=dry_run)
         machine = self.mirror.machine
         self._nodes = {machine.node_name(node) for node in range(machine.nodes)}
         self.stopping = threading.Event()
@@ -128,6 +131,8 @@ class Daemon:
     def _is_due(self) -> bool:
         """Whether anything may have changed since the last look: in Slurm, or by the clock alone."""
         if self._seen is None or self._clock.has_jumped() or self.mirror.is_overdue(self._clock.now()):
+            return True
+        if self.mirror.is_timed and self._clock.now() - self._seen > PATIENCE:
             return True
         begin = self.mirror.scheduler.scheduler.next_begin(self._seen)
         return (begin is not None and begin <= self._clock.now()) or self.slurm.changed(self._seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import tomlkit
 
@@ -13,7 +13,7 @@ import topolane
 from topolane._engine import InputError, Machine
 from topolane.slurm.config import Config
 from topolane.slurm.records import Node, Snapshot
-from topolane.slurm.scontrol import configuration, shown
+from topolane.slurm.scontrol import configuration, scontrol, who_holds
 
 
 def machine_of(config: Config, snapshot: Snapshot) -> Machine:
@@ -21,7 +21,7 @@ def machine_of(config: Config, snapshot: Snapshot) -> Machine:
     if config.topology is not None:
         return topolane.machine(config.topology)
     try:
-        text = shown("topology")
+        text = scontrol("show", "topology")
     except InputError as error:
         raise InputError(f"{error}: name a topology file") from error
     tree = Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
@@ -65,11 +65,15 @@ def topology_conf(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check(config: Config, machine: Machine, snapshot: Snapshot) -> None:
-    """Whether machine and partitions are Slurm's. Raises InputError."""
-    for name in config.partitions:
+def check_partitions(partitions: Collection[str], snapshot: Snapshot) -> None:
+    """Whether Slurm has them. Raises InputError."""
+    for name in partitions:
         if name not in snapshot.partitions:
             raise InputError(f"Slurm has no partition {name}; there are {', '.join(snapshot.partitions)}")
+
+
+def check_nodes(machine: Machine, snapshot: Snapshot) -> None:
+    """Whether the machine's nodes are Slurm's. Raises InputError."""
     ours = {machine.node_name(node) for node in range(machine.nodes)}
     for odd, text in (
         (sorted(ours - set(snapshot.nodes)), "is in the topology and not in Slurm"),
@@ -79,8 +83,8 @@ def check(config: Config, machine: Machine, snapshot: Snapshot) -> None:
             raise InputError(f"node {odd[0]} {text} ({len(odd)} nodes are)")
 
 
-def check_rights() -> None:
-    """Whether jobs can be held on submission, and started by this user. Raises InputError."""
+def check_rights(partitions: Collection[str]) -> None:
+    """Whether jobs are held on submission, and can be started by this user. Raises InputError."""
     told = configuration()
     plugins = told.get("JobSubmitPlugins", "")
     if "lua" not in plugins.split(","):
@@ -91,3 +95,9 @@ def check_rights() -> None:
     slurms = re.match(r"(\S+)\((\d+)\)", told.get("SlurmUser", ""))
     if slurms is not None and os.geteuid() not in (0, int(slurms[2])):
         raise InputError(f"user {os.geteuid()} may not start the jobs of others: run as {slurms[1]} or root")
+    held = re.search(r"topolane: the jobs of ([^\n(]+) \(", who_holds())
+    for name in partitions:
+        if held is None or name not in held[1].split(", "):
+            raise InputError(
+                f"slurmctld does not hold the jobs of partition {name} on submission: `topolane slurm install`"
+            )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from topolane._engine import InputError
 from topolane.mapping import hostfile, rankfile
+from topolane.slurm.scontrol import scontrol
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _facts(job: str) -> dict[str, str]:
     if not re.fullmatch(r"[0-9]{1,10}(_[0-9]{1,10})?", job):
         raise InputError(f"{job!r} is no number of a job")
     facts: dict[str, str] = {}
-    for line in _scontrol("show", "job", job).splitlines():
+    for line in scontrol("show", "job", job).splitlines():
         name, _, rest = line.strip().partition("=")
         if name == "Comment":
             facts[name] = rest
@@ -97,16 +97,4 @@ def _facts(job: str) -> dict[str, str]:
 
 def _expanded(hosts: str) -> list[str]:
     """The names in a hostlist, in its order."""
-    return _scontrol("show", "hostnames", hosts).split() if hosts not in ("", "(null)") else []
-
-
-def _scontrol(*words: str) -> str:
-    command: Sequence[str] = ("scontrol", *words)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"scontrol cannot be run: {error}") from error
-    if done.returncode:
-        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise InputError(f"scontrol {' '.join(words)[:60]}: {said}")
-    return done.stdout
+    return scontrol("show", "hostnames", hosts).split() if hosts not in ("", "(null)") else []

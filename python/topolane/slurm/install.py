@@ -6,17 +6,14 @@ import contextlib
 import dataclasses
 import os
 import re
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 from topolane._engine import InputError
 from topolane.slurm.config import Config
+from topolane.slurm.scontrol import configuration, scontrol, who_holds
 from topolane.slurm.stanza import BEGIN, END, answer, put_in, stanza, without
-
-QUESTION = "topolane: who holds?"
-"""The comment of a submission that the stanza answers, and that no job comes of."""
 
 NOTHING = b"""\
 -- topolane: nothing is left of it here, but slurmctld does not start without these functions as long as
@@ -51,8 +48,7 @@ class Controller:
 
 def controller() -> Controller:
     """Asks slurmctld by scontrol. Raises InputError where there is no answer."""
-    lines = _scontrol("show", "config").splitlines()
-    said = {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
+    said = configuration()
     user = re.search(r"\((\d+)\)", said.get("SlurmUser", ""))
     plugins = said.get("JobSubmitPlugins", "(null)").split(",")
     return Controller(
@@ -60,7 +56,7 @@ def controller() -> Controller:
         plugins=tuple(name for name in plugins if name and name != "(null)"),
         user=int(user[1]) if user else 0,
         partitions=tuple(
-            re.findall(r"^PartitionName=(\S+)", _scontrol("-o", "show", "partition"), re.MULTILINE)
+            re.findall(r"^PartitionName=(\S+)", scontrol("-o", "show", "partition"), re.MULTILINE)
         ),
     )
 
@@ -181,17 +177,6 @@ def take_out(slurm: Controller, job_submit: str | None, *, dry_run: bool) -> str
     )
 
 
-def who_holds() -> str:
-    """What sbatch says when the stanza that slurmctld runs is asked for its partitions."""
-    words = ["sbatch", "--test-only", f"--comment={QUESTION}", "--wrap", "true"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SBATCH_")}
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"sbatch cannot be run: {error}"
-    return done.stderr
-
-
 def read(path: Path) -> bytes | None:
     """A file's bytes, None where there is none. Raises InputError."""
     try:
@@ -227,16 +212,3 @@ def write(path: Path, text: bytes) -> None:
             raise
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _scontrol(*words: str) -> str:
-    try:
-        done = subprocess.run(["scontrol", *words], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"scontrol {' '.join(words)} cannot be run: {error}") from error
-    if done.returncode:
-        said = " ".join(done.stderr.split()) or "nothing"
-        raise InputError(
-            f"scontrol {' '.join(words)} fails, slurmctld must be there for this: it says {said}"
-        )
-    return done.stdout

@@ -6,7 +6,7 @@ import dataclasses
 
 from topolane._engine import InputError
 from topolane.slurm.candidates import Nodes, Unfit
-from topolane.slurm.comments import placed_here
+from topolane.slurm.comments import placed_here, was_released
 from topolane.slurm.holds import Holds, by_submission
 from topolane.slurm.journal import Recorder
 from topolane.slurm.priority import Priorities
@@ -82,6 +82,8 @@ class Mirror:
         """Jobs as they were when they were last looked at: most are the same in the next snapshot."""
         self._pauses: dict[int, tuple[float, float]] = {}
         """Jobs that Slurm did not start: how long they were left alone last, and until when."""
+        self.is_timed = False
+        """Whether a job waits for some minutes after the start of another."""
         self.reasons: dict[int, str] = {}
         """Why waiting jobs are not in the scheduler's queue."""
         self.refused: set[int] = set()
@@ -123,6 +125,7 @@ class Mirror:
             if job.holds_nodes and (self._seen.get(job.id) != job or job.id in self._blocked):
                 self._runs(job, snapshot, changes)
         waiting = [job for job in jobs if job.waits and self.manages(job)]
+        self.is_timed = any("+" in job.dependency for job in waiting)
         for job in waiting:
             if not job.is_held and not self._shadow:
                 self._may_start(job, snapshot, changes)
@@ -225,7 +228,8 @@ class Mirror:
             changes.escaped.append((job, "requeued"))
             return
         if job.id not in self._released:
-            if len(nodes) == job.fewest_nodes == job.most_nodes and self._adopt(job, nodes, snapshot.time):
+            whole = len(nodes) == job.fewest_nodes == job.most_nodes and was_released(job)
+            if whole and self._adopt(job, nodes, snapshot.time):
                 self._running[job.id] = (frozenset(nodes), _walltime(job))
                 self._released[job.id] = snapshot.time
             else:

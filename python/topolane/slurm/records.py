@@ -141,6 +141,7 @@ class Reservation:
 
     name: str
     nodes: str
+    """Empty for one of licences alone."""
     start: float
     end: float
 

@@ -1,40 +1,51 @@
-"""What slurmrestd does not tell or do: the tree, the configuration, a change of one task of an array."""
+"""What slurmrestd does not tell, from Slurm's own commands."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 
 from topolane._engine import InputError
 from topolane.slurm.tokens import SlurmError
 
+QUESTION = "topolane: who holds?"
+"""A comment by which the submission hook is asked for its partitions; no job comes of it."""
 
-def shown(what: str) -> str:
-    """What `scontrol show WHAT` prints; it waits for slurmctld no longer than Slurm's MessageTimeout.
+
+def scontrol(*words: str) -> str:
+    """What scontrol prints; it waits for slurmctld no longer than Slurm's MessageTimeout.
 
     Raises InputError where it cannot be had.
     """
+    called = f"scontrol {' '.join(words)[:60]}"
     try:
-        done = subprocess.run(["scontrol", "show", what], capture_output=True, text=True)
+        done = subprocess.run(["scontrol", *words], capture_output=True, text=True)
     except OSError as error:
-        raise InputError(f"scontrol show {what} cannot be run: {error.strerror}") from error
-    if done.returncode or not done.stdout.strip():
-        said = " ".join(done.stderr.split()) or "nothing"
-        raise InputError(f"scontrol show {what} says {said}")
+        raise InputError(f"{called} cannot be run: {error.strerror}") from error
+    if done.returncode:
+        raise InputError(f"{called} says {' '.join(done.stderr.split()) or 'nothing'}")
     return done.stdout
 
 
 def configuration() -> dict[str, str]:
     """Slurm's configuration: names and values as they are printed."""
-    return dict(re.findall(r"^(\S+) *= ?(.*?) *$", shown("config"), re.MULTILINE))
+    return dict(re.findall(r"^(\S+) *= ?(.*?) *$", scontrol("show", "config"), re.MULTILINE))
 
 
 def update(job: str, change: str) -> None:
     """`scontrol update` of a job, or of a task such as 7_1. Raises SlurmError."""
     try:
-        command = ["scontrol", "update", f"JobId={job}", change]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SlurmError(f"scontrol update cannot be run: {error}") from error
-    if done.returncode:
-        raise SlurmError(f"scontrol update of job {job} says {' '.join(done.stderr.split())}")
+        scontrol("update", f"JobId={job}", change)
+    except InputError as error:
+        raise SlurmError(str(error)) from error
+
+
+def who_holds() -> str:
+    """What sbatch says when the stanza that slurmctld runs is asked for its partitions."""
+    words = ["sbatch", "--test-only", f"--comment={QUESTION}", "--wrap", "true"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SBATCH_")}
+    try:
+        return subprocess.run(words, capture_output=True, text=True, env=environment).stderr
+    except OSError as error:
+        return f"sbatch cannot be run: {error.strerror}"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from topolane._engine import Machine
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
-from topolane.slurm.fabric import check, machine_of
+from topolane.slurm.fabric import check_nodes, check_partitions, machine_of
 from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.priority import Priorities
@@ -29,8 +29,9 @@ def mirror_of(
     Raises InputError where machine, partitions or configuration do not go with what Slurm has, or
     where its priorities are asked for and cannot be computed.
     """
+    check_partitions(config.partitions, snapshot)
     machine = machine_of(config, snapshot)
-    check(config, machine, snapshot)
+    check_nodes(machine, snapshot)
     priorities = Priorities() if config.by_priority else None  # before a line of the log is written
     return Mirror(
         Terms(machine, config.whole_nodes, _programs(config, machine)),
