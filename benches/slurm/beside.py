@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -120,7 +121,7 @@ def rows_of(up: Cluster, scale: Scale, scratch: Path) -> tuple[list[list[str]], 
     for system in SYSTEMS:
         try:
             done = play(up, system, jobs)
-        except (AssertionError, RuntimeError) as error:
+        except (AssertionError, RuntimeError, subprocess.TimeoutExpired) as error:
             measures.append([system.name, f"failed: {error}", *[""] * (len(MEASURES_HEADINGS) - 2)])
             cancel_all(up)
             continue

@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,7 +32,7 @@ from speed import decision, idle, resync
 from starts import starts
 
 FIGURES = {"idle": idle, "decision": decision, "resync": resync, "starts": starts}
-FILLS = ("idle", "decision")
+FILLS = ("decision",)
 """What leaves jobs for the next one."""
 BESIDE = "beside"
 
@@ -77,7 +78,7 @@ def measured(
     """A figure's rows, or one row that says why there are none."""
     try:
         return figure(up, scale)
-    except (AssertionError, RuntimeError) as error:
+    except (AssertionError, RuntimeError, subprocess.TimeoutExpired) as error:
         say(str(error))
         return [Row(name, "failed", "", (), note="see above")]
 
@@ -99,6 +100,12 @@ def facts(scale: Scale, rows: list[Row], tables: dict[str, list[list[str]]]) -> 
     }
 
 
+def end(*_: object) -> None:
+    """The cluster is taken down first, and a second signal does not stop that."""
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    sys.exit(1)
+
+
 def main() -> int:
     """Measures, prints and writes; 1 if a target was missed."""
     options = arguments()
@@ -106,7 +113,7 @@ def main() -> int:
     if missing.returncode:
         print(missing.stderr.strip(), file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the cluster is taken down first
+    signal.signal(signal.SIGTERM, end)
     scale = QUICK if options.quick else Scale()
     if options.nodes:
         scale = dataclasses.replace(scale, nodes=options.nodes)

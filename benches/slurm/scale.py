@@ -19,9 +19,9 @@ class Scale:
     """Ends of jobs played in process."""
     resync_jobs: int = 5000
     repeats: int = 5
-    backlog: int = 3000
+    backlog: int = 2000
     """Jobs of one node, released as fast as it goes."""
-    jobs: int = 600
+    jobs: int = 500
     """Of the workload that stock Slurm and Topolane both run."""
     compress: float = 360
     """How many times shorter its times are than those of the month it is from."""

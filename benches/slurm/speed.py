@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from live import HELD, Driver, Load, daemons, driver, settings, submit
+from live import HELD, Driver, Load, cancel_all, daemons, driver, settings, submit
 from live_cluster import Cluster, until
 from measure import Row
 from numpy import percentile
@@ -52,7 +52,7 @@ def idle(up: Cluster, scale: Scale) -> list[Row]:
     for name in ("slurmrestd", "slurmctld"):
         note = f"{what}: {name} ({100 * before[name]:.2g} with no driver and no jobs)"
         rows.append(Row("idle", note, "% of a core", (100 * shares[name],)))
-    up.run("scancel", "--partition", HELD, "--state", "RUNNING")
+    cancel_all(up)
     return rows
 
 
@@ -132,7 +132,7 @@ def config_of(up: Cluster) -> configuration.Config:
 def played(mirror: Mirror, snapshot: Snapshot, scale: Scale) -> tuple[list[float], list[float], list[float]]:
     """Running jobs end at random, one a look; what is started runs at once, and as many come anew.
 
-    Answers seconds: of telling what changed; of deciding, a start; of deciding where none starts.
+    Answers CPU seconds: of telling what changed; of deciding, a start; of deciding where none starts.
     """
     draw = random.Random(1)
     update, some, none = [], [], []
@@ -143,11 +143,11 @@ def played(mirror: Mirror, snapshot: Snapshot, scale: Scale) -> tuple[list[float
         snapshot = pickle.loads(
             pickle.dumps(dataclasses.replace(snapshot, jobs=jobs, time=snapshot.time + 1))
         )
-        begun = time.perf_counter()
+        begun = time.thread_time()
         mirror.update(snapshot)
-        told = time.perf_counter()
+        told = time.thread_time()
         starts = mirror.decide(snapshot.time)
-        decided = time.perf_counter()
+        decided = time.thread_time()
         update.append(told - begun)
         some += [(decided - told) / len(starts) for _ in starts]
         none += [] if starts else [decided - told]

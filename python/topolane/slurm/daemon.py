@@ -73,6 +73,8 @@ class Daemon:
         """Slurm's time of the last look; None when it must look anew."""
         self._has_failed = False
         """Whether something could not be done in this look: nothing need change in Slurm to try it again."""
+        self._looked = 0.0
+        """Seconds that Slurm took to answer at the last look; 0 where nothing had changed."""
         self._would: dict[int, str] = {}
         """In a dry run: where jobs would have been started."""
 
@@ -90,17 +92,22 @@ class Daemon:
                 self.log.write("slurm-error", error=str(error))
                 self._seen = None
                 pause = min(PATIENCE, 5 * pause)
+                self._looked = time.monotonic() - begun
             spent = time.monotonic() - begun
-            # A Slurm that is slow to answer is asked less often.
-            self.stopping.wait(max(pause - spent, spent if spent > pause else 0.0))
+            # A Slurm that is slow to answer is asked less often. Releases do not count: after a long
+            # row of them nodes are free that nobody has seen yet.
+            self.stopping.wait(max(pause - spent, self._looked if self._looked > pause else 0.0))
         self.log.write("stopped")
 
     def step(self) -> list[Start]:
         """Looks once and acts; answers what was released."""
+        self._looked = 0.0
         if not (self._priorities_are_due() or self._is_due()):
             return []
-        looking = time.perf_counter()
+        looking, asked = time.perf_counter(), time.monotonic()
         snapshot = self.slurm.snapshot()
+        self._clock.set(snapshot.time, asked)
+        self._looked = time.monotonic() - asked
         if snapshot.nodes.keys() != self._nodes:
             # A job on a node that is not on the tree would leave its other nodes free here.
             raise SlurmError("the nodes of Slurm are no longer those of the topology: start the daemon anew")
@@ -115,7 +122,6 @@ class Daemon:
         for start in starts:
             self._start(start, seconds / len(starts), snapshot.time)
         self._seen = None if self._has_failed else snapshot.time
-        self._clock.set(snapshot.time)
         return starts
 
     def _priorities_are_due(self) -> bool:
@@ -206,10 +212,10 @@ class Clock:
         self._slurm = slurm
         self._slurms = self._ours = self._checked = 0.0
 
-    def set(self, slurms: float) -> None:
-        """Slurm's time just now."""
+    def set(self, slurms: float, ours: float) -> None:
+        """Slurm's time at a moment of the monotonic clock."""
         self._slurms = slurms
-        self._ours = self._checked = time.monotonic()
+        self._ours = self._checked = ours
 
     def now(self) -> float:
         """Slurm's time, as far as we know."""
