@@ -219,6 +219,8 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         walltime=walltime,
         submit=float(_number(job["submit_time"]) or 0),
         start=0.0 if states == ["PENDING"] else float(_number(job["start_time"]) or 0),
+        # Before it has ended, the time by which it must.
+        end=0.0 if HOLDING & {*states} or states == ["PENDING"] else float(_number(job["end_time"]) or 0),
         begin=float(_number(job["eligible_time"]) or 0),
         array=array,
         array_limit=_number(job["array_max_tasks"]) or 0,

@@ -113,7 +113,7 @@ class Daemon:
             raise SlurmError("the nodes of Slurm are no longer those of the topology: start the daemon anew")
         self._has_failed = False
         changes = self.mirror.update(snapshot)
-        self._act(changes, snapshot.time)
+        self._act(changes)
         begun = time.perf_counter()
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
@@ -143,13 +143,13 @@ class Daemon:
         begin = self.mirror.scheduler.scheduler.next_begin(self._seen)
         return (begin is not None and begin <= self._clock.now()) or self.slurm.changed(self._seen)
 
-    def _act(self, changes: Changes, now: float) -> None:
+    def _act(self, changes: Changes) -> None:
         for job in changes.started:
             facts = {"nodes": job.nodes, "start": job.start, "submit": job.submit, "walltime": job.walltime}
             self.log.write("running", id=job.id, job=job.number, **facts)
-        for identity in changes.ended:
+        for identity, at in changes.ended:
             self._would.pop(identity, None)
-            self.log.write("ended", id=identity, at=now)
+            self.log.write("ended", id=identity, at=at)
         told: set[str] = set()
         for job, reason in changes.unfit:
             self.log.write("unfit", job=job.number, reason=reason)

@@ -43,8 +43,8 @@ class Changes:
     """Waiting jobs that Slurm might start by itself, to be held again, and why."""
     started: list[Job] = dataclasses.field(default_factory=list)
     """Jobs first seen on their nodes."""
-    ended: list[int] = dataclasses.field(default_factory=list)
-    """Jobs that were on nodes and are there no more."""
+    ended: list[tuple[int, float]] = dataclasses.field(default_factory=list)
+    """Jobs that were on nodes and are there no more, and when they ended."""
 
 
 class Mirror:
@@ -82,6 +82,9 @@ class Mirror:
         """Jobs as they were when they were last looked at: most are the same in the next snapshot."""
         self._pauses: dict[int, tuple[float, float]] = {}
         """Jobs that Slurm did not start: how long they were left alone last, and until when."""
+        self._over: set[int] = set()
+        """Jobs that have been on nodes and have ended, as long as Slurm knows them."""
+        self._has_looked = False
         self.is_timed = False
         """Whether a job waits for some minutes after the start of another."""
         self.reasons: dict[int, str] = {}
@@ -114,6 +117,7 @@ class Mirror:
         """Tells the scheduler what has changed in Slurm since the last snapshot."""
         changes = Changes()
         self._leave(snapshot, changes)
+        self._find_missed(snapshot, changes)
         if self._nodes is None or not self._nodes.still_hold(snapshot):
             self._nodes = Nodes(self.machine, snapshot)
             self._look_anew()
@@ -168,7 +172,8 @@ class Mirror:
             now = snapshot.jobs.get(job)
             if now is None or not (now.holds_nodes or now.waits):
                 if job in self._running and job not in self._released:
-                    changes.ended.append(job)
+                    changes.ended.append((job, now.end if now is not None and now.end else snapshot.time))
+                    self._over.add(job)
                 if self.terms.programs is not None:
                     self.terms.programs.forget(job)
                 self._forget(job)
@@ -179,6 +184,14 @@ class Mirror:
                 self._forget(job)  # requeued, or held again
             elif now.waits and not self.manages(now):
                 self._forget(job)
+
+    def _find_missed(self, snapshot: Snapshot, changes: Changes) -> None:
+        """Jobs that ran and ended between two looks."""
+        over = {job.id for job in snapshot.jobs.values() if job.end and job.start and job.nodes}
+        for job in over - self._over if self._has_looked else ():
+            changes.started.append(snapshot.jobs[job])
+            changes.ended.append((job, snapshot.jobs[job].end))
+        self._over, self._has_looked = over, True
 
     def _forget(self, job: int) -> None:
         if job in self._running:

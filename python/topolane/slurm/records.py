@@ -64,6 +64,8 @@ class Job:
     submit: float
     start: float
     """When it started; 0 while it waits."""
+    end: float
+    """When it ended; 0 before."""
     begin: float
     """Not to be started before this time; 0 for any time."""
     array: int
