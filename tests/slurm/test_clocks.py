@@ -52,7 +52,8 @@ def test_the_daemons_clock_jumps(cluster: Cluster, tmp_path: Path) -> None:
             jobs += submit_many(cluster, 4, seed=52)
             assert set(settle(cluster, jobs).values()) == {"COMPLETED"}
             record = cluster.job(jobs[4])
-            assert 5 <= record["start_time"] - record["submit_time"] < 30
+            # sbatch counts from its own second, which may be the one before Slurm's.
+            assert 4 <= record["start_time"] - record["submit_time"] < 30
     shown = [event["time"] - time.time() for event in events(tmp_path, "start")]
     assert min(shown) < -80000 and max(shown) > 80000, "the daemon's clock did not jump"
     assert not events(tmp_path, "escaped", "not-released", "slurm-error")
