@@ -1,5 +1,6 @@
 //! Who holds what, what is asked for, and the policies that choose nodes.
 
+mod loads;
 pub mod mapping;
 mod occupancy;
 mod placement;

@@ -25,6 +25,8 @@ pub struct Occupancy {
     idle_in: Vec<Vec<u32>>,
     /// Placements that cross each group, by level; at level 0 only those that share nodes.
     crossing: Vec<Vec<u32>>,
+    /// Those of them that own their links.
+    owned: Vec<Vec<u32>>,
     /// The machine with nobody on it; `None` in that one itself.
     empty: Option<Arc<Occupancy>>,
 }
@@ -55,6 +57,7 @@ impl Clone for Occupancy {
             idle: self.idle.clone(),
             idle_in: self.idle_in.clone(),
             crossing: self.crossing.clone(),
+            owned: self.owned.clone(),
             empty: self.empty.clone(),
         }
     }
@@ -69,6 +72,7 @@ impl Clone for Occupancy {
         self.idle.clone_from(&source.idle);
         self.idle_in.clone_from(&source.idle_in);
         self.crossing.clone_from(&source.crossing);
+        self.owned.clone_from(&source.owned);
         self.empty.clone_from(&source.empty);
     }
 }
@@ -96,6 +100,7 @@ impl Occupancy {
             idle: NodeSet::full(nodes),
             idle_in,
             crossing: (0..=fabric.depth()).map(per_group).collect(),
+            owned: (0..=fabric.depth()).map(per_group).collect(),
             empty: None,
             fabric,
         }
@@ -143,6 +148,12 @@ impl Occupancy {
     #[inline]
     pub fn crossing(&self, level: usize, group: GroupIndex) -> u32 {
         self.crossing[level][group as usize]
+    }
+
+    /// Placements that cross the group and own their links: nobody else may use its uplinks.
+    #[inline]
+    pub fn owned(&self, level: usize, group: GroupIndex) -> u32 {
+        self.owned[level][group as usize]
     }
 
     /// Cores of a node that nobody holds.
@@ -323,13 +334,19 @@ impl Occupancy {
     }
 
     fn count_crossings(&mut self, placement: &Placement, change: impl Fn(&mut u32)) {
+        let mut count = |level: usize, group: GroupIndex| {
+            change(&mut self.crossing[level][group as usize]);
+            if placement.owns_links() {
+                change(&mut self.owned[level][group as usize]);
+            }
+        };
         for &(level, group) in placement.crossed() {
-            change(&mut self.crossing[level as usize][group as usize]);
+            count(level as usize, group);
         }
         if matches!(placement.share(), Share::Part { .. }) && placement.spans_nodes() {
             for (index, &node) in placement.nodes().iter().enumerate() {
                 if !placement.nodes()[..index].contains(&node) {
-                    change(&mut self.crossing[0][node as usize]);
+                    count(0, node);
                 }
             }
         }

@@ -9,6 +9,7 @@ use crate::request::Share;
 pub struct Placement {
     nodes: Box<[NodeIndex]>,
     share: Share,
+    owns_links: bool,
     /// Groups of level 1 and above with nodes of the placement inside and outside.
     crossed: Box<[(u8, GroupIndex)]>,
 }
@@ -17,7 +18,13 @@ impl Placement {
     /// A placement of slots that each take `share` on `nodes`.
     pub fn new(fabric: &Fabric, nodes: Vec<NodeIndex>, share: Share) -> Self {
         let crossed = crossed_groups(fabric, &nodes);
-        Placement { nodes: nodes.into(), share, crossed: crossed.into() }
+        Placement { nodes: nodes.into(), share, owns_links: false, crossed: crossed.into() }
+    }
+
+    /// The same, on links that nobody else may use if `owns_links`.
+    #[must_use]
+    pub fn owning(self, owns_links: bool) -> Self {
+        Placement { owns_links, ..self }
     }
 
     /// The nodes in rank order.
@@ -28,6 +35,11 @@ impl Placement {
     /// What each slot takes from its node.
     pub fn share(&self) -> Share {
         self.share
+    }
+
+    /// Whether nobody else may use the links that it may use.
+    pub fn owns_links(&self) -> bool {
+        self.owns_links
     }
 
     /// The groups it crosses, level 1 and above: it may use their uplinks.

@@ -42,6 +42,25 @@ pub trait Policy: Send + Sync {
         self.choose(request, room, occupancy).map(drop)
     }
 
+    /// What it costs to give each node the next slot of the request and to go on as well as can
+    /// be: the least is what the rule would do, infinite what it would never do. For a system that
+    /// asks for one slot after another, with the slots given so far among the members.
+    ///
+    /// # Errors
+    /// A refusal where the rule finds no place in this room.
+    fn costs(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Vec<f64>, Refusal> {
+        let chosen = self.choose(request, room, occupancy)?;
+        let mut costs = vec![f64::INFINITY; room.fabric().nodes() as usize];
+        room.nodes().for_each(|node| costs[node as usize] = 1.0);
+        chosen.iter().for_each(|&node| costs[node as usize] = 0.0);
+        Ok(costs)
+    }
+
     /// Whether enough slots are all it needs, wherever they are. Reservations are then arithmetic.
     fn count_only(&self) -> bool {
         false
@@ -66,7 +85,16 @@ impl dyn Policy + '_ {
     /// The policy's refusal, or that there are too few slots now or at all.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let nodes = in_regions(request, occupancy, |room| self.choose(request, room, occupancy))?;
-        Ok(Placement::new(occupancy.fabric(), nodes, request.share))
+        Ok(Placement::new(occupancy.fabric(), nodes, request.share).owning(self.isolates()))
+    }
+
+    /// What it costs to give each node the next slot; infinite for a node without one. See
+    /// [`Policy::costs`].
+    ///
+    /// # Errors
+    /// The policy's refusal, or that there are too few slots now or at all.
+    pub fn weigh(&self, request: &Request, occupancy: &Occupancy) -> Result<Vec<f64>, Refusal> {
+        in_regions(request, occupancy, |room| self.costs(request, room, occupancy))
     }
 
     /// Whether [`place`](#method.place) would succeed, told without choosing nodes where it can be.

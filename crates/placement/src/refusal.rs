@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::request::Request;
+use crate::room::Room;
+
 /// A typed reason for not placing a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -29,6 +32,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The refusal of a request that has room, but not on links of its own.
+    pub fn would_share(request: &Request, room: &Room<'_>) -> Self {
+        Refusal::WouldShareLinks { wanted: request.nodes, free: room.total() }
+    }
+
     /// A short constant name: `not-now`, `never`, `would-share-links`.
     pub fn name(&self) -> &'static str {
         match self {

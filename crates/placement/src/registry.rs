@@ -1,7 +1,8 @@
 //! Policies by name: one line each.
 
 use crate::policies::{
-    FirstFit, HopBytes, HopBytesExact, Isolated, Random, Recorded, Scattered, SlurmTree,
+    Bunch, FirstFit, HopBytes, HopBytesExact, Isolated, IsolatedHopBytes, Random, Recorded,
+    Scattered, SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -44,13 +45,28 @@ pub const POLICIES: &[PolicyInfo] = &[
     },
     PolicyInfo {
         name: "hop-bytes-exact",
-        summary: "least hops for uniform traffic, exactly: slow, to compare with",
+        summary: "least hops for uniform traffic, exactly, then the tightest",
         build: |_| Box::new(HopBytesExact),
+    },
+    PolicyInfo {
+        name: "bunch",
+        summary: "the VM-group rule as its paper lists it: two levels, ties by index",
+        build: |_| Box::new(Bunch),
+    },
+    PolicyInfo {
+        name: "spread",
+        summary: "as many leaves and pods as possible, evenly: for groups that must survive one",
+        build: |_| Box::new(Spread),
     },
     PolicyInfo {
         name: "isolated",
         summary: "no link shared by two jobs: classes T1, T2, T3 (SC'18)",
         build: |_| Box::new(Isolated),
+    },
+    PolicyInfo {
+        name: "isolated-hop-bytes",
+        summary: "no link shared by two jobs, wherever that can be, and then least hops",
+        build: |_| Box::new(IsolatedHopBytes),
     },
     PolicyInfo {
         name: "recorded",

@@ -43,6 +43,9 @@ pub struct Request {
     pub members: Vec<NodeIndex>,
     /// Nodes it may use; `None` for all.
     pub eligible: Option<Arc<NodeSet>>,
+    /// The free slots of every node where another system keeps count of them; `None` where the
+    /// occupancy does. Never more than one on a node unless `stacked`.
+    pub slots: Option<Arc<[u32]>>,
     /// The nodes a log says it ran on.
     pub recorded: Option<Arc<[NodeIndex]>>,
 }
@@ -58,6 +61,7 @@ impl Request {
         self.share == Share::Whole
             && !self.stacked
             && self.eligible.is_none()
+            && self.slots.is_none()
             && self.members.is_empty()
     }
 }

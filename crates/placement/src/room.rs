@@ -22,6 +22,15 @@ pub struct Room<'a> {
 impl<'a> Room<'a> {
     pub(crate) fn of(occupancy: &'a Occupancy, request: &Request) -> Self {
         let fabric: &Fabric = occupancy.fabric();
+        if let Some(slots) = &request.slots {
+            let slots = |node: NodeIndex| slots.get(node as usize).copied().unwrap_or(0);
+            let may = |node: &NodeIndex| {
+                slots(*node) > 0 && request.eligible.as_ref().is_none_or(|set| set.contains(*node))
+            };
+            let nodes = NodeSet::of(fabric.nodes(), (0..fabric.nodes()).filter(may));
+            let stack = request.stacked.then(|| (0..fabric.nodes()).map(slots).collect());
+            return Room::counted(fabric, nodes, stack);
+        }
         match (request.share, &request.eligible) {
             (Share::Whole, None) => Room {
                 fabric,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, Fabric, NodeSet, PRESETS, preset, read, write};
+use topolane_fabric::{Direction, Fabric, NodeKind, NodeSet, PRESETS, preset, read, write};
 use topolane_placement::{Quality, least_aph};
 
 use crate::error::{bad_input, input_error};
@@ -59,6 +59,15 @@ impl Machine {
             })
             .and_then(|description| Fabric::build(&description))
             .map_err(|error| input_error(error.in_file(source)))?;
+        Ok(Machine { fabric: Arc::new(fabric) })
+    }
+
+    /// The machine of leaves, each (groups above it from its site down and itself last, hosts).
+    #[staticmethod]
+    fn of(name: &str, leaves: Vec<read::Branch>) -> PyResult<Machine> {
+        let fabric = read::branches(name, &leaves, NodeKind::default())
+            .and_then(|description| Fabric::build(&description))
+            .map_err(input_error)?;
         Ok(Machine { fabric: Arc::new(fabric) })
     }
 

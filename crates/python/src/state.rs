@@ -78,6 +78,9 @@ pub struct State {
 /// Nodes, average pairwise hops and hop-bytes; or None and the refusal's name and sentence.
 type Answer = (Option<(Vec<u32>, f64, f64)>, Option<(&'static str, String)>);
 
+/// The cost of every node; or None and the refusal's name and sentence.
+type Costs<'py> = (Option<Bound<'py, PyArray1<f64>>>, Option<(&'static str, String)>);
+
 #[pymethods]
 impl State {
     #[new]
@@ -89,9 +92,7 @@ impl State {
     #[pyo3(signature = (nodes, share=None))]
     fn hold(&mut self, nodes: Vec<u32>, share: Option<(u32, u64)>) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
-        if let Some(node) = nodes.iter().find(|&&node| node >= fabric.nodes()) {
-            return Err(bad_input(format!("node {node} is not among the {}", fabric.nodes())));
-        }
+        self.check(&nodes, "node")?;
         let placement = Placement::new(&fabric, nodes, share_from(share)?);
         self.occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
@@ -99,19 +100,28 @@ impl State {
         })
     }
 
+    /// Lays a group over the machine whose slots another system keeps count of: it only crosses
+    /// links, its own if `owned`.
+    #[pyo3(signature = (nodes, owned=false))]
+    fn overlay(&mut self, nodes: Vec<u32>, owned: bool) -> PyResult<()> {
+        let fabric = Arc::clone(self.occupancy.fabric());
+        self.check(&nodes, "node")?;
+        let share = Share::Part { cores: 1, memory: 0 };
+        self.occupancy.overlay(&Placement::new(&fabric, nodes, share).owning(owned));
+        Ok(())
+    }
+
     /// Takes nodes out of service.
     fn take_out(&mut self, nodes: Vec<u32>) -> PyResult<()> {
+        self.check(&nodes, "node")?;
         for node in nodes {
-            if node >= self.occupancy.fabric().nodes() {
-                return Err(bad_input(format!("node {node} is not on the machine")));
-            }
             self.occupancy.set_in_service(node, false);
         }
         Ok(())
     }
 
     /// Asks a policy for nodes; the state stays as it is.
-    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, seed=0))]
+    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn place(
         &self,
@@ -122,23 +132,18 @@ impl State {
         stacked: bool,
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
+        slots: Option<Vec<u32>>,
         seed: u64,
     ) -> PyResult<Answer> {
         let fabric = self.occupancy.fabric();
-        if nodes == 0 {
-            return Err(bad_input("a request asks for at least 1 node, not 0"));
+        if let Some(eligible) = &eligible {
+            self.check(eligible, "eligible node")?;
         }
-        if let Some(member) = members.iter().find(|&&member| member >= fabric.nodes()) {
-            return Err(bad_input(format!("member node {member} is not on the machine")));
-        }
-        if let Some(node) = eligible.iter().flatten().find(|&&node| node >= fabric.nodes()) {
-            return Err(bad_input(format!("eligible node {node} is not on the machine")));
-        }
-        let (policy, raised) = policy_from(policy, seed)?;
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
         let share = share_from(share)?;
         let request =
-            Request { id, nodes, share, stacked, members, eligible, ..Request::default() };
+            Request { id, share, eligible, ..self.request(nodes, members, slots, stacked)? };
+        let (policy, raised) = policy_from(policy, seed)?;
         let answer = policy.place(&request, &self.occupancy);
         if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
             return Err(error);
@@ -150,6 +155,59 @@ impl State {
             }
             Err(refusal) => (None, Some((refusal.name(), refusal.to_string()))),
         })
+    }
+
+    /// Of every node what it costs to give it the next slot of a request: see `Policy::costs`.
+    #[pyo3(signature = (policy, nodes, *, members=vec![], slots=None, stacked=false, seed=0))]
+    #[allow(clippy::too_many_arguments)]
+    fn costs<'py>(
+        &self,
+        py: Python<'py>,
+        policy: &Bound<'_, PyAny>,
+        nodes: u32,
+        members: Vec<u32>,
+        slots: Option<Vec<u32>>,
+        stacked: bool,
+        seed: u64,
+    ) -> PyResult<Costs<'py>> {
+        let (policy, raised) = policy_from(policy, seed)?;
+        let request = self.request(nodes, members, slots, stacked)?;
+        let costs = policy.weigh(&request, &self.occupancy);
+        if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+            return Err(error);
+        }
+        Ok(match costs {
+            Ok(costs) => (Some(costs.into_pyarray(py)), None),
+            Err(refusal) => (None, Some((refusal.name(), refusal.to_string()))),
+        })
+    }
+}
+
+impl State {
+    fn check(&self, nodes: &[u32], what: &str) -> PyResult<()> {
+        match nodes.iter().find(|&&node| node >= self.occupancy.fabric().nodes()) {
+            Some(node) => Err(bad_input(format!("{what} {node} is not on the machine"))),
+            None => Ok(()),
+        }
+    }
+
+    fn request(
+        &self,
+        nodes: u32,
+        members: Vec<u32>,
+        slots: Option<Vec<u32>>,
+        stacked: bool,
+    ) -> PyResult<Request> {
+        if nodes == 0 {
+            return Err(bad_input("a request asks for at least 1 node, not 0"));
+        }
+        self.check(&members, "member node")?;
+        let machine = self.occupancy.fabric().nodes() as usize;
+        if let Some(slots) = slots.as_ref().filter(|slots| slots.len() != machine) {
+            return Err(bad_input(format!("{} slots are given for {machine} nodes", slots.len())));
+        }
+        let slots = slots.map(Arc::from);
+        Ok(Request { nodes, members, slots, stacked, ..Request::default() })
     }
 }
 

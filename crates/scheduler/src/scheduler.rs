@@ -127,7 +127,7 @@ impl Scheduler {
             let node = stranger.or(nodes.first()).copied().unwrap_or_default();
             return Err(OccupancyError { node });
         }
-        let placement = Placement::new(fabric, nodes, request.share);
+        let placement = Placement::new(fabric, nodes, request.share).owning(self.policy.isolates());
         self.occupancy.adopt(&placement)?;
         if !self.known.insert(request.id) {
             self.cancel(request.id);

@@ -1,6 +1,7 @@
 //! Readers: text in somebody's format to a [`Description`].
 
 mod assemble;
+mod branches;
 mod bundles;
 mod ibnetdiscover;
 mod levels;
@@ -12,6 +13,7 @@ mod planes;
 mod slurm_topology;
 mod subnet;
 
+pub use branches::{Branch, branches};
 pub use ibnetdiscover::ibnetdiscover;
 pub use lfts::{Source, lfts};
 pub use machine_toml::machine_toml;

@@ -1,3 +1,4 @@
+mod bunch;
 mod first_fit;
 mod hop_bytes;
 mod hop_bytes_exact;
@@ -6,12 +7,15 @@ mod random;
 mod recorded;
 mod scattered;
 mod slurm_tree;
+mod spread;
 
+pub use bunch::Bunch;
 pub use first_fit::FirstFit;
 pub use hop_bytes::HopBytes;
-pub use hop_bytes_exact::HopBytesExact;
+pub use hop_bytes_exact::{HopBytesExact, IsolatedHopBytes};
 pub use isolated::Isolated;
 pub use random::Random;
 pub use recorded::Recorded;
 pub use scattered::Scattered;
 pub use slurm_tree::SlurmTree;
+pub use spread::Spread;

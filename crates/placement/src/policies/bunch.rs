@@ -1,0 +1,82 @@
+use topolane_fabric::{GroupIndex, NodeIndex};
+
+use crate::{Occupancy, Policy, Refusal, Request, Room};
+
+/// The listing of hop-byte scheduling in `OpenStack` (2013) as it stands: for every virtual machine
+/// anew a host of the bunch (leaf) of greatest weight,
+/// (members there + min(free there, still to place)) x (largest bunch + 1) + members there.
+/// Of equal weights the host of lowest index; levels above the leaf are not looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bunch;
+
+impl Policy for Bunch {
+    fn name(&self) -> &'static str {
+        "bunch"
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        _: &Occupancy,
+    ) -> Result<Vec<NodeIndex>, Refusal> {
+        let (mut bunches, largest) = bunches(request, room);
+        let mut given = vec![0; bunches.len()];
+        for left in (1..=request.nodes).rev() {
+            let open = (0..bunches.len()).filter(|&leaf| bunches[leaf].free > 0);
+            let weight = |&leaf: &usize| bunches[leaf].weight(largest, left);
+            let Some(best) = open.rev().max_by_key(weight) else { break };
+            bunches[best].free -= 1;
+            bunches[best].members += 1;
+            given[best] += 1;
+        }
+        let mut nodes = Vec::with_capacity(request.nodes as usize);
+        for (leaf, &wanted) in (0..).zip(&given) {
+            room.take(1, leaf, wanted, &mut nodes);
+        }
+        Ok(nodes)
+    }
+
+    fn costs(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        _: &Occupancy,
+    ) -> Result<Vec<f64>, Refusal> {
+        let fabric = room.fabric();
+        let (bunches, largest) = bunches(request, room);
+        let weight = |node| bunches[fabric.group(1, node) as usize].weight(largest, request.nodes);
+        let cost = |node| if room.contains(node) { -(weight(node) as f64) } else { f64::INFINITY };
+        Ok((0..fabric.nodes()).map(cost).collect())
+    }
+
+    fn count_only(&self) -> bool {
+        true
+    }
+}
+
+/// Hosts under one switch.
+#[derive(Clone, Copy)]
+struct Hosts {
+    free: u32,
+    members: u32,
+}
+
+impl Hosts {
+    fn weight(self, largest: u64, awaiting: u32) -> u64 {
+        let members = u64::from(self.members);
+        (members + u64::from(self.free.min(awaiting))) * (largest + 1) + members
+    }
+}
+
+/// The bunches, and how many hosts the largest has.
+fn bunches(request: &Request, room: &Room<'_>) -> (Vec<Hosts>, u64) {
+    let fabric = room.fabric();
+    let free = |leaf| Hosts { free: room.count(1, leaf), members: 0 };
+    let mut bunches: Vec<Hosts> = (0..fabric.groups(1)).map(free).collect();
+    for &member in &request.members {
+        bunches[fabric.group(1, member) as usize].members += 1;
+    }
+    let hosts = |leaf: GroupIndex| fabric.node_range(1, leaf).len() as u64;
+    (bunches, (0..fabric.groups(1)).map(hosts).max().unwrap_or(0))
+}
