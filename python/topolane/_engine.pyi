@@ -30,6 +30,14 @@ class Machine:
         and the text.
         """
 
+    @staticmethod
+    def of(name: str, leaves: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Machine:
+        """The machine of leaves, each (groups above it from its site down and itself last, hosts).
+
+        Nothing is known of cables; sites are a WAN hop apart. Raises InputError for a host in two
+        leaves, and for a leaf with groups below it.
+        """
+
     def only(self, nodes: Sequence[int]) -> Machine:
         """The machine with only these nodes, those of a partition for instance."""
 
@@ -614,6 +622,12 @@ class State:
     def hold(self, nodes: Sequence[int], share: tuple[int, int] | None = None) -> None:
         """Lets a job hold nodes, once per slot; `share` is (cores, memory) of each slot, or None."""
 
+    def overlay(self, nodes: Sequence[int], owned: bool = False) -> None:
+        """Lays a group over the machine, once per member, whose slots another system keeps count of.
+
+        It only crosses links, which nobody else may use if `owned`.
+        """
+
     def take_out(self, nodes: Sequence[int]) -> None:
         """Takes nodes out of service."""
 
@@ -627,12 +641,31 @@ class State:
         stacked: bool = False,
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
+        slots: Sequence[int] | None = None,
         seed: int = 0,
     ) -> tuple[tuple[list[int], float, float] | None, tuple[str, str] | None]:
         """Asks a policy for nodes; the state stays as it is.
 
+        `slots`: the free slots of every node where another system keeps count of them.
+
         Returns ((nodes, average pairwise hops, hop-bytes), None), or (None, (refusal, sentence))
         where the refusal is "not-now", "never" or "would-share-links".
+        """
+
+    def costs(
+        self,
+        policy: str | Policy,
+        nodes: int,
+        *,
+        members: Sequence[int] = ...,
+        slots: Sequence[int] | None = None,
+        stacked: bool = False,
+        seed: int = 0,
+    ) -> tuple[NDArray[float64] | None, tuple[str, str] | None]:
+        """Of every node what it costs to give it the next slot of a request and go on well.
+
+        For a system that asks for one slot after another: the least is what the policy would do,
+        infinite what it would never do. Returns (costs, None), or (None, (refusal, sentence)).
         """
 
 def simulate(

@@ -56,8 +56,12 @@ pub trait Policy: Send + Sync {
     ) -> Result<Vec<f64>, Refusal> {
         let chosen = self.choose(request, room, occupancy)?;
         let mut costs = vec![f64::INFINITY; room.fabric().nodes() as usize];
-        room.nodes().for_each(|node| costs[node as usize] = 1.0);
-        chosen.iter().for_each(|&node| costs[node as usize] = 0.0);
+        for node in room.nodes() {
+            costs[node as usize] = 1.0;
+        }
+        for node in chosen {
+            costs[node as usize] = 0.0;
+        }
         Ok(costs)
     }
 

@@ -102,7 +102,7 @@ fn cost<'a>(
     // Slots are counted in units that keep the sum of all three below 2^64.
     let unit = 1 + room.total() / 65_536;
     let leftovers = 65_536 * fabric.depth() as u64;
-    let all = request.nodes as u64 + request.members.len() as u64;
+    let all = u64::from(request.nodes) + request.members.len() as u64;
     let on_nodes = if request.stacked && all <= 2_000 { all * all + 1 } else { 1 };
     move |load| {
         let parted = load.parted();
