@@ -1,0 +1,28 @@
+"""Nova's API checks our extra specs by these, from the entry point nova.api.extra_spec_validators."""
+
+from __future__ import annotations
+
+from nova.api.validation.extra_specs import base
+
+from topolane.nova.wishes import PLACEMENT, PLACEMENTS, PROFILE_NAME, SIZE, TRAFFIC
+
+
+def register() -> list[base.ExtraSpecValidator]:
+    """The validators of the namespace topolane."""
+    return [
+        base.ExtraSpecValidator(
+            name=PLACEMENT,
+            description="How a server group of this flavor is placed on the network's tree.",
+            value={"type": str, "enum": [*PLACEMENTS, "none"]},
+        ),
+        base.ExtraSpecValidator(
+            name=TRAFFIC,
+            description="The traffic profile of a server group of this flavor.",
+            value={"type": str, "pattern": PROFILE_NAME},
+        ),
+        base.ExtraSpecValidator(
+            name=SIZE,
+            description="How many servers a group of this flavor is going to have.",
+            value={"type": int, "min": 1, "max": 999_999},
+        ),
+    ]

@@ -1,0 +1,58 @@
+"""`TopolaneFilter`: keeps groups off hosts that are used up and off links that are somebody else's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from nova.scheduler import filters
+from nova.scheduler import utils as scheduler_utils
+from oslo_log import log as logging
+
+from topolane.nova.plugin import plugin
+from topolane.nova.wishes import Wish
+
+LOG = logging.getLogger(__name__)
+
+
+class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
+    """Passes the hosts that the policy of the server's group may use; all, for a server without a wish.
+
+    It must stand last in `enabled_filters`: what it passes is what the weigher counts with.
+    """
+
+    def __init__(self) -> None:
+        plugin()
+
+    def filter_all(self, filter_obj_list: Any, spec_obj: Any) -> list[Any]:
+        """The hosts that pass."""
+        hosts = list(filter_obj_list)
+        try:
+            return self._passing(hosts, spec_obj)
+        except Exception:
+            # Whatever it is: Nova goes on without us rather than not at all.
+            LOG.exception("Topolane's filter failed; all hosts pass.")
+            return hosts
+
+    @staticmethod
+    def _passing(hosts: list[Any], spec: Any) -> list[Any]:
+        if scheduler_utils.request_is_rebuild(spec):
+            return hosts
+        request = plugin().request(spec)
+        if request is None:
+            return hosts
+        if isinstance(request, Wish):
+            LOG.error("Server %s is placed nowhere: %s", spec.instance_uuid, request.problem)
+            return []
+        answer, nodes = request.ask(hosts)
+        if answer.costs is None:
+            if request.isolates:
+                LOG.warning("Server %s finds no links of its own: %s", spec.instance_uuid, answer.refusal)
+                return []
+            LOG.info("Server %s is left to Nova: %s", spec.instance_uuid, answer.refusal)
+            return [host for host in hosts if request.slots(host) > 0]
+        may = np.isfinite(np.where(nodes >= 0, answer.costs[nodes], np.inf))
+        if not request.isolates:
+            # A host that the topology does not know crosses no link that is known to be owned.
+            may |= nodes < 0
+        return [host for host, passes in zip(hosts, may) if passes and request.slots(host) > 0]

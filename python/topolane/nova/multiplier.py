@@ -1,0 +1,68 @@
+"""What other weighers and settings of the scheduler do to ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nova.scheduler import weights
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+VETO = 1e5
+"""Multipliers from here on are meant to outweigh everything: failed builds and cells have 1e6."""
+
+
+def warnings(conf: Any) -> list[str]:
+    """Settings that undo packing, one sentence each."""
+    options = conf.filter_scheduler
+    found = []
+    if options.host_subset_size > 1:
+        found.append(
+            f"[filter_scheduler] host_subset_size = {options.host_subset_size} draws among the best hosts at "
+            "random: groups will be scattered unless it is 1."
+        )
+    if options.shuffle_best_same_weighed_hosts:
+        found.append(
+            "[filter_scheduler] shuffle_best_same_weighed_hosts mixes hosts that are equally good for a group: "
+            "the order of the other weighers is lost there."
+        )
+    if "TopolaneFilter" not in options.enabled_filters:
+        found.append(
+            "TopolaneFilter is not in [filter_scheduler] enabled_filters: isolated groups are not kept apart."
+        )
+    elif options.enabled_filters[-1] != "TopolaneFilter":
+        found.append(
+            "TopolaneFilter is not the last of [filter_scheduler] enabled_filters: it counts hosts that others take away."
+        )
+    return found
+
+
+class Needed:
+    """The multiplier that all other weighers together stay below, their values in aggregates' metadata included."""
+
+    def __init__(self, conf: Any) -> None:
+        handler = weights.HostWeightHandler()
+        classes = handler.get_matching_classes(conf.filter_scheduler.weight_classes)
+        self._others = [cls() for cls in classes if not cls.__module__.startswith("topolane.")]
+        self._most = [0.0] * len(self._others)
+        self._warned = False
+
+    @property
+    def so_far(self) -> float:
+        """Just more than the sum of the greatest multipliers seen, those that are a veto left out."""
+        return 1.0 + sum(most for most in self._most if most < VETO)
+
+    def look_at(self, hosts: list[Any], configured: float | None) -> None:
+        """Takes notice of the multipliers on hosts: one of each set of aggregates."""
+        by_aggregates = {tuple(aggregate.id for aggregate in host.aggregates): host for host in hosts}
+        for host in by_aggregates.values():
+            for index, other in enumerate(self._others):
+                self._most[index] = max(self._most[index], abs(other.weight_multiplier(host)))
+        if configured is not None and configured < self.so_far and not self._warned:
+            self._warned = True
+            LOG.warning(
+                "[topolane] weight_multiplier = %s can be outweighed by the other weighers: %s is needed.",
+                configured,
+                self.so_far,
+            )

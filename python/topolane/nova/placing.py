@@ -1,0 +1,103 @@
+"""One request of Nova's scheduler, instance after instance: what every host costs its group."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane._engine import State
+from topolane.nova.topology import Topology
+from topolane.nova.traffic import Ranks
+
+POLICIES = {"isolated": "isolated-hop-bytes", "spread": "spread"}
+"""The engine's policy of every placement; that of compact groups is the operator's choice."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What every node costs, or why none will do."""
+
+    costs: NDArray[np.float64] | None
+    """By node, infinite where it must not go."""
+    refusal: str | None = None
+    """In a sentence."""
+
+
+@dataclasses.dataclass
+class Placing:
+    """The placement of one request's servers, as it goes on."""
+
+    topology: Topology
+    policy: str
+    stacked: bool
+    """Whether several of the group may lie on one host."""
+    members: list[int]
+    """Nodes of the members that have a host, those of this request included."""
+    awaiting: int
+    """Servers of the request without a host."""
+    ranks: Ranks | None = None
+    """The group's traffic, where it names a profile."""
+    others: Sequence[tuple[list[int], bool]] = ()
+    """The nodes of every other group, and whether it owns its links."""
+
+    def __post_init__(self) -> None:
+        self._state = State(self.topology.machine)
+        for nodes, owned in self.others:
+            self._state.overlay(nodes, owned)
+
+    def give(self, host: str) -> None:
+        """A server of the request was given the host."""
+        node = self.topology.node_of.get(host)
+        if node is not None:
+            self.members.append(node)
+        self.awaiting = max(1, self.awaiting - 1)
+        if self.ranks is not None:
+            self.ranks.give(node)
+
+    def costs(self, slots: NDArray[np.uint32]) -> Answer:
+        """What it costs to give each node the server at hand; `slots` are free, by node."""
+        free = int(slots.sum()) if self.stacked else int(np.count_nonzero(slots))
+        if free == 0:
+            return Answer(None, "no host that is on the topology has room")
+        # Where not all fit the request will fail, or hosts unknown to the topology take the rest.
+        wanted = min(self.awaiting, free)
+        if wanted < self.awaiting and self.policy == POLICIES["isolated"]:
+            return Answer(None, f"{self.awaiting} servers do not fit: {free} slots are free")
+        costs, refused = self._state.costs(
+            self.policy, wanted, members=self.members, slots=slots.tolist(), stacked=self.stacked
+        )
+        if costs is None:
+            return Answer(None, refused[1] if refused else None)
+        if self.ranks is not None and self.policy != POLICIES["spread"]:
+            costs = self.ranks.sharpen(
+                self._state, self.policy, wanted, self.members, slots, self.stacked, costs
+            )
+        return Answer(costs)
+
+
+def tiers(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Weights of hosts on `nodes` (-1: not on the machine): whole numbers, the best host's the highest.
+
+    Hosts that cost the same have the same weight. A host that must not be used, or of which nothing is
+    known, has 0, any other at least 1.
+    """
+    cost = np.where(nodes >= 0, costs[nodes], np.inf)
+    known = np.isfinite(cost)
+    ranks = np.zeros(len(nodes))
+    if known.any():
+        _, inverse = np.unique(cost[known], return_inverse=True)
+        ranks[known] = inverse.max() + 1 - inverse
+    return ranks
+
+
+def nodes_of(topology: Topology, hosts: Iterable[Any]) -> NDArray[np.int64]:
+    """The node of every host (`HostState`), by the name of the host or else of its hypervisor; -1 if unknown."""
+    find = topology.node_of.get
+    return np.fromiter(
+        (find(host.host, -1) if host.host in topology.node_of else find(host.nodename, -1) for host in hosts),
+        dtype=np.int64,
+    )

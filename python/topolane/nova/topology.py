@@ -1,0 +1,97 @@
+"""Where the hosts of a cloud hang, from its aggregates or from a machine file."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from topolane._engine import InputError, Machine
+
+LEVELS = ("leaf", "pod", "site")
+"""What aggregates tell by their metadata, from the hosts up: topolane:leaf and so on."""
+
+
+class Aggregate(NamedTuple):
+    """A host aggregate."""
+
+    name: str
+    hosts: Iterable[str]
+    metadata: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Topology:
+    """The tree of a cloud's hosts."""
+
+    machine: Machine
+    node_of: dict[str, int]
+    """The node of every host that is on the machine."""
+
+    @staticmethod
+    def of(machine: Machine) -> Topology:
+        """The topology of a machine whose nodes are named as the hosts."""
+        return Topology(machine, {machine.node_name(node): node for node in range(machine.nodes)})
+
+    def leaf(self, host: str) -> str | None:
+        """The name of a host's leaf; None if it is not on the machine."""
+        node = self.node_of.get(host)
+        if node is None:
+            return None
+        return next(name for start, end, name in self.machine.groups(1) if start <= node < end)
+
+
+def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, list[str]]:
+    """The topology that aggregates' metadata tells, None where they tell none; and what is wrong.
+
+    A host that is said to be in two places is in none, so that only what is sure is used.
+    """
+    said: dict[str, dict[str, dict[str, str]]] = collections.defaultdict(dict)
+    for aggregate in aggregates:
+        for level in LEVELS:
+            place = aggregate.metadata.get(f"topolane:{level}")
+            for host in aggregate.hosts if place is not None else ():
+                said[host].setdefault(level, {}).setdefault(str(place), aggregate.name)
+    problems: list[str] = []
+    ways: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
+    for host in sorted(said):
+        if problem := _contradiction(host, said[host]):
+            problems.append(problem)
+            continue
+        site, pod, leaf = (next(iter(said[host].get(level, {})), "") for level in reversed(LEVELS))
+        ways[site or "cloud", pod, leaf].append(host)
+    _complete(ways, problems)
+    if not ways:
+        return None, problems
+    leaves = [([part for part in way if part], hosts) for way, hosts in ways.items()]
+    try:
+        return Topology.of(Machine.of("cloud", leaves)), problems
+    except InputError as error:
+        return None, [*problems, f"the aggregates make no tree: {error}"]
+
+
+def _contradiction(host: str, places: dict[str, dict[str, str]]) -> str | None:
+    """Why nothing can be said of the host."""
+    for level, by_name in places.items():
+        if len(by_name) > 1:
+            both = " and ".join(f"{name} (aggregate {by})" for name, by in sorted(by_name.items()))
+            return f"host {host} is in two places, {level} {both}: it is left out of the topology"
+        if not next(iter(by_name)):
+            return f"host {host} has an empty topolane:{level}: it is left out of the topology"
+    if "leaf" not in places:
+        return f"host {host} has a {next(iter(places))} but no leaf: it is left out of the topology"
+    return None
+
+
+def _complete(ways: dict[tuple[str, ...], list[str]], problems: list[str]) -> None:
+    """Hosts of a leaf of which only others know the pod are where these are, if that is one place."""
+    for way in [way for way in ways if not way[1]]:
+        site, _, leaf = way
+        others = [other for other in ways if other[0] == site and other[2] == leaf and other[1]]
+        if len(others) == 1:
+            hosts = ways.pop(way)
+            problems.append(
+                f"leaf {leaf} is in pod {others[0][1]} but {hosts[0]} does not say so: taken as there"
+            )
+            ways[others[0]].extend(hosts)

@@ -1,0 +1,66 @@
+"""`TopolaneWeigher`: the hosts on which the server's group ends with the least hop-bytes weigh most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nova.conf
+from nova.scheduler import utils as scheduler_utils
+from nova.scheduler import weights
+from oslo_log import log as logging
+
+from topolane.nova import multiplier
+from topolane.nova.plugin import plugin
+from topolane.nova.request import Request
+
+LOG = logging.getLogger(__name__)
+
+
+class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
+    """Weighs hosts by the cost that the group's policy puts on them; all alike for a server without a wish."""
+
+    # Nova scales weights to (w - minval) / (maxval - minval): with these they stay as they are, whole
+    # numbers at least 1 apart, and a multiplier above all others' together cannot be outweighed.
+    minval = 0.0
+    maxval = 1.0
+
+    def __init__(self) -> None:
+        self._options = plugin().options
+        for warning in multiplier.warnings(nova.conf.CONF):
+            LOG.warning("%s", warning)
+        self._needed = multiplier.Needed(nova.conf.CONF)
+
+    def weight_multiplier(self, host_state: Any) -> float:
+        """As configured; else what no other weigher can outweigh."""
+        configured = self._options.weight_multiplier
+        return float(self._needed.so_far if configured is None else configured)
+
+    def weigh_objects(self, weighed_obj_list: Any, weight_properties: Any) -> list[float]:
+        """The weight of every host."""
+        hosts = [weighed.obj for weighed in weighed_obj_list]
+        try:
+            return self._weights(hosts, weight_properties)
+        except Exception:
+            # Whatever it is: Nova goes on without us rather than not at all.
+            LOG.exception("Topolane's weigher failed; all hosts weigh alike.")
+            return [0.0] * len(hosts)
+
+    def _weights(self, hosts: list[Any], spec: Any) -> list[float]:
+        alike = [0.0] * len(hosts)
+        request = None if scheduler_utils.request_is_rebuild(spec) else plugin().request(spec)
+        if not isinstance(request, Request):
+            return alike
+        answer, nodes = request.ask(hosts)
+        if answer.costs is None:
+            return alike
+        if request.is_new:
+            self._needed.look_at(hosts, self._options.weight_multiplier)
+            request.is_new = False
+        weights = request.weights(answer.costs, nodes)
+        best = max(range(len(hosts)), key=weights.__getitem__)
+        request.expect(hosts[best].host)
+        return weights
+
+    def _weigh_object(self, obj: Any, weight_properties: Any) -> float:
+        """Hosts are weighed together, never one by one."""
+        raise NotImplementedError
