@@ -668,6 +668,22 @@ class State:
         infinite what it would never do. Returns (costs, None), or (None, (refusal, sentence)).
         """
 
+    def moves(
+        self,
+        members: Sequence[int],
+        slots: Sequence[int],
+        *,
+        price: int = 1,
+        stacked: bool = False,
+        isolates: bool = False,
+    ) -> list[tuple[int, int, int, float, float]]:
+        """The moves of a running group's members that lower its hops by `price` or more each, in order.
+
+        Of each: (place in the list of members, node it leaves, node it goes to, the group's sum of
+        hops over pairs before, after). After no move is the group worse off than at the start.
+        `slots`: the free slots of every node now.
+        """
+
 def simulate(
     workload: Workload,
     machine: Machine,

@@ -2,6 +2,7 @@
 
 mod loads;
 pub mod mapping;
+mod moves;
 mod occupancy;
 mod placement;
 mod policy;
@@ -15,6 +16,7 @@ mod room;
 /// One file per policy.
 pub mod policies;
 
+pub use moves::{Move, Running, moves};
 pub use occupancy::{Occupancy, OccupancyError, WhatIf};
 pub use placement::Placement;
 pub use policy::Policy;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use topolane_fabric::{GroupIndex, NodeIndex};
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
 use crate::request::Request;
 use crate::room::Room;
@@ -243,4 +243,14 @@ impl<'a> Loads<'a> {
 fn beside(others: &[u64], around: &[u64]) -> u64 {
     let sums = others.iter().zip(around).map(|(&others, &around)| others.saturating_add(around));
     sums.min().unwrap_or(FORBIDDEN)
+}
+
+/// Hops of a pair that a group parts, twice what each side adds.
+pub fn hops(fabric: &Fabric, load: &Load) -> u64 {
+    if load.level < fabric.depth() {
+        let above = fabric.parent(load.level, load.group);
+        2 * u64::from(!fabric.is_padding(load.level + 1, above))
+    } else {
+        u64::from(fabric.sites() > 1)
+    }
 }

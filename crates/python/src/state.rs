@@ -5,7 +5,9 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
-use topolane_placement::{Occupancy, Placement, Quality, Request, Room, Share};
+use topolane_placement::{
+    Move, Occupancy, Placement, Quality, Request, Room, Running, Share, moves,
+};
 
 use crate::error::bad_input;
 use crate::machine::Machine;
@@ -77,6 +79,9 @@ pub struct State {
 
 /// Nodes, average pairwise hops and hop-bytes; or None and the refusal's name and sentence.
 type Answer = (Option<(Vec<u32>, f64, f64)>, Option<(&'static str, String)>);
+
+/// (place in the list of members, from, to, sum of hops before, after) of a move.
+type MoveRow = (usize, u32, u32, f64, f64);
 
 /// The cost of every node; or None and the refusal's name and sentence.
 type Costs<'py> = (Option<Bound<'py, PyArray1<f64>>>, Option<(&'static str, String)>);
@@ -155,6 +160,28 @@ impl State {
             }
             Err(refusal) => (None, Some((refusal.name(), refusal.to_string()))),
         })
+    }
+
+    /// The moves of a running group's members that lower its hops by `price` or more each.
+    #[pyo3(signature = (members, slots, *, price=1, stacked=false, isolates=false))]
+    fn moves(
+        &self,
+        py: Python<'_>,
+        members: Vec<u32>,
+        slots: Vec<u32>,
+        price: u32,
+        stacked: bool,
+        isolates: bool,
+    ) -> PyResult<Vec<MoveRow>> {
+        self.check(&members, "member node")?;
+        let machine = self.occupancy.fabric().nodes() as usize;
+        if slots.len() != machine {
+            return Err(bad_input(format!("{} slots are given for {machine} nodes", slots.len())));
+        }
+        let group = Running { members: &members, slots: &slots, stacked, isolates };
+        let found = py.detach(|| moves(group, &self.occupancy, price));
+        let row = |step: Move| (step.member, step.from, step.to, step.before, step.after);
+        Ok(found.into_iter().map(row).collect())
     }
 
     /// Of every node what it costs to give it the next slot of a request: see `Policy::costs`.

@@ -1,6 +1,6 @@
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::NodeIndex;
 
-use crate::loads::{FORBIDDEN, Load, Loads};
+use crate::loads::{FORBIDDEN, Load, Loads, hops};
 use crate::{Occupancy, Policy, Refusal, Request, Room};
 
 /// The least hop-bytes there can be for uniform traffic, members already running included. Of
@@ -115,15 +115,5 @@ fn cost<'a>(
         let touched = load.taken > 0 && load.level < fabric.depth();
         let left_over = if touched { (load.slots - load.taken) / unit } else { 0 };
         parted * hops(fabric, &load) * on_nodes * leftovers + u64::from(left_over)
-    }
-}
-
-/// Hops of a pair that a group parts, twice what each side adds.
-fn hops(fabric: &Fabric, load: &Load) -> u64 {
-    if load.level < fabric.depth() {
-        let above = fabric.parent(load.level, load.group);
-        2 * u64::from(!fabric.is_padding(load.level + 1, above))
-    } else {
-        u64::from(fabric.sites() > 1)
     }
 }

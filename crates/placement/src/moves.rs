@@ -1,0 +1,212 @@
+//! Moves of members that run: the fewest that lower a group's hops most.
+
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
+
+use crate::loads::{FORBIDDEN, Load, Loads, hops};
+use crate::occupancy::Occupancy;
+use crate::quality::Quality;
+use crate::request::Request;
+
+/// A group whose members may move.
+#[derive(Debug, Clone, Copy)]
+pub struct Running<'a> {
+    /// Its nodes, once per member.
+    pub members: &'a [NodeIndex],
+    /// The slots that are free on every node now.
+    pub slots: &'a [u32],
+    /// Whether several members may lie on one node.
+    pub stacked: bool,
+    /// Whether it wants links of its own.
+    pub isolates: bool,
+}
+
+/// One member moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Move {
+    /// Its place in the list of members.
+    pub member: usize,
+    /// The node it leaves.
+    pub from: NodeIndex,
+    /// The node it goes to, free at that moment.
+    pub to: NodeIndex,
+    /// The group's sum of hops over pairs before.
+    pub before: f64,
+    /// And after.
+    pub after: f64,
+}
+
+/// Moves, in the order in which they are to be made, that together lower hops by at least `price`
+/// hops each. The placement at the end has the least sum of hops and `price` times moves among all
+/// there are; exact for uniform traffic, by the dynamic programming of [`Loads`]. After no move is
+/// the group worse off than at the start: where the way to that placement is not of that kind, only
+/// moves are made each of which pays by itself. Links that others own, or that others use where
+/// the group wants its own, count as worse than any hops.
+pub fn moves(group: Running<'_>, occupancy: &Occupancy, price: u32) -> Vec<Move> {
+    let search = Search { group, occupancy, fabric: occupancy.fabric() };
+    let start = search.badness(group.members);
+    let found = search.best(price).map(|counts| search.towards(&counts)).unwrap_or_default();
+    let stays_good = found.iter().all(|(_, badness)| *badness <= start);
+    let found = if stays_good { found } else { search.one_by_one(f64::from(price)) };
+    found.into_iter().map(|(step, _)| step).collect()
+}
+
+struct Search<'a> {
+    group: Running<'a>,
+    occupancy: &'a Occupancy,
+    fabric: &'a Fabric,
+}
+
+/// Groups crossed that are somebody else's, and the sum of hops over pairs.
+type Badness = (usize, f64);
+
+impl Search<'_> {
+    fn floor(&self) -> usize {
+        usize::from(!self.group.stacked)
+    }
+
+    fn taken(&self, level: usize, group: GroupIndex) -> bool {
+        let others = if self.group.isolates {
+            self.occupancy.crossing(level, group)
+        } else {
+            self.occupancy.owned(level, group)
+        };
+        others > 0
+    }
+
+    fn inside(&self, nodes: &[NodeIndex], level: usize, group: GroupIndex) -> usize {
+        nodes.iter().filter(|&&node| self.fabric.group(level, node) == group).count()
+    }
+
+    fn badness(&self, nodes: &[NodeIndex]) -> Badness {
+        let mut shared = 0;
+        for level in self.floor()..=self.fabric.depth() {
+            let mut groups: Vec<GroupIndex> =
+                nodes.iter().map(|&node| self.fabric.group(level, node)).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            let crossed = groups.len() > 1;
+            shared += groups.iter().filter(|&&group| crossed && self.taken(level, group)).count();
+        }
+        (shared, Quality::of(self.fabric, nodes).pair_hops)
+    }
+
+    /// How many members every group of the floor's level should have.
+    fn best(&self, price: u32) -> Option<Vec<u32>> {
+        let (members, floor) = (self.group.members, self.floor());
+        let own = |node| members.iter().filter(|&&member| member == node).count() as u32;
+        let free = |node: NodeIndex| self.group.slots.get(node as usize).copied().unwrap_or(0);
+        let slots = (0..self.fabric.nodes()).map(|node| free(node).saturating_add(own(node)));
+        let request = Request {
+            slots: Some(slots.collect()),
+            stacked: self.group.stacked,
+            ..Request::whole_nodes(0, members.len() as u32, f64::INFINITY)
+        };
+        let mut here = vec![0; self.fabric.groups(floor) as usize];
+        for &member in members {
+            here[self.fabric.group(floor, member) as usize] += 1;
+        }
+        let cost = |load: Load| {
+            let parted = load.parted();
+            if parted > 0 && self.taken(load.level, load.group) {
+                return FORBIDDEN;
+            }
+            // Hops are counted from both sides; half a unit more breaks ties for staying.
+            let arrivals = if load.level == floor {
+                load.taken.saturating_sub(here[load.group as usize])
+            } else {
+                0
+            };
+            let moved = u64::from(arrivals) * (4 * u64::from(price) + 1);
+            let apart = if load.level == 0 { 0 } else { parted * hops(self.fabric, &load) };
+            2 * apart + moved
+        };
+        let room = self.occupancy.room(&request);
+        let nodes = Loads::new(&request, &room, &cost).nodes()?;
+        let mut wanted = vec![0; here.len()];
+        for node in nodes {
+            wanted[self.fabric.group(floor, node) as usize] += 1;
+        }
+        Some(wanted)
+    }
+
+    /// The moves that bring every group to its count, the best first.
+    fn towards(&self, wanted: &[u32]) -> Vec<(Move, Badness)> {
+        let floor = self.floor();
+        self.steps(|nodes, node, to| {
+            let (from, to) = (self.fabric.group(floor, node), self.fabric.group(floor, to));
+            self.inside(nodes, floor, from) > wanted[from as usize] as usize
+                && self.inside(nodes, floor, to) < wanted[to as usize] as usize
+        })
+    }
+
+    /// The best move, then the best after it, while each lowers hops by `price`, or links shared.
+    fn one_by_one(&self, price: f64) -> Vec<(Move, Badness)> {
+        let leaf = |node| self.fabric.group(1, node);
+        let mut steps = self.steps(|_, node, to| leaf(node) != leaf(to));
+        let mut before = self.badness(self.group.members);
+        let mut kept = 0;
+        for &(_, after) in &steps {
+            let pays = after.0 < before.0 || after.0 == before.0 && before.1 - after.1 >= price;
+            if !pays || after == before {
+                break;
+            }
+            kept += 1;
+            before = after;
+        }
+        steps.truncate(kept);
+        steps
+    }
+
+    /// Moves that `may` be made, one after another, each the best at its time; a group has at most
+    /// as many as members.
+    fn steps(
+        &self,
+        may: impl Fn(&[NodeIndex], NodeIndex, NodeIndex) -> bool,
+    ) -> Vec<(Move, Badness)> {
+        let mut nodes = self.group.members.to_vec();
+        let mut slots = self.group.slots.to_vec();
+        let mut steps = Vec::new();
+        while steps.len() < nodes.len() {
+            let Some((step, badness)) = self.best_step(&nodes, &slots, &may) else { break };
+            nodes[step.member] = step.to;
+            slots[step.to as usize] -= 1;
+            slots[step.from as usize] += 1;
+            steps.push((step, badness));
+        }
+        steps
+    }
+
+    fn best_step(
+        &self,
+        nodes: &[NodeIndex],
+        slots: &[u32],
+        may: &impl Fn(&[NodeIndex], NodeIndex, NodeIndex) -> bool,
+    ) -> Option<(Move, Badness)> {
+        let before = self.badness(nodes).1;
+        let floor = self.floor();
+        let mut best: Option<(Move, Badness)> = None;
+        // Members of one group, and free nodes of one group, are all alike: one stands for all.
+        for (member, &from) in nodes.iter().enumerate() {
+            let group = self.fabric.group(floor, from);
+            if nodes[..member].iter().any(|&other| self.fabric.group(floor, other) == group) {
+                continue;
+            }
+            for target in 0..self.fabric.groups(floor) {
+                let mut free = self.fabric.node_range(floor, target);
+                let fits = |to: &NodeIndex| slots.get(*to as usize).is_some_and(|&slots| slots > 0);
+                let Some(to) =
+                    free.find(fits).filter(|&to| target != group && may(nodes, from, to))
+                else {
+                    continue;
+                };
+                let mut moved = nodes.to_vec();
+                moved[member] = to;
+                let badness = self.badness(&moved);
+                if best.is_none_or(|(_, least)| badness < least) {
+                    best = Some((Move { member, from, to, before, after: badness.1 }, badness));
+                }
+            }
+        }
+        best
+    }
+}
