@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench bench-slurm validate paper clean
+.PHONY: build demo test test-rust test-python lint wheel bench bench-slurm validate nova-cloud paper clean
 
 build: $(VENV)/.built
 
@@ -88,6 +88,12 @@ bench-slurm: build $(VENV)/.test-installed $(VENV)/.components
 
 validate: build $(VENV)/.components
 	$(BIN)/python benches/validation/run.py $(VALIDATE)
+
+# A real OpenStack Nova for some minutes, see tests/nova/cloud/README.md. TRANSCRIPT=FILE keeps what it prints.
+CLOUD ?= /tmp/topolane-nova-cloud
+nova-cloud: build
+	PYTHON=$(PYTHON) tests/nova/cloud/cloud.sh install
+	PYTHON=$(PYTHON) tests/nova/cloud/cloud.sh try $(CLOUD) $(TRANSCRIPT)
 
 paper: build
 	$(BIN)/topolane paper sc18

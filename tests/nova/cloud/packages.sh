@@ -1,0 +1,55 @@
+# The Debian packages of a cloud and its Python environment, for cloud.sh.
+
+PYTHON=${PYTHON:-python3}
+
+missing_packages() {
+    local missing=()
+    [ -x /usr/sbin/mariadbd ] || missing+=(mariadb-server-core)
+    [ -x /usr/bin/mariadb-admin ] && [ -x /usr/bin/mariadb ] || missing+=(mariadb-client)
+    [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing+=(rabbitmq-server)
+    command -v "$PYTHON" >/dev/null || missing+=(python3)
+    "$PYTHON" -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+    echo "${missing[*]}"
+}
+
+check() {
+    local missing
+    missing=$(missing_packages)
+    [ -z "$missing" ] || die 3 "a cloud needs the Debian packages $missing"
+    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        die 3 "a cloud needs Python 3.11 or newer; name it with PYTHON=..."
+}
+
+# Debian starts and enables a package's services when it is installed; policy-rc.d is its way to forbid the
+# first. What was there before, a service that runs or a policy, is left as it was.
+install() {
+    local missing policy=/usr/sbin/policy-rc.d unit
+    missing=$(missing_packages)
+    [ -n "$missing" ] || return 0
+    [ "$(id -u)" = 0 ] || die 3 "a cloud needs the Debian packages $missing, and root to install them"
+    if [ ! -e $policy ]; then
+        trap "rm -f $policy" EXIT
+        (umask 022 && printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy)
+    fi
+    apt-get update -qq
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+        die 3 "$missing could not be installed"
+    for unit in rabbitmq-server.service epmd.socket epmd.service; do
+        [[ $missing != *rabbitmq-server* ]] || ! command -v systemctl >/dev/null ||
+            systemctl disable --quiet "$unit" 2>/dev/null || true
+    done
+}
+
+# The pins are all of OpenStack's requirements; topolane's own are those of its pyproject.toml. The package
+# itself is the one of this repository, as `make build` leaves it.
+environment_of_python() {
+    [ ! -e "$DIR/venv/.installed" ] || return 0
+    rm -rf "$DIR/venv"
+    "$PYTHON" -m venv "$DIR/venv"
+    "$BIN/python" "$REPOSITORY/tools/requirements.py" >"$DIR/venv/topolane.txt"
+    "$BIN/pip" install --quiet --disable-pip-version-check \
+        -r "$HERE/requirements.txt" -r "$DIR/venv/topolane.txt" >"$DIR/log/pip.log" 2>&1 ||
+        die 1 "pip could not install what $HERE/requirements.txt names"
+    touch "$DIR/venv/.installed"
+}
