@@ -673,6 +673,7 @@ class State:
         members: Sequence[int],
         slots: Sequence[int],
         *,
+        fixed: Sequence[int] = ...,
         price: int = 1,
         stacked: bool = False,
         isolates: bool = False,
@@ -681,7 +682,7 @@ class State:
 
         Of each: (place in the list of members, node it leaves, node it goes to, the group's sum of
         hops over pairs before, after). After no move is the group worse off than at the start.
-        `slots`: the free slots of every node now.
+        `slots`: the free slots of every node now; `fixed`: nodes of members that must stay.
         """
 
 def simulate(

@@ -12,6 +12,8 @@ use crate::request::Request;
 pub struct Running<'a> {
     /// Its nodes, once per member.
     pub members: &'a [NodeIndex],
+    /// Nodes of members that must stay where they are.
+    pub fixed: &'a [NodeIndex],
     /// The slots that are free on every node now.
     pub slots: &'a [u32],
     /// Whether several members may lie on one node.
@@ -77,7 +79,9 @@ impl Search<'_> {
         nodes.iter().filter(|&&node| self.fabric.group(level, node) == group).count()
     }
 
+    /// `nodes`: those of the members that may move.
     fn badness(&self, nodes: &[NodeIndex]) -> Badness {
+        let nodes = &[nodes, self.group.fixed].concat()[..];
         let mut shared = 0;
         for level in self.floor()..=self.fabric.depth() {
             let mut groups: Vec<GroupIndex> =
@@ -99,6 +103,7 @@ impl Search<'_> {
         let request = Request {
             slots: Some(slots.collect()),
             stacked: self.group.stacked,
+            members: self.group.fixed.to_vec(),
             ..Request::whole_nodes(0, members.len() as u32, f64::INFINITY)
         };
         let mut here = vec![0; self.fabric.groups(floor) as usize];

@@ -78,7 +78,7 @@ proptest! {
         let (members, free): (Vec<u32>, Vec<u32>) = (of.clone()(1).collect(), of(2).collect());
         prop_assume!(members.len() > 1);
         let slots: Vec<u32> = (0..12).map(|node| u32::from(free.contains(&node))).collect();
-        let group = Running { members: &members, slots: &slots, stacked: false, isolates };
+        let group = Running { members: &members, fixed: &[], slots: &slots, stacked: false, isolates };
         let steps = moves(group, &occupancy, price);
 
         let hops = |nodes: &[NodeIndex]| pair_hops(&fabric, nodes).unwrap();
@@ -153,12 +153,25 @@ fn stragglers_come_home() {
     let occupancy = Occupancy::new(Arc::clone(&fabric));
     let members: Vec<u32> = (0..8).chain([10, 11]).collect();
     let slots: Vec<u32> = (0..40).map(|node| u32::from(!members.contains(&node))).collect();
-    let group = Running { members: &members, slots: &slots, stacked: false, isolates: false };
+    let group =
+        Running { members: &members, fixed: &[], slots: &slots, stacked: false, isolates: false };
     let steps = moves(group, &occupancy, 1);
     let gains: Vec<f64> = steps.iter().map(|step| step.before - step.after).collect();
     assert_eq!(gains, [14.0, 18.0]);
     assert_eq!(steps.iter().map(|step| step.to).collect::<Vec<_>>(), [8, 9]);
     assert!(moves(group, &occupancy, 17).is_empty());
+}
+
+/// One that must stay draws the others to its leaf.
+#[test]
+fn who_stays_is_joined() {
+    let fabric = tree(&[4, 3]);
+    let occupancy = Occupancy::new(Arc::clone(&fabric));
+    let slots: Vec<u32> = (0..12).map(|node| u32::from(![0, 4].contains(&node))).collect();
+    let group =
+        Running { members: &[0], fixed: &[4], slots: &slots, stacked: false, isolates: false };
+    let steps = moves(group, &occupancy, 1);
+    assert_eq!(steps.iter().map(|step| (step.from, step.to)).collect::<Vec<_>>(), [(0, 5)]);
 }
 
 /// A group that wants its own links leaves those that somebody else crosses, at the price of hops.
@@ -170,7 +183,13 @@ fn foreign_links_are_left() {
     occupancy.overlay(&Placement::new(&fabric, vec![0, 4], share));
     let members = [1, 2, 5];
     let slots: Vec<u32> = (0..12).map(|node| u32::from(![0, 1, 2, 4, 5].contains(&node))).collect();
-    let group = |isolates| Running { members: &members, slots: &slots, stacked: false, isolates };
+    let group = |isolates| Running {
+        members: &members,
+        fixed: &[],
+        slots: &slots,
+        stacked: false,
+        isolates,
+    };
     let ends =
         |isolates| way(&members, &slots, &moves(group(isolates), &occupancy, 1)).pop().unwrap();
     assert_eq!(shared(&fabric, &occupancy, &ends(true)), 0);

@@ -163,22 +163,25 @@ impl State {
     }
 
     /// The moves of a running group's members that lower its hops by `price` or more each.
-    #[pyo3(signature = (members, slots, *, price=1, stacked=false, isolates=false))]
+    #[pyo3(signature = (members, slots, *, fixed=vec![], price=1, stacked=false, isolates=false))]
+    #[allow(clippy::too_many_arguments)]
     fn moves(
         &self,
         py: Python<'_>,
         members: Vec<u32>,
         slots: Vec<u32>,
+        fixed: Vec<u32>,
         price: u32,
         stacked: bool,
         isolates: bool,
     ) -> PyResult<Vec<MoveRow>> {
         self.check(&members, "member node")?;
+        self.check(&fixed, "member node")?;
         let machine = self.occupancy.fabric().nodes() as usize;
         if slots.len() != machine {
             return Err(bad_input(format!("{} slots are given for {machine} nodes", slots.len())));
         }
-        let group = Running { members: &members, slots: &slots, stacked, isolates };
+        let group = Running { members: &members, fixed: &fixed, slots: &slots, stacked, isolates };
         let found = py.detach(|| moves(group, &self.occupancy, price));
         let row = |step: Move| (step.member, step.from, step.to, step.before, step.after);
         Ok(found.into_iter().map(row).collect())
