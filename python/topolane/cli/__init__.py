@@ -16,6 +16,7 @@ from topolane.cli import (
     links,
     machine,
     map,
+    nova,
     paper,
     patterns,
     place,
@@ -46,6 +47,7 @@ for command in (
     workload,
     calibrate,
     slurm,
+    nova,
     paper,
 ):
     cli.add_command(command.command)

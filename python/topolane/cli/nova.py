@@ -1,0 +1,230 @@
+"""`topolane nova`: groups of servers of an OpenStack on the tree, and moves that bring them together."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from topolane._engine import InputError
+from topolane.cli.common import json_option, options, print_json, print_table, progress_bar, write_text
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+
+    from topolane.nova.cloud import Cloud, ServerGroup
+    from topolane.nova.plan import Plan
+
+cloud_options = options(
+    click.option(
+        "--os-cloud", metavar="NAME", help="The cloud in clouds.yaml [default: OS_* of the environment]."
+    ),
+    click.option(
+        "--machine",
+        metavar="FILE",
+        help="A file that describes the network [default: topolane:leaf, pod and site of the host aggregates].",
+    ),
+)
+
+
+@click.group("nova")
+def command() -> None:
+    """Place groups of servers in OpenStack Nova by the network's tree."""
+
+
+@command.command()
+@cloud_options
+@click.argument("group", required=False)
+@click.option("--svg", metavar="FILE", help="Draw the tree with the group, or with all groups.")
+@json_option
+def show(
+    os_cloud: str | None, machine: str | None, group: str | None, svg: str | None, as_json: bool
+) -> None:
+    """Show where the servers of GROUP run on the tree, or all groups in a table."""
+    _, cloud = _cloud(os_cloud, machine)
+    from topolane.nova import show as showing
+
+    one = cloud.group(group) if group is not None else None
+    if svg is not None:
+        write_text(svg, showing.svg(cloud, one), "--svg")
+    rows = [row for row in showing.rows(cloud) if one is None or row.id == one.id]
+    if as_json:
+        print_json([dataclasses.asdict(row) for row in rows])
+        return
+    print_table(
+        ["group", "placement", "servers", "on leaves", "hops", "least", "shares links at"],
+        [
+            [
+                row.name,
+                row.placement,
+                str(row.servers) if row.running == row.servers else f"{row.running} of {row.servers}",
+                str(row.leaves),
+                f"{row.hops:g}",
+                f"{row.least:g}",
+                ", ".join(row.shares),
+            ]
+            for row in rows
+        ],
+        ["placement", "shares links at"],
+    )
+    if one is not None:
+        click.echo(showing.tree(cloud, one))
+
+
+@command.command()
+@cloud_options
+@click.argument("groups", nargs=-1, metavar="[GROUP]...")
+@click.option(
+    "--least-gain",
+    type=click.IntRange(1, 10**6),
+    default=2,
+    show_default=True,
+    help="Hops, summed over pairs of servers, that each migration must save.",
+)
+@click.option("--most", type=click.IntRange(1), metavar="N", help="Propose at most so many migrations.")
+@click.option("--out", metavar="FILE", help="Write the plan for 'topolane nova apply'.")
+@json_option
+def plan(
+    os_cloud: str | None,
+    machine: str | None,
+    groups: tuple[str, ...],
+    least_gain: int,
+    most: int | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Propose the fewest live migrations that lower hop-bytes most.
+
+    Looks at the groups that ask for compact or isolated, or at those that are named. Changes nothing.
+    """
+    connection, cloud = _cloud(os_cloud, machine)
+    from topolane.nova import plan as planning
+    from topolane.nova.cloud import free_slots
+
+    wanted = [cloud.group(name) for name in groups]
+    if not wanted:
+        wanted = [group for group in cloud.groups if group.wish.placement in ("compact", "isolated")]
+    wanted = [group for group in wanted if len(planning.nodes(cloud, group)) > 1]
+    with _service_errors():
+        made = planning.make(
+            cloud,
+            lambda group: free_slots(connection, cloud, group),
+            groups=wanted,
+            least_gain=least_gain,
+            most=most,
+        )
+    if out is not None:
+        made.write(Path(out))
+    if as_json:
+        print_json(dataclasses.asdict(made))
+        return
+    _print_plan(cloud, made, wanted)
+
+
+def _print_plan(cloud: Cloud, made: Plan, looked_at: list[ServerGroup]) -> None:
+    from topolane.nova import plan as planning
+
+    if not made.migrations:
+        click.echo(f"No migration pays: {len(looked_at)} groups looked at.")
+        return
+    name_of = {group.id: group.name for group in cloud.groups}
+    print_table(
+        ["server", "group", "from", "to", "hops saved"],
+        [
+            [move.name, name_of[move.group], move.source, move.target, f"{move.before - move.after:g}"]
+            for move in made.migrations
+        ],
+        ["group", "from", "to"],
+    )
+    for group, count, before, after in planning.summary(cloud, made):
+        click.echo(f"{group.name}: {before:g} hops before, {after:g} after {count} migrations")
+
+
+@command.command()
+@cloud_options
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option(
+    "--at-once", type=click.IntRange(1, 64), default=1, show_default=True, help="Migrations at one time."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=3600.0,
+    show_default=True,
+    help="Seconds after which a migration that does not end is called failed.",
+)
+@json_option
+def apply(
+    os_cloud: str | None, machine: str | None, file: str, at_once: int, timeout: float, as_json: bool
+) -> None:
+    """Make the migrations of the plan in FILE, which keeps account of what is done.
+
+    An interrupt lets those that run end and starts no others; the same command goes on later. A migration
+    that would leave its group worse off than at the start, as things are then, is skipped.
+    """
+    from topolane.nova.plan import Plan
+
+    path = Path(file)
+    made = Plan.read(path)
+    connection, cloud = _cloud(os_cloud, machine)
+    from topolane.nova.apply import Applying, NovaServers
+
+    stopping = threading.Event()
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, lambda *_: stopping.set())
+    applying = Applying(
+        made,
+        NovaServers(connection),
+        cloud.topology,
+        at_once,
+        timeout,
+        save=lambda: made.write(path),
+        stopped=stopping.is_set,
+    )
+    with progress_bar("migrations", len(made.migrations)) as progress, _service_errors():
+        applying.run(progress)
+    if as_json:
+        print_json(dataclasses.asdict(made))
+    else:
+        print_table(
+            ["server", "from", "to", "state", "why"],
+            [[move.name, move.source, move.target, move.state, move.why] for move in made.migrations],
+            ["from", "to", "state", "why"],
+        )
+    if any(move.state != "done" for move in made.migrations):
+        raise SystemExit(1)
+
+
+def _cloud(os_cloud: str | None, machine: str | None) -> tuple[Connection, Cloud]:
+    try:
+        import openstack  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"this command needs the extra nova (pip install 'topolane[nova]'): {error}"
+        ) from error
+    from topolane.nova import cloud
+
+    connection = cloud.connect(os_cloud)
+    found = cloud.read(connection, machine)
+    for problem in found.problems:
+        click.echo(f"topolane: {problem}", err=True)
+    return connection, found
+
+
+@contextlib.contextmanager
+def _service_errors() -> Iterator[None]:
+    """What a service answers when it does not do as asked, in one sentence."""
+    from keystoneauth1 import exceptions as auth
+    from openstack import exceptions
+
+    try:
+        yield
+    except (auth.ClientException, exceptions.SDKException) as error:
+        first = str(error).partition("\n")[0]
+        raise InputError(f"the cloud does not answer: {first}") from error

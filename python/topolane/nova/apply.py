@@ -1,0 +1,177 @@
+"""Carries a plan out through Nova's live migration: a few at once, to be stopped and taken up again."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from topolane.nova.plan import Migration, Plan
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+
+    from topolane.nova.topology import Topology
+
+POLL_SECONDS = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Now:
+    """A server as Nova has it at this moment."""
+
+    host: str | None
+    status: str
+    busy: bool
+
+
+class Servers(Protocol):
+    """What carrying out a plan needs of a cloud."""
+
+    def look(self, server: str) -> Now | None:
+        """The server now; None if there is none any more."""
+
+    def members(self, group: str) -> dict[str, str]:
+        """The host of every server of the group that has one."""
+
+    def migrate(self, server: str, host: str) -> str | None:
+        """Starts a live migration; a sentence why Nova refuses it."""
+
+
+@dataclasses.dataclass
+class Applying:
+    """A plan on its way."""
+
+    plan: Plan
+    servers: Servers
+    topology: Topology
+    at_once: int
+    timeout: float
+    """Seconds after which a migration that does not end is left alone."""
+    save: Callable[[], None]
+    """Called whenever the state of a migration has changed."""
+    stopped: Callable[[], bool]
+    """Whether no further migration is to be started."""
+
+    def __post_init__(self) -> None:
+        self._deadline: dict[str, float] = {}
+
+    def run(self, progress: Callable[[int], None], pause: float = POLL_SECONDS) -> None:
+        """Makes the migrations; returns when all are over, or, once stopped, those that were started."""
+        for migration in self.plan.migrations:
+            if migration.state == "started":
+                self._deadline[migration.server] = time.monotonic() + self.timeout
+        while True:
+            for migration in self._in("started"):
+                self._follow(migration)
+            for migration in [] if self.stopped() else self._in("planned"):
+                if len(self._in("started")) >= self.at_once:
+                    break
+                if self._must_wait(migration):
+                    break
+                self._start(migration)
+            progress(sum(migration.state not in ("planned", "started") for migration in self.plan.migrations))
+            if not self._in("started") and (self.stopped() or not self._in("planned")):
+                return
+            time.sleep(pause)
+
+    def _in(self, state: str) -> list[Migration]:
+        return [migration for migration in self.plan.migrations if migration.state == state]
+
+    def _must_wait(self, migration: Migration) -> bool:
+        """Its place is still held by one that is on its way, or its group is: what it gains is not known yet."""
+        others = self._in("started")
+        return any(migration.target == other.source or migration.group == other.group for other in others)
+
+    def _start(self, migration: Migration) -> None:
+        problem = self._problem(migration)
+        if problem is None:
+            problem = self.servers.migrate(migration.server, migration.target)
+            if problem is None:
+                self._deadline[migration.server] = time.monotonic() + self.timeout
+                self._set(migration, "started")
+                return
+            self._set(migration, "failed", problem)
+            return
+        self._set(migration, "skipped", problem)
+
+    def _problem(self, migration: Migration) -> str | None:
+        """Why a migration is not to be made as things are now."""
+        now = self.servers.look(migration.server)
+        if now is None:
+            return "the server is gone"
+        if now.host != migration.source:
+            return f"it is on {now.host}, not on {migration.source}"
+        if now.busy or now.status not in ("ACTIVE", "PAUSED"):
+            return f"it is {now.status}{' and busy' if now.busy else ''}"
+        before, after = self._hops(migration)
+        if after > self.plan.start[migration.group]:
+            return f"its group would have {after:g} hops, more than the {self.plan.start[migration.group]:g} at the start"
+        if before != migration.before and after >= before:
+            return f"its group has changed: it would go from {before:g} hops to {after:g}"
+        return None
+
+    def _hops(self, migration: Migration) -> tuple[float, float]:
+        """Hops of its group now, and with the server moved."""
+        hosts = self.servers.members(migration.group)
+        moved = hosts | {migration.server: migration.target}
+        find = self.topology.node_of
+        before, after = (
+            self.topology.machine.quality(sorted(find[host] for host in where.values() if host in find))[1]
+            for where in (hosts, moved)
+        )
+        return before, after
+
+    def _follow(self, migration: Migration) -> None:
+        now = self.servers.look(migration.server)
+        if now is None:
+            self._set(migration, "failed", "the server is gone")
+        elif now.host == migration.target and not now.busy:
+            self._set(migration, "done")
+        elif now.status == "ERROR":
+            self._set(migration, "failed", "the server is in ERROR")
+        elif now.host == migration.source and not now.busy:
+            self._set(migration, "failed", f"Nova left it on {now.host}")
+        elif time.monotonic() > self._deadline[migration.server]:
+            self._set(migration, "failed", f"it has not ended in {self.timeout:g} seconds")
+
+    def _set(self, migration: Migration, state: str, why: str = "") -> None:
+        migration.state, migration.why = state, why
+        self.save()
+
+
+class NovaServers:
+    """The servers of a real cloud."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def look(self, server: str) -> Now | None:
+        """The server now; None if there is none any more."""
+        from openstack import exceptions
+
+        try:
+            found = self._connection.compute.get_server(server)
+        except exceptions.NotFoundException:
+            return None
+        return Now(found.compute_host, found.status, found.task_state is not None)
+
+    def members(self, group: str) -> dict[str, str]:
+        """The host of every server of the group that has one."""
+        members = self._connection.compute.get_server_group(group).member_ids or ()
+        found = {member: self.look(member) for member in members}
+        return {member: now.host for member, now in found.items() if now is not None and now.host is not None}
+
+    def migrate(self, server: str, host: str) -> str | None:
+        """Starts a live migration, which the scheduler's filters must allow; a sentence why Nova refuses it."""
+        from openstack import exceptions
+
+        try:
+            self._connection.compute.live_migrate_server(
+                server, host=host, force=False, block_migration="auto"
+            )
+        except exceptions.SDKException as error:
+            return str(error).partition("\n")[0]
+        # The server is busy from the moment Nova has accepted.
+        return None

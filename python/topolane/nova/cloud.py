@@ -1,0 +1,223 @@
+"""A cloud as its APIs tell it, through openstacksdk: hosts, groups and who runs where."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from topolane import sources
+from topolane._engine import InputError
+from topolane.nova.topology import Aggregate, Topology, from_aggregates
+from topolane.nova.wishes import Wish, wish_of
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+
+MOVABLE = ("ACTIVE", "PAUSED")
+"""Status of servers that Nova can migrate live."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A server that is a member of a group."""
+
+    id: str
+    name: str
+    host: str | None
+    status: str
+    flavor: dict[str, Any]
+    """Its flavor as the API embeds it."""
+    hints: dict[str, Any]
+    zone: str | None
+    """The availability zone it must stay in."""
+    busy: bool
+    """Whether Nova is doing something to it."""
+
+    @property
+    def movable(self) -> bool:
+        """Whether it can be migrated live now."""
+        return self.host is not None and self.status in MOVABLE and not self.busy
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerGroup:
+    """A server group and what it asks for."""
+
+    id: str
+    name: str
+    project: str
+    most_per_host: int | None
+    """Members that its policy allows on one host; None for any number."""
+    servers: list[Server]
+    wish: Wish
+
+
+@dataclasses.dataclass(frozen=True)
+class Cloud:
+    """What is where."""
+
+    topology: Topology
+    problems: list[str]
+    """What is wrong with the topology, in sentences."""
+    groups: list[ServerGroup]
+    zones: dict[str, str]
+    """The availability zone of every host that is in one of an aggregate."""
+    closed: frozenset[str]
+    """Hosts that are down or disabled."""
+
+    def group(self, name: str) -> ServerGroup:
+        """The group of that id or name. Raises InputError where there is none, or several."""
+        found = [group for group in self.groups if name in (group.id, group.name)]
+        if len(found) != 1:
+            raise InputError(
+                f"there are {len(found)} server groups {name!r}; 'topolane nova show' lists them"
+            )
+        return found[0]
+
+
+def connect(cloud: str | None) -> Connection:
+    """A connection to the cloud of that name in clouds.yaml, or that of the environment (OS_*)."""
+    import openstack
+    from keystoneauth1 import exceptions as auth
+    from openstack import exceptions
+
+    try:
+        connection = openstack.connect(cloud=cloud)
+        connection.authorize()
+        return connection
+    except (auth.ClientException, exceptions.SDKException) as error:
+        raise InputError(f"the cloud cannot be reached: {_first_line(error)}") from error
+
+
+def read(connection: Connection, machine: str | None) -> Cloud:
+    """Reads all groups of a cloud, for which an administrator's rights are needed.
+
+    `machine`: a file that describes the network; by default the aggregates' metadata does.
+    Raises InputError where there is no topology, or something is not allowed.
+    """
+    from keystoneauth1 import exceptions as auth
+    from openstack import exceptions
+
+    try:
+        aggregates = list(connection.compute.aggregates())
+        topology, problems = _topology(aggregates, machine)
+        servers = {server.id: server for server in connection.compute.servers(all_projects=True)}
+        groups = list(connection.compute.server_groups(all_projects=True))
+        services = list(connection.compute.services(binary="nova-compute"))
+    except (auth.ClientException, exceptions.SDKException) as error:
+        raise InputError(f"the cloud does not answer: {_first_line(error)}") from error
+    return Cloud(
+        topology=topology,
+        problems=problems,
+        groups=[_group(group, servers) for group in groups],
+        zones={
+            host: str(zone)
+            for aggregate in aggregates
+            if (zone := (aggregate.metadata or {}).get("availability_zone")) is not None
+            for host in aggregate.hosts or ()
+        },
+        closed=frozenset(s.host for s in services if s.status != "enabled" or s.state != "up"),
+    )
+
+
+def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list[int]:
+    """Servers of the group that every node has room for now, as Placement reckons.
+
+    Hosts that are down or disabled have none, nor have those outside the zones where the group must stay.
+    """
+    flavors = [server.flavor for server in group.servers]
+    wanted = {
+        name: max(_resources(flavor).get(name, 0) for flavor in flavors)
+        for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+    }
+    wanted = {name: amount for name, amount in wanted.items() if amount > 0}
+    if not wanted:
+        raise InputError(f"group {group.name}: its flavor takes neither cores, memory nor disk")
+    query = "&".join(
+        ["resources=" + ",".join(f"{name}:{amount}" for name, amount in wanted.items())]
+        + [f"required={trait}" for trait in sorted(set().union(*map(_traits, flavors)))]
+    )
+    answer = connection.placement.get(f"/allocation_candidates?{query}", microversion="1.22")
+    if answer.status_code != 200:
+        raise InputError(f"Placement does not say what is free: {answer.status_code} {answer.text[:200]}")
+    host_of = {
+        hypervisor.id: (hypervisor.service_details or {}).get("host") or hypervisor.name
+        for hypervisor in connection.compute.hypervisors(details=True)
+    }
+    zones = {server.zone for server in group.servers if server.zone is not None}
+    slots = [0] * cloud.topology.machine.nodes
+    for provider, summary in answer.json()["provider_summaries"].items():
+        host = host_of.get(provider)
+        node = cloud.topology.node_of.get(host or "")
+        if node is None or host in cloud.closed or (zones and {cloud.zones.get(host or "")} != zones):
+            continue
+        resources = summary["resources"]
+        if all(name in resources for name in wanted):
+            slots[node] = min(
+                (resources[name]["capacity"] - resources[name]["used"]) // amount
+                for name, amount in wanted.items()
+            )
+    if group.most_per_host is not None:
+        there = collections.Counter(server.host for server in group.servers)
+        for host, node in cloud.topology.node_of.items():
+            slots[node] = max(0, min(slots[node], group.most_per_host - there[host]))
+    return slots
+
+
+def _topology(aggregates: Iterable[Any], machine: str | None) -> tuple[Topology, list[str]]:
+    if machine is not None:
+        return Topology.of(sources.machine(machine)), []
+    known = (Aggregate(a.name, a.hosts or (), a.metadata or {}) for a in aggregates)
+    topology, problems = from_aggregates(known)
+    if topology is None:
+        why = f": {problems[0]}" if problems else "; name a file with --machine, or see docs/nova.md"
+        raise InputError(f"no host aggregate has topolane:leaf{why}")
+    return topology, problems
+
+
+def _group(group: Any, servers: dict[str, Any]) -> ServerGroup:
+    members = [_server(servers[member]) for member in group.member_ids or () if member in servers]
+    policy = group.policy or next(iter(group.policies or ()), None)
+    most = int((group.rules or {}).get("max_server_per_host", 1)) if policy == "anti-affinity" else None
+    wishes = [wish_of(server.hints, server.flavor.get("extra_specs")) for server in members]
+    wish = next((wish for wish in wishes if wish.placement is not None), Wish(None))
+    return ServerGroup(group.id, group.name, group.project_id or "", most, members, wish)
+
+
+def _server(server: Any) -> Server:
+    flavor = server.flavor
+    return Server(
+        id=server.id,
+        name=server.name,
+        host=server.compute_host,
+        status=server.status,
+        flavor=flavor.to_dict() if hasattr(flavor, "to_dict") else dict(flavor or {}),
+        hints=server.scheduler_hints or {},
+        zone=server.pinned_availability_zone,
+        busy=server.task_state is not None,
+    )
+
+
+def _resources(flavor: dict[str, Any]) -> dict[str, int]:
+    extra = flavor.get("extra_specs") or {}
+    cpus = "PCPU" if extra.get("hw:cpu_policy") == "dedicated" else "VCPU"
+    usual = {cpus: flavor.get("vcpus"), "MEMORY_MB": flavor.get("ram"), "DISK_GB": flavor.get("disk")}
+    if flavor.get("disk") is not None:
+        usual["DISK_GB"] = flavor["disk"] + (flavor.get("ephemeral") or 0)
+    return {name: int(extra.get(f"resources:{name}", amount or 0)) for name, amount in usual.items()}
+
+
+def _traits(flavor: dict[str, Any]) -> set[str]:
+    extra = flavor.get("extra_specs") or {}
+    signs = {"required": "", "forbidden": "!"}
+    return {
+        signs[value] + key.removeprefix("trait:")
+        for key, value in extra.items()
+        if key.startswith("trait:") and value in signs
+    }
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

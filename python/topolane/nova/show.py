@@ -1,0 +1,138 @@
+"""A group on the tree, and all groups in a table."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+
+from topolane._engine import Machine, State
+from topolane.nova.cloud import Cloud, ServerGroup
+from topolane.nova.plan import hops, isolates, nodes
+from topolane.report.data import MachinePicture
+from topolane.report.holders import crossings, held_by
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A group in figures."""
+
+    id: str
+    name: str
+    placement: str
+    """What it asks for."""
+    servers: int
+    running: int
+    """Those on a host of the topology."""
+    leaves: int
+    hops: float
+    """Summed over pairs of servers."""
+    least: float
+    """The least there could be on the empty machine, with no more on a host than now."""
+    shares: list[str]
+    """Groups of the tree (leaf, pod) whose uplinks it shares though it or the other is isolated."""
+
+
+def rows(cloud: Cloud) -> list[Row]:
+    """All groups, those with most hops above the least first."""
+    picture = MachinePicture.of(cloud.topology.machine)
+    crossing = crossings(_ranges(cloud, cloud.groups), picture)
+    shares: dict[int, list[str]] = collections.defaultdict(list)
+    for level, groups in enumerate(crossing):
+        for index, inside in enumerate(groups):
+            if any(isolates(cloud.groups[one].wish) for one in inside) and len(inside) > 1:
+                for one in inside:
+                    shares[one].append(cloud.topology.machine.groups(level + 1)[index][2])
+    found = [_row(cloud, group, shares[index]) for index, group in enumerate(cloud.groups)]
+    return sorted(found, key=lambda row: (row.least - row.hops, row.name, row.id))
+
+
+def _row(cloud: Cloud, group: ServerGroup, shares: list[str]) -> Row:
+    own = nodes(cloud, group)
+    machine = cloud.topology.machine
+    return Row(
+        id=group.id,
+        name=group.name,
+        placement=group.wish.placement or "-",
+        servers=len(group.servers),
+        running=len(own),
+        leaves=sum(any(start <= node < end for node in own) for start, end, _ in machine.groups(1)),
+        hops=hops(cloud, group),
+        least=_least(machine, own),
+        shares=shares,
+    )
+
+
+def _least(machine: Machine, own: list[int]) -> float:
+    """The least hops on the empty machine with no more on a host than there are on one now."""
+    if len(own) < 2:
+        return 0.0
+    most = max(collections.Counter(own).values())
+    placed, _ = State(machine).place(
+        "hop-bytes-exact", len(own), slots=[most] * machine.nodes, stacked=most > 1
+    )
+    return placed[2] if placed is not None else 0.0
+
+
+def _ranges(cloud: Cloud, groups: list[ServerGroup]) -> dict[int, list[tuple[int, int]]]:
+    """The nodes of every group that has some, by its place in the list."""
+    found = {index: sorted(set(nodes(cloud, group))) for index, group in enumerate(groups)}
+    return {index: [(node, node + 1) for node in own] for index, own in found.items() if own}
+
+
+def tree(cloud: Cloud, group: ServerGroup) -> str:
+    """The leaves of a group under the groups above them, with its servers on every host."""
+    machine = cloud.topology.machine
+    on: dict[int, list[str]] = collections.defaultdict(list)
+    astray = []
+    for server in group.servers:
+        node = cloud.topology.node_of.get(server.host or "")
+        if node is None:
+            astray.append(f"{server.name} ({server.host or server.status})")
+        else:
+            on[node].append(server.name)
+    lines: list[str] = []
+    _draw(machine, machine.depth, (0, machine.nodes), on, "", lines)
+    if astray:
+        lines.append(f"not on the topology: {', '.join(astray)}")
+    return "\n".join(lines)
+
+
+def _draw(
+    machine: Machine,
+    level: int,
+    within: tuple[int, int],
+    on: dict[int, list[str]],
+    indent: str,
+    lines: list[str],
+) -> None:
+    for start, end, name in machine.groups(level):
+        inside = sum(len(on[node]) for node in range(start, end) if node in on)
+        if not inside or not within[0] <= start < within[1]:
+            continue
+        hosts = end - start
+        lines.append(f"{indent}{name}: {inside} of the group on {hosts} hosts")
+        if level > 1:
+            _draw(machine, level - 1, (start, end), on, indent + "  ", lines)
+            continue
+        for node in range(start, end):
+            if node in on:
+                lines.append(f"{indent}  {machine.node_name(node)}: {', '.join(sorted(on[node]))}")
+
+
+def svg(cloud: Cloud, group: ServerGroup | None) -> str:
+    """The tree with all groups, or one, drawn as in the report of a run."""
+    from topolane.report.figures.fat_tree import facts
+    from topolane.report.figures.fat_tree import tree as drawing_of
+    from topolane.report.style import drawing
+    from topolane.report.svg import to_svg, with_tips
+
+    shown = [group] if group is not None else cloud.groups
+    ranges = _ranges(cloud, shown)
+    picture = MachinePicture.of(cloud.topology.machine)
+    closed = frozenset(node for host, node in cloud.topology.node_of.items() if host in cloud.closed)
+    state = held_by(ranges, picture, 0.0, closed)
+    with drawing():
+        drawn = drawing_of(picture, state, {index: shown[index].name for index in ranges})
+        drawn.suptitle(facts(picture, state), x=0.01, ha="left", fontsize=9)
+        text = to_svg(drawn)
+    return with_tips(text, {f"job-{index}": f"group {shown[index].name}" for index in ranges})
