@@ -1,0 +1,40 @@
+/* Programs that send what the NAS Parallel Benchmarks send (docs/traffic.md) and compute as long as
+ * their operation counts say. Each has one iteration as a function; ranks are 4^n.
+ */
+#ifndef TOPOLANE_KERNELS_H
+#define TOPOLANE_KERNELS_H
+
+#include <mpi.h>
+
+enum { DOUBLE = 8, INTEGER = 4 };
+
+/* Of the process, set by main before the first iteration. */
+extern int me, ranks;
+
+/* The benchmarks' classes S, W, A, B, C, D. */
+enum { CLASSES = 6 };
+
+void bt(int class);
+void sp(int class);
+void lu(int class);
+void cg(int class);
+void mg(int class);
+void ft(int class);
+void is(int class);
+void ep(int class);
+
+/* Computes so many floating-point operations. */
+void compute(double operations);
+
+/* Messages whose contents do not matter: any number under way, until all have arrived. */
+void post_send(int to, double bytes, int tag);
+void post_receive(int from, double bytes, int tag);
+void wait_all(void);
+
+/* A buffer that nobody reads, of at least so many bytes; it stays valid until a larger one is wanted. */
+char *scratch(double bytes);
+
+/* Points of the place-th of so many parts: the first ones have one more. */
+int share(int points, int parts, int place);
+
+#endif
