@@ -1,0 +1,200 @@
+"""A whole Nova in one process: its API, conductor, scheduler and Placement as they are, computes that pretend.
+
+Built on the fixtures of Nova's own functional tests. Imported only by the process that `cloud_process` starts,
+because nova.tests changes the interpreter that it is loaded into.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.metadata
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import nova.conf
+from cloud_process import Refused
+from nova.tests.functional import integrated_helpers
+from nova.tests.functional.api.client import OpenStackApiException
+from topolane.nova import config, plugin
+
+CONF = nova.conf.CONF
+FLAVORS = {"whole": 8192, "quarter": 2048}
+"""Memory in MB of the VMs: a host has 8192, so that one or four of them fill it."""
+WAIT = 120.0
+"""Seconds that anything may take: only what fails waits so long."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "DEFAULT": {"reserved_host_memory_mb": 0, "reserved_host_disk_mb": 0, "service_down_time": 3600},
+    "notifications": {"notification_format": "unversioned"},
+    "api": {"response_validation": "ignore"},
+    "quota": {"instances": -1, "cores": -1, "ram": -1, "server_groups": -1, "server_group_members": -1},
+}
+Settings = Mapping[str, Mapping[str, Any]]
+"""Options of nova.conf by group."""
+
+
+def until(found: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + WAIT
+    while not found():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: not within {WAIT} s")
+        time.sleep(0.3)
+
+
+class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
+    """Driven by calls; not a test case to run."""
+
+    compute_driver = "fake.MediumFakeDriver"
+
+    def __init__(self, hosts: Sequence[str]) -> None:
+        super().__init__("start")
+        self._hosts = hosts
+        self._scheduled: Settings = {}
+
+    def start(self) -> None:
+        self.setUp()
+        logging.getLogger().setLevel(logging.INFO)  # Nova's tests would format every debug line
+        for host in self._hosts:
+            self._start_compute(host)
+        for name, memory in FLAVORS.items():
+            self.flavor(name, memory)
+
+    def setUp(self) -> None:
+        files = importlib.metadata.files("nova") or []
+        paste = next(file for file in files if file.name == "api-paste.ini")
+        self.flags(api_paste_config=str(paste.locate()), group="wsgi")
+        self._set(SETTINGS)
+        super().setUp()
+
+    def _set(self, settings: Settings) -> None:
+        for group, options in settings.items():
+            self.flags(**options, group=None if group == "DEFAULT" else group)
+
+    def schedule_by(self, settings: Settings) -> None:
+        """Has the scheduler started with such options, and all others as they are by default."""
+        if settings == self._scheduled:
+            return
+        for group, options in self._scheduled.items():
+            self.reset_flags(*options, group=group)
+        if "topolane" in settings:
+            config.register(CONF)
+            plugin.plugin.cache_clear()  # a new process would know nothing of the old one's
+        self._set(settings)
+        self.scheduler_service.stop()
+        self.scheduler_service = self.start_service("scheduler")
+        self._scheduled = settings
+
+    def flavor(self, name: str, memory: int, extra_specs: Mapping[str, str] | None = None) -> str:
+        try:
+            return str(self._create_flavor(name, name, memory, 1, 0, 0, extra_spec=extra_specs))
+        except OpenStackApiException as refused:
+            raise Refused(str(refused)) from None
+
+    def group(self, name: str, policy: str = "anti-affinity") -> str:
+        return str(self.api.post_server_groups({"name": name, "policy": policy})["id"])
+
+    def aggregate(self, name: str, metadata: Mapping[str, str], hosts: Collection[str]) -> int:
+        aggregate = int(self._create_aggregate(name))
+        for host in hosts:
+            self.api.add_host_to_aggregate(aggregate, host)
+        self.describe(aggregate, metadata)
+        return aggregate
+
+    def describe(self, aggregate: int, metadata: Mapping[str, str | None]) -> None:
+        """Sets metadata of an aggregate; None takes a key away."""
+        self.api.post_aggregate_action(aggregate, {"set_metadata": {"metadata": dict(metadata)}})
+
+    def include(self, aggregate: int, host: str, inside: bool = True) -> None:
+        """Puts a host into an aggregate, or takes it out."""
+        change = self.api.add_host_to_aggregate if inside else self.api.remove_host_from_aggregate
+        change(aggregate, host)
+
+    def drop(self, aggregate: int) -> None:
+        found = self.api.api_get(f"/os-aggregates/{aggregate}").body["aggregate"]
+        for host in found["hosts"]:
+            self.include(aggregate, host, False)
+        self.api.delete_aggregate(aggregate)
+
+    def ask(
+        self,
+        count: int,
+        group: str | None = None,
+        flavor: str = "whole",
+        hints: Mapping[str, Any] | None = None,
+        microversion: str = "latest",
+    ) -> str:
+        """One request for servers: its reservation."""
+        wanted = self._build_server(flavor_id=flavor, networks="none", image_uuid=self.glance.image1["id"])
+        wanted |= {"min_count": count, "max_count": count, "return_reservation_id": True}
+        every = dict(hints or {}) | ({} if group is None else {"group": group})
+        api = copy.copy(self.api)
+        api.microversion = microversion
+        try:
+            answer = api.api_post("/servers", {"server": wanted, "os:scheduler_hints": every})
+        except OpenStackApiException as refused:
+            raise Refused(str(refused)) from None
+        return str(answer.body["reservation_id"])
+
+    def placed(self, reservation: str, count: int) -> dict[str, str]:
+        """The hosts of the servers of a request, in the order of their names."""
+        request = {"reservation_id": reservation}
+
+        def settled() -> bool:
+            ready = (self.api.get_servers(False, request | {"status": s}) for s in ("ACTIVE", "ERROR"))
+            return sum(map(len, ready)) == count
+
+        until(settled, f"{count} servers")
+        servers = self.api.get_servers(search_opts=request)
+        if any(server["status"] == "ERROR" for server in servers):
+            fault = self.api.get_server(servers[0]["id"]).get("fault", {})
+            self.delete([server["id"] for server in servers])
+            raise Refused(str(fault.get("message")))
+        servers.sort(key=lambda server: int(server["name"].rpartition("-")[2] or 0))
+        return {server["id"]: server["OS-EXT-SRV-ATTR:host"] for server in servers}
+
+    def boot(self, count: int, *arguments: Any, **named: Any) -> dict[str, str]:
+        """The hosts of servers that are asked for in one request."""
+        return self.placed(self.ask(count, *arguments, **named), count)
+
+    def hosts(self, servers: Collection[str]) -> dict[str, str]:
+        """Where servers are now."""
+        return {server: str(self.api.get_server(server)["OS-EXT-SRV-ATTR:host"]) for server in servers}
+
+    def delete(self, servers: Collection[str]) -> None:
+        for server in servers:
+            self.api.delete_server(server)
+        gone = set(servers)
+        until(lambda: not gone & {s["id"] for s in self.api.get_servers(detail=False)}, "servers deleted")
+
+    def migrate(self, server: str) -> str:
+        """Live, to where the scheduler says."""
+        self._live_migrate({"id": server})
+        return self.hosts([server])[server]
+
+    def break_down(self, host: str) -> None:
+        """A host that is down, and known to be."""
+        self.computes[host].stop()
+        self._force_down(host, True)
+
+    def recover(self, host: str) -> None:
+        self._force_down(host, False)
+        self.computes[host] = self.restart_compute_service(self.computes[host])
+
+    def evacuate(self, server: str) -> str:
+        self._evacuate_server({"id": server})
+        return self.hosts([server])[server]
+
+    def _force_down(self, host: str, down: bool) -> None:
+        service = self.api.get_services(host=host, binary="nova-compute")[0]["id"]
+        self.api.put_service_force_down(service, down)
+
+    def clear(self) -> None:
+        """No server and no group is left."""
+        self.delete([server["id"] for server in self.api.get_servers(detail=False)])
+        for group in self.api.get_server_groups():
+            self.api.delete_server_group(group["id"])
+
+    def log(self, containing: str) -> list[str]:
+        """All lines so far with such words."""
+        return [line for line in str(self.stdlog.logger.output).splitlines() if containing in line]
