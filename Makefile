@@ -91,7 +91,7 @@ validate: build $(VENV)/.components
 
 # A real OpenStack Nova for some minutes, see tests/nova/cloud/README.md. TRANSCRIPT=FILE keeps what it prints.
 CLOUD ?= /tmp/topolane-nova-cloud
-nova-cloud: build
+nova-cloud: wheel
 	PYTHON=$(PYTHON) tests/nova/cloud/cloud.sh install
 	PYTHON=$(PYTHON) tests/nova/cloud/cloud.sh try $(CLOUD) $(TRANSCRIPT)
 

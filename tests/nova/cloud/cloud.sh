@@ -77,7 +77,7 @@ try() {
     [ $# -le 2 ] || die 2 "try needs a directory, and perhaps a file"
     up "$1"
     trap down EXIT
-    run python -u "$HERE/transcript.py" "$DIR" stock | tee "$DIR/log/transcript.txt"
+    run python -u "$HERE/transcript.py" "$DIR" stock topolane | tee "$DIR/log/transcript.txt"
     [ -z "${2:-}" ] || cp "$DIR/log/transcript.txt" "$2"
 }
 

@@ -183,7 +183,5 @@ weight_classes = topolane.nova.weigher.TopolaneWeigher
 available_filters = nova.scheduler.filters.all_filters
 available_filters = topolane.nova.filter.TopolaneFilter
 enabled_filters = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,TopolaneFilter
-[topolane]
-topology = aggregates
 END
 }

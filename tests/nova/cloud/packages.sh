@@ -18,6 +18,7 @@ check() {
     [ -z "$missing" ] || die 3 "a cloud needs the Debian packages $missing"
     "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
         die 3 "a cloud needs Python 3.11 or newer; name it with PYTHON=..."
+    [ -n "$(wheel)" ] || die 3 "a cloud needs Topolane as a package: run 'make wheel' before"
 }
 
 # Debian starts and enables a package's services when it is installed; policy-rc.d is its way to forbid the
@@ -41,15 +42,24 @@ install() {
     done
 }
 
-# The pins are all of OpenStack's requirements; topolane's own are those of its pyproject.toml. The package
-# itself is the one of this repository, as `make build` leaves it.
+# The pins are all that OpenStack asks for; those of Topolane are in its pyproject.toml.
 environment_of_python() {
-    [ ! -e "$DIR/venv/.installed" ] || return 0
-    rm -rf "$DIR/venv"
-    "$PYTHON" -m venv "$DIR/venv"
-    "$BIN/python" "$REPOSITORY/tools/requirements.py" >"$DIR/venv/topolane.txt"
-    "$BIN/pip" install --quiet --disable-pip-version-check \
-        -r "$HERE/requirements.txt" -r "$DIR/venv/topolane.txt" >"$DIR/log/pip.log" 2>&1 ||
-        die 1 "pip could not install what $HERE/requirements.txt names"
-    touch "$DIR/venv/.installed"
+    if [ ! -e "$DIR/venv/.installed" ]; then
+        rm -rf "$DIR/venv"
+        "$PYTHON" -m venv "$DIR/venv"
+        "$BIN/python" "$REPOSITORY/tools/requirements.py" nova >"$DIR/venv/topolane.txt"
+        pip_install -r "$HERE/requirements.txt" -r "$DIR/venv/topolane.txt"
+        touch "$DIR/venv/.installed"
+    fi
+    pip_install --force-reinstall --no-deps "$(wheel)"
+}
+
+pip_install() {
+    "$BIN/pip" install --quiet --disable-pip-version-check "$@" >>"$DIR/log/pip.log" 2>&1 ||
+        die 1 "pip could not install what the cloud needs; see $DIR/log/pip.log"
+}
+
+# What `make wheel` built last.
+wheel() {
+    ls -t "$REPOSITORY"/dist/topolane-*.whl 2>/dev/null | head -n 1
 }

@@ -5,8 +5,7 @@
 MARK=TOPOLANE_TEST_CLOUD
 clean() {
     env -i PATH="$BIN:/usr/sbin:/usr/bin:/sbin:/bin" HOME="$DIR/state" TMPDIR="$DIR/tmp" LC_ALL=C.UTF-8 \
-        PYTHONPATH="$REPOSITORY/python" PYTHONDONTWRITEBYTECODE=1 SPT_NOENV=1 "$MARK=$DIR" "$@" \
-        9>&- </dev/null
+        SPT_NOENV=1 "$MARK=$DIR" "$@" 9>&- </dev/null
 }
 
 # start NAME COMMAND...: as a session of its own, with a log and a pid file.

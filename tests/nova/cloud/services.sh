@@ -117,7 +117,7 @@ run() {
     (
         set -a
         . "$DIR/env"
-        PATH=$BIN:$PATH PYTHONPATH=$REPOSITORY/python
+        PATH=$BIN:$PATH
         exec "$@"
     )
 }
