@@ -35,16 +35,20 @@ stage() {
     printf '%-44s %4d s\n' "$name" $((SECONDS - start))
 }
 
-# Of an earlier cloud only its environment and its logs stay.
+# What makes a directory that of a cloud, so that nothing else is ever removed.
+OWN=.topolane-nova-cloud
+
+# Of an earlier cloud only its Python environment and its logs stay.
 directory() {
     [ -n "$1" ] || die 2 "a cloud needs a directory"
     mkdir -p "$1" || die 2 "$1 cannot be made"
     DIR=$(cd "$1" && pwd -P)
-    [ -z "$(find "$DIR" -mindepth 1 -maxdepth 1 ! -name venv ! -name log -print -quit)" ] ||
-        die 2 "$DIR is not empty"
+    [ -f "$DIR/$OWN" ] && [ ! -e "$DIR/run" ] || [ -z "$(ls -A "$DIR")" ] ||
+        die 2 "$DIR is not empty, or a cloud is there already: see 'status' and 'down'"
     [[ $DIR =~ ^[A-Za-z0-9/._-]{1,60}$ ]] ||
         die 2 "$DIR cannot hold sockets: it may have 60 letters, digits and any of / . _ -"
     chmod 700 "$DIR"
+    touch "$DIR/$OWN"
     rm -rf "$DIR/log"
     mkdir -p "$DIR"/{log,run,conf,hosts,images,keystone,rabbit,state,tmp}
 }
@@ -92,7 +96,7 @@ failed() {
 }
 
 known() {
-    DIR=$(cd "${1:-}" 2>/dev/null && pwd -P) && [ -n "${1:-}" ] && [ -d "$DIR/run" ] ||
+    DIR=$(cd "${1:-}" 2>/dev/null && pwd -P) && [ -n "${1:-}" ] && [ -f "$DIR/$OWN" ] && [ -d "$DIR/run" ] ||
         die 2 "there is no cloud in '${1:-}'"
     BIN=$DIR/venv/bin
 }

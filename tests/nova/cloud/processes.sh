@@ -77,7 +77,7 @@ down() {
     stop "${names[@]}"
     stop rabbitmq mariadb epmd
     finish KILL $(all_of_us)
-    find "$DIR" -mindepth 1 -maxdepth 1 ! -name venv ! -name log -exec rm -rf {} +
+    rm -rf "$DIR"/{conf,hosts,images,keystone,rabbit,sql,state,tmp,env,run} "$DIR"/plan-*.json
 }
 
 status() {
