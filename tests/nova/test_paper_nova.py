@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 
@@ -168,6 +175,41 @@ def test_command_prints_kernels_asked_for(programs: Path) -> None:
     assert times["kernel"] == "is" and {len(of) for of in times["seconds"].values()} == {2}
     bt = [row for row in answer["rows"] if row["what"].startswith("BT")]
     assert {row["verdict"] for row in bt} == {"not measured"} and all(row["why"] for row in bt)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_stays_behind_an_interrupt(ending: signal.Signals, tmp_path: Path, programs: Path) -> None:
+    """Interrupted or told to end under way, the command leaves no file and no process of a simulation."""
+    arguments = ["paper", "nova", "--kernel", "lu", "--seeds", "2", "--jobs", "2"]
+    started = subprocess.Popen(
+        [sys.executable, "-c", "from topolane.cli import main; main()", *arguments],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    wait_until(lambda: simulations(tmp_path) > 0)
+    started.send_signal(ending)
+    assert started.wait(60) == 128 + ending
+    wait_until(lambda: simulations(tmp_path) == 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def simulations(folder: Path) -> int:
+    """Processes whose command line names the folder and SMPI."""
+    found = 0
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            text = command.read_bytes()
+            found += b"smpimain" in text and str(folder).encode() in text
+    return found
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Polls for two minutes at most."""
+    end = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_figures_are_of_all_seeds() -> None:

@@ -27,9 +27,9 @@ TRANSFER = 64e6
 """Mean bytes of one of its transfers."""
 
 ASSUMED = [
-    "4 leaf switches of 18 hosts, Gigabit Ethernet; 4 Gigabit cables from each leaf to one core switch (4.5:1, "
-    + "within the 2.5:1 to 8:1 of data centres of the time), each flow on one of them by its destination",
-    "24 us for the cable of a host, as in SimGrid's model of the Gigabit cluster griffon; 5 us for the others",
+    "4 leaf switches of 18 hosts, Gigabit Ethernet; 4 Gigabit cables from each leaf to one core switch (4.5:1; "
+    + "typical then: 2.5:1 to 8:1, Al-Fares et al., SIGCOMM 2008), each flow on one of them by its destination",
+    "24 us for the cable of a host, as in SimGrid's platform of the Gigabit cluster griffon; 5 us for the others",
     "one MPI process a VM, 1e9 operations a second; class B of NPB; computation takes the same time always",
     "36 other VMs in 6 groups of 6 fill 12 hosts of each of three leaves: one leaf has room for 16, since the "
     + "paper compares with one switch",
@@ -38,7 +38,7 @@ ASSUMED = [
     "stock Nova takes empty hosts in arbitrary order: one VM fills a host, so all empty hosts weigh the same, and "
     + "Nova 34 hands them to its weighers in the order of a Python set; here they and their order are drawn at "
     + "random. Rank i runs on the i-th VM",
-    "SMPI as it comes: its network model with factors measured on Gigabit Ethernet; collectives as in MPICH",
+    "SMPI with its default model of messages and TCP flows; collectives as in MPICH",
 ]
 
 POLICIES = {"stock": "random", "listing": "bunch", "ours": "hop-bytes-exact"}

@@ -6,10 +6,11 @@ import dataclasses
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from topolane.papers import nova
 
@@ -120,7 +121,7 @@ def seconds(run: Run) -> float:
 
 def play(run: Run, *options: str) -> str:
     """What a run prints. Raises RuntimeError with its complaint if it fails."""
-    with tempfile.TemporaryDirectory(prefix="topolane-smpi-") as name:
+    with tempfile.TemporaryDirectory(prefix="run-", dir=run.programs) as name:
         folder = Path(name)
         (folder / "platform").write_text(platform(run))
         (folder / "hosts").write_text("".join(f"n{host}\n" for host in run.hosts))
@@ -128,13 +129,38 @@ def play(run: Run, *options: str) -> str:
         command += ["-platform", run.programs / "platform.so", "--log=root.thresh:critical"]
         command += [f"--cfg={option}" for option in OPTIONS]
         command += [*options, run.programs / "kernels", run.kernel, run.size, str(run.iterations)]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            cwd=folder,  # where smpirun leaves files of its own
-            env={**os.environ, "TMPDIR": name, "TOPOLANE_PLATFORM": str(folder / "platform")},
-        )
-    if done.returncode != 0:
-        raise RuntimeError(f"smpirun failed ({done.returncode}): {done.stderr[-2000:]}")
-    return done.stdout
+        # smpirun leaves files of its own where it runs and where TMPDIR says.
+        return printed(command, folder, {"TMPDIR": name, "TOPOLANE_PLATFORM": str(folder / "platform")})
+
+
+def printed(command: Sequence[str | Path], folder: Path, environment: dict[str, str]) -> str:
+    """What a command prints; it and all it started end with this process."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+    def leave(*_: object) -> NoReturn:
+        os.killpg(process.pid, signal.SIGKILL)
+        os._exit(128 + signal.SIGTERM)
+
+    # A worker of a sweep is ended by this signal; the command line has a handler that raises.
+    before = signal.getsignal(signal.SIGTERM)
+    if before == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, leave)
+    try:
+        output, complaint = process.communicate()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if process.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed ({process.returncode}): {complaint[-2000:]}")
+    return output
