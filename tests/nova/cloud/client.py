@@ -29,13 +29,13 @@ class Cloud:
     """One flavor, which takes a whole host, and one image, for all servers."""
 
     def __init__(self, leaves: int, hosts_per_leaf: int) -> None:
-        self.compute = (connection := openstack.connect()).compute
+        connection = openstack.connect()
+        self.compute, self.placement = connection.compute, connection.placement
         self.leaves = {
             f"leaf{leaf + 1}": [f"host{leaf * hosts_per_leaf + n + 1:02d}" for n in range(hosts_per_leaf)]
             for leaf in range(leaves)
         }
-        images = connection.image
-        self.image = images.find_image("empty") or images.create_image(
+        self.image = connection.image.find_image("empty") or connection.image.create_image(
             name="empty", disk_format="raw", container_format="bare", data=b"nothing"
         )
         self.flavor = self.compute.find_flavor("host") or self.compute.create_flavor(
@@ -115,9 +115,16 @@ class Cloud:
         return answer.status_code, answer.text
 
     def delete(self, group: str = "") -> None:
-        for server in self.servers(group):
-            self.compute.delete_server(server, force=True)
-        wait_for("servers deleted", lambda: None if self.servers(group) else True)
+        """Ends servers, and waits until Placement has their hosts free."""
+        servers = self.servers(group)
+        for server in servers:
+            self.compute.delete_server(server)
+
+        def ask() -> bool | None:
+            held = (self.placement.get(f"/allocations/{s.id}").json()["allocations"] for s in servers)
+            return None if self.servers(group) or any(held) else True
+
+        wait_for("servers deleted", ask)
 
     def clear(self) -> None:
         """No server and no group is left."""
