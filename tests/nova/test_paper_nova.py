@@ -177,6 +177,13 @@ def test_command_prints_kernels_asked_for(programs: Path) -> None:
     assert {row["verdict"] for row in bt} == {"not measured"} and all(row["why"] for row in bt)
 
 
+def test_a_program_that_fails_is_one_sentence(programs: Path) -> None:
+    """A run that ends with another exit code than 0 says so, and with which."""
+    with pytest.raises(ChildProcessError, match="^smpirun ended with exit code 2: ") as failed:
+        nova_smpi.seconds(nova_smpi.Run(programs, "none", 1, ALONE, 0, tuple(range(RANKS))))
+    assert "\n" not in str(failed.value)
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_stays_behind_an_interrupt(ending: signal.Signals, tmp_path: Path, programs: Path) -> None:
     """Interrupted or told to end under way, the command leaves no file and no process of a simulation."""

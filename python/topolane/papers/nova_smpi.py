@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from topolane.calibrate.launch import ended, first_error
 from topolane.papers import nova
 
 if TYPE_CHECKING:
@@ -79,8 +80,7 @@ def compile_with(command: Sequence[str | Path], made: Path) -> None:
     """Runs a compiler. Raises Missing with its first complaint."""
     done = subprocess.run([*command, "-o", made], capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
-        complaint = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
-        raise Missing(f"{made.name} does not compile with {command[0]}: {complaint}")
+        raise Missing(f"{made.name} does not compile with {command[0]}{first_error(done.stderr)}")
 
 
 def platform(run: Run) -> str:
@@ -120,7 +120,7 @@ def seconds(run: Run) -> float:
 
 
 def play(run: Run, *options: str) -> str:
-    """What a run prints. Raises RuntimeError with its complaint if it fails."""
+    """What a run prints. Raises ChildProcessError with its complaint if it fails."""
     with tempfile.TemporaryDirectory(prefix="run-", dir=run.programs) as name:
         folder = Path(name)
         (folder / "platform").write_text(platform(run))
@@ -162,5 +162,5 @@ def printed(command: Sequence[str | Path], folder: Path, environment: dict[str, 
     finally:
         signal.signal(signal.SIGTERM, before)
     if process.returncode != 0:
-        raise RuntimeError(f"{command[0]} failed ({process.returncode}): {complaint[-2000:]}")
+        raise ChildProcessError(f"{command[0]} {ended(process.returncode)}{first_error(complaint)}")
     return output
