@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench bench-slurm validate nova-cloud paper clean
+.PHONY: build demo test test-rust test-python lint wheel bench bench-nova bench-slurm validate nova-cloud paper clean
 
 build: $(VENV)/.built
 
@@ -82,6 +82,9 @@ wheel: $(VENV)/.installed
 
 bench: build
 	$(BIN)/python benches/run.py $(BENCH)
+
+bench-nova: build $(VENV)/.test-installed
+	$(BIN)/python benches/nova/run.py $(BENCH)
 
 bench-slurm: build $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python benches/slurm/run.py $(BENCH)

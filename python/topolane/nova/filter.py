@@ -44,15 +44,17 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         if isinstance(request, Wish):
             LOG.error("Server %s is placed nowhere: %s", spec.instance_uuid, request.problem)
             return []
-        answer, nodes = request.ask(hosts)
-        if answer.costs is None:
-            if request.isolates:
-                LOG.warning("Server %s finds no links of its own: %s", spec.instance_uuid, answer.refusal)
-                return []
-            LOG.info("Server %s is left to Nova: %s", spec.instance_uuid, answer.refusal)
-            return [host for host in hosts if request.slots(host) > 0]
-        may = np.isfinite(np.where(nodes >= 0, answer.costs[nodes], np.inf))
+        asked = request.ask(hosts)
+        costs = asked.answer.costs
+        if costs is not None:
+            may = np.isfinite(np.where(asked.nodes >= 0, costs[asked.nodes], np.inf))
+        elif request.isolates:
+            LOG.warning("Server %s finds no links of its own: %s", spec.instance_uuid, asked.answer.refusal)
+            return []
+        else:
+            LOG.info("Server %s is left to Nova: %s", spec.instance_uuid, asked.answer.refusal)
+            may = np.ones(len(hosts), dtype=bool)
         if not request.isolates:
             # A host that the topology does not know crosses no link that is known to be owned.
-            may |= nodes < 0
-        return [host for host, passes in zip(hosts, may) if passes and request.slots(host) > 0]
+            may |= asked.nodes < 0
+        return [host for host, passes in zip(hosts, (may & (asked.slots > 0)).tolist()) if passes]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,12 +91,3 @@ def tiers(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.fl
         _, inverse = np.unique(cost[known], return_inverse=True)
         ranks[known] = inverse.max() + 1 - inverse
     return ranks
-
-
-def nodes_of(topology: Topology, hosts: Iterable[Any]) -> NDArray[np.int64]:
-    """The node of every host (`HostState`), by the name of the host or else of its hypervisor; -1 if unknown."""
-    find = topology.node_of.get
-    return np.fromiter(
-        (find(host.host, -1) if host.host in topology.node_of else find(host.nodename, -1) for host in hosts),
-        dtype=np.int64,
-    )

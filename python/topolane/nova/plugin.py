@@ -10,7 +10,8 @@ import nova.conf
 from oslo_log import log as logging
 
 from topolane.nova import config, members
-from topolane.nova.request import Request, Topologies, open_request
+from topolane.nova.request import Request, open_request
+from topolane.nova.topologies import Topologies
 from topolane.nova.wishes import Wish
 
 LOG = logging.getLogger(__name__)

@@ -2,84 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from nova import objects
 from numpy.typing import NDArray
 from oslo_log import log as logging
 
-from topolane import sources
 from topolane._engine import InputError
 from topolane.nova import members as who
-from topolane.nova.capacity import capacity, most_per_host
-from topolane.nova.placing import POLICIES, Answer, Placing, nodes_of, tiers
-from topolane.nova.topology import Aggregate, Topology, from_aggregates
+from topolane.nova.capacity import most_per_host
+from topolane.nova.hosts import Hosts
+from topolane.nova.placing import POLICIES, Answer, Placing, tiers
+from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks, profile
 from topolane.nova.wishes import Wish
 
 LOG = logging.getLogger(__name__)
 
 
-class Topologies:
-    """The topology as it is now: from the machine file if one is named, else from the aggregates."""
+class Asked(NamedTuple):
+    """What is answered to a list of hosts."""
 
-    def __init__(self, options: Any) -> None:
-        self._options = options
-        self._read_at = -float("inf")
-        self._seen: object = None
-        self._topology: Topology | None = None
-
-    def now(self, context: Any) -> Topology | None:
-        """The topology, at most `topology_lifetime` old; None, said once, where there is none."""
-        if time.monotonic() - self._read_at < self._options.topology_lifetime:
-            return self._topology
-        file = self._options.machine_file
-        seen: object
-        try:
-            if file:
-                status = os.stat(file)
-                seen = (file, status.st_mtime_ns, status.st_size)
-            else:
-                seen = _aggregates(context)
-            if seen != self._seen:
-                self._topology = _of_file(file) if file else self._of_aggregates(seen)
-                if self._topology is None:
-                    LOG.warning("No aggregate has topolane:leaf: servers are placed as without Topolane.")
-        except (InputError, OSError) as error:
-            seen = str(error)
-            if seen != self._seen:
-                LOG.error("The machine file cannot be used, the last one that could be stays: %s", error)
-        self._seen = seen
-        self._read_at = time.monotonic()
-        return self._topology
-
-    @staticmethod
-    def _of_aggregates(aggregates: Any) -> Topology | None:
-        topology, problems = from_aggregates(
-            Aggregate(name, hosts, dict(meta)) for name, hosts, meta in aggregates
-        )
-        for problem in problems:
-            LOG.error("Aggregates contradict each other: %s", problem)
-        return topology
-
-
-def _of_file(file: str) -> Topology:
-    return Topology.of(sources.machine(file))
-
-
-def _aggregates(context: Any) -> list[tuple[str, list[str], tuple[tuple[str, str], ...]]]:
-    """Aggregates with metadata of ours."""
-    found = []
-    for aggregate in objects.AggregateList.get_all(context):
-        metadata = tuple(
-            sorted(item for item in aggregate.metadata.items() if item[0].startswith("topolane:"))
-        )
-        if metadata:
-            found.append((aggregate.name, sorted(aggregate.hosts), metadata))
-    return sorted(found)
+    answer: Answer
+    nodes: NDArray[np.int64]
+    """The node of every host of the list, -1 where it is not on the machine."""
+    slots: NDArray[np.int64]
+    """How many more of the group every host can take."""
 
 
 class Request:
@@ -92,46 +40,32 @@ class Request:
         self.is_new = True
         self._spec = spec
         self._group = spec.instance_group
-        self._members = set(self._group.members)
-        self._most = most_per_host(self._group)
         self._server: str | None = None
         # Hosts in the group's list that have been taken notice of: Nova appends what it gives.
         self._noticed = len(self._group.hosts)
-        self._slots: dict[tuple[str, str], int] = {}
-        self._given: set[str] = set()
+        self._hosts = Hosts(placing.topology, spec)
         self._answer: tuple[object, Answer] | None = None
 
-    def ask(self, hosts: list[Any]) -> tuple[Answer, NDArray[np.int64]]:
-        """What every node costs for the instance at hand, if it is to go to one of `hosts`; and their nodes."""
+    def ask(self, hosts: list[Any]) -> Asked:
+        """What every node costs for the instance at hand, if it is to go to one of `hosts`."""
         self._take_notice()
-        nodes = nodes_of(self.placing.topology, hosts)
-        own = np.fromiter((self.slots(host) for host in hosts), dtype=np.uint32, count=len(hosts))
+        nodes, slots = self._hosts.look(hosts)
         free = np.zeros(self.placing.topology.machine.nodes, dtype=np.uint32)
         on_machine = nodes >= 0
-        np.add.at(free, nodes[on_machine], own[on_machine])
+        np.add.at(free, nodes[on_machine], slots[on_machine].astype(np.uint32))
         question = (self._server, free.tobytes())
         if self._answer is None or self._answer[0] != question:
             self._answer = (question, self.placing.costs(free))
-        return self._answer[1], nodes
+        return Asked(self._answer[1], nodes, slots)
 
     def weights(self, costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> list[float]:
         """The weights of hosts on `nodes`: in tiers, or the listing's own numbers."""
         if self.placing.policy == "bunch":
             listed = np.where(nodes >= 0, -costs[nodes], 0.0)
-            return [float(weight) for weight in np.where(np.isfinite(listed), listed, 0.0)]
-        return [float(weight) for weight in tiers(costs, nodes)]
-
-    def slots(self, host: Any) -> int:
-        """How many more of the group the host can take."""
-        key = (host.host, host.nodename)
-        if key not in self._slots:
-            fits = capacity(host, self._spec)
-            if host.host not in self._given:
-                # It would not be in the list if Placement did not have room for one.
-                fits = max(1, fits)
-            there = sum(uuid in self._members for uuid in host.instances) if self._most < fits else 0
-            self._slots[key] = max(0, min(fits, self._most - there))
-        return self._slots[key]
+            weights: list[float] = np.where(np.isfinite(listed), listed, 0.0).tolist()
+        else:
+            weights = tiers(costs, nodes).tolist()
+        return weights
 
     def expect(self, host: str) -> None:
         """The instance at hand will most likely be given the host: the databases know it in a while."""
@@ -141,11 +75,8 @@ class Request:
     def _take_notice(self) -> None:
         for host in self._group.hosts[self._noticed :]:
             self.placing.give(host)
-            self._given.add(host)
-            if self._server is not None and not self.moves:
-                who.IN_FLIGHT.note(self._server, host)
-            for key in [key for key in self._slots if key[0] == host]:
-                del self._slots[key]
+            self.expect(host)
+            self._hosts.give(host)
         self._noticed = len(self._group.hosts)
         self._server = self._spec.instance_uuid
 

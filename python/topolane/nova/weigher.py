@@ -29,11 +29,12 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         for warning in multiplier.warnings(nova.conf.CONF):
             LOG.warning("%s", warning)
         self._needed = multiplier.Needed(nova.conf.CONF)
+        # Kept here because Nova asks for it host by host.
+        self._multiplier = self._needed.so_far
 
     def weight_multiplier(self, host_state: Any) -> float:
         """As configured; else what no other weigher can outweigh."""
-        configured = self._options.weight_multiplier
-        return float(self._needed.so_far if configured is None else configured)
+        return self._multiplier
 
     def weigh_objects(self, weighed_obj_list: Any, weight_properties: Any) -> list[float]:
         """The weight of every host."""
@@ -50,16 +51,20 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         request = None if scheduler_utils.request_is_rebuild(spec) else plugin().request(spec)
         if not isinstance(request, Request):
             return alike
-        answer, nodes = request.ask(hosts)
-        if answer.costs is None:
+        asked = request.ask(hosts)
+        if asked.answer.costs is None:
             return alike
         if request.is_new:
-            self._needed.look_at(hosts, self._options.weight_multiplier)
+            self._look_at_others(hosts)
             request.is_new = False
-        weights = request.weights(answer.costs, nodes)
-        best = max(range(len(hosts)), key=weights.__getitem__)
-        request.expect(hosts[best].host)
+        weights = request.weights(asked.answer.costs, asked.nodes)
+        request.expect(hosts[weights.index(max(weights))].host)
         return weights
+
+    def _look_at_others(self, hosts: list[Any]) -> None:
+        configured = self._options.weight_multiplier
+        self._needed.look_at(hosts, configured)
+        self._multiplier = self._needed.so_far if configured is None else configured
 
     def _weigh_object(self, obj: Any, weight_properties: Any) -> float:
         """Hosts are weighed together, never one by one."""
