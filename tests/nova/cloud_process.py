@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+LOG = logging.getLogger(__name__)
 NEEDED = ("nova.tests", "placement", "oslotest", "requests_mock", "ddt", "wsgi_intercept", "testtools")
 HOSTS = [f"node{number:02}" for number in range(1, 73)]
 LEAVES = [HOSTS[start : start + 18] for start in range(0, 72, 18)]
@@ -84,7 +85,7 @@ def _serve(pipe: Connection, hosts: Sequence[str], log: str) -> None:
         except Refused as refused:
             pipe.send((None, refused))
         except Exception:
-            logging.exception("%s failed", name)
+            LOG.exception("%s failed", name)
             pipe.send((None, RuntimeError(traceback.format_exc())))
     # Threads and sockets of 72 services, which nobody needs to see stop one by one.
     os._exit(0)

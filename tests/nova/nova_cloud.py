@@ -51,6 +51,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         super().__init__("start")
         self._hosts = hosts
         self._scheduled: Settings = {}
+        self._flavors: set[str] = set()
 
     def start(self) -> None:
         self.setUp()
@@ -85,11 +86,27 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         self.scheduler_service = self.start_service("scheduler")
         self._scheduled = settings
 
-    def flavor(self, name: str, memory: int, extra_specs: Mapping[str, str] | None = None) -> str:
+    def flavor(
+        self,
+        name: str,
+        memory: int,
+        extra_specs: Mapping[str, str] | None = None,
+        microversion: str = "latest",
+    ) -> None:
+        """One that takes a VCPU and memory in MB; made once."""
+        if name not in self._flavors:
+            self._create_flavor(name, name, memory, 1, 0, 0)
+            self._flavors.add(name)
+        if extra_specs:
+            self._post(f"/flavors/{name}/os-extra_specs", {"extra_specs": dict(extra_specs)}, microversion)
+
+    def _post(self, path: str, body: Mapping[str, Any], microversion: str) -> Any:
+        api = copy.copy(self.api)
+        api.microversion = microversion
         try:
-            return str(self._create_flavor(name, name, memory, 1, 0, 0, extra_spec=extra_specs))
+            return api.api_post(path, body).body
         except OpenStackApiException as refused:
-            raise Refused(str(refused)) from None
+            raise Refused(f"{refused.response.status_code}: {refused}") from None
 
     def group(self, name: str, policy: str = "anti-affinity") -> str:
         return str(self.api.post_server_groups({"name": name, "policy": policy})["id"])
@@ -100,6 +117,10 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
             self.api.add_host_to_aggregate(aggregate, host)
         self.describe(aggregate, metadata)
         return aggregate
+
+    def aggregates(self) -> list[int]:
+        """All, in the order in which they were made."""
+        return sorted(made["id"] for made in self.api.api_get("/os-aggregates").body["aggregates"])
 
     def describe(self, aggregate: int, metadata: Mapping[str, str | None]) -> None:
         """Sets metadata of an aggregate; None takes a key away."""
@@ -123,18 +144,16 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         flavor: str = "whole",
         hints: Mapping[str, Any] | None = None,
         microversion: str = "latest",
+        zone: str | None = None,
     ) -> str:
         """One request for servers: its reservation."""
-        wanted = self._build_server(flavor_id=flavor, networks="none", image_uuid=self.glance.image1["id"])
+        wanted = self._build_server(
+            flavor_id=flavor, networks="none", image_uuid=self.glance.image1["id"], az=zone
+        )
         wanted |= {"min_count": count, "max_count": count, "return_reservation_id": True}
         every = dict(hints or {}) | ({} if group is None else {"group": group})
-        api = copy.copy(self.api)
-        api.microversion = microversion
-        try:
-            answer = api.api_post("/servers", {"server": wanted, "os:scheduler_hints": every})
-        except OpenStackApiException as refused:
-            raise Refused(str(refused)) from None
-        return str(answer.body["reservation_id"])
+        body = {"server": wanted, "os:scheduler_hints": every}
+        return str(self._post("/servers", body, microversion)["reservation_id"])
 
     def placed(self, reservation: str, count: int) -> dict[str, str]:
         """The hosts of the servers of a request, in the order of their names."""
@@ -150,7 +169,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
             fault = self.api.get_server(servers[0]["id"]).get("fault", {})
             self.delete([server["id"] for server in servers])
             raise Refused(str(fault.get("message")))
-        servers.sort(key=lambda server: int(server["name"].rpartition("-")[2] or 0))
+        servers.sort(key=lambda server: int(server["name"].partition("-")[2] or 0))
         return {server["id"]: server["OS-EXT-SRV-ATTR:host"] for server in servers}
 
     def boot(self, count: int, *arguments: Any, **named: Any) -> dict[str, str]:
@@ -178,8 +197,14 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         self._force_down(host, True)
 
     def recover(self, host: str) -> None:
-        self._force_down(host, False)
         self.computes[host] = self.restart_compute_service(self.computes[host])
+        until(lambda: not self._evacuations(host), f"{host} has seen what was evacuated")
+        self._force_down(host, False)
+
+    def _evacuations(self, host: str) -> list[str]:
+        """Those that the host, started again, has not cleaned up after."""
+        found = self.api.get_migrations()
+        return [one["uuid"] for one in found if (one["source_compute"], one["status"]) == (host, "done")]
 
     def evacuate(self, server: str) -> str:
         self._evacuate_server({"id": server})

@@ -69,15 +69,16 @@ IN_FLIGHT = InFlight()
 
 
 def known(context: Any, uuids: Collection[str]) -> dict[str, Member]:
-    """Those of the servers that some cell knows, hosts that were given a moment ago included.
+    """Those of the servers that some cell knows, deleted ones included, which have no host.
 
-    A cell that does not answer is left out, as Nova itself does for the hosts of a group.
+    A group's list keeps them; were they left out here, they would count as on their way to a host. A cell that does not answer is left out, as Nova itself does for the hosts of a group.
     """
     if not uuids:
         return {}
 
     def in_cell(cell_context: Any) -> Any:
-        filters = {"uuid": list(uuids), "deleted": False}
+        cell_context.read_deleted = "yes"
+        filters = {"uuid": list(uuids)}
         return objects.InstanceList.get_by_filters(cell_context, filters=filters, expected_attrs=[])
 
     found: dict[str, Member] = {}
@@ -86,7 +87,8 @@ def known(context: Any, uuids: Collection[str]) -> dict[str, Member]:
             LOG.warning("A cell does not answer: the members it runs are not counted.")
             continue
         for server in result:
-            host, launch_index = server.host or None, server.launch_index or 0
+            host = None if server.deleted else server.host or None
+            launch_index = server.launch_index or 0
             found[server.uuid] = Member(server.uuid, host, server.created_at, launch_index)
     return found
 

@@ -1,0 +1,80 @@
+"""Leaves of 4 hosts, 3 to a pod, from a machine file: moves, hosts shared by VMs, requests at once."""
+
+from __future__ import annotations
+
+import pytest
+from cloud_process import HOSTS, CloudProcess
+from placements import COMPACT, SPREAD, leaves, ours, pods, tree, write
+
+TREE = tree([HOSTS[start : start + 4] for start in range(0, 72, 4)], leaves_in_pod=3)
+
+
+@pytest.fixture(autouse=True)
+def scheduler(cloud: CloudProcess, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.getbasetemp() / "leaves-of-4.conf"
+    write(file, TREE)
+    cloud.schedule_by(ours(machine_file=str(file)))
+
+
+def test_a_server_that_migrates_stays_on_its_group_s_leaf(cloud: CloudProcess) -> None:
+    """One host of the leaf is left. A scheduler that believes `num_instances`, 3 still, would look for 3 hosts."""
+    servers = cloud.boot(3, cloud.group("moved"), hints=COMPACT)
+    moved, source = next(iter(servers.items()))
+    target = cloud.migrate(moved)
+    assert target not in servers.values()
+    assert leaves(TREE, [target]) == leaves(TREE, [source])
+
+
+def test_a_server_that_is_evacuated_stays_on_its_group_s_leaf(cloud: CloudProcess) -> None:
+    servers = cloud.boot(3, cloud.group("saved"), hints=COMPACT)
+    saved, broken = next(iter(servers.items()))
+    cloud.break_down(broken)
+    try:
+        target = cloud.evacuate(saved)
+    finally:
+        cloud.recover(broken)
+    assert target not in servers.values()
+    assert leaves(TREE, [target]) == leaves(TREE, [broken])
+
+
+def test_a_server_far_from_its_group_migrates_to_it(cloud: CloudProcess) -> None:
+    """The leaf was full when it was asked for: once there is room, a migration brings it there."""
+    group = cloud.group("scattered")
+    near = cloud.boot(3, group, hints=COMPACT)
+    blocker = cloud.boot(1, group, hints=COMPACT)
+    away, _ = cloud.boot(1, group, hints=COMPACT).popitem()
+    assert leaves(TREE, cloud.hosts([away]).values()) != leaves(TREE, near.values())
+    cloud.delete(list(blocker))
+    assert leaves(TREE, [cloud.migrate(away)]) == leaves(TREE, near.values())
+
+
+def test_several_of_a_group_may_share_a_host(cloud: CloudProcess) -> None:
+    """6 VMs of a quarter of a host each: no leaf has 6 hosts, and Nova's soft anti-affinity would use 6."""
+    servers = cloud.boot(6, cloud.group("shared", "soft-anti-affinity"), "quarter", hints=COMPACT)
+    assert len(leaves(TREE, servers.values())) == 1
+    assert 2 <= len(set(servers.values())) <= 4
+
+
+def test_anti_affinity_keeps_one_vm_to_a_host(cloud: CloudProcess) -> None:
+    """The same 6 VMs: two leaves of a pod, and the first of them filled."""
+    servers = cloud.boot(6, cloud.group("apart"), "quarter", hints=COMPACT)
+    assert len(set(servers.values())) == 6
+    assert len(leaves(TREE, servers.values())) == 2
+    assert len(pods(TREE, servers.values())) == 1
+    on_first = [host for host in servers.values() if TREE[host] == TREE[next(iter(servers.values()))]]
+    assert len(on_first) in (2, 4)
+
+
+def test_one_group_asked_for_twice_at_once_is_one_group(cloud: CloudProcess) -> None:
+    """2 and 2: a leaf of 4 holds both, though the second request comes before the first has a host."""
+    group = cloud.group("one")
+    requests = [cloud.ask(2, group, hints=COMPACT) for _ in range(2)]
+    hosts = [host for request in requests for host in cloud.placed(request, 2).values()]
+    assert len(set(hosts)) == 4
+    assert len(leaves(TREE, hosts)) == 1
+
+
+def test_a_spread_group_has_no_two_vms_in_a_pod(cloud: CloudProcess) -> None:
+    """6 VMs, 6 pods."""
+    servers = cloud.boot(6, cloud.group("spread"), hints=SPREAD)
+    assert len(pods(TREE, servers.values())) == 6

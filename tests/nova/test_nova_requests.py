@@ -1,0 +1,80 @@
+"""Requests that cannot be met or understood, and settings that undo the placement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cloud_process import HOSTS, CloudProcess, Refused
+from placements import COMPACT, leaves, ours, tree, write
+
+TREE = tree([HOSTS[start : start + 4] for start in range(0, 72, 4)], leaves_in_pod=3)
+
+
+@pytest.fixture(autouse=True)
+def scheduler(cloud: CloudProcess, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.getbasetemp() / "leaves-of-4.conf"
+    write(file, TREE)
+    cloud.schedule_by(ours(machine_file=str(file)))
+    return file
+
+
+def test_a_group_larger_than_what_there_is_is_refused_and_the_scheduler_goes_on(cloud: CloudProcess) -> None:
+    """4 VMs in a zone of 3 hosts: a request of 73 would only take longer."""
+    zone = cloud.aggregate("zone", {"availability_zone": "small"}, HOSTS[:3])
+    try:
+        with pytest.raises(Refused, match="No valid host"):
+            cloud.boot(4, cloud.group("huge"), hints=COMPACT, zone="small")
+        three = cloud.boot(3, cloud.group("fits"), hints=COMPACT, zone="small")
+        assert set(three.values()) == set(HOSTS[:3])
+        cloud.delete(list(three))
+    finally:
+        cloud.drop(zone)
+    assert len(leaves(TREE, cloud.boot(2, cloud.group("pair"), hints=COMPACT).values())) == 1
+
+
+@pytest.mark.parametrize(
+    ("hints", "said"),
+    [
+        ({"topolane:placement": "tight"}, "'tight' is none of compact, isolated, spread, none"),
+        ({"topolane:placement": ["compact", "spread"]}, "topolane:placement="),
+        ({"topolane:traffic": "../../etc/passwd"}, "'../../etc/passwd' is not the name of a profile"),
+        ({"topolane:size": "many"}, "'many' is not a number of servers"),
+    ],
+)
+def test_a_hint_that_is_not_understood_places_nothing_and_is_named(
+    cloud: CloudProcess, hints: dict[str, object], said: str
+) -> None:
+    before = len(cloud.log(said))
+    with pytest.raises(Refused, match="No valid host"):
+        cloud.boot(1, cloud.group("odd"), hints=hints)
+    assert len(cloud.log(said)) > before
+
+
+@pytest.mark.parametrize("specs", [{"topolane:placement": "tight"}, {"topolane:traffic": "a/b"}])
+def test_the_api_refuses_extra_specs_that_are_not_understood(
+    cloud: CloudProcess, specs: dict[str, str]
+) -> None:
+    """From microversion 2.86 on."""
+    with pytest.raises(Refused, match="400"):
+        cloud.flavor(f"refused-{next(iter(specs.values()))[0]}", 8192, specs)
+
+
+def test_extra_specs_that_no_api_has_checked_are_named_in_the_log(cloud: CloudProcess) -> None:
+    """The hint goes before the flavor; a group without a hint gets what its flavor says."""
+    cloud.flavor("old", 8192, {"topolane:placement": "tight"}, microversion="2.85")
+    with pytest.raises(Refused, match="No valid host"):
+        cloud.boot(1, cloud.group("old"), "old")
+    assert cloud.log("'tight' is none of compact, isolated, spread, none")
+    assert len(cloud.boot(1, cloud.group("hinted"), "old", hints=COMPACT)) == 1
+
+
+def test_a_flavor_may_ask_for_a_placement(cloud: CloudProcess) -> None:
+    cloud.flavor("compact", 8192, COMPACT)
+    assert len(leaves(TREE, cloud.boot(3, cloud.group("flavored"), "compact").values())) == 1
+
+
+def test_settings_that_scatter_groups_are_warned_of_at_start(cloud: CloudProcess) -> None:
+    cloud.schedule_by(ours({"host_subset_size": 3, "shuffle_best_same_weighed_hosts": True}))
+    assert cloud.log("host_subset_size = 3 draws among the best hosts at random")
+    assert cloud.log("shuffle_best_same_weighed_hosts mixes hosts")
