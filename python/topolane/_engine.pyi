@@ -705,6 +705,9 @@ def simulate(
 def policies() -> list[tuple[str, str]]:
     """(name, summary) of every policy built in."""
 
+def isolating_policies() -> list[str]:
+    """The names of the policies built in that promise isolation."""
+
 def queues() -> list[tuple[str, str]]:
     """(name, summary) of every queue discipline."""
 

@@ -81,4 +81,4 @@ def resolve(name: str) -> str | Policy:
 def isolates(name: str) -> bool:
     """Whether the policy of that name promises isolation."""
     policy = resolve(name)
-    return name == "isolated" if isinstance(policy, str) else policy.isolates
+    return name in _engine.isolating_policies() if isinstance(policy, str) else policy.isolates

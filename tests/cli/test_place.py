@@ -237,7 +237,10 @@ POLICIES = [
     "slurm-tree",
     "hop-bytes",
     "hop-bytes-exact",
+    "bunch",
+    "spread",
     "isolated",
+    "isolated-hop-bytes",
     "recorded",
 ]
 quick = settings(

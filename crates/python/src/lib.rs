@@ -29,7 +29,7 @@ mod _engine {
     #[pymodule_export]
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
-    use crate::policy::{policies, queues};
+    use crate::policy::{isolating_policies, policies, queues};
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};
     #[pymodule_export]

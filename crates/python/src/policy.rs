@@ -17,6 +17,13 @@ pub fn policies() -> Vec<(&'static str, &'static str)> {
     POLICIES.iter().map(|info| (info.name, info.summary)).collect()
 }
 
+/// The names of the policies built in that promise isolation.
+#[pyfunction]
+pub fn isolating_policies() -> Vec<&'static str> {
+    let isolating = POLICIES.iter().filter(|info| (info.build)(0).isolates());
+    isolating.map(|info| info.name).collect()
+}
+
 /// (name, summary) of every queue discipline.
 #[pyfunction]
 pub fn queues() -> Vec<(&'static str, &'static str)> {
