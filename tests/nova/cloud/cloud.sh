@@ -57,7 +57,7 @@ up() {
     [ $# = 1 ] || die 2 "up needs a directory"
     check
     # A connection of each host and more, to RabbitMQ above all.
-    ulimit -S -n "$(($(ulimit -H -n) < 65536 ? $(ulimit -H -n) : 65536))"
+    ulimit -S -n 65536 2>/dev/null || ulimit -S -n "$(ulimit -H -n)"
     directory "$1"
     trap failed EXIT
     trap 'exit 130' INT TERM HUP

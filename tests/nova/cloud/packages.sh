@@ -44,12 +44,14 @@ install() {
 
 # The pins are all that OpenStack asks for; those of Topolane are in its pyproject.toml.
 environment_of_python() {
-    if [ ! -e "$DIR/venv/.installed" ]; then
+    local pins
+    pins=$(cat "$HERE/requirements.txt" && "$PYTHON" "$REPOSITORY/tools/requirements.py" nova)
+    if [ "$(cat "$DIR/venv/.installed" 2>/dev/null)" != "$pins" ]; then
         rm -rf "$DIR/venv"
         "$PYTHON" -m venv "$DIR/venv"
-        "$BIN/python" "$REPOSITORY/tools/requirements.py" nova >"$DIR/venv/topolane.txt"
-        pip_install -r "$HERE/requirements.txt" -r "$DIR/venv/topolane.txt"
-        touch "$DIR/venv/.installed"
+        echo "$pins" >"$DIR/venv/pins.txt"
+        pip_install -r "$DIR/venv/pins.txt"
+        mv "$DIR/venv/pins.txt" "$DIR/venv/.installed"
     fi
     pip_install --force-reinstall --no-deps "$(wheel)"
 }
