@@ -43,6 +43,9 @@ class CloudProcess:
         self._answer()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
         def call(*arguments: object, **named: object) -> Any:
             self._pipe.send((name, arguments, named))
             return self._answer()
@@ -70,6 +73,7 @@ def _serve(pipe: Connection, hosts: Sequence[str], log: str) -> None:
     """In the other process: calls until the pipe is closed."""
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 1)
     os.dup2(1, 2)
+    import nova.tests.functional  # patches what must be patched before all other imports  # noqa: F401
     from nova_cloud import Cloud
 
     cloud = Cloud(hosts)

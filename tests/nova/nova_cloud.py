@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import nova.conf
+import nova_specs
 from cloud_process import Refused
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api.client import OpenStackApiException
@@ -219,6 +220,9 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         self.delete([server["id"] for server in self.api.get_servers(detail=False)])
         for group in self.api.get_server_groups():
             self.api.delete_server_group(group["id"])
+
+    def schedule(self, *arguments: Any) -> list[str]:
+        return nova_specs.schedule(*arguments)
 
     def log(self, containing: str) -> list[str]:
         """All lines so far with such words."""

@@ -65,6 +65,20 @@ def test_anti_affinity_keeps_one_vm_to_a_host(cloud: CloudProcess) -> None:
     assert len(on_first) in (2, 4)
 
 
+def test_two_requests_at_once_end_on_hosts_of_their_own_in_one_pod_each(cloud: CloudProcess) -> None:
+    """The second is asked for before the first has a host, and both may think of the same leaf.
+
+    Where Placement refuses the second a host, Nova takes the next of its list without weighing again: that may
+    be the last host of the leaf, so that the second group then lies on two leaves of a pod.
+    """
+    requests = [cloud.ask(3, cloud.group(name), hints=COMPACT) for name in ("one", "two")]
+    groups = [set(cloud.placed(request, 3).values()) for request in requests]
+    assert len(groups[0] | groups[1]) == 6
+    assert min(len(leaves(TREE, group)) for group in groups) == 1
+    assert [len(pods(TREE, group)) for group in groups] == [1, 1]
+    assert max(len(leaves(TREE, group)) for group in groups) <= 2
+
+
 def test_one_group_asked_for_twice_at_once_is_one_group(cloud: CloudProcess) -> None:
     """2 and 2: a leaf of 4 holds both, though the second request comes before the first has a host."""
     group = cloud.group("one")

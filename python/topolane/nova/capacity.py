@@ -21,7 +21,8 @@ class Demand(NamedTuple):
         """The demand of a request's flavor."""
         flavor = spec.flavor
         extra = flavor.extra_specs if "extra_specs" in flavor and flavor.extra_specs else {}
-        root = 0 if spec.is_bfv else flavor.root_gb
+        # Specs of older releases do not tell whether the root disk is a volume.
+        root = 0 if "is_bfv" in spec and spec.is_bfv else flavor.root_gb
         return Demand(
             _amount(extra, "MEMORY_MB", flavor.memory_mb),
             _amount(extra, "VCPU", flavor.vcpus),

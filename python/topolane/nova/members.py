@@ -71,7 +71,8 @@ IN_FLIGHT = InFlight()
 def known(context: Any, uuids: Collection[str]) -> dict[str, Member]:
     """Those of the servers that some cell knows, deleted ones included, which have no host.
 
-    A group's list keeps them; were they left out here, they would count as on their way to a host. A cell that does not answer is left out, as Nova itself does for the hosts of a group.
+    A group's list keeps them; were they left out here, they would count as on their way to a host. A cell
+    that does not answer is left out, as Nova itself does for the hosts of a group.
     """
     if not uuids:
         return {}

@@ -41,6 +41,7 @@ class Request:
         self._spec = spec
         self._group = spec.instance_group
         self._server: str | None = None
+        self._last_given: str | None = None
         # Hosts in the group's list that have been taken notice of: Nova appends what it gives.
         self._noticed = len(self._group.hosts)
         self._hosts = Hosts(placing.topology, spec)
@@ -69,7 +70,8 @@ class Request:
 
     def expect(self, host: str) -> None:
         """The instance at hand will most likely be given the host: the databases know it in a while."""
-        if self._server is not None and not self.moves:
+        # When all have a host, Nova asks once more for the last one, to have alternates.
+        if self._server is not None and self._server != self._last_given and not self.moves:
             who.IN_FLIGHT.note(self._server, host)
 
     def _take_notice(self) -> None:
@@ -77,6 +79,7 @@ class Request:
             self.placing.give(host)
             self.expect(host)
             self._hosts.give(host)
+            self._last_given = self._server
         self._noticed = len(self._group.hosts)
         self._server = self._spec.instance_uuid
 
@@ -103,7 +106,8 @@ def open_request(spec: Any, wish: Wish, topology: Topology, options: Any, others
             crossing.append(([node for host in other.hosts if (node := find(host)) is not None], other.owned))
     awaiting = 1
     if not moves:
-        awaiting = max(1, spec.num_instances, (wish.size or 0) - len(hosts))
+        asked = spec.num_instances if "num_instances" in spec else 1
+        awaiting = max(1, asked, (wish.size or 0) - len(hosts))
     placing = Placing(
         topology,
         policy,
