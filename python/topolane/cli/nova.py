@@ -129,9 +129,10 @@ def plan(
 
 def _print_plan(cloud: Cloud, made: Plan, looked_at: list[ServerGroup]) -> None:
     from topolane.nova import plan as planning
+    from topolane.report.units import plural
 
     if not made.migrations:
-        click.echo(f"No migration pays: {len(looked_at)} groups looked at.")
+        click.echo(f"No migration pays: {plural(len(looked_at), 'group')} looked at.")
         return
     name_of = {group.id: group.name for group in cloud.groups}
     print_table(
@@ -143,7 +144,7 @@ def _print_plan(cloud: Cloud, made: Plan, looked_at: list[ServerGroup]) -> None:
         ["group", "from", "to"],
     )
     for group, count, before, after in planning.summary(cloud, made):
-        click.echo(f"{group.name}: {before:g} hops before, {after:g} after {count} migrations")
+        click.echo(f"{group.name}: {before:g} hops before, {after:g} after {plural(count, 'migration')}")
 
 
 @command.command()

@@ -1,0 +1,126 @@
+"""`topolane nova show`, `plan` and `apply` through openstacksdk, on a whole Nova that placed groups by itself."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cloud_process import LEAVES, CloudProcess
+from placements import COMPACT, ISOLATED, STOCK, crossed, hops, leaves, ours, tree
+
+TREE = tree(LEAVES, leaves_in_pod=2)
+
+
+@pytest.fixture
+def cloud(running: CloudProcess) -> Iterator[CloudProcess]:
+    """The cloud with Nova's own weighers, under which groups are scattered, and our filter for the moves."""
+    running.schedule_by(STOCK)
+    yield running
+    running.clear()
+
+
+@pytest.fixture
+def nova(cloud: CloudProcess, tmp_path: Path) -> Any:
+    """Runs a command that must end with the code and prints JSON; without code, gives all it said."""
+
+    def run(*words: str, code: int = 0) -> Any:
+        ended, output, errors = cloud.command(*words, "--json", directory=str(tmp_path))
+        assert ended == code, errors
+        return json.loads(output) if code < 2 else errors
+
+    return run
+
+
+def test_a_scattered_group_is_planned_together_and_brought_there(
+    cloud: CloudProcess, nova: Any, tmp_path: Path
+) -> None:
+    """The plan's last hops are what the group has in the end; each migration starts where the one before ended,
+    none passes above the start, and no shorter sum of hops is left to be had. All but those on the fullest leaf
+    move, and nobody twice."""
+    servers = cloud.boot(8, cloud.group("solver"), hints=COMPACT)
+    (row,) = nova("show", "--svg", "tree.svg")
+    assert "solver" in (tmp_path / "tree.svg").read_text()
+    assert (row["servers"], row["hops"]) == (8, hops(TREE, list(servers.values())))
+    assert row["leaves"] == len(leaves(TREE, servers.values()))
+    plan = nova("plan", "--out", "plan.json")
+    moves = plan["migrations"]
+    on_leaf = collections.Counter(TREE[host][0] for host in servers.values())
+    assert len({move["server"] for move in moves}) == len(moves) == 8 - max(on_leaf.values())
+    assert len(nova("plan", "--most", "1")["migrations"]) == 1
+    assert nova("plan", "--least-gain", "1000")["migrations"] == []
+    assert moves and moves[0]["before"] == row["hops"]
+    assert all(one["after"] == other["before"] for one, other in itertools.pairwise(moves))
+    assert all(move["after"] <= row["hops"] for move in moves)
+    done = nova("apply", "plan.json", "--at-once", "3")
+    assert {move["state"] for move in done["migrations"]} == {"done"}
+    where = cloud.hosts(list(servers))
+    assert hops(TREE, list(where.values())) == moves[-1]["after"] == 0
+    assert all(where[move["server"]] == move["target"] for move in moves)
+    assert nova("plan")["migrations"] == []
+
+
+def test_a_plan_that_was_stopped_goes_on_and_skips_what_has_changed(
+    cloud: CloudProcess, nova: Any, tmp_path: Path
+) -> None:
+    """Of a plan of which one migration is done already and one server is gone, the others are made."""
+    servers = cloud.boot(8, cloud.group("solver"), hints=COMPACT)
+    plan = nova("plan", "--out", "plan.json")
+    file = tmp_path / "plan.json"
+    content = json.loads(file.read_text())
+    assert content["migrations"] == plan["migrations"] and len(plan["migrations"]) > 3
+    first, gone = plan["migrations"][0], plan["migrations"][2]
+    content["migrations"][0]["state"] = "started"
+    file.write_text(json.dumps(content))
+    cloud.migrate(first["server"], first["target"])
+    cloud.delete([gone["server"]])
+    states = {
+        move["server"]: (move["state"], move["why"])
+        for move in nova("apply", "plan.json", code=1)["migrations"]
+    }
+    assert states[first["server"]] == ("done", "")
+    assert states[gone["server"]] == ("skipped", "the server is gone")
+    left = [server for server in servers if server != gone["server"]]
+    before = plan["start"][plan["migrations"][0]["group"]]
+    assert hops(TREE, list(cloud.hosts(left).values())) < before
+    assert json.loads(file.read_text())["migrations"][0]["state"] == "done", "the file keeps account"
+
+
+def test_an_isolated_group_leaves_the_links_of_others(cloud: CloudProcess, nova: Any) -> None:
+    """Nova crosses leaves with both groups; after plan and apply they cross none in common."""
+    groups = {name: cloud.boot(4, cloud.group(name), hints=ISOLATED) for name in ("one", "two")}
+    for _ in range(3):
+        if not nova("plan", "--out", "plan.json")["migrations"]:
+            break
+        nova("apply", "plan.json")
+    one, two = (crossed(TREE, list(cloud.hosts(list(servers)).values())) for servers in groups.values())
+    assert not one & two
+    assert all(row["shares"] == [] for row in nova("show"))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("show", "nobody"), "there are 0 server groups 'nobody'"),
+        (("apply", "absent.json"), "absent.json: No such file or directory"),
+        (("apply", "broken.json"), "broken.json: not a plan of 'topolane nova plan'"),
+        (("plan", "--machine", "absent.toml"), "absent.toml"),
+        (("show", "--os-cloud", "elsewhere"), "elsewhere"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    cloud: CloudProcess, nova: Any, tmp_path: Path, words: Any, sentence: str
+) -> None:
+    (tmp_path / "broken.json").write_text('{"version": 1, "migrations": [{}]}')
+    said = nova(*words, code=2)
+    assert sentence in said and said.strip().count("\n") == 0
+
+
+def test_what_ours_has_placed_needs_no_move(cloud: CloudProcess, nova: Any) -> None:
+    cloud.schedule_by(ours())
+    cloud.boot(16, cloud.group("solver"), hints=COMPACT)
+    assert nova("plan")["migrations"] == []
