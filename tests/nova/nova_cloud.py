@@ -155,10 +155,11 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         hints: Mapping[str, Any] | None = None,
         microversion: str = "latest",
         zone: str | None = None,
+        host: str | None = None,
     ) -> str:
         """One request for servers: its reservation."""
         wanted = self._build_server(
-            flavor_id=flavor, networks="none", image_uuid=self.glance.image1["id"], az=zone
+            flavor_id=flavor, networks="none", image_uuid=self.glance.image1["id"], az=zone, host=host
         )
         wanted |= {"min_count": count, "max_count": count, "return_reservation_id": True}
         every = dict(hints or {}) | ({} if group is None else {"group": group})

@@ -16,6 +16,12 @@ def scheduler(cloud: CloudProcess, tmp_path_factory: pytest.TempPathFactory) -> 
     cloud.schedule_by(ours(machine_file=str(file)))
 
 
+def lure(cloud: CloudProcess, free: int) -> None:
+    """Servers without a group leave so many hosts of the last leaf free: the best fit for one that is alone."""
+    for host in HOSTS[68 : 72 - free]:
+        cloud.boot(1, host=host)
+
+
 def test_a_server_that_migrates_stays_on_its_group_s_leaf(cloud: CloudProcess) -> None:
     """One host of the leaf is left. A scheduler that believes `num_instances`, 3 still, would look for 3 hosts."""
     servers = cloud.boot(3, cloud.group("moved"), hints=COMPACT)
@@ -40,19 +46,31 @@ def test_a_server_that_is_evacuated_stays_on_its_group_s_leaf(cloud: CloudProces
 def test_a_server_far_from_its_group_migrates_to_it(cloud: CloudProcess) -> None:
     """The leaf was full when it was asked for: once there is room, a migration brings it there."""
     group = cloud.group("scattered")
-    near = cloud.boot(3, group, hints=COMPACT)
-    blocker = cloud.boot(1, group, hints=COMPACT)
-    away, _ = cloud.boot(1, group, hints=COMPACT).popitem()
-    assert leaves(TREE, cloud.hosts([away]).values()) != leaves(TREE, near.values())
-    cloud.delete(list(blocker))
+    near = cloud.boot(2, group, hints=COMPACT)
+    blockers = cloud.boot(2, group, hints=COMPACT)
+    assert leaves(TREE, blockers.values()) == leaves(TREE, near.values())
+    lure(cloud, free=1)
+    away, host = cloud.boot(1, group, hints=COMPACT).popitem()
+    assert leaves(TREE, [host]) != leaves(TREE, near.values())
+    cloud.delete(list(blockers))
     assert leaves(TREE, [cloud.migrate(away)]) == leaves(TREE, near.values())
 
 
+def test_beyond_a_full_leaf_a_group_stays_in_its_pod(cloud: CloudProcess) -> None:
+    """All its members are on hosts that are full and no longer in the scheduler's list."""
+    group = cloud.group("full")
+    full = cloud.boot(4, group, hints=COMPACT)
+    assert len(leaves(TREE, full.values())) == 1
+    lure(cloud, free=1)
+    beyond = cloud.boot(1, group, hints=COMPACT)
+    assert pods(TREE, beyond.values()) == pods(TREE, full.values())
+
+
 def test_several_of_a_group_may_share_a_host(cloud: CloudProcess) -> None:
-    """6 VMs of a quarter of a host each: no leaf has 6 hosts, and Nova's soft anti-affinity would use 6."""
+    """6 VMs of a quarter of a host each fit on the two free hosts of a leaf, and there best of all."""
+    lure(cloud, free=2)
     servers = cloud.boot(6, cloud.group("shared", "soft-anti-affinity"), "quarter", hints=COMPACT)
-    assert len(leaves(TREE, servers.values())) == 1
-    assert 2 <= len(set(servers.values())) <= 4
+    assert set(servers.values()) == set(HOSTS[70:72])
 
 
 def test_anti_affinity_keeps_one_vm_to_a_host(cloud: CloudProcess) -> None:
@@ -80,11 +98,12 @@ def test_two_requests_at_once_end_on_hosts_of_their_own_in_one_pod_each(cloud: C
 
 
 def test_one_group_asked_for_twice_at_once_is_one_group(cloud: CloudProcess) -> None:
-    """2 and 2: a leaf of 4 holds both, though the second request comes before the first has a host."""
+    """A leaf holds both, though the second request comes before the first has a host."""
+    lure(cloud, free=1)
     group = cloud.group("one")
-    requests = [cloud.ask(2, group, hints=COMPACT) for _ in range(2)]
-    hosts = [host for request in requests for host in cloud.placed(request, 2).values()]
-    assert len(set(hosts)) == 4
+    requests = [(cloud.ask(count, group, hints=COMPACT), count) for count in (2, 1)]
+    hosts = [host for request, count in requests for host in cloud.placed(request, count).values()]
+    assert len(set(hosts)) == 3
     assert len(leaves(TREE, hosts)) == 1
 
 
