@@ -191,6 +191,10 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         """Where servers are now."""
         return {server: str(self.api.get_server(server)["OS-EXT-SRV-ATTR:host"]) for server in servers}
 
+    def rank(self, server: str) -> int:
+        """Which of its request a server was."""
+        return int(self.api.get_server(server)["OS-EXT-SRV-ATTR:launch_index"])
+
     def delete(self, servers: Collection[str]) -> None:
         for server in servers:
             self.api.delete_server(server)
