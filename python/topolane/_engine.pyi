@@ -622,10 +622,11 @@ class State:
     def hold(self, nodes: Sequence[int], share: tuple[int, int] | None = None) -> None:
         """Lets a job hold nodes, once per slot; `share` is (cores, memory) of each slot, or None."""
 
-    def overlay(self, nodes: Sequence[int], owned: bool = False) -> None:
+    def overlay(self, nodes: Sequence[int], owned: bool = False, beyond: bool = False) -> None:
         """Lays a group over the machine, once per member, whose slots another system keeps count of.
 
-        It only crosses links, which nobody else may use if `owned`.
+        It only crosses links, which nobody else may use if `owned`; those of all groups that it is in if some of
+        its members run `beyond` the machine.
         """
 
     def take_out(self, nodes: Sequence[int]) -> None:
@@ -660,12 +661,14 @@ class State:
         members: Sequence[int] = ...,
         slots: Sequence[int] | None = None,
         stacked: bool = False,
+        beyond: int = 0,
         seed: int = 0,
     ) -> tuple[NDArray[float64] | None, tuple[str, str] | None]:
         """Of every node what it costs to give it the next slot of a request and go on well.
 
         For a system that asks for one slot after another: the least is what the policy would do,
-        infinite what it would never do. Returns (costs, None), or (None, (refusal, sentence)).
+        infinite what it would never do. `beyond`: members that run where the machine does not reach.
+        Returns (costs, None), or (None, (refusal, sentence)).
         """
 
     def moves(

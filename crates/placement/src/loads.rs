@@ -21,6 +21,8 @@ pub struct Load {
     pub inside: u64,
     /// All members.
     pub all: u64,
+    /// Members that run, in it or elsewhere.
+    pub running: u64,
     /// Slots of it that the request takes.
     pub taken: u32,
     /// Slots it has.
@@ -31,6 +33,12 @@ impl Load {
     /// Pairs of members that it parts: one inside, one outside.
     pub fn parted(&self) -> u64 {
         self.inside * (self.all - self.inside)
+    }
+
+    /// Whether members that run are inside and outside, wherever the request's slots go.
+    pub fn crossed_already(&self) -> bool {
+        let inside = self.inside - u64::from(self.taken);
+        0 < inside && inside < self.running
     }
 }
 
@@ -45,7 +53,7 @@ pub struct Loads<'a> {
     least: Vec<Vec<Vec<u64>>>,
     cost: &'a dyn Fn(Load) -> u64,
     members: Vec<Vec<u32>>,
-    all: u64,
+    running: u64,
 }
 
 impl<'a> Loads<'a> {
@@ -66,7 +74,7 @@ impl<'a> Loads<'a> {
             least: Vec::with_capacity(fabric.depth() + 1),
             cost,
             members,
-            all: u64::from(request.nodes) + request.members.len() as u64,
+            running: request.members.len() as u64 + u64::from(request.beyond),
         };
         for level in 0..=fabric.depth() {
             let below = (0..fabric.groups(level)).map(|group| loads.of(level, group)).collect();
@@ -139,7 +147,9 @@ impl<'a> Loads<'a> {
     fn own(&self, level: usize, group: GroupIndex, taken: usize) -> u64 {
         let inside = u64::from(self.members[level][group as usize]) + taken as u64;
         let slots = self.room.count(level, group);
-        (self.cost)(Load { level, group, inside, all: self.all, taken: taken as u32, slots })
+        let (running, taken) = (self.running, taken as u32);
+        let all = running + u64::from(self.wanted);
+        (self.cost)(Load { level, group, inside, all, running, taken, slots })
     }
 
     /// Of the first 0, 1, 2, ... of some groups the least cost by slots taken of them together.

@@ -1,5 +1,7 @@
 //! What a policy answers: the nodes, and what they imply.
 
+use std::collections::BTreeSet;
+
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
 use crate::request::Share;
@@ -10,6 +12,8 @@ pub struct Placement {
     nodes: Box<[NodeIndex]>,
     share: Share,
     owns_links: bool,
+    /// Whether it holds more than the machine has.
+    reaches_beyond: bool,
     /// Groups of level 1 and above with nodes of the placement inside and outside.
     crossed: Box<[(u8, GroupIndex)]>,
 }
@@ -18,7 +22,22 @@ impl Placement {
     /// A placement of slots that each take `share` on `nodes`.
     pub fn new(fabric: &Fabric, nodes: Vec<NodeIndex>, share: Share) -> Self {
         let crossed = crossed_groups(fabric, &nodes);
-        Placement { nodes: nodes.into(), share, owns_links: false, crossed: crossed.into() }
+        Placement {
+            nodes: nodes.into(),
+            share,
+            owns_links: false,
+            reaches_beyond: false,
+            crossed: crossed.into(),
+        }
+    }
+
+    /// The same with a part where the machine does not reach: it crosses every group that it is in.
+    #[must_use]
+    pub fn reaching_beyond(self, fabric: &Fabric) -> Self {
+        let groups =
+            |level| self.nodes.iter().map(move |&node| (level as u8, fabric.group(level, node)));
+        let crossed: BTreeSet<_> = (1..=fabric.depth()).flat_map(groups).collect();
+        Placement { crossed: crossed.into_iter().collect(), reaches_beyond: true, ..self }
     }
 
     /// The same, on links that nobody else may use if `owns_links`.
@@ -49,7 +68,7 @@ impl Placement {
 
     /// Whether it holds more than one node, and so uses the links of its nodes.
     pub fn spans_nodes(&self) -> bool {
-        self.nodes.iter().any(|&node| node != self.nodes[0])
+        self.reaches_beyond || self.nodes.iter().any(|&node| node != self.nodes[0])
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Request {
     /// Nodes that already run members of the same group, once per member; a request that names one
     /// that is not on the machine is never placed.
     pub members: Vec<NodeIndex>,
+    /// Members that run where the machine does not reach: every group with members parts them.
+    pub beyond: u32,
     /// Nodes it may use; `None` for all.
     pub eligible: Option<Arc<NodeSet>>,
     /// The free slots of every node where another system keeps count of them; `None` where the

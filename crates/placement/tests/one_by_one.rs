@@ -17,23 +17,29 @@ struct Scene {
     /// Free slots of every node, cut to the machine's size.
     slots: Vec<u32>,
     members: Vec<u32>,
-    /// Groups of others as node lists, and whether they own their links.
-    others: Vec<(Vec<u32>, bool)>,
+    /// Groups of others as node lists, and whether they own their links and reach beyond the machine.
+    others: Vec<(Vec<u32>, bool, bool)>,
+    /// Members beyond the machine.
+    beyond: u32,
     wanted: u32,
 }
 
 fn scene() -> impl Strategy<Value = Scene> {
     let children = prop_oneof![Just(vec![3, 4]), Just(vec![3, 2, 2]), Just(vec![2, 3, 2])];
-    let others =
-        prop::collection::vec((prop::collection::vec(0u32..12, 2..4), any::<bool>()), 0..4);
+    let others = prop::collection::vec(
+        (prop::collection::vec(0u32..12, 1..4), any::<bool>(), prop::bool::weighted(0.2)),
+        0..4,
+    );
     let slots = prop::collection::vec(0u32..2, 12);
-    (children, slots, prop::collection::vec(0u32..12, 0..4), others, 1u32..6).prop_map(
-        |(children, slots, members, others, wanted)| Scene {
+    let beyond = prop_oneof![4 => Just(0u32), 1 => 1u32..3];
+    (children, slots, prop::collection::vec(0u32..12, 0..4), others, 1u32..6, beyond).prop_map(
+        |(children, slots, members, others, wanted, beyond)| Scene {
             children,
             slots,
             members,
             others,
             wanted,
+            beyond,
         },
     )
 }
@@ -47,6 +53,7 @@ impl Scene {
         let slots = self.slots.iter().map(|&slots| if stacked { 2 * slots } else { slots });
         Request {
             members: self.members.clone(),
+            beyond: self.beyond,
             slots: Some(slots.collect()),
             stacked,
             ..Request::whole_nodes(0, self.wanted, 1.0)
@@ -56,9 +63,11 @@ impl Scene {
     fn occupancy(&self) -> Occupancy {
         let fabric = self.fabric();
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-        for (nodes, owns) in &self.others {
+        for (nodes, owns, beyond) in &self.others {
             let share = Share::Part { cores: 0, memory: 0 };
-            occupancy.overlay(&Placement::new(&fabric, nodes.clone(), share).owning(*owns));
+            let placement = Placement::new(&fabric, nodes.clone(), share).owning(*owns);
+            let reaching = placement.clone().reaching_beyond(&fabric);
+            occupancy.overlay(if *beyond { &reaching } else { &placement });
         }
         occupancy
     }
@@ -80,18 +89,24 @@ fn all_ways(request: &Request) -> Vec<Vec<NodeIndex>> {
 }
 
 /// Whether the members and the new slots cross no group, node or larger, that `taken` says is
-/// somebody else's.
+/// somebody else's and that the members alone do not cross.
 fn keeps_off(
     fabric: &Fabric,
-    all: &[NodeIndex],
-    stacked: bool,
+    request: &Request,
+    way: &[NodeIndex],
     taken: impl Fn(usize, u32) -> bool,
 ) -> bool {
-    (usize::from(!stacked)..=fabric.depth()).all(|level| {
-        all.iter().all(|&node| {
-            let group = fabric.group(level, node);
-            let inside = all.iter().filter(|&&other| fabric.group(level, other) == group).count();
-            inside == all.len() || !taken(level, group)
+    let crosses = |nodes: &[NodeIndex], level: usize, group: u32| {
+        let inside = nodes.iter().filter(|&&node| fabric.group(level, node) == group).count();
+        let all = nodes.len() + request.beyond as usize;
+        0 < inside && inside < all
+    };
+    let all = with_members(request, way);
+    (usize::from(!request.stacked)..=fabric.depth()).all(|level| {
+        (0..fabric.groups(level)).all(|group| {
+            !crosses(&all, level, group)
+                || crosses(&request.members, level, group)
+                || !taken(level, group)
         })
     })
 }
@@ -135,13 +150,13 @@ proptest! {
             };
             let hops = |way: &Vec<NodeIndex>| pair_hops(&fabric, &with_members(&request, way)).unwrap();
             let allowed = ways.iter().filter(|way| {
-                keeps_off(&fabric, &with_members(&request, way), stacked, taken)
+                keeps_off(&fabric, &request, way, taken)
             });
             let least = allowed.map(hops).min();
             match rule(name).place(&request, &occupancy) {
                 Ok(placed) => {
                     let all = with_members(&request, placed.nodes());
-                    prop_assert!(keeps_off(&fabric, &all, stacked, taken), "{name}");
+                    prop_assert!(keeps_off(&fabric, &request, placed.nodes(), taken), "{name}");
                     prop_assert_eq!(pair_hops(&fabric, &all), least, "{}", name);
                 }
                 Err(Refusal::WouldShareLinks { .. }) => prop_assert_eq!(least, None),
@@ -159,7 +174,7 @@ proptest! {
         let taken = |level: usize, group| occupancy.crossing(level, group) > 0;
         let hops = |way: &Vec<NodeIndex>| pair_hops(&fabric, &with_members(&request, way)).unwrap();
         let mut ways = all_ways(&request);
-        ways.retain(|way| keeps_off(&fabric, &with_members(&request, way), false, taken));
+        ways.retain(|way| keeps_off(&fabric, &request, way, taken));
         let through = |node: usize| {
             ways.iter().filter(|way| way.contains(&(node as NodeIndex))).map(hops).min()
         };
@@ -241,6 +256,18 @@ fn of_equals_the_tightest() {
     };
     assert_eq!(placed(&[1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1], 3), [4, 5, 6]);
     assert_eq!(placed(&[1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1], 4), [12, 13, 14, 15]);
+}
+
+/// The sum of all that a large crowd of stacked slots costs stays a number: it is placed, on a
+/// machine of many levels as well.
+#[test]
+fn a_crowd_is_placed_on_a_deep_machine() {
+    let fabric = tree(&[1, 10, 10, 10, 2]);
+    let occupancy = Occupancy::new(Arc::clone(&fabric));
+    let slots: Arc<[u32]> = vec![1; 2_000].into();
+    let request =
+        Request { slots: Some(slots), stacked: true, ..Request::whole_nodes(0, 1_990, 1.0) };
+    assert!(rule("hop-bytes-exact").place(&request, &occupancy).is_ok());
 }
 
 /// Several on one node: of equal hops the way with the fewest pairs on different nodes.

@@ -106,13 +106,15 @@ impl State {
     }
 
     /// Lays a group over the machine whose slots another system keeps count of: it only crosses
-    /// links, its own if `owned`.
-    #[pyo3(signature = (nodes, owned=false))]
-    fn overlay(&mut self, nodes: Vec<u32>, owned: bool) -> PyResult<()> {
+    /// links, its own if `owned`; all those above it if members are `beyond` the machine.
+    #[pyo3(signature = (nodes, owned=false, beyond=false))]
+    fn overlay(&mut self, nodes: Vec<u32>, owned: bool, beyond: bool) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
         let share = Share::Part { cores: 1, memory: 0 };
-        self.occupancy.overlay(&Placement::new(&fabric, nodes, share).owning(owned));
+        let placement = Placement::new(&fabric, nodes, share).owning(owned);
+        let placement = if beyond { placement.reaching_beyond(&fabric) } else { placement };
+        self.occupancy.overlay(&placement);
         Ok(())
     }
 
@@ -188,7 +190,7 @@ impl State {
     }
 
     /// Of every node what it costs to give it the next slot of a request: see `Policy::costs`.
-    #[pyo3(signature = (policy, nodes, *, members=vec![], slots=None, stacked=false, seed=0))]
+    #[pyo3(signature = (policy, nodes, *, members=vec![], slots=None, stacked=false, beyond=0, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn costs<'py>(
         &self,
@@ -198,10 +200,11 @@ impl State {
         members: Vec<u32>,
         slots: Option<Vec<u32>>,
         stacked: bool,
+        beyond: u32,
         seed: u64,
     ) -> PyResult<Costs<'py>> {
         let (policy, raised) = policy_from(policy, seed)?;
-        let request = self.request(nodes, members, slots, stacked)?;
+        let request = Request { beyond, ..self.request(nodes, members, slots, stacked)? };
         let costs = policy.weigh(&request, &self.occupancy);
         if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
             return Err(error);

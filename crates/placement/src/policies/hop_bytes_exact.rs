@@ -12,7 +12,8 @@ use crate::{Occupancy, Policy, Refusal, Request, Room};
 pub struct HopBytesExact;
 
 /// The same, where no link carries two placements' traffic whatever the routing: no group is
-/// crossed by two placements. Finds a place wherever there is one.
+/// crossed by two placements. Finds a place wherever there is one. Groups that members who run
+/// cross already do not count: nothing that is placed now changes that.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IsolatedHopBytes;
 
@@ -92,7 +93,7 @@ impl Policy for IsolatedHopBytes {
 }
 
 /// Hops first, then pairs on different nodes, then slots left over; a group that the placement
-/// would cross and that is `taken` by others is forbidden.
+/// would be the first of its members to cross and that is `taken` by others is forbidden.
 fn cost<'a>(
     request: &Request,
     room: &'a Room<'_>,
@@ -102,11 +103,16 @@ fn cost<'a>(
     // Slots are counted in units that keep the sum of all three below 2^64.
     let unit = 1 + room.total() / 65_536;
     let leftovers = 65_536 * fabric.depth() as u64;
-    let all = u64::from(request.nodes) + request.members.len() as u64;
-    let on_nodes = if request.stacked && all <= 2_000 { all * all + 1 } else { 1 };
+    let running = request.members.len() as u64 + u64::from(request.beyond);
+    let all = u64::from(request.nodes) + running;
+    // No sum of hops is above this.
+    let most = 2 * all.saturating_mul(all).saturating_mul(fabric.depth() as u64);
+    let on_nodes = if request.stacked { all.saturating_mul(all).saturating_add(1) } else { 1 };
+    let fits = most.checked_mul(on_nodes).and_then(|sum| sum.checked_mul(2 * leftovers)).is_some();
+    let on_nodes = if fits { on_nodes } else { 1 };
     move |load| {
         let parted = load.parted();
-        if parted > 0 && taken(&load) {
+        if parted > 0 && !load.crossed_already() && taken(&load) {
             return FORBIDDEN;
         }
         if load.level == 0 {
