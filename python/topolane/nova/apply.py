@@ -105,9 +105,13 @@ class Applying:
             return f"it is on {now.host}, not on {migration.source}"
         if now.busy or now.status not in ("ACTIVE", "PAUSED"):
             return f"it is {now.status}{' and busy' if now.busy else ''}"
+        if migration.target not in self.topology.node_of:
+            return f"{migration.target} is not on the topology any more"
         before, after = self._hops(migration)
-        if after > self.plan.start[migration.group]:
-            return f"its group would have {after:g} hops, more than the {self.plan.start[migration.group]:g} at the start"
+        # Who leaves the links of others may end with more hops than at the start: as planned, and not more.
+        most = max(self.plan.start[migration.group], migration.after)
+        if after > most:
+            return f"its group would have {after:g} hops, more than {most:g} as planned or at the start"
         if before != migration.before and after >= before:
             return f"its group has changed: it would go from {before:g} hops to {after:g}"
         return None
@@ -131,8 +135,9 @@ class Applying:
             self._set(migration, "done")
         elif now.status == "ERROR":
             self._set(migration, "failed", "the server is in ERROR")
-        elif now.host == migration.source and not now.busy:
-            self._set(migration, "failed", f"Nova left it on {now.host}")
+        elif not now.busy:
+            what = "left" if now.host == migration.source else "put"
+            self._set(migration, "failed", f"Nova {what} it on {now.host}")
         elif time.monotonic() > self._deadline[migration.server]:
             self._set(migration, "failed", f"it has not ended in {self.timeout:g} seconds")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ class Cloud:
     """What is wrong with the topology, in sentences."""
     groups: list[ServerGroup]
     zones: dict[str, str]
-    """The availability zone of every host that is in one of an aggregate."""
+    """The availability zone of every host."""
     closed: frozenset[str]
     """Hosts that are down or disabled."""
 
@@ -104,7 +105,7 @@ def read(connection: Connection, machine: str | None) -> Cloud:
         aggregates = list(connection.compute.aggregates())
         topology, problems = _topology(aggregates, machine)
         servers = {server.id: server for server in connection.compute.servers(all_projects=True)}
-        groups = list(connection.compute.server_groups(all_projects=True))
+        groups = _server_groups(connection)
         services = list(connection.compute.services(binary="nova-compute"))
     except (auth.ClientException, exceptions.SDKException) as error:
         raise InputError(f"the cloud does not answer: {_first_line(error)}") from error
@@ -112,12 +113,7 @@ def read(connection: Connection, machine: str | None) -> Cloud:
         topology=topology,
         problems=problems,
         groups=[_group(group, servers) for group in groups],
-        zones={
-            host: str(zone)
-            for aggregate in aggregates
-            if (zone := (aggregate.metadata or {}).get("availability_zone")) is not None
-            for host in aggregate.hosts or ()
-        },
+        zones={s.host: s.availability_zone for s in services},
         closed=frozenset(s.host for s in services if s.status != "enabled" or s.state != "up"),
     )
 
@@ -134,7 +130,8 @@ def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list
     }
     wanted = {name: amount for name, amount in wanted.items() if amount > 0}
     if not wanted:
-        raise InputError(f"group {group.name}: its flavor takes neither cores, memory nor disk")
+        # Bare metal, which takes custom resources alone, does not migrate live.
+        return [0] * cloud.topology.machine.nodes
     query = "&".join(
         ["resources=" + ",".join(f"{name}:{amount}" for name, amount in wanted.items())]
         + [f"required={trait}" for trait in sorted(set().union(*map(_traits, flavors)))]
@@ -166,6 +163,17 @@ def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list
     return slots
 
 
+def _server_groups(connection: Connection) -> list[Any]:
+    """All groups: Nova answers at most [api] max_limit at once, without a link to the rest."""
+    groups: list[Any] = []
+    while True:
+        rest = f"/os-server-groups?offset={len(groups)}"
+        page = list(connection.compute.server_groups(all_projects=True, base_path=rest))
+        if not page:
+            return groups
+        groups += page
+
+
 def _topology(aggregates: Iterable[Any], machine: str | None) -> tuple[Topology, list[str]]:
     if machine is not None:
         return Topology.of(sources.machine(machine)), []
@@ -188,12 +196,15 @@ def _group(group: Any, servers: dict[str, Any]) -> ServerGroup:
 
 def _server(server: Any) -> Server:
     flavor = server.flavor
+    flavor = flavor.to_dict() if hasattr(flavor, "to_dict") else dict(flavor or {})
+    if not (server.image and server.image.id):
+        flavor["disk"] = 0  # its root is a volume
     return Server(
         id=server.id,
         name=server.name,
         host=server.compute_host,
         status=server.status,
-        flavor=flavor.to_dict() if hasattr(flavor, "to_dict") else dict(flavor or {}),
+        flavor=flavor,
         hints=server.scheduler_hints or {},
         zone=server.pinned_availability_zone,
         busy=server.task_state is not None,
@@ -203,10 +214,18 @@ def _server(server: Any) -> Server:
 def _resources(flavor: dict[str, Any]) -> dict[str, int]:
     extra = flavor.get("extra_specs") or {}
     cpus = "PCPU" if extra.get("hw:cpu_policy") == "dedicated" else "VCPU"
-    usual = {cpus: flavor.get("vcpus"), "MEMORY_MB": flavor.get("ram"), "DISK_GB": flavor.get("disk")}
-    if flavor.get("disk") is not None:
-        usual["DISK_GB"] = flavor["disk"] + (flavor.get("ephemeral") or 0)
-    return {name: int(extra.get(f"resources:{name}", amount or 0)) for name, amount in usual.items()}
+    swap = math.ceil((flavor.get("swap") or 0) / 1024)
+    disk = (flavor.get("disk") or 0) + (flavor.get("ephemeral") or 0) + swap
+    usual = {cpus: flavor.get("vcpus") or 0, "MEMORY_MB": flavor.get("ram") or 0, "DISK_GB": disk}
+    return {name: _amount(extra.get(f"resources:{name}"), amount) for name, amount in usual.items()}
+
+
+def _amount(said: Any, usual: int) -> int:
+    """What an extra spec says, where it says a number: Nova's API did not check them before 2.86."""
+    try:
+        return int(said)
+    except (TypeError, ValueError):
+        return usual
 
 
 def _traits(flavor: dict[str, Any]) -> set[str]:

@@ -138,15 +138,18 @@ def _moves(
     if not movable or len(own) < 2:
         return []
     state = State(cloud.topology.machine)
-    for other in cloud.groups:
-        if other.id != group.id and where[other.id]:
-            state.overlay(list(where[other.id].values()), isolates(other.wish))
+    others = [other for other in cloud.groups if other.id != group.id and where[other.id]]
+    for other in others:
+        beyond = any(server.host and server.id not in where[other.id] for server in other.servers)
+        state.overlay(list(where[other.id].values()), isolates(other.wish), beyond)
+    # The links of hosts matter where groups must not meet on them.
+    apart = any(isolates(one.wish) for one in (group, *others))
     found = state.moves(
         [own[server.id] for server in movable],
         slots,
         fixed=fixed,
         price=least_gain,
-        stacked=group.most_per_host != 1,
+        stacked=group.most_per_host != 1 or apart,
         isolates=isolates(group.wish),
     )
     name = cloud.topology.machine.node_name
