@@ -87,7 +87,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         if settings == self._scheduled:
             return
         for group, options in self._scheduled.items():
-            self.reset_flags(*options, group=group)
+            self.reset_flags(*options, group=None if group == "DEFAULT" else group)
         if "topolane" in settings:
             config.register(CONF)
             plugin.plugin.cache_clear()  # a new process would know nothing of the old one's
@@ -118,8 +118,9 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         except OpenStackApiException as refused:
             raise Refused(f"{refused.response.status_code}: {refused}") from None
 
-    def group(self, name: str, policy: str = "anti-affinity") -> str:
-        return str(self.api.post_server_groups({"name": name, "policy": policy})["id"])
+    def group(self, name: str, policy: str = "anti-affinity", rules: Mapping[str, int] | None = None) -> str:
+        wanted = {"name": name, "policy": policy} | ({} if rules is None else {"rules": dict(rules)})
+        return str(self.api.post_server_groups(wanted)["id"])
 
     def aggregate(self, name: str, metadata: Mapping[str, str], hosts: Collection[str]) -> int:
         aggregate = int(self._create_aggregate(name))
@@ -204,6 +205,14 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
     def migrate(self, server: str, host: str | None = None) -> str:
         """Live, to the host or where the scheduler says."""
         self._live_migrate({"id": server}, host=host)
+        return self.hosts([server])[server]
+
+    def resize(self, server: str, flavor: str) -> str:
+        """To another flavor, where the scheduler says."""
+        self.api.post_server_action(server, {"resize": {"flavorRef": flavor}})
+        until(lambda: self.api.get_server(server)["status"] == "VERIFY_RESIZE", "the server resized")
+        self.api.post_server_action(server, {"confirmResize": None})
+        until(lambda: self.api.get_server(server)["status"] == "ACTIVE", "the resize confirmed")
         return self.hosts([server])[server]
 
     def break_down(self, host: str) -> None:

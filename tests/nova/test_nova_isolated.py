@@ -50,3 +50,53 @@ def test_what_would_cross_owned_links_is_refused(cloud: CloudProcess, scheduler:
     cloud.delete(list(first))
     again = cloud.boot(5, cloud.group("third"), hints=ISOLATED)
     assert not crossed(SMALL, list(again.values())) & crossed(SMALL, list(inside.values()))
+
+
+def test_no_two_groups_share_the_link_of_a_host(cloud: CloudProcess, scheduler: Path) -> None:
+    """One VM to a host, a quarter of it: a second group finds room on the same hosts, and may not take it.
+
+    Nor may a compact group; one that no isolated group is near of does.
+    """
+    used: set[str] = set()
+    for number, hints in enumerate([ISOLATED, ISOLATED, COMPACT]):
+        hosts = set(cloud.boot(2, cloud.group(f"quarters{number}"), "quarter", hints=hints).values())
+        assert len(hosts) == 2
+        assert not hosts & used
+        used |= hosts
+
+
+def test_a_compact_group_is_refused_what_only_owned_links_could_carry(
+    cloud: CloudProcess, scheduler: Path
+) -> None:
+    """5 of 12 hosts are an isolated group's, on two leaves. Of the 5 that a compact one leaves 4 are together."""
+    write(scheduler, SMALL)
+    zone = cloud.aggregate("zone", {"availability_zone": "small"}, HOSTS[:12])
+    try:
+        cloud.boot(5, cloud.group("owner"), hints=ISOLATED, zone="small")
+        fits = cloud.boot(2, cloud.group("fits"), hints=COMPACT, zone="small")
+        assert len(leaves(SMALL, fits.values())) == 1
+        with pytest.raises(Refused, match="No valid host"):
+            cloud.boot(5, cloud.group("crosses"), hints=COMPACT, zone="small")
+    finally:
+        cloud.clear()
+        cloud.drop(zone)
+
+
+def test_a_server_whose_group_shares_links_already_can_move(cloud: CloudProcess, scheduler: Path) -> None:
+    """Somebody's servers, booted onto named hosts, came to cross a leaf of an isolated group.
+
+    Wherever the next server of it goes, the others cross that leaf still: it is not to stay where it is for that.
+    """
+    write(scheduler, SMALL)
+    servers = cloud.boot(5, cloud.group("owner"), hints=ISOLATED)
+    inside = next(
+        host
+        for host in HOSTS[:12]
+        if host not in servers.values()
+        and len([other for other in servers.values() if SMALL[other] == SMALL[host]]) == 1
+    )
+    other = cloud.group("intruder")
+    for host in (inside, HOSTS[40]):
+        cloud.boot(1, other, zone=f"nova:{host}")
+    moved = next(server for server, host in servers.items() if SMALL[host] != SMALL[inside])
+    assert SMALL[cloud.migrate(moved)] in {SMALL[host] for host in servers.values()}

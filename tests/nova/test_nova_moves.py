@@ -97,6 +97,26 @@ def test_two_requests_at_once_end_on_hosts_of_their_own_in_one_pod_each(cloud: C
     assert max(len(leaves(TREE, group)) for group in groups) <= 2
 
 
+def test_anti_affinity_allows_as_many_as_the_rule_of_the_group(cloud: CloudProcess) -> None:
+    """Two to a host: of hosts with room for four, three of one leaf take six."""
+    group = cloud.group("pairs", "anti-affinity", {"max_server_per_host": 2})
+    servers = cloud.boot(6, group, "quarter", hints=COMPACT)
+    assert len(set(servers.values())) == 3
+    assert len(leaves(TREE, servers.values())) == 1
+
+
+def test_a_server_may_be_resized_where_it_is(
+    cloud: CloudProcess, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Its leaf has no other host, and Nova may keep it: it does not stand in its own way."""
+    file = tmp_path_factory.getbasetemp() / "leaves-of-4.conf"
+    cloud.schedule_by(ours(machine_file=str(file)) | {"DEFAULT": {"allow_resize_to_same_host": True}})
+    cloud.flavor("half", 4096)
+    servers = cloud.boot(4, cloud.group("growing"), "quarter", hints=COMPACT)
+    server, host = next(iter(servers.items()))
+    assert cloud.resize(server, "half") == host
+
+
 def test_one_group_asked_for_twice_at_once_is_one_group(cloud: CloudProcess) -> None:
     """A leaf holds both, though the second request comes before the first has a host."""
     lure(cloud, free=1)

@@ -39,7 +39,7 @@ def test_a_group_larger_than_what_there_is_is_refused_and_the_scheduler_goes_on(
         ({"topolane:placement": "tight"}, "'tight' is none of compact, isolated, spread, none"),
         ({"topolane:placement": ["compact", "spread"]}, "topolane:placement="),
         ({"topolane:traffic": "../../etc/passwd"}, "'../../etc/passwd' is not the name of a profile"),
-        ({"topolane:size": "many"}, "'many' is not a number of servers"),
+        ({"topolane:size": "many"}, "'many' is not a number from 1 to 1000"),
     ],
 )
 def test_a_hint_that_is_not_understood_places_nothing_and_is_named(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 MOST = 1 << 20
@@ -26,7 +27,7 @@ class Demand(NamedTuple):
         return Demand(
             _amount(extra, "MEMORY_MB", flavor.memory_mb),
             _amount(extra, "VCPU", flavor.vcpus),
-            _amount(extra, "DISK_GB", root + flavor.ephemeral_gb) * 1024,
+            _amount(extra, "DISK_GB", root + flavor.ephemeral_gb + math.ceil(flavor.swap / 1024)) * 1024,
         )
 
 
@@ -68,8 +69,9 @@ def most_per_host(group: Any) -> int:
     policy = group.policy if "policy" in group else None
     if policy != "anti-affinity":
         return MOST
-    rules = group.rules if "rules" in group and group.rules else {}
     try:
+        # Its rules are a property and no field: `"rules" in group` is never true.
+        rules = group.rules if "_rules" in group else {}
         return max(1, int(rules.get("max_server_per_host", 1)))
     except (TypeError, ValueError):
         return 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nova.api.validation.extra_specs import base
 
-from topolane.nova.wishes import PLACEMENT, PLACEMENTS, PROFILE_NAME, SIZE, TRAFFIC
+from topolane.nova.wishes import LARGEST, PLACEMENT, PLACEMENTS, PROFILE_NAME, SIZE, TRAFFIC
 
 
 def register() -> list[base.ExtraSpecValidator]:
@@ -23,6 +23,6 @@ def register() -> list[base.ExtraSpecValidator]:
         base.ExtraSpecValidator(
             name=SIZE,
             description="How many servers a group of this flavor is going to have.",
-            value={"type": int, "min": 1, "max": 999_999},
+            value={"type": int, "min": 1, "max": LARGEST},
         ),
     ]

@@ -48,8 +48,9 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         costs = asked.answer.costs
         if costs is not None:
             may = np.isfinite(np.where(asked.nodes >= 0, costs[asked.nodes], np.inf))
-        elif request.isolates:
-            LOG.warning("Server %s finds no links of its own: %s", spec.instance_uuid, asked.answer.refusal)
+        elif request.isolates or (asked.answer.shares and not request.moves):
+            what = "of its own" if request.isolates else "that are nobody's own"
+            LOG.warning("Server %s finds no links %s: %s", spec.instance_uuid, what, asked.answer.refusal)
             return []
         else:
             LOG.info("Server %s is left to Nova: %s", spec.instance_uuid, asked.answer.refusal)

@@ -14,9 +14,11 @@ from topolane.nova.topology import Topology
 class Hosts:
     """Nova shows the same `HostState`s again for every instance of a request: each is looked at once."""
 
-    def __init__(self, topology: Topology, spec: Any) -> None:
+    def __init__(self, topology: Topology, spec: Any, *, moves: bool) -> None:
         self._node_of = topology.node_of
-        self._members = set(spec.instance_group.members)
+        # A server that moves takes no place from itself: it may be resized where it is.
+        at_hand = {spec.instance_uuid} if moves else set()
+        self._members = set(spec.instance_group.members) - at_hand
         self._most = most_per_host(spec.instance_group)
         self._demand = Demand.of(spec)
         self._given: set[str] = set()

@@ -10,14 +10,18 @@ from typing import Any, NamedTuple
 
 from nova import context as nova_context
 from nova import exception, objects
+from nova.db.main import api as db
+from nova.db.main import models
 from oslo_log import log as logging
 
 from topolane.nova.wishes import Wish, wish_of
 
 LOG = logging.getLogger(__name__)
 
-IN_FLIGHT_SECONDS = 120.0
-"""For so long a server that was given a host is believed to be on its way there."""
+UNKNOWN_SECONDS = 120.0
+"""For so long a server that was given a host, and that no cell knows yet, is believed to be on its way there."""
+BUSY_SECONDS = 3600.0
+"""For so long one that a cell knows and that Nova is busy with: builds, unshelving, migrations."""
 
 
 class Member(NamedTuple):
@@ -29,6 +33,8 @@ class Member(NamedTuple):
     created: datetime.datetime | None
     launch_index: int
     """Which of its request it was."""
+    busy: bool
+    """Whether Nova is doing something to it."""
 
     def age(self) -> tuple[bool, str, int]:
         """The order of ranks: who was created first, and first in a request."""
@@ -39,30 +45,34 @@ class Group(NamedTuple):
     """Another group."""
 
     hosts: list[str]
+    """Those that its servers are on or on their way to."""
     owned: bool
     """Whether it asked for links of its own."""
 
 
 class InFlight:
-    """Hosts given a moment ago to servers that the databases do not know yet. For all threads of a process."""
+    """Hosts given of late to servers that the databases have elsewhere yet. For all threads of a process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._given: dict[str, tuple[str, float]] = {}
+        self._given: dict[str, tuple[str, str | None, float]] = {}
 
-    def note(self, server: str, host: str) -> None:
-        """The server was given the host."""
+    def note(self, server: str, host: str, source: str | None) -> None:
+        """The server was given the host; `source` is where it was, if anywhere."""
         now = time.monotonic()
         with self._lock:
-            self._given[server] = (host, now)
-            for old in [key for key, (_, then) in self._given.items() if now - then > IN_FLIGHT_SECONDS]:
+            self._given[server] = (host, source, now)
+            for old in [key for key, (_, _, then) in self._given.items() if now - then > BUSY_SECONDS]:
                 del self._given[old]
 
-    def host(self, server: str) -> str | None:
-        """The host that the server was given of late."""
+    def host(self, server: str, member: Member | None) -> str | None:
+        """The host that a server is on its way to; `member`: what a cell knows of it."""
         with self._lock:
-            given = self._given.get(server)
-        return given[0] if given and time.monotonic() - given[1] <= IN_FLIGHT_SECONDS else None
+            host, source, then = self._given.get(server, (None, None, 0.0))
+        if member is not None and (not member.busy or member.host != source):
+            return None
+        lasts = UNKNOWN_SECONDS if member is None else BUSY_SECONDS
+        return host if time.monotonic() - then <= lasts else None
 
 
 IN_FLIGHT = InFlight()
@@ -78,28 +88,31 @@ def known(context: Any, uuids: Collection[str]) -> dict[str, Member]:
         return {}
 
     def in_cell(cell_context: Any) -> Any:
-        cell_context.read_deleted = "yes"
-        filters = {"uuid": list(uuids)}
-        return objects.InstanceList.get_by_filters(cell_context, filters=filters, expected_attrs=[])
+        return _rows(cell_context, uuids)
 
     found: dict[str, Member] = {}
     for result in nova_context.scatter_gather_all_cells(context, in_cell).values():
         if nova_context.is_cell_failure_sentinel(result):
             LOG.warning("A cell does not answer: the members it runs are not counted.")
             continue
-        for server in result:
-            host = None if server.deleted else server.host or None
-            launch_index = server.launch_index or 0
-            found[server.uuid] = Member(server.uuid, host, server.created_at, launch_index)
+        for uuid, host, created, launch_index, task, deleted in result:
+            here, busy = (None, False) if deleted else (host or None, task is not None)
+            found[uuid] = Member(uuid, here, created, launch_index or 0, busy)
     return found
 
 
-def placed(context: Any, uuids: Collection[str]) -> dict[str, str]:
-    """The host of every one of the servers that has one, or was given one a moment ago."""
-    members = known(context, uuids)
-    hosts = {uuid: member.host for uuid, member in members.items() if member.host is not None}
-    on_their_way = {uuid: IN_FLIGHT.host(uuid) for uuid in uuids if uuid not in members}
-    return hosts | {uuid: host for uuid, host in on_their_way.items() if host is not None}
+@db.pick_context_manager_reader  # type: ignore[untyped-decorator]
+def _rows(context: Any, uuids: Collection[str]) -> list[Any]:
+    """Six columns only: for thousands of members Nova's own objects take most of a second to be made."""
+    one = models.Instance
+    columns = (one.uuid, one.host, one.created_at, one.launch_index, one.task_state, one.deleted)
+    return list(context.session.query(*columns).filter(one.uuid.in_(list(uuids))))
+
+
+def whereabouts(server: str, member: Member | None) -> list[str]:
+    """The host of a server, as a cell knows it, and that which it is on its way to."""
+    hosts = [member.host if member is not None else None, IN_FLIGHT.host(server, member)]
+    return [host for host in hosts if host is not None]
 
 
 class Others:
@@ -112,10 +125,11 @@ class Others:
         """All groups but one that have two members or more; only those can cross links."""
         groups = [group for group in objects.InstanceGroupList.get_all(context) if group.uuid != but]
         groups = [group for group in groups if len(group.members) > 1]
-        where = placed(context, {uuid for group in groups for uuid in group.members})
+        members = known(context, {uuid for group in groups for uuid in group.members})
         for group in groups:
-            running = [uuid for uuid in group.members if uuid in where]
-            hosts = [where[uuid] for uuid in running]
+            where = {uuid: whereabouts(uuid, members.get(uuid)) for uuid in group.members}
+            running = [uuid for uuid, hosts in where.items() if hosts]
+            hosts = [host for hosts in where.values() for host in hosts]
             if len(set(hosts)) > 1:
                 wish = self._wish(context, group.uuid, running[0], default)
                 yield Group(hosts, wish.placement == "isolated")

@@ -24,6 +24,8 @@ class Answer:
     """By node, infinite where it must not go."""
     refusal: str | None = None
     """In a sentence."""
+    shares: bool = False
+    """Whether there is room, but only on links of others."""
 
 
 @dataclasses.dataclass
@@ -33,26 +35,30 @@ class Placing:
     topology: Topology
     policy: str
     stacked: bool
-    """Whether several of the group may lie on one host."""
+    """Whether several of the group may lie on one host, or its hosts' own links are looked at."""
     members: list[int]
     """Nodes of the members that have a host, those of this request included."""
     awaiting: int
     """Servers of the request without a host."""
     ranks: Ranks | None = None
     """The group's traffic, where it names a profile."""
-    others: Sequence[tuple[list[int], bool]] = ()
-    """The nodes of every other group, and whether it owns its links."""
+    beyond: int = 0
+    """Members on hosts that are not on the machine."""
+    others: Sequence[tuple[list[int], bool, bool]] = ()
+    """The nodes of every other group, whether it owns its links, and whether some of it is not on the machine."""
 
     def __post_init__(self) -> None:
         self._state = State(self.topology.machine)
-        for nodes, owned in self.others:
-            self._state.overlay(nodes, owned)
+        for nodes, owned, beyond in self.others:
+            self._state.overlay(nodes, owned, beyond)
 
     def give(self, host: str) -> None:
         """A server of the request was given the host."""
         node = self.topology.node_of.get(host)
         if node is not None:
             self.members.append(node)
+        else:
+            self.beyond += 1
         self.awaiting = max(1, self.awaiting - 1)
         if self.ranks is not None:
             self.ranks.give(node)
@@ -67,10 +73,16 @@ class Placing:
         if wanted < self.awaiting and self.policy == POLICIES["isolated"]:
             return Answer(None, f"{self.awaiting} servers do not fit: {free} slots are free")
         costs, refused = self._state.costs(
-            self.policy, wanted, members=self.members, slots=slots.tolist(), stacked=self.stacked
+            self.policy,
+            wanted,
+            members=self.members,
+            slots=slots.tolist(),
+            stacked=self.stacked,
+            beyond=self.beyond,
         )
-        if costs is None:
-            return Answer(None, refused[1] if refused else None)
+        if refused is not None:
+            return Answer(None, refused[1], shares=refused[0] == "would-share-links")
+        assert costs is not None
         if self.ranks is not None and self.policy != POLICIES["spread"]:
             costs = self.ranks.sharpen(
                 self._state, self.policy, wanted, self.members, slots, self.stacked, costs

@@ -33,18 +33,20 @@ class Asked(NamedTuple):
 class Request:
     """What is remembered of a request from instance to instance."""
 
-    def __init__(self, placing: Placing, spec: Any, *, moves: bool) -> None:
+    def __init__(self, placing: Placing, spec: Any, *, moves: bool, source: str | None = None) -> None:
+        """`source`: the host of a server that moves."""
         self.placing = placing
         self.isolates = placing.policy == POLICIES["isolated"]
         self.moves = moves
         self.is_new = True
         self._spec = spec
         self._group = spec.instance_group
+        self._source = source
         self._server: str | None = None
         self._last_given: str | None = None
         # Hosts in the group's list that have been taken notice of: Nova appends what it gives.
         self._noticed = len(self._group.hosts)
-        self._hosts = Hosts(placing.topology, spec)
+        self._hosts = Hosts(placing.topology, spec, moves=moves)
         self._answer: tuple[object, Answer] | None = None
 
     def ask(self, hosts: list[Any]) -> Asked:
@@ -71,14 +73,15 @@ class Request:
     def expect(self, host: str) -> None:
         """The instance at hand will most likely be given the host: the databases know it in a while."""
         # When all have a host, Nova asks once more for the last one, to have alternates.
-        if self._server is not None and self._server != self._last_given and not self.moves:
-            who.IN_FLIGHT.note(self._server, host)
+        if self._server is not None and self._server != self._last_given:
+            who.IN_FLIGHT.note(self._server, host, self._source)
 
     def _take_notice(self) -> None:
         for host in self._group.hosts[self._noticed :]:
             self.placing.give(host)
-            self.expect(host)
             self._hosts.give(host)
+            # Not always the one that was expected: Placement may have refused that.
+            self.expect(host)
             self._last_given = self._server
         self._noticed = len(self._group.hosts)
         self._server = self._spec.instance_uuid
@@ -93,17 +96,20 @@ def open_request(spec: Any, wish: Wish, topology: Topology, options: Any, others
     # What a cell knows is being moved; num_instances then tells of the time when it was created.
     moves = at_hand in known
     running = [member for member in known.values() if member.host is not None and member.uuid != at_hand]
-    on_their_way = [
-        who.IN_FLIGHT.host(uuid) for uuid in group.members if uuid not in known and uuid != at_hand
-    ]
-    hosts = [member.host for member in running] + [host for host in on_their_way if host is not None]
+    # Of two hosts the one that a server is on its way to.
+    where = [who.whereabouts(uuid, known.get(uuid))[-1:] for uuid in group.members if uuid != at_hand]
+    hosts = [host for last in where for host in last]
     find = topology.node_of.get
-    nodes = [node for host in hosts if (node := find(host or "")) is not None]
+    nodes = [node for host in hosts if (node := find(host)) is not None]
     policy = POLICIES.get(wish.placement or "", options.compact_policy)
-    crossing = []
+    crossing: list[tuple[list[int], bool, bool]] = []
     if wish.placement != "spread":
         for other in others.of(context, group.uuid, options.default_placement):
-            crossing.append(([node for host in other.hosts if (node := find(host)) is not None], other.owned))
+            inside = [node for host in other.hosts if (node := find(host)) is not None]
+            if inside:
+                crossing.append((inside, other.owned, len(inside) < len(other.hosts)))
+    # The links of hosts matter where groups must not meet on them.
+    apart = wish.placement == "isolated" or any(owned for _, owned, _ in crossing)
     awaiting = 1
     if not moves:
         asked = spec.num_instances if "num_instances" in spec else 1
@@ -111,13 +117,14 @@ def open_request(spec: Any, wish: Wish, topology: Topology, options: Any, others
     placing = Placing(
         topology,
         policy,
-        stacked=most_per_host(group) > 1,
+        stacked=most_per_host(group) > 1 or apart,
         members=nodes,
         awaiting=awaiting,
         ranks=_ranks(wish, topology, running, known.get(at_hand), options),
-        others=[(nodes, owned) for nodes, owned in crossing if nodes],
+        beyond=len(hosts) - len(nodes),
+        others=crossing,
     )
-    return Request(placing, spec, moves=moves)
+    return Request(placing, spec, moves=moves, source=known[at_hand].host if moves else None)
 
 
 def _ranks(

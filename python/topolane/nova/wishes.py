@@ -11,6 +11,8 @@ PLACEMENTS = ("compact", "isolated", "spread")
 PLACEMENT = "topolane:placement"
 TRAFFIC = "topolane:traffic"
 SIZE = "topolane:size"
+LARGEST = 1000
+"""The largest size: any user may give one, and what the scheduler computes grows with its square."""
 PROFILE_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 """A traffic profile's name is part of a path: no slashes, no leading dots."""
 
@@ -32,8 +34,8 @@ class Wish:
 def wish_of(hints: Any, extra_specs: Any, default: str = "none") -> Wish:
     """What hints and extra specs ask for; hints, which are the user's own, go before the flavor's."""
     placement, traffic, asked = (_asked(key, hints, extra_specs) for key in (PLACEMENT, TRAFFIC, SIZE))
-    if asked is not None and not re.fullmatch(r"[1-9][0-9]{0,5}", asked):
-        return Wish(None, problem=f"{SIZE}={asked!r} is not a number of servers")
+    if asked is not None and not (re.fullmatch("[1-9][0-9]{0,4}", asked) and int(asked) <= LARGEST):
+        return Wish(None, problem=f"{SIZE}={asked!r} is not a number from 1 to {LARGEST}")
     size = int(asked) if asked is not None else None
     if traffic is not None and not re.fullmatch(PROFILE_NAME, traffic):
         return Wish(None, problem=f"{TRAFFIC}={traffic!r} is not the name of a profile")

@@ -1,0 +1,47 @@
+"""Where a server is taken to be between the scheduler's choice and the moment when a cell has it there."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("nova", reason="the extra nova-test is not installed")
+
+from topolane.nova import members
+
+
+def member(host: str | None, busy: bool) -> members.Member:
+    return members.Member("server", host, None, 0, busy)
+
+
+def test_a_server_that_is_built_is_on_the_host_it_was_given() -> None:
+    """Whether no cell knows it yet, or one does and it waits for its compute; not when it has failed there."""
+    flight = members.InFlight()
+    flight.note("server", "host1", None)
+    assert flight.host("server", None) == "host1"
+    assert flight.host("server", member(None, busy=True)) == "host1"
+    assert flight.host("server", member(None, busy=False)) is None
+    assert flight.host("another", None) is None
+
+
+def test_a_server_that_moves_is_on_both_hosts_until_it_has_moved() -> None:
+    """What a cell says counts once it is elsewhere than where it came from, or Nova has done with it."""
+    members.IN_FLIGHT.note("moving", "target", "source")
+    where = {
+        ("source", True): ["source", "target"],
+        ("source", False): ["source"],
+        ("target", True): ["target"],
+        ("elsewhere", True): ["elsewhere"],
+    }
+    for (host, busy), hosts in where.items():
+        assert members.whereabouts("moving", member(host, busy)) == hosts
+
+
+def test_what_was_given_long_ago_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    flight = members.InFlight()
+    flight.note("server", "host1", None)
+    now = members.time.monotonic()
+    monkeypatch.setattr(members.time, "monotonic", lambda: now + members.UNKNOWN_SECONDS + 1)
+    assert flight.host("server", None) is None
+    assert flight.host("server", member(None, busy=True)) == "host1"
+    monkeypatch.setattr(members.time, "monotonic", lambda: now + members.BUSY_SECONDS + 1)
+    assert flight.host("server", member(None, busy=True)) is None
