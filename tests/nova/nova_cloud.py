@@ -87,7 +87,8 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         if settings == self._scheduled:
             return
         for group, options in self._scheduled.items():
-            self.reset_flags(*options, group=None if group == "DEFAULT" else group)
+            for option in options:
+                CONF.clear_override(option, None if group == "DEFAULT" else group)
         if "topolane" in settings:
             config.register(CONF)
             plugin.plugin.cache_clear()  # a new process would know nothing of the old one's
@@ -204,7 +205,8 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     def migrate(self, server: str, host: str | None = None) -> str:
         """Live, to the host or where the scheduler says."""
-        self._live_migrate({"id": server}, host=host)
+        target = {} if host is None else {"host": host}  # which older releases' helper does not know
+        self._live_migrate({"id": server}, **target)
         return self.hosts([server])[server]
 
     def resize(self, server: str, flavor: str) -> str:
