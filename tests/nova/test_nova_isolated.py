@@ -100,3 +100,20 @@ def test_a_server_whose_group_shares_links_already_can_move(cloud: CloudProcess,
         cloud.boot(1, other, zone=f"nova:{host}")
     moved = next(server for server, host in servers.items() if SMALL[host] != SMALL[inside])
     assert SMALL[cloud.migrate(moved)] in {SMALL[host] for host in servers.values()}
+
+
+def test_isolated_groups_asked_for_at_once_cross_nothing_in_common(
+    cloud: CloudProcess, scheduler: Path
+) -> None:
+    """Three requests reach the scheduler before any has a host. What is placed crosses no leaf and no pod that
+    another group crosses; one that finds no such place any more is refused."""
+    asked = [(cloud.ask(5, cloud.group(name), hints=ISOLATED), 5) for name in ("one", "two", "three")]
+    groups = []
+    for request, count in asked:
+        try:
+            groups.append(crossed(TREE, list(cloud.placed(request, count).values())))
+        except Refused:
+            continue
+    assert len(groups) >= 1
+    for one, other in itertools.combinations(groups, 2):
+        assert not one & other

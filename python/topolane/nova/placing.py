@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from topolane._engine import State
 from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks
+from topolane.nova.underway import Entry
 
 POLICIES = {"isolated": "isolated-hop-bytes", "spread": "spread"}
 """The engine's policy of every placement; that of compact groups is the operator's choice."""
@@ -48,6 +49,35 @@ class Placing:
     """The nodes of every other group, whether it owns its links, and whether some of it is not on the machine."""
 
     def __post_init__(self) -> None:
+        self._underway: list[Entry] = []
+        self._met = 0
+        self._members_there: list[int] = []
+        self._build()
+
+    def meet(self, group: str, underway: list[Entry]) -> None:
+        """Other requests that are placed at the same time, those for the same group among them."""
+        if underway == self._underway:
+            return
+        self._underway = underway
+        self._met += 1
+        given = [host for entry in underway if entry.group == group for host in entry.given]
+        self._members_there = self._nodes(given)
+        self._build()
+        for entry in underway:
+            if entry.group != group and (nodes := self._nodes(entry.hosts)):
+                self._state.overlay(nodes, entry.owned, len(nodes) < len(entry.hosts))
+                # The links of hosts matter where groups must not meet on them.
+                self.stacked = self.stacked or entry.owned
+
+    @property
+    def others_underway(self) -> int:
+        """How often other requests have been met: what was answered before is old then."""
+        return self._met
+
+    def _nodes(self, hosts: list[str]) -> list[int]:
+        return [node for host in hosts if (node := self.topology.node_of.get(host)) is not None]
+
+    def _build(self) -> None:
         self._state = State(self.topology.machine)
         for nodes, owned, beyond in self.others:
             self._state.overlay(nodes, owned, beyond)
@@ -72,10 +102,11 @@ class Placing:
         wanted = min(self.awaiting, free)
         if wanted < self.awaiting and self.policy == POLICIES["isolated"]:
             return Answer(None, f"{self.awaiting} servers do not fit: {free} slots are free")
+        members = [*self.members, *self._members_there]
         costs, refused = self._state.costs(
             self.policy,
             wanted,
-            members=self.members,
+            members=members,
             slots=slots.tolist(),
             stacked=self.stacked,
             beyond=self.beyond,
@@ -84,9 +115,7 @@ class Placing:
             return Answer(None, refused[1], shares=refused[0] == "would-share-links")
         assert costs is not None
         if self.ranks is not None and self.policy != POLICIES["spread"]:
-            costs = self.ranks.sharpen(
-                self._state, self.policy, wanted, self.members, slots, self.stacked, costs
-            )
+            costs = self.ranks.sharpen(self._state, self.policy, wanted, members, slots, self.stacked, costs)
         return Answer(costs)
 
 

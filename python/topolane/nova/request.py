@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from topolane.nova.hosts import Hosts
 from topolane.nova.placing import POLICIES, Answer, Placing, tiers
 from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks, profile
+from topolane.nova.underway import UNDERWAY
 from topolane.nova.wishes import Wish
 
 LOG = logging.getLogger(__name__)
@@ -33,8 +35,18 @@ class Asked(NamedTuple):
 class Request:
     """What is remembered of a request from instance to instance."""
 
-    def __init__(self, placing: Placing, spec: Any, *, moves: bool, source: str | None = None) -> None:
-        """`source`: the host of a server that moves."""
+    def __init__(
+        self,
+        placing: Placing,
+        spec: Any,
+        *,
+        moves: bool,
+        source: str | None = None,
+        running: Sequence[str] = (),
+        before: dict[object, int] | None = None,
+    ) -> None:
+        """`source`: the host of a server that moves; `running`: those of its group's other members; `before`: how
+        many hosts other requests had given when the databases were asked."""
         self.placing = placing
         self.isolates = placing.policy == POLICIES["isolated"]
         self.moves = moves
@@ -42,6 +54,9 @@ class Request:
         self._spec = spec
         self._group = spec.instance_group
         self._source = source
+        self._running = list(running)
+        self._given: list[str] = []
+        self._before = before or {}
         self._server: str | None = None
         self._last_given: str | None = None
         # Hosts in the group's list that have been taken notice of: Nova appends what it gives.
@@ -51,15 +66,33 @@ class Request:
 
     def ask(self, hosts: list[Any]) -> Asked:
         """What every node costs for the instance at hand, if it is to go to one of `hosts`."""
-        self._take_notice()
+        with UNDERWAY.lock:
+            self._take_notice()
+            self.placing.meet(self._group.uuid, UNDERWAY.others(self, self._before))
+            asked = self._ask(hosts)
+            self._announce(hosts, asked)
+        return asked
+
+    def _ask(self, hosts: list[Any]) -> Asked:
         nodes, slots = self._hosts.look(hosts)
         free = np.zeros(self.placing.topology.machine.nodes, dtype=np.uint32)
         on_machine = nodes >= 0
         np.add.at(free, nodes[on_machine], slots[on_machine].astype(np.uint32))
-        question = (self._server, free.tobytes())
+        question = (self._server, free.tobytes(), self.placing.others_underway)
         if self._answer is None or self._answer[0] != question:
             self._answer = (question, self.placing.costs(free))
         return Asked(self._answer[1], nodes, slots)
+
+    def _announce(self, hosts: list[Any], asked: Asked) -> None:
+        """Lets other requests know where the group is, the server at hand on the host that costs least."""
+        costs = asked.answer.costs
+        likely = []
+        if costs is not None and len(hosts) and self._server != self._last_given:
+            own = np.where((asked.nodes >= 0) & (asked.slots > 0), costs[asked.nodes], np.inf)
+            if np.isfinite(own.min()):
+                likely = [hosts[int(own.argmin())].host]
+        given = [*self._given, *likely]
+        UNDERWAY.note(self, self._group.uuid, [*self._running, *given], given, self.isolates)
 
     def weights(self, costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> list[float]:
         """The weights of hosts on `nodes`: in tiers, or the listing's own numbers."""
@@ -80,6 +113,7 @@ class Request:
         for host in self._group.hosts[self._noticed :]:
             self.placing.give(host)
             self._hosts.give(host)
+            self._given.append(host)
             # Not always the one that was expected: Placement may have refused that.
             self.expect(host)
             self._last_given = self._server
@@ -91,6 +125,7 @@ def open_request(spec: Any, wish: Wish, topology: Topology, options: Any, others
     """The request as it stands when its first instance is to be placed."""
     group = spec.instance_group
     context = spec._context.elevated()
+    before = UNDERWAY.given()
     known = who.known(context, group.members)
     at_hand = spec.instance_uuid
     # What a cell knows is being moved; num_instances then tells of the time when it was created.
@@ -124,7 +159,14 @@ def open_request(spec: Any, wish: Wish, topology: Topology, options: Any, others
         beyond=len(hosts) - len(nodes),
         others=crossing,
     )
-    return Request(placing, spec, moves=moves, source=known[at_hand].host if moves else None)
+    return Request(
+        placing,
+        spec,
+        moves=moves,
+        source=known[at_hand].host if moves else None,
+        running=hosts,
+        before=before,
+    )
 
 
 def _ranks(
