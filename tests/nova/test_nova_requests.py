@@ -78,3 +78,11 @@ def test_settings_that_scatter_groups_are_warned_of_at_start(cloud: CloudProcess
     cloud.schedule_by(ours({"host_subset_size": 3, "shuffle_best_same_weighed_hosts": True}))
     assert cloud.log("host_subset_size = 3 draws among the best hosts at random")
     assert cloud.log("shuffle_best_same_weighed_hosts mixes hosts")
+
+
+def test_a_missing_weigher_is_warned_of_at_start(cloud: CloudProcess) -> None:
+    """Ours, or Nova's own where the list names only ours."""
+    cloud.schedule_by(ours({"weight_classes": ["topolane.nova.weigher.TopolaneWeigher"]}))
+    assert cloud.log("Nova's own weighers are off")
+    cloud.schedule_by(ours({"weight_classes": ["nova.scheduler.weights.all_weighers"]}))
+    assert cloud.log("TopolaneWeigher is not in [filter_scheduler] weight_classes")

@@ -23,19 +23,21 @@ def test_the_sample_has_every_option_as_it_is() -> None:
     assert SAMPLE.read_text().partition(start)[2].strip() == printed.partition(start)[2].strip()
 
 
-def test_the_sample_is_read_by_oslo_config() -> None:
-    """And asks for our filter, last, and our weigher."""
-    cfg = pytest.importorskip(
-        "oslo_config.cfg", reason="oslo.config is missing: it comes with the extra nova-test"
-    )
+def test_the_sample_is_read_as_nova_reads_it() -> None:
+    """With the types that Nova gives its options: our filter is last, and our weigher beside Nova's own, not instead."""
+    reason = "Nova is missing: it comes with the extra nova-test"
+    cfg = pytest.importorskip("oslo_config.cfg", reason=reason)
+    scheduler = pytest.importorskip("nova.conf.scheduler", reason=reason)
     conf = cfg.ConfigOpts()
-    options = [
-        cfg.ListOpt("enabled_filters"),
-        cfg.MultiStrOpt("weight_classes"),
-        cfg.MultiStrOpt("available_filters"),
-    ]
-    conf.register_opts(options, group="filter_scheduler")
+    scheduler.register_opts(conf)
     conf([], project="nova", default_config_files=[str(SAMPLE)])
-    assert conf.filter_scheduler.enabled_filters[-1] == "TopolaneFilter"
-    assert conf.filter_scheduler.weight_classes[-1] == "topolane.nova.weigher.TopolaneWeigher"
-    assert conf.filter_scheduler.available_filters[-1] == "topolane.nova.filter.TopolaneFilter"
+    options = conf.filter_scheduler
+    assert options.enabled_filters[-1] == "TopolaneFilter"
+    assert options.weight_classes == [
+        "nova.scheduler.weights.all_weighers",
+        "topolane.nova.weigher.TopolaneWeigher",
+    ]
+    assert options.available_filters == [
+        "nova.scheduler.filters.all_filters",
+        "topolane.nova.filter.TopolaneFilter",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import nova.conf
 import numpy as np
 from nova.scheduler import filters
 from nova.scheduler import utils as scheduler_utils
@@ -23,6 +24,8 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
 
     def __init__(self) -> None:
         plugin()
+        if "topolane.nova.weigher.TopolaneWeigher" not in nova.conf.CONF.filter_scheduler.weight_classes:
+            LOG.warning("TopolaneWeigher is not in [filter_scheduler] weight_classes: groups are not packed.")
 
     def filter_all(self, filter_obj_list: Any, spec_obj: Any) -> list[Any]:
         """The hosts that pass."""

@@ -27,6 +27,10 @@ def warnings(conf: Any) -> list[str]:
             "[filter_scheduler] shuffle_best_same_weighed_hosts mixes hosts that are equally good for a group: "
             "the order of the other weighers is lost there."
         )
+    if len(options.weight_classes) == 1:
+        found.append(
+            "TopolaneWeigher stands alone in [filter_scheduler] weight_classes, a list with commas: Nova's own weighers are off."
+        )
     if "TopolaneFilter" not in options.enabled_filters:
         found.append(
             "TopolaneFilter is not in [filter_scheduler] enabled_filters: isolated groups are not kept apart."

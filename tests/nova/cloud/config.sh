@@ -178,8 +178,7 @@ write_scheduler_topolane() {
 [DEFAULT]
 debug = true
 [filter_scheduler]
-weight_classes = nova.scheduler.weights.all_weighers
-weight_classes = topolane.nova.weigher.TopolaneWeigher
+weight_classes = nova.scheduler.weights.all_weighers,topolane.nova.weigher.TopolaneWeigher
 available_filters = nova.scheduler.filters.all_filters
 available_filters = topolane.nova.filter.TopolaneFilter
 enabled_filters = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,ServerGroupAffinityFilter,TopolaneFilter
