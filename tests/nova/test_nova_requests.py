@@ -40,6 +40,7 @@ def test_a_group_larger_than_what_there_is_is_refused_and_the_scheduler_goes_on(
         ({"topolane:placement": ["compact", "spread"]}, "topolane:placement="),
         ({"topolane:traffic": "../../etc/passwd"}, "'../../etc/passwd' is not the name of a profile"),
         ({"topolane:size": "many"}, "'many' is not a number from 1 to 1000"),
+        ({"topolane:placment": "compact"}, "'topolane:placment' is none of topolane:placement"),
     ],
 )
 def test_a_hint_that_is_not_understood_places_nothing_and_is_named(

@@ -33,7 +33,11 @@ class Wish:
 
 def wish_of(hints: Any, extra_specs: Any, default: str = "none") -> Wish:
     """What hints and extra specs ask for; hints, which are the user's own, go before the flavor's."""
-    placement, traffic, asked = (_asked(key, hints, extra_specs) for key in (PLACEMENT, TRAFFIC, SIZE))
+    known = (PLACEMENT, TRAFFIC, SIZE)
+    keys = [key for source in (hints, extra_specs) if isinstance(source, Mapping) for key in source]
+    if unknown := [key for key in keys if key.startswith("topolane:") and key not in known]:
+        return Wish(None, problem=f"{unknown[0]!r} is none of {', '.join(known)}")
+    placement, traffic, asked = (_asked(key, hints, extra_specs) for key in known)
     if asked is not None and not (re.fullmatch("[1-9][0-9]{0,4}", asked) and int(asked) <= LARGEST):
         return Wish(None, problem=f"{SIZE}={asked!r} is not a number from 1 to {LARGEST}")
     size = int(asked) if asked is not None else None
