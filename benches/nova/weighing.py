@@ -86,17 +86,17 @@ def _timed(
     own = around = theirs = 0.0
     for index in range(size):
         spec.instance_uuid = f"server{index}"
-        moments = [time.process_time()]
+        moments = [time.thread_time()]
         remaining = filtering.filter_all(remaining, spec)
-        moments.append(time.process_time())
+        moments.append(time.thread_time())
         best = handler.get_weighed_objects([weigher], remaining, spec)[0].obj
-        moments.append(time.process_time())
+        moments.append(time.thread_time())
         handler.get_weighed_objects(stock, remaining, spec)
-        moments.append(time.process_time())
+        moments.append(time.thread_time())
         weighed = [handler.object_class(host, 0.0) for host in remaining]
-        moments.append(time.process_time())
+        moments.append(time.thread_time())
         weigher.weigh_objects(weighed, spec)
-        moments.append(time.process_time())
+        moments.append(time.thread_time())
         filtered, ran, stocks, _, alone = (after - before for before, after in itertools.pairwise(moments))
         own += filtered + alone
         around += filtered + ran
