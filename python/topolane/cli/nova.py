@@ -108,6 +108,9 @@ def plan(
     from topolane.nova.cloud import free_slots
 
     wanted = [cloud.group(name) for name in groups]
+    for group in wanted:
+        if group.wish.placement == "spread":
+            raise InputError(f"group {group.name} asks to be spread: no plan brings it together")
     if not wanted:
         wanted = [group for group in cloud.groups if group.wish.placement in ("compact", "isolated")]
     wanted = [group for group in wanted if len(planning.nodes(cloud, group)) > 1]

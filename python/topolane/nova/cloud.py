@@ -190,7 +190,7 @@ def _group(group: Any, servers: dict[str, Any]) -> ServerGroup:
     policy = group.policy or next(iter(group.policies or ()), None)
     most = int((group.rules or {}).get("max_server_per_host", 1)) if policy == "anti-affinity" else None
     wishes = [wish_of(server.hints, server.flavor.get("extra_specs")) for server in members]
-    wish = next((wish for wish in wishes if wish.placement is not None), Wish(None))
+    wish = next((wish for wish in wishes if wish.placement is not None or wish.problem), Wish(None))
     return ServerGroup(group.id, group.name, group.project_id or "", most, members, wish)
 
 

@@ -53,10 +53,12 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             may = np.isfinite(np.where(asked.nodes >= 0, costs[asked.nodes], np.inf))
         elif request.isolates or (asked.answer.shares and not request.moves):
             what = "of its own" if request.isolates else "that are nobody's own"
-            LOG.warning("Server %s finds no links %s: %s", spec.instance_uuid, what, asked.answer.refusal)
+            level = logging.DEBUG if request.for_alternates else logging.WARNING
+            LOG.log(level, "Server %s finds no links %s: %s", spec.instance_uuid, what, asked.answer.refusal)
             return []
         else:
-            LOG.info("Server %s is left to Nova: %s", spec.instance_uuid, asked.answer.refusal)
+            level = logging.DEBUG if request.for_alternates else logging.INFO
+            LOG.log(level, "Server %s is left to Nova: %s", spec.instance_uuid, asked.answer.refusal)
             may = np.ones(len(hosts), dtype=bool)
         if not request.isolates:
             # A host that the topology does not know crosses no link that is known to be owned.

@@ -87,7 +87,7 @@ class Request:
         """Lets other requests know where the group is, the server at hand on the host that costs least."""
         costs = asked.answer.costs
         likely = []
-        if costs is not None and len(hosts) and self._server != self._last_given:
+        if costs is not None and len(hosts) and not self.for_alternates:
             own = np.where((asked.nodes >= 0) & (asked.slots > 0), costs[asked.nodes], np.inf)
             if np.isfinite(own.min()):
                 likely = [hosts[int(own.argmin())].host]
@@ -103,10 +103,14 @@ class Request:
             weights = tiers(costs, nodes).tolist()
         return weights
 
+    @property
+    def for_alternates(self) -> bool:
+        """Whether all have a host: Nova asks once more for the last one, to have second choices."""
+        return self._server is not None and self._server == self._last_given
+
     def expect(self, host: str) -> None:
         """The instance at hand will most likely be given the host: the databases know it in a while."""
-        # When all have a host, Nova asks once more for the last one, to have alternates.
-        if self._server is not None and self._server != self._last_given:
+        if self._server is not None and not self.for_alternates:
             who.IN_FLIGHT.note(self._server, host, self._source)
 
     def _take_notice(self) -> None:
@@ -175,9 +179,11 @@ def _ranks(
     if wish.traffic is None:
         return None
     try:
-        traffic = profile(options.traffic_directory, wish.traffic)
+        traffic, problem = profile(options.traffic_directory, wish.traffic), ""
     except InputError as error:
-        LOG.warning("A group is placed as if all its servers talked alike: %s", error)
+        traffic, problem = None, str(error)
+    if traffic is None:
+        LOG.warning("A group is placed as if all its servers talked alike: %s", problem)
         return None
     group = [*running, at_hand] if at_hand is not None else running
     rank = {member.uuid: index for index, member in enumerate(sorted(group, key=who.Member.age))}

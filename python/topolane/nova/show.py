@@ -52,7 +52,7 @@ def _row(cloud: Cloud, group: ServerGroup, shares: list[str]) -> Row:
     return Row(
         id=group.id,
         name=group.name,
-        placement=group.wish.placement or "-",
+        placement="not understood" if group.wish.problem else group.wish.placement or "-",
         servers=len(group.servers),
         running=len(own),
         leaves=sum(any(start <= node < end for node in own) for start, end, _ in machine.groups(1)),
@@ -87,13 +87,15 @@ def tree(cloud: Cloud, group: ServerGroup) -> str:
     for server in group.servers:
         node = cloud.topology.node_of.get(server.host or "")
         if node is None:
-            astray.append(f"{server.name} ({server.host or server.status})")
+            astray.append((server.host is not None, server.name, server.host or server.status))
         else:
             on[node].append(server.name)
     lines: list[str] = []
     _draw(machine, machine.depth, (0, machine.nodes), on, "", lines)
-    if astray:
-        lines.append(f"not on the topology: {', '.join(astray)}")
+    for on_a_host, what in ((True, "not on the topology"), (False, "without a host")):
+        names = [f"{name} ({where})" for has, name, where in sorted(astray) if has is on_a_host]
+        if names:
+            lines.append(f"{what}: {', '.join(names)}")
     return "\n".join(lines)
 
 

@@ -43,8 +43,9 @@ class Topologies:
                     LOG.warning("No aggregate has topolane:leaf: servers are placed as without Topolane.")
         except (InputError, OSError) as error:
             seen = str(error)
-            if seen != self._seen:
-                LOG.error("The machine file cannot be used, the last one that could be stays: %s", error)
+        # Not above: while an exception is handled oslo.log adds it to every line.
+        if isinstance(seen, str) and seen != self._seen:
+            LOG.error("The machine file cannot be used, the last one that could be stays: %s", seen)
         self._seen = seen
         self._read_at = time.monotonic()
         return self._topology
@@ -55,7 +56,7 @@ class Topologies:
             Aggregate(name, hosts, dict(meta)) for name, hosts, meta in aggregates
         )
         for problem in problems:
-            LOG.error("Aggregates contradict each other: %s", problem)
+            LOG.error("What the aggregates say of the topology is wrong: %s", problem)
         return topology
 
 

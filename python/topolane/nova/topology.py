@@ -53,14 +53,15 @@ def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, l
             place = aggregate.metadata.get(f"topolane:{level}")
             for host in aggregate.hosts if place is not None else ():
                 said[host].setdefault(level, {}).setdefault(str(place), aggregate.name)
-    problems: list[str] = []
+    out: dict[str, list[str]] = collections.defaultdict(list)
     ways: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
     for host in sorted(said):
-        if problem := _contradiction(host, said[host]):
-            problems.append(problem)
+        if reason := _contradiction(said[host]):
+            out[reason].append(host)
             continue
         site, pod, leaf = (next(iter(said[host].get(level, {})), "") for level in reversed(LEVELS))
         ways[site or "cloud", pod, leaf].append(host)
+    problems = [f"{_hosts(hosts)} {reason}: left out of the topology" for reason, hosts in out.items()]
     _complete(ways, problems)
     if not ways:
         return None, problems
@@ -71,16 +72,23 @@ def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, l
         return None, [*problems, f"the aggregates make no tree: {error}"]
 
 
-def _contradiction(host: str, places: dict[str, dict[str, str]]) -> str | None:
-    """Why nothing can be said of the host."""
+def _hosts(hosts: list[str]) -> str:
+    """A few of the hosts by name, and how many more."""
+    shown, more = hosts[:4], len(hosts) - 4
+    names = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return f"{'host' if len(hosts) == 1 else 'hosts'} {names} {'is' if len(hosts) == 1 else 'are'}"
+
+
+def _contradiction(places: dict[str, dict[str, str]]) -> str | None:
+    """Why nothing can be said of a host."""
     for level, by_name in places.items():
         if len(by_name) > 1:
             both = " and ".join(f"{name} (aggregate {by})" for name, by in sorted(by_name.items()))
-            return f"host {host} is in two places, {level} {both}: it is left out of the topology"
+            return f"in two places, {level} {both}"
         if not next(iter(by_name)):
-            return f"host {host} has an empty topolane:{level}: it is left out of the topology"
+            return f"in an aggregate whose topolane:{level} is empty"
     if "leaf" not in places:
-        return f"host {host} has a {next(iter(places))} but no leaf: it is left out of the topology"
+        return f"in a {next(iter(places))} but in no leaf"
     return None
 
 
