@@ -9,20 +9,14 @@ from __future__ import annotations
 import copy
 import importlib.metadata
 import logging
-import os
-import sys
 import time
-import urllib.parse
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import eventlet
-import eventlet.wsgi
 import nova.conf
+import nova_http
 import nova_specs
 from cloud_process import Refused
-from eventlet.green import subprocess
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api.client import OpenStackApiException
 from topolane.nova import config, plugin
@@ -254,47 +248,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         return [line for line in str(self.stdlog.logger.output).splitlines() if containing in line]
 
     def command(self, *words: str, directory: str) -> tuple[int, str, str]:
-        """Runs `topolane nova` against this cloud by HTTP: exit code, output and errors.
-
-        Every caller is an administrator. Served only meanwhile, as all green threads here.
-        """
+        """Runs `topolane nova` against this cloud by HTTP: exit code, output and errors."""
         if not self._urls:
-            from placement import deploy
-
-            self._urls = {
-                "compute": _served(self.api_fixture.app())
-                + urllib.parse.urlsplit(self.api_fixture.base_url).path,
-                "placement": _served(deploy.loadapp(self.placement.fixture.conf_fixture.conf)),
-            }
-        clouds = Path(directory, "clouds.yaml")
-        endpoints = "".join(f"    {name}_endpoint_override: {url}\n" for name, url in self._urls.items())
-        clouds.write_text(f"clouds:\n  here:\n    auth_type: none\n{endpoints}")
-        child = subprocess.Popen(
-            [sys.executable, "-c", "from topolane.cli import main; main()", "nova", *words],
-            env=os.environ | {"OS_CLIENT_CONFIG_FILE": str(clouds), "OS_CLOUD": "here"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=directory,
-        )
-        output, errors = child.communicate(timeout=WAIT)
-        return child.returncode, output, errors
-
-
-def _served(application: Callable[..., Any]) -> str:
-    """The URL of a server for the application, on loopback."""
-
-    # What the fixtures of Placement and of Nova's API take for a user.
-    administrator = {
-        "HTTP_X_AUTH_TOKEN": "admin",
-        "HTTP_X_AUTH_USER": "admin",
-        "HTTP_X_AUTH_PROJECT_ID": "admin",
-        "HTTP_X_ROLES": "admin,member,reader",
-    }
-
-    def as_administrator(environment: dict[str, Any], start: Callable[..., Any]) -> Any:
-        return application(environment | administrator, start)
-
-    socket = eventlet.listen(("127.0.0.1", 0))
-    eventlet.spawn(eventlet.wsgi.server, socket, as_administrator, log_output=False)
-    return f"http://127.0.0.1:{socket.getsockname()[1]}"
+            self._urls = nova_http.served(self.api_fixture, self.placement.fixture)
+        return nova_http.command(self._urls, words, directory, WAIT)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cloud_process import LEAVES, CloudProcess
-from placements import COMPACT, ISOLATED, STOCK, crossed, hops, leaves, ours, tree
+from placements import COMPACT, ISOLATED, SPREAD, STOCK, crossed, hops, leaves, ours, tree
 
 TREE = tree(LEAVES, leaves_in_pod=2)
 
@@ -121,6 +121,10 @@ def test_bad_input_is_one_sentence(
 
 
 def test_what_ours_has_placed_needs_no_move(cloud: CloudProcess, nova: Any) -> None:
+    """And a group that is to be spread is not brought together."""
     cloud.schedule_by(ours())
     cloud.boot(16, cloud.group("solver"), hints=COMPACT)
     assert nova("plan")["migrations"] == []
+    cloud.boot(2, cloud.group("apart"), hints=SPREAD)
+    assert nova("plan")["migrations"] == []
+    assert "group apart asks to be spread" in nova("plan", "apart", code=2)
