@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from topolane.nova.topology import Topology
 
 POLL_SECONDS = 1.0
+RETRY_SECONDS = 30.0
+RETRIES = 5
+"""What Nova refuses is asked again: its scheduler hears of servers that left a host after up to two minutes
+(`scheduler_instance_sync_interval`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +57,13 @@ class Applying:
     """Called whenever the state of a migration has changed."""
     stopped: Callable[[], bool]
     """Whether no further migration is to be started."""
+    retry: float = RETRY_SECONDS
+    """Seconds until what Nova refused is asked again."""
 
     def __post_init__(self) -> None:
         self._deadline: dict[str, float] = {}
+        self._refused: dict[str, int] = {}
+        self._not_before: dict[str, float] = {}
 
     def run(self, progress: Callable[[int], None], pause: float = POLL_SECONDS) -> None:
         """Makes the migrations; returns when all are over, or, once stopped, those that were started."""
@@ -65,16 +73,26 @@ class Applying:
         while True:
             for migration in self._in("started"):
                 self._follow(migration)
-            for migration in [] if self.stopped() else self._in("planned"):
-                if len(self._in("started")) >= self.at_once:
-                    break
-                if self._must_wait(migration):
-                    break
-                self._start(migration)
+            if not self.stopped():
+                self._start_some()
             progress(sum(migration.state not in ("planned", "started") for migration in self.plan.migrations))
             if not self._in("started") and (self.stopped() or not self._in("planned")):
                 return
             time.sleep(pause)
+
+    def _start_some(self) -> None:
+        """As many as may run at once, those of one group in the order of the plan."""
+        waiting: set[str] = set()
+        for migration in self._in("planned"):
+            if len(self._in("started")) >= self.at_once:
+                return
+            early = time.monotonic() < self._not_before.get(migration.server, 0.0)
+            if migration.group in waiting or early or self._must_wait(migration):
+                waiting.add(migration.group)
+                continue
+            self._start(migration)
+            if migration.state == "planned":
+                waiting.add(migration.group)
 
     def _in(self, state: str) -> list[Migration]:
         return [migration for migration in self.plan.migrations if migration.state == state]
@@ -86,15 +104,18 @@ class Applying:
 
     def _start(self, migration: Migration) -> None:
         problem = self._problem(migration)
-        if problem is None:
-            problem = self.servers.migrate(migration.server, migration.target)
-            if problem is None:
-                self._deadline[migration.server] = time.monotonic() + self.timeout
-                self._set(migration, "started")
-                return
-            self._set(migration, "failed", problem)
+        if problem is not None:
+            self._set(migration, "skipped", problem)
             return
-        self._set(migration, "skipped", problem)
+        refusal = self.servers.migrate(migration.server, migration.target)
+        if refusal is None:
+            self._deadline[migration.server] = time.monotonic() + self.timeout
+            self._set(migration, "started")
+            return
+        self._refused[migration.server] = self._refused.get(migration.server, 0) + 1
+        self._not_before[migration.server] = time.monotonic() + self.retry
+        again = self._refused[migration.server] <= RETRIES
+        self._set(migration, "planned" if again else "failed", refusal)
 
     def _problem(self, migration: Migration) -> str | None:
         """Why a migration is not to be made as things are now."""
@@ -177,6 +198,6 @@ class NovaServers:
                 server, host=host, force=False, block_migration="auto"
             )
         except exceptions.SDKException as error:
-            return str(error).partition("\n")[0]
+            return getattr(error, "details", None) or str(error).partition("\n")[0]
         # The server is busy from the moment Nova has accepted.
         return None
