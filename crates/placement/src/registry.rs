@@ -1,8 +1,8 @@
 //! Policies by name: one line each.
 
 use crate::policies::{
-    Bunch, FirstFit, HopBytes, HopBytesExact, Isolated, IsolatedHopBytes, Random, Recorded,
-    Scattered, SlurmTree, Spread,
+    Bunch, FirstFit, HopBytes, HopBytesExact, Isolated, Random, Recorded, Scattered, SlurmTree,
+    Spread,
 };
 use crate::policy::Policy;
 
@@ -46,7 +46,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "hop-bytes-exact",
         summary: "least hops for uniform traffic, exactly, then the tightest",
-        build: |_| Box::new(HopBytesExact),
+        build: |_| Box::new(HopBytesExact { isolated: false }),
     },
     PolicyInfo {
         name: "bunch",
@@ -66,7 +66,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "isolated-hop-bytes",
         summary: "no link shared by two jobs, wherever that can be, and then least hops",
-        build: |_| Box::new(IsolatedHopBytes),
+        build: |_| Box::new(HopBytesExact { isolated: true }),
     },
     PolicyInfo {
         name: "recorded",

@@ -8,48 +8,40 @@ use crate::{Occupancy, Policy, Refusal, Request, Room};
 /// tightest: the least slots left over in the groups that it touches. It keeps off links that an
 /// isolating policy gave to somebody else. Exact on one site and on sites that are all one WAN
 /// hop apart.
+///
+/// With `isolated`, no link carries two placements' traffic whatever the routing: no group is
+/// crossed by two. It finds such a place wherever there is one. Groups that members who run cross
+/// already do not count: nothing that is placed now changes that.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct HopBytesExact;
+pub struct HopBytesExact {
+    /// Whether it keeps off every link that somebody else may use, not only off those given away.
+    pub isolated: bool,
+}
 
-/// The same, where no link carries two placements' traffic whatever the routing: no group is
-/// crossed by two placements. Finds a place wherever there is one. Groups that members who run
-/// cross already do not count: nothing that is placed now changes that.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct IsolatedHopBytes;
-
-impl Policy for HopBytesExact {
-    fn name(&self) -> &'static str {
-        "hop-bytes-exact"
-    }
-
-    fn choose(
-        &self,
+impl HopBytesExact {
+    /// What `ask` finds among all placements that are allowed.
+    fn among<T>(
+        self,
         request: &Request,
         room: &Room<'_>,
         occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let cost = cost(request, room, |load| occupancy.owned(load.level, load.group) > 0);
-        Loads::new(request, room, &cost).nodes().ok_or_else(|| Refusal::would_share(request, room))
-    }
-
-    fn costs(
-        &self,
-        request: &Request,
-        room: &Room<'_>,
-        occupancy: &Occupancy,
-    ) -> Result<Vec<f64>, Refusal> {
-        let cost = cost(request, room, |load| occupancy.owned(load.level, load.group) > 0);
-        Loads::new(request, room, &cost).costs().ok_or_else(|| Refusal::would_share(request, room))
-    }
-
-    fn count_only(&self) -> bool {
-        true
+        ask: impl Fn(&Loads<'_>) -> Option<T>,
+    ) -> Result<T, Refusal> {
+        let taken = |load: &Load| {
+            let (level, group) = (load.level, load.group);
+            occupancy.owned(level, group) > 0
+                || self.isolated && occupancy.crossing(level, group) > 0
+        };
+        let cost = cost(request, room, taken);
+        ask(&Loads::new(request, room, &cost)).ok_or_else(|| Refusal::would_share(request, room))
     }
 }
 
-impl Policy for IsolatedHopBytes {
+// A method's own path is of one lifetime only.
+#[allow(clippy::redundant_closure_for_method_calls)]
+impl Policy for HopBytesExact {
     fn name(&self) -> &'static str {
-        "isolated-hop-bytes"
+        if self.isolated { "isolated-hop-bytes" } else { "hop-bytes-exact" }
     }
 
     fn choose(
@@ -58,8 +50,7 @@ impl Policy for IsolatedHopBytes {
         room: &Room<'_>,
         occupancy: &Occupancy,
     ) -> Result<Vec<NodeIndex>, Refusal> {
-        let cost = cost(request, room, |load| occupancy.crossing(load.level, load.group) > 0);
-        Loads::new(request, room, &cost).nodes().ok_or_else(|| Refusal::would_share(request, room))
+        self.among(request, room, occupancy, |loads| loads.nodes())
     }
 
     fn finds(
@@ -68,9 +59,7 @@ impl Policy for IsolatedHopBytes {
         room: &Room<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
-        let cost = cost(request, room, |load| occupancy.crossing(load.level, load.group) > 0);
-        let found = Loads::new(request, room, &cost).least() < FORBIDDEN;
-        if found { Ok(()) } else { Err(Refusal::would_share(request, room)) }
+        self.among(request, room, occupancy, |loads| (loads.least() < FORBIDDEN).then_some(()))
     }
 
     fn costs(
@@ -79,8 +68,11 @@ impl Policy for IsolatedHopBytes {
         room: &Room<'_>,
         occupancy: &Occupancy,
     ) -> Result<Vec<f64>, Refusal> {
-        let cost = cost(request, room, |load| occupancy.crossing(load.level, load.group) > 0);
-        Loads::new(request, room, &cost).costs().ok_or_else(|| Refusal::would_share(request, room))
+        self.among(request, room, occupancy, |loads| loads.costs())
+    }
+
+    fn count_only(&self) -> bool {
+        !self.isolated
     }
 
     fn by_shape(&self) -> bool {
@@ -88,7 +80,7 @@ impl Policy for IsolatedHopBytes {
     }
 
     fn isolates(&self) -> bool {
-        true
+        self.isolated
     }
 }
 

@@ -12,7 +12,7 @@ mod spread;
 pub use bunch::Bunch;
 pub use first_fit::FirstFit;
 pub use hop_bytes::HopBytes;
-pub use hop_bytes_exact::{HopBytesExact, IsolatedHopBytes};
+pub use hop_bytes_exact::HopBytesExact;
 pub use isolated::Isolated;
 pub use random::Random;
 pub use recorded::Recorded;
