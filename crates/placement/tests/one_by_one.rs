@@ -38,8 +38,8 @@ fn scene() -> impl Strategy<Value = Scene> {
             slots,
             members,
             others,
-            wanted,
             beyond,
+            wanted,
         },
     )
 }
