@@ -52,15 +52,32 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would_do(cluster: Cluster, t
         log = tmp_path / "log.jsonl"
         until(lambda: log.exists() and '"started"' in log.read_text(), "the daemon looks on")
         arguments = ("--partition=pdebug", "--time=5", "--comment=mine")
-        jobs = [cluster.submit(*arguments, f"--nodes={1 + i % 4}", script="sleep 2") for i in range(8)]
+        jobs: list[int] = []
+
+        def would() -> set[int]:
+            return {int(event["job"]) for event in events(log) if event["event"] == "would-start"} & set(jobs)
+
+        def two_would_start() -> bool:
+            """Slurm may be faster than any look: then there are more jobs to look at."""
+            if len(would()) >= 2:
+                return True
+            if all(cluster.job(job)["job_state"] == "COMPLETED" for job in jobs):
+                jobs.extend(
+                    cluster.submit(*arguments, f"--nodes={1 + i % 4}", script="sleep 2") for i in range(8)
+                )
+            return False
+
+        until(two_would_start, "it would have started two", 240)
         until(lambda: all(cluster.job(job)["job_state"] == "COMPLETED" for job in jobs), "all end", 120)
-        until(lambda: sum(event["event"] == "ended" for event in events(log)) >= 8, "it has seen them end")
+        until(
+            lambda: sum(event["event"] == "ended" for event in events(log)) >= len(jobs),
+            "it has seen them end",
+        )
         assert daemon.poll() is None
     assert {cluster.job(job)["comment"] for job in jobs} == {"mine"}
     assert not [event for event in events(log) if event["event"] in ("start", "escaped", "not-released")]
-    would = {int(event["job"]) for event in events(log) if event["event"] == "would-start"}
     ran = {int(event["job"]) for event in events(log) if event["event"] == "running"}
-    assert ran >= set(jobs) and len(would & set(jobs)) >= 2
+    assert ran >= set(jobs)
     table = tmp_path / "jobs.csv"
     done = replay(log, "--csv", str(table))
     assert done.returncode == 0 and "all found again" in done.stdout, done.stderr
