@@ -1,0 +1,57 @@
+/* Inside of the preloaded library: what its files offer each other.
+ *
+ *     calls/        the MPI functions that are wrapped: count, then call PMPI (or a two-level collective)
+ *     communicator  ranks of a communicator as ranks of MPI_COMM_WORLD, kept as an attribute of it
+ *     counts        the counters of this process
+ *     report        a thread that sends them to a receiver and takes site maps (docs/mpi-protocol.md)
+ *     sites         the newest site maps
+ *     collectives/  two-level collectives, and the agreement of all ranks on a site map
+ *
+ * The thread of `report` never calls MPI. Nothing here may make a program fail: where something cannot be
+ * had, the call goes to PMPI as if the library were not there.
+ */
+#ifndef TOPOLANE_MPI_H
+#define TOPOLANE_MPI_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How an entry of the matrix came to be known; numbers of the protocol. */
+typedef enum { POINT_TO_POINT = 0, COLLECTIVE_MODELLED = 1, COLLECTIVE_COUNTED = 2, ONE_SIDED = 3 } Kind;
+
+/* What is known of a communicator. Ranks are those of the communicator unless they are called world ranks. */
+typedef struct Communicator {
+    int rank, size;
+    const int *world;        /* world rank of every rank (of the remote group in an intercommunicator) */
+    int peers;               /* length of `world` */
+    bool inter;
+    struct Levels *levels;   /* of collectives/levels.c; NULL until first wanted */
+} Communicator;
+
+/* Never NULL for a valid communicator once MPI is initialised; NULL otherwise. Any thread. */
+Communicator *communicator_of(MPI_Comm comm);
+
+/* Counts what this process sent to, or received from, a world rank. Any thread, no lock. */
+void count_sent(int world_rank, Kind kind, uint64_t messages, uint64_t bytes);
+void count_received(int world_rank);
+
+/* A site of every world rank. Immutable once published. */
+typedef struct {
+    uint64_t epoch;          /* from 1; 0: no map is known */
+    int ranks, sites;
+    const uint16_t *site;
+} SiteMap;
+
+/* Keeps a map (copies it). Of the thread of `report`, or at start from TOPOLANE_MPI_SITES. */
+void sites_publish(const SiteMap *map);
+/* Epoch of the newest map, 0 without one. */
+uint64_t sites_newest(void);
+/* The map of an epoch, NULL if it is no longer kept: the last 64 are. */
+const SiteMap *sites_at(uint64_t epoch);
+
+/* Two-level collectives. Each answers whether it did the work; `*result` is then MPI's return code. It answers
+ * the same on all ranks of the communicator. One function per call, declared in collectives/two_level.h. */
+
+#endif

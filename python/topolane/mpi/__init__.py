@@ -1,0 +1,1 @@
+"""Watching MPI programs: the preloaded library, its receiver, the matrices it yields."""

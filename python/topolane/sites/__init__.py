@@ -1,0 +1,1 @@
+"""The live driver for several sites: watches MPI programs, chooses sites, moves guests."""
