@@ -6,7 +6,10 @@ crash, asks the mover what is so (`where`) and finishes it or takes it back: nev
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Protocol
+
+from topolane._engine import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,3 +49,21 @@ class Mover(Protocol):
         Answers with the host it runs on. Raises GuestLost where there is none to run.
         """
         ...
+
+
+DRIVERS = {
+    "dry-run": ("dry_run", "DryRun"),
+}
+"""Module and class by the name of a driver. A module is imported when its driver is used: each needs its own extra."""
+
+
+def mover(driver: str) -> Mover:
+    """The mover of a driver. Raises InputError for a driver there is none of, or whose library is missing."""
+    if driver not in DRIVERS:
+        raise InputError(f"driver {driver!r} is not one of: {', '.join(DRIVERS)}")
+    module, name = DRIVERS[driver]
+    try:
+        made: Mover = getattr(importlib.import_module(f"topolane.sites.moving.{module}"), name)()
+    except ModuleNotFoundError as error:
+        raise InputError(f"driver {driver!r} needs {error.name}: install topolane[sites]") from error
+    return made
