@@ -19,23 +19,34 @@
 #include <stdint.h>
 
 /* How an entry of the matrix came to be known; numbers of the protocol. */
-typedef enum { POINT_TO_POINT = 0, COLLECTIVE_MODELLED = 1, COLLECTIVE_COUNTED = 2, ONE_SIDED = 3 } Kind;
+typedef enum {
+    POINT_TO_POINT = 0, COLLECTIVE_MODELLED = 1, COLLECTIVE_COUNTED = 2, ONE_SIDED = 3,
+    FETCHED = 4,             /* one-sided from the peer to this rank: the peer cannot know of it */
+    KINDS = 5
+} Kind;
 
 /* What is known of a communicator. Ranks are those of the communicator unless they are called world ranks. */
 typedef struct Communicator {
     int rank, size;
-    const int *world;        /* world rank of every rank (of the remote group in an intercommunicator) */
+    const int *world;        /* world rank of every rank (of the remote group in an intercommunicator); negative:
+                                outside MPI_COMM_WORLD */
     int peers;               /* length of `world` */
     bool inter;
-    struct Levels *levels;   /* of collectives/levels.c; NULL until first wanted */
+    _Atomic int holders;     /* its communicator, and receives from any source that outlive it */
+    _Atomic(struct Levels *) levels;   /* of collectives/levels.c; NULL until first wanted */
 } Communicator;
+
+/* Frees what collectives/levels.c keeps, when the communicator is freed. */
+void levels_free(struct Levels *levels);
 
 /* Never NULL for a valid communicator once MPI is initialised; NULL otherwise. Any thread. */
 Communicator *communicator_of(MPI_Comm comm);
 
-/* Counts what this process sent to, or received from, a world rank. Any thread, no lock. */
+/* Counts what this process sent to, or received from, a world rank; a negative rank (a process outside
+ * MPI_COMM_WORLD) is passed over. A message received after one was sent, of the same kind, is a turn.
+ * Any thread, no lock. */
 void count_sent(int world_rank, Kind kind, uint64_t messages, uint64_t bytes);
-void count_received(int world_rank);
+void count_received(int world_rank, Kind kind);
 
 /* A site of every world rank. Immutable once published. */
 typedef struct {
