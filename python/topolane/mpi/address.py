@@ -1,0 +1,61 @@
+"""Addresses that are listened at: a Unix socket or a TCP port."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import re
+import socket
+import stat
+from dataclasses import dataclass
+
+from topolane._engine import InputError
+
+
+@dataclass(frozen=True)
+class Address:
+    """`unix:/path`, or `host:port`."""
+
+    path: str | None = None
+    host: str = ""
+    port: int = 0
+
+    @staticmethod
+    def parse(text: str) -> Address:
+        """Raises InputError for what is neither."""
+        if text.startswith(("unix:/", "/")):
+            return Address(path=text.removeprefix("unix:"))
+        host, colon, port = text.rpartition(":")
+        if colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) < 1 << 16:
+            return Address(host=host.strip("[]"), port=int(port))
+        raise InputError(f"{text!r} is no address: unix:/path or host:port is wanted")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody beyond this machine reaches it."""
+        if self.path is not None or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        if self.path is not None:
+            return f"unix:{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def remove_dead_socket(path: str) -> None:
+    """Removes a socket that a process which is no more left behind. Raises InputError where one listens."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise InputError(f"{path}: is there, and is no socket")
+        with socket.socket(socket.AF_UNIX) as other:
+            try:
+                other.connect(path)
+            except ConnectionRefusedError:
+                os.unlink(path)
+            else:
+                raise InputError(f"{path}: somebody listens there already")

@@ -1,0 +1,200 @@
+"""What is known of a watched program: its matrix, its calls, its time in MPI, and what it does now."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane.mpi.frames import MOST_CALLS, Records
+from topolane.mpi.window import Window
+
+MEMORY = 30.0
+"""Seconds after which an interval counts 1/e in a recent rate."""
+KINDS = ("point-to-point, counted", "collective, modelled", "collective, counted", "one-sided, counted")
+
+
+class RankCounts:
+    """The sums of one rank, and their recent rates.
+
+    A rate is a mean over time with weights that fade (e-folding time MEMORY), by the lengths of the
+    intervals and not by any clock: clocks of two hosts differ.
+    """
+
+    def __init__(self) -> None:
+        self.keys: NDArray[np.uint64] = np.zeros(0, np.uint64)
+        """kind << 32 | peer, ascending."""
+        self.sums: NDArray[np.uint64] = np.zeros((0, 3), np.uint64)
+        """Messages, bytes and turns of each key."""
+        self.calls: dict[int, tuple[int, int, float]] = {}
+        """Of each collective call: calls, bytes of this rank's buffers, seconds."""
+        self.seconds = self.in_mpi = self.skew = 0.0
+        self.dropped = 0
+        self.windows: dict[str, Window] = {}
+        """Of every incarnation."""
+        self.gone = False
+        """Whether it said BYE."""
+        self._recent: NDArray[np.float64] = np.zeros((0, 3))
+        self._recent_in_mpi = self._weight = 0.0
+        self._heard = 0.0
+        self._length = 0.0
+
+    def add(self, records: Records) -> None:
+        """Adds an interval."""
+        length = records.length
+        fade = math.exp(-length / MEMORY)
+        share = MEMORY * (1 - fade) / length if length > 0 else 1.0
+        self._recent *= fade
+        if len(records.peers):
+            keys, counts = records.peers[:, 0], records.peers[:, 1:]
+            at = self._places(keys)
+            np.add.at(self.sums, at, counts)
+            np.add.at(self._recent, at, counts * share)
+        for call, _, calls, size, seconds in records.collectives.tolist():
+            before = self.calls.get(call, (0, 0, 0.0))
+            self.calls[call] = (before[0] + calls, before[1] + size, before[2] + seconds)
+        self.seconds += length
+        self.in_mpi += records.in_mpi
+        self.skew += records.skew
+        self._recent_in_mpi = self._recent_in_mpi * fade + records.in_mpi * share
+        self._weight = self._weight * fade + MEMORY * (1 - fade)
+        self._heard, self._length = time.monotonic(), length
+
+    def restore(self, keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None:
+        """Puts back sums that were kept elsewhere; nothing is known of recent rates."""
+        self.keys, self.sums = keys.copy(), sums.reshape(len(keys), 3).copy()
+        self._recent = np.zeros((len(keys), 3))
+
+    def rates(self) -> tuple[NDArray[np.float64], float]:
+        """Messages, bytes and turns a second of each key, and the share of time in MPI.
+
+        Silence beyond the length of an interval counts as time in which nothing was sent.
+        """
+        silence = max(0.0, time.monotonic() - self._heard - self._length)
+        fade = math.exp(-silence / MEMORY)
+        weight = self._weight * fade + MEMORY * (1 - fade)
+        if weight <= 0:
+            return self._recent, 0.0
+        return self._recent * (fade / weight), self._recent_in_mpi * fade / weight
+
+    def _places(self, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+        known = len(self.keys)
+        at = np.searchsorted(self.keys, keys)
+        if known and at.max() < known and np.array_equal(self.keys[at], keys):
+            return at
+        every = np.union1d(self.keys, keys)
+        old = np.searchsorted(every, self.keys)
+        sums, recent = np.zeros((len(every), 3), np.uint64), np.zeros((len(every), 3))
+        sums[old], recent[old] = self.sums, self._recent
+        self.keys, self.sums, self._recent = every, sums, recent
+        return np.searchsorted(every, keys)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Who sent to whom: parallel arrays, one entry for each pair of ranks that is not idle."""
+
+    ranks: int
+    sender: NDArray[np.int64]
+    receiver: NDArray[np.int64]
+    counts: NDArray[np.float64]
+    """Columns messages, bytes, turns: in all, or each second."""
+
+    @property
+    def messages(self) -> NDArray[np.float64]:
+        """Of each entry."""
+        return self.counts[:, 0]
+
+    @property
+    def bytes(self) -> NDArray[np.float64]:
+        """Of each entry."""
+        return self.counts[:, 1]
+
+    @property
+    def turns(self) -> NDArray[np.float64]:
+        """Of each entry."""
+        return self.counts[:, 2]
+
+    def csv(self) -> str:
+        """As `topolane traffic` reads it."""
+        lines = [f"# ranks: {self.ranks}", "from,to,bytes,messages"]
+        for sender, receiver, (messages, size, _) in zip(
+            self.sender.tolist(), self.receiver.tolist(), self.counts.tolist()
+        ):
+            lines.append(f"{sender},{receiver},{size:.15g},{messages:.15g}")
+        return "\n".join(lines) + "\n"
+
+
+@dataclass
+class Watched:
+    """A program and all that its ranks have said."""
+
+    id: str
+    name: str
+    ranks: int
+    started: float
+    """Seconds since 1970."""
+    ended: float | None = None
+    """When its last rank reached MPI_Finalize, or was given up."""
+    hosts: dict[int, str] = field(default_factory=dict)
+    of_rank: dict[int, RankCounts] = field(default_factory=dict)
+    epoch: int = 0
+    sites: NDArray[np.uint16] | None = None
+    """Of every rank, as told last."""
+    mpi: str = ""
+
+    def rank(self, rank: int) -> RankCounts:
+        """The counts of a rank, made when first asked for."""
+        counts = self.of_rank.get(rank)
+        if counts is None:
+            counts = self.of_rank[rank] = RankCounts()
+        return counts
+
+    def matrix(self, kind: int | None = None) -> Matrix:
+        """All that was sent, or what is of one kind."""
+        return self._matrix(lambda one: one.sums, kind)
+
+    def rates(self, kind: int | None = None) -> Matrix:
+        """The same each second, recently."""
+        return self._matrix(lambda one: one.rates()[0], kind)
+
+    def calls(self) -> dict[int, tuple[int, int, float]]:
+        """Of each collective call, over all ranks: calls, bytes of their buffers, seconds."""
+        total = np.zeros((MOST_CALLS, 3))
+        for one in self.of_rank.values():
+            for call, figures in one.calls.items():
+                total[call] += figures
+        return {
+            int(call): (int(total[call, 0]), int(total[call, 1]), float(total[call, 2]))
+            for call in np.flatnonzero(total[:, 0])
+        }
+
+    @property
+    def observed(self) -> float:
+        """Seconds, of the rank that was watched longest."""
+        return max((one.seconds for one in self.of_rank.values()), default=0.0)
+
+    def in_mpi(self) -> tuple[float, float]:
+        """The share of all ranks' time spent in MPI, and in waiting for the last at synchronising calls."""
+        every = list(self.of_rank.values())
+        seconds = sum(one.seconds for one in every) or 1.0
+        return sum(one.in_mpi for one in every) / seconds, sum(one.skew for one in every) / seconds
+
+    def _matrix(self, figures: Callable[[RankCounts], NDArray[Any]], kind: int | None) -> Matrix:
+        senders, receivers, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros((0, 3))]
+        for rank in sorted(self.of_rank):
+            one = self.of_rank[rank]
+            kept = slice(None) if kind is None else one.keys >> np.uint64(32) == kind
+            whom = (one.keys[kept] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+            peers, place = np.unique(whom, return_inverse=True)
+            summed = np.zeros((len(peers), 3))
+            np.add.at(summed, place, figures(one)[kept])
+            senders.append(np.full(len(peers), rank))
+            receivers.append(peers)
+            counts.append(summed)
+        return Matrix(self.ranks, np.concatenate(senders), np.concatenate(receivers), np.concatenate(counts))

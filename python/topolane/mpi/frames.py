@@ -1,0 +1,274 @@
+"""The frames that a watched program and a receiver exchange (docs/mpi-protocol.md)."""
+
+from __future__ import annotations
+
+import enum
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC, VERSION = b"TLMP", 1
+MOST_PAYLOAD = 1 << 20
+MOST_RANKS = (MOST_PAYLOAD - 16) // 2
+"""As many as a SITES has room for."""
+MOST_CALLS = 256
+"""Numbers of calls (native/mpi/calls.h) are below this."""
+MOST_COUNT = 1 << 53
+"""More messages, bytes or turns than this in one interval are garbage; up to here a double is exact."""
+
+_HEADER = struct.Struct("<4sHHIQ")
+_CHECK = struct.Struct("<I")
+HEADER_BYTES = _HEADER.size + _CHECK.size
+_RECORDS = struct.Struct("<ddddII")
+_SITES = struct.Struct("<QII")
+_COLLECTIVE = np.dtype(
+    [("call", "<u4"), ("reserved", "<u4"), ("calls", "<u8"), ("bytes", "<u8"), ("seconds", "<f8")]
+)
+
+
+class FrameError(ValueError):
+    """What arrived is no frame of this protocol: the reason, in a sentence."""
+
+
+class Kind(enum.IntEnum):
+    """What a frame is."""
+
+    HELLO = 1
+    RECORDS = 2
+    BYE = 3
+    WELCOME = 16
+    ACK = 17
+    SITES = 18
+    REFUSED = 19
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame whose header and check were right. Its kind may be one that nobody knows."""
+
+    kind: int
+    sequence: int
+    payload: bytes
+
+
+def encode(kind: Kind, payload: bytes = b"", sequence: int = 0) -> bytes:
+    """The bytes of a frame. Raises FrameError for a payload of more than 1 MiB."""
+    if len(payload) > MOST_PAYLOAD:
+        raise FrameError(f"a payload of {len(payload)} bytes; there may be {MOST_PAYLOAD}")
+    header = _HEADER.pack(MAGIC, VERSION, kind, len(payload), sequence)
+    return header + _CHECK.pack(zlib.crc32(payload, zlib.crc32(header))) + payload
+
+
+class Decoder:
+    """Cuts a stream into frames."""
+
+    def __init__(self, most: int = MOST_PAYLOAD) -> None:
+        self.most = most
+        """Longest payload that is taken, bytes."""
+        self._buffer = bytearray()
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of a frame that has not come whole."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that `data` completes. Raises FrameError, after those before it, at one that is none.
+
+        To be run to its end, and not to be fed again after an error.
+        """
+        buffer = self._buffer
+        buffer += data
+        at = 0
+        while len(buffer) - at >= HEADER_BYTES:
+            magic, version, kind, length, sequence = _HEADER.unpack_from(buffer, at)
+            if magic != MAGIC:
+                raise FrameError("no frame begins here (wrong magic)")
+            if version != VERSION:
+                raise FrameError(f"version {version} of the protocol; this end speaks {VERSION}")
+            if length > self.most:
+                raise FrameError(f"a payload of {length} bytes; there may be {self.most}")
+            begin = at + HEADER_BYTES
+            if len(buffer) < begin + length:
+                break
+            payload = bytes(buffer[begin : begin + length])
+            header = buffer[at : at + _HEADER.size]
+            if zlib.crc32(payload, zlib.crc32(header)) != _CHECK.unpack_from(buffer, at + _HEADER.size)[0]:
+                raise FrameError("the check does not fit the frame")
+            at = begin + length
+            yield Frame(kind, sequence, payload)
+        del buffer[:at]
+
+
+@dataclass(frozen=True)
+class Hello:
+    """Who a rank says it is."""
+
+    program: str
+    name: str
+    rank: int
+    ranks: int
+    host: str
+    pid: int
+    incarnation: str
+    library: str = ""
+    mpi: str = ""
+    token: str = ""
+
+    @staticmethod
+    def decode(payload: bytes) -> Hello:
+        """Raises FrameError for what is not the JSON of a HELLO."""
+        fields = _object(payload)
+        rank, ranks = _whole(fields, "rank", MOST_RANKS - 1), _whole(fields, "ranks", MOST_RANKS)
+        if rank >= ranks:
+            raise FrameError(f"HELLO: rank {rank} of {ranks}")
+        incarnation = fields.get("incarnation")
+        if isinstance(incarnation, int) and not isinstance(incarnation, bool) and abs(incarnation) < 2**64:
+            fields["incarnation"] = str(incarnation)
+        program, host = _word(fields, "program"), _word(fields, "host")
+        if not program or not host:
+            raise FrameError("HELLO: program and host may not be empty")
+        return Hello(
+            program=program,
+            name=_word(fields, "name") or program,
+            rank=rank,
+            ranks=ranks,
+            host=host,
+            pid=_whole(fields, "pid", 2**32),
+            incarnation=_word(fields, "incarnation", 64),
+            library=_word(fields, "library", optional=True),
+            mpi=_word(fields, "mpi", optional=True),
+            token=_word(fields, "token", 4096, optional=True),
+        )
+
+    def encode(self) -> bytes:
+        """The frame of it."""
+        return encode(Kind.HELLO, json.dumps(vars(self)).encode())
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a rank counted in one interval."""
+
+    time: float
+    """Seconds since 1970 at its end."""
+    length: float
+    in_mpi: float
+    skew: float
+    peers: NDArray[np.uint64]
+    """Rows of (kind << 32 | peer, messages, bytes, turns)."""
+    collectives: NDArray[Any]
+    """Fields call, calls, bytes, seconds."""
+
+    @staticmethod
+    def decode(payload: bytes, ranks: int) -> Records:
+        """Raises FrameError for what no rank among so many can have counted."""
+        if len(payload) < _RECORDS.size:
+            raise FrameError(f"RECORDS of {len(payload)} bytes")
+        time, length, in_mpi, skew, peers, calls = _RECORDS.unpack_from(payload)
+        if len(payload) != _RECORDS.size + 32 * (peers + calls):
+            raise FrameError(f"RECORDS of {len(payload)} bytes with {peers} peers and {calls} collectives")
+        # Comparisons that no NaN passes.
+        if not (0 <= time < 1e12 and 0 <= length < 1e9 and 0 <= in_mpi < 1e12 and 0 <= skew < 1e12):
+            raise FrameError(f"RECORDS: times {time:g}, {length:g}, {in_mpi:g}, {skew:g}")
+        entries = np.frombuffer(payload, "<u8", 4 * peers, _RECORDS.size).reshape(peers, 4)
+        collectives = np.frombuffer(payload, _COLLECTIVE, calls, _RECORDS.size + 32 * peers)
+        if peers:
+            whom = entries[:, 0]
+            if (whom >> 32).max() > 3 or (whom & 0xFFFFFFFF).max() >= ranks:
+                raise FrameError(f"RECORDS: a peer or a kind that is none among {ranks} ranks")
+            if entries[:, 1:].max() >= MOST_COUNT:
+                raise FrameError("RECORDS: counts of more than 2^53")
+        if calls:
+            seconds = collectives["seconds"]
+            if collectives["call"].max() >= MOST_CALLS:
+                raise FrameError("RECORDS: a call that is none")
+            if max(collectives["calls"].max(), collectives["bytes"].max()) >= MOST_COUNT:
+                raise FrameError("RECORDS: counts of more than 2^53")
+            if not (seconds.min() >= 0 and seconds.max() < 1e12):
+                raise FrameError("RECORDS: seconds of a collective below 0 or without end")
+        return Records(time, length, in_mpi, skew, entries, collectives)
+
+    @staticmethod
+    def of(
+        time: float,
+        length: float,
+        in_mpi: float = 0.0,
+        skew: float = 0.0,
+        peers: Sequence[tuple[int, int, int, int, int]] = (),
+        collectives: Sequence[tuple[int, int, int, float]] = (),
+    ) -> Records:
+        """From rows (peer, kind, messages, bytes, turns) and (call, calls, bytes, seconds)."""
+        rows = [(kind << 32 | peer, *counts) for peer, kind, *counts in peers]
+        table = np.zeros(len(collectives), _COLLECTIVE)
+        for at, (call, calls, size, seconds) in enumerate(collectives):
+            table[at] = (call, 0, calls, size, seconds)
+        return Records(time, length, in_mpi, skew, np.array(rows, np.uint64).reshape(len(rows), 4), table)
+
+    def encode(self, sequence: int) -> bytes:
+        """The frame of it."""
+        head = _RECORDS.pack(
+            self.time, self.length, self.in_mpi, self.skew, len(self.peers), len(self.collectives)
+        )
+        payload = head + self.peers.astype("<u8").tobytes() + self.collectives.tobytes()
+        return encode(Kind.RECORDS, payload, sequence)
+
+
+def dropped(payload: bytes) -> int:
+    """Of a BYE: the frames that were given up. Raises FrameError."""
+    return _whole(_object(payload), "dropped", 2**63)
+
+
+def sites_frame(epoch: int, sites: NDArray[np.uint16]) -> bytes:
+    """The frame that tells all ranks the site of each. Raises FrameError for too many ranks."""
+    count = int(sites.max(initial=0)) + 1
+    return encode(Kind.SITES, _SITES.pack(epoch, len(sites), count) + sites.astype("<u2").tobytes())
+
+
+def sites_of(payload: bytes) -> tuple[int, NDArray[np.uint16]]:
+    """Epoch and the site of every rank. Raises FrameError."""
+    if len(payload) < _SITES.size:
+        raise FrameError(f"SITES of {len(payload)} bytes")
+    epoch, ranks, sites = _SITES.unpack_from(payload)
+    if len(payload) != _SITES.size + 2 * ranks:
+        raise FrameError(f"SITES of {len(payload)} bytes with {ranks} ranks")
+    each = np.frombuffer(payload, "<u2", ranks, _SITES.size)
+    if ranks and each.max() >= sites:
+        raise FrameError(f"SITES: site {each.max()} of {sites}")
+    return epoch, each
+
+
+def ack_frame(sequence: int) -> bytes:
+    """The frame that says that this sequence and all before it are kept."""
+    return encode(Kind.ACK, sequence.to_bytes(8, "little"))
+
+
+def _object(payload: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        raise FrameError(f"no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise FrameError("JSON, but no object")
+    return value
+
+
+def _word(fields: dict[str, Any], name: str, most: int = 255, *, optional: bool = False) -> str:
+    value = fields.get(name, "" if optional else None)
+    # A lone surrogate, which no database takes, is not printable.
+    if not isinstance(value, str) or len(value) > most or not value.isprintable():
+        raise FrameError(f"HELLO: {name} is not a word of at most {most} characters")
+    return value
+
+
+def _whole(fields: dict[str, Any], name: str, most: int) -> int:
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise FrameError(f"{name} is not a whole number from 0 to {most}")
+    return value

@@ -1,0 +1,304 @@
+"""The receiver of what watched programs report (docs/mpi-protocol.md), for one program or for all of a site manager.
+
+Whatever arrives is taken for hostile: a frame that is none ends its connection, limits bound what is kept, and a
+sender that reads nothing is sent nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane._engine import InputError
+from topolane.mpi.address import Address, remove_dead_socket
+from topolane.mpi.connection import Connection, Refused
+from topolane.mpi.counts import RankCounts, Watched
+from topolane.mpi.frames import FrameError, Hello, Records, dropped, sites_frame
+from topolane.mpi.limits import Event, Limits
+from topolane.mpi.window import Window
+
+Taken = dict[str, set[int]]
+"""Ranks by program of which something was taken in."""
+
+
+class Receiver:
+    """Takes frames of many ranks and keeps what they count in `programs`.
+
+    Frames are acknowledged when `keep` has returned for the ranks they came from; about every `interval`
+    seconds it is called once for all of them. All of it belongs to one event loop.
+
+    keep: stores what is known of those ranks; it may raise OSError, and is then asked again later.
+    load: what an earlier receiver knew of a program.
+    happened: told of events.
+    """
+
+    def __init__(
+        self,
+        *,
+        keep: Callable[[Taken], Awaitable[None]] | None = None,
+        load: Callable[[str], Watched | None] = lambda _: None,
+        happened: Callable[[Event], None] = lambda _: None,
+        limits: Limits | None = None,
+        interval: float = 1.0,
+    ) -> None:
+        self.programs: dict[str, Watched] = {}
+        self.limits = limits or Limits()
+        self.interval = interval
+        self.connections: set[Connection] = set()
+        self.frames = 0
+        """Taken in, without those that came twice."""
+        self.repeated = 0
+        self._keep, self._load, self._happened = keep, load, happened
+        self._entries = self._senders = 0
+        self.buffered = 0
+        self._taken: Taken = {}
+        self._of_rank: dict[tuple[str, int], set[Connection]] = {}
+        self._unacknowledged: set[Connection] = set()
+        self._servers: list[asyncio.Server] = []
+        self._sockets: list[str] = []
+        self._soon = asyncio.Event()
+        self._keeping: asyncio.Task[None] | None = None
+
+    async def listen(
+        self, address: Address, *, token: str | None = None, tls: ssl.SSLContext | None = None
+    ) -> Address:
+        """Listens there too; answers with the address, its port filled in.
+
+        Raises InputError where it cannot, and for an address beyond this machine without a token.
+        """
+        if not address.is_local and token is None:
+            raise InputError(f"{address}: whoever reaches this address may report; it needs a token")
+        loop = asyncio.get_running_loop()
+
+        def connection() -> Connection:
+            return Connection(self, token)
+
+        try:
+            if address.path is not None:
+                remove_dead_socket(address.path)
+                server = await loop.create_unix_server(connection, address.path, backlog=1024)
+                os.chmod(address.path, 0o600)
+                self._sockets.append(address.path)
+            else:
+                server = await loop.create_server(
+                    connection, address.host, address.port, ssl=tls, backlog=1024
+                )
+                address = Address(host=address.host, port=server.sockets[0].getsockname()[1])
+        except OSError as error:
+            raise InputError(f"{address}: nothing can listen there: {error.strerror}") from error
+        self._servers.append(server)
+        if self._keeping is None:
+            self._keeping = asyncio.create_task(self._keep_on())
+        return address
+
+    async def close(self) -> None:
+        """Keeps and acknowledges what has arrived, and ends all connections."""
+        for server in self._servers:
+            server.close()
+        if self._keeping is not None:
+            self._keeping.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeping
+        await self._flush()
+        for connection in list(self.connections):
+            connection.close()
+        for path in self._sockets:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+    def adopt(self, program: Watched) -> None:
+        """Takes up what is known of a program already, before any of its ranks says HELLO."""
+        self.programs[program.id] = program
+        self._entries += sum(len(one.keys) for one in program.of_rank.values())
+        self._senders += sum(len(one.windows) for one in program.of_rank.values())
+
+    def forget(self, program: str) -> None:
+        """Drops a program from memory and ends its ranks' connections."""
+        known = self.programs.pop(program, None)
+        if known is None:
+            return
+        self._entries -= sum(len(one.keys) for one in known.of_rank.values())
+        self._senders -= sum(len(one.windows) for one in known.of_rank.values())
+        for rank in known.of_rank:
+            for connection in list(self._of_rank.get((program, rank), ())):
+                connection.close()
+
+    def connected(self, program: str) -> list[int]:
+        """The ranks of a program that have a connection, in order."""
+        known = self.programs.get(program)
+        return sorted(rank for rank in known.of_rank if (program, rank) in self._of_rank) if known else []
+
+    def send_sites(self, program: str, epoch: int, sites: NDArray[np.uint16]) -> None:
+        """Tells all ranks of a program the site of each, now and whenever one comes back."""
+        known = self.programs[program]
+        known.epoch, known.sites = epoch, sites
+        frame = sites_frame(epoch, sites)
+        for rank in known.of_rank:
+            for connection in self._of_rank.get((program, rank), ()):
+                connection.send_sites(frame)
+
+    # What connections call.
+
+    def arrived(self, connection: Connection) -> None:
+        """Somebody connects. Raises Refused."""
+        self.connections.add(connection)
+        if len(self.connections) > self.limits.connections:
+            raise Refused(f"this receiver takes no more than {self.limits.connections} connections")
+
+    def hello(self, connection: Connection, hello: Hello) -> None:
+        """A rank says who it is. Raises Refused."""
+        program = self._program(hello)
+        counts = program.of_rank.get(hello.rank)
+        if counts is None or hello.incarnation not in counts.windows:
+            if self._senders >= self.limits.senders:
+                raise Refused(f"this receiver takes no more than {self.limits.senders} ranks")
+            if counts is not None:
+                self.tell(
+                    "rank-began-again", program.id, f"rank {hello.rank} was started again on {hello.host}"
+                )
+            counts = program.rank(hello.rank)
+            counts.windows[hello.incarnation] = Window()
+            counts.gone, program.ended = False, None
+            self._senders += 1
+            self._took(program.id, hello.rank)
+        program.hosts[hello.rank] = hello.host
+        program.mpi = hello.mpi or program.mpi
+        self._of_rank.setdefault((program.id, hello.rank), set()).add(connection)
+        connection.welcome(counts.windows[hello.incarnation].kept, program.epoch, program.sites)
+
+    def records(self, connection: Connection, sequence: int, payload: bytes) -> None:
+        """Counts. Raises FrameError, and Refused where there is no room."""
+        program = self.programs[connection.hello.program]
+        records = Records.decode(payload, program.ranks)
+        if self._entries + len(records.peers) > self.limits.entries:
+            raise Refused(f"this receiver keeps no more than {self.limits.entries} entries of matrices")
+        counts = program.rank(connection.hello.rank)
+        if self._is_new(connection, counts, sequence):
+            before = len(counts.keys)
+            counts.add(records)
+            self._entries += len(counts.keys) - before
+
+    def bye(self, connection: Connection, sequence: int, payload: bytes) -> None:
+        """A rank has reached MPI_Finalize. Raises FrameError."""
+        lost = dropped(payload)
+        program, rank = self.programs[connection.hello.program], connection.hello.rank
+        counts = program.rank(rank)
+        if sequence and not self._is_new(connection, counts, sequence):
+            return
+        self._took(program.id, rank)
+        counts.gone, counts.dropped = True, max(counts.dropped, lost)
+        self._soon.set()
+        if lost:
+            self.tell("frames-dropped", program.id, f"rank {rank} gave up {lost} frames")
+        if len(program.of_rank) == program.ranks and all(one.gone for one in program.of_rank.values()):
+            program.ended = time.time()
+            self.tell("program-ended", program.id, f"{program.name}: all {program.ranks} ranks are through")
+
+    def left(self, connection: Connection, hello: Hello | None) -> None:
+        """A connection has ended."""
+        self.connections.discard(connection)
+        self._unacknowledged.discard(connection)
+        if hello is None:
+            return
+        others = self._of_rank.get((hello.program, hello.rank), set())
+        others.discard(connection)
+        if others:
+            return
+        self._of_rank.pop((hello.program, hello.rank), None)
+        program = self.programs.get(hello.program)
+        if program is not None and not program.rank(hello.rank).gone:
+            self.tell(
+                "rank-gone", program.id, f"rank {hello.rank} on {hello.host} is away without MPI_Finalize"
+            )
+
+    def tell(self, kind: str, program: str, text: str) -> None:
+        """Passes on an event."""
+        self._happened(Event(kind, program, text))
+
+    # Inside.
+
+    def _program(self, hello: Hello) -> Watched:
+        if hello.ranks > self.limits.ranks:
+            raise Refused(f"a program of {hello.ranks} ranks; this receiver takes {self.limits.ranks}")
+        program = self.programs.get(hello.program)
+        if program is None and (program := self._load(hello.program)) is not None:
+            self._make_room()
+            self.adopt(program)
+        if program is None:
+            self._make_room()
+            program = Watched(hello.program, hello.name, hello.ranks, time.time())
+            self.adopt(program)
+            self.tell("program-began", program.id, f"{program.name} with {program.ranks} ranks")
+        if program.ranks != hello.ranks:
+            raise Refused(
+                f"program {program.id} has {program.ranks} ranks, and this one says {hello.ranks}: "
+                "runs need names of their own (TOPOLANE_MPI_PROGRAM)"
+            )
+        return program
+
+    def _make_room(self) -> None:
+        if len(self.programs) < self.limits.programs:
+            return
+        over = [one for one in self.programs.values() if one.ended is not None and one.id not in self._taken]
+        if not over:
+            raise Refused(f"this receiver takes no more than {self.limits.programs} programs")
+        self.forget(min(over, key=lambda one: one.ended or 0.0).id)
+
+    def _is_new(self, connection: Connection, counts: RankCounts, sequence: int) -> bool:
+        if not 0 < sequence < 1 << 63:
+            raise FrameError(f"sequence {sequence} in a frame that wants an answer")
+        connection.newest = max(connection.newest, sequence)
+        self._unacknowledged.add(connection)
+        if not counts.windows[connection.hello.incarnation].take(sequence):
+            self.repeated += 1
+            return False
+        self.frames += 1
+        self._took(connection.hello.program, connection.hello.rank)
+        return True
+
+    def _took(self, program: str, rank: int) -> None:
+        self._taken.setdefault(program, set()).add(rank)
+
+    async def _keep_on(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._soon.wait(), self.interval)
+                # The other ranks of a program that ends are not far behind.
+                await asyncio.sleep(min(0.05, self.interval))
+            self._soon.clear()
+            began = time.monotonic()
+            await self._flush()
+            # Where keeping is slow, let it be a tenth of the time at most.
+            await asyncio.sleep(min(5.0, max(0.0, 9 * (time.monotonic() - began) - self.interval)))
+
+    async def _flush(self) -> None:
+        taken, self._taken = self._taken, {}
+        waiting = [(connection, connection.newest) for connection in self._unacknowledged]
+        self._unacknowledged.clear()
+        marks = [
+            (window, window.highest)
+            for program, ranks in taken.items()
+            if program in self.programs
+            for rank in ranks
+            for window in self.programs[program].rank(rank).windows.values()
+        ]
+        if self._keep is not None and taken:
+            try:
+                await self._keep(taken)
+            except OSError as error:
+                self.tell("not-kept", "", f"what arrived could not be kept, and is not acknowledged: {error}")
+                for program, ranks in taken.items():
+                    self._taken.setdefault(program, set()).update(ranks)
+                self._unacknowledged.update(connection for connection, _ in waiting if connection.is_open)
+                return
+        for window, highest in marks:
+            window.kept = highest
+        for connection, sequence in waiting:
+            connection.acknowledge(sequence)

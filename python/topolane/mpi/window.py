@@ -1,0 +1,37 @@
+"""Which sequences of a sender have been taken in."""
+
+from __future__ import annotations
+
+WIDTH = 4096
+"""More frames than this fit into no sender's buffer (256 KiB of frames of at least 64 bytes)."""
+_ALL = (1 << WIDTH) - 1
+
+
+class Window:
+    """Takes each sequence once, in whatever order they come: the anti-replay window of RFC 4303, 3.4.3.
+
+    What is more than WIDTH behind the highest counts as taken: its sender has long given it up.
+    """
+
+    __slots__ = ("highest", "holes", "kept")
+
+    def __init__(self, highest: int = 0, holes: int = 0) -> None:
+        self.highest = highest
+        self.holes = holes
+        """Bit i: `highest - i` has not come."""
+        self.kept = highest
+        """What was the highest when all was last stored, for who asks where to go on."""
+
+    def take(self, sequence: int) -> bool:
+        """Whether this one is new."""
+        ahead = sequence - self.highest
+        if ahead > 0:
+            gap = min(ahead, WIDTH)
+            self.holes = (self.holes << gap | ((1 << gap) - 1) & ~1) & _ALL
+            self.highest = sequence
+            return True
+        bit = 1 << -ahead if -ahead < WIDTH else 0
+        if not self.holes & bit or sequence < 1:
+            return False
+        self.holes ^= bit
+        return True
