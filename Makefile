@@ -43,7 +43,7 @@ demo: build
 	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated --queue easy --out out
 
 $(VENV)/.test-installed: $(VENV)/.installed
-	$(BIN)/python tools/requirements.py dask lint nova nova-test slurm test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
+	$(BIN)/python tools/requirements.py dask lint nova nova-test sites slurm test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	@touch $@
 
 # Real components: a browser for the report, an InfiniBand subnet for the readers, MPI and SimGrid for

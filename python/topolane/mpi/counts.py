@@ -17,6 +17,8 @@ from topolane.mpi.window import Window
 MEMORY = 30.0
 """Seconds after which an interval counts 1/e in a recent rate."""
 KINDS = ("point-to-point, counted", "collective, modelled", "collective, counted", "one-sided, counted")
+ONE_SIDED, FETCHED = 3, 4
+"""A get is told of by the rank that asks, and is the other's sending."""
 
 
 class RankCounts:
@@ -63,7 +65,8 @@ class RankCounts:
         self.skew += records.skew
         self._recent_in_mpi = self._recent_in_mpi * fade + records.in_mpi * share
         self._weight = self._weight * fade + MEMORY * (1 - fade)
-        self._heard, self._length = time.monotonic(), length
+        # What does not fit into one frame follows in others of no length.
+        self._heard, self._length = time.monotonic(), length or self._length
 
     def restore(self, keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None:
         """Puts back sums that were kept elsewhere; nothing is known of recent rates."""
@@ -185,16 +188,18 @@ class Watched:
         seconds = sum(one.seconds for one in every) or 1.0
         return sum(one.in_mpi for one in every) / seconds, sum(one.skew for one in every) / seconds
 
-    def _matrix(self, figures: Callable[[RankCounts], NDArray[Any]], kind: int | None) -> Matrix:
-        senders, receivers, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros((0, 3))]
-        for rank in sorted(self.of_rank):
-            one = self.of_rank[rank]
-            kept = slice(None) if kind is None else one.keys >> np.uint64(32) == kind
-            whom = (one.keys[kept] & np.uint64(0xFFFFFFFF)).astype(np.int64)
-            peers, place = np.unique(whom, return_inverse=True)
-            summed = np.zeros((len(peers), 3))
-            np.add.at(summed, place, figures(one)[kept])
-            senders.append(np.full(len(peers), rank))
-            receivers.append(peers)
-            counts.append(summed)
-        return Matrix(self.ranks, np.concatenate(senders), np.concatenate(receivers), np.concatenate(counts))
+    def _matrix(self, figures: Callable[[RankCounts], NDArray[Any]], wanted: int | None) -> Matrix:
+        each = [(rank, one.keys.astype(np.int64), figures(one)) for rank, one in self.of_rank.items()]
+        keys = np.concatenate([np.zeros(0, np.int64), *(keys for _, keys, _ in each)])
+        counts = np.concatenate([np.zeros((0, 3)), *(counts for _, _, counts in each)])
+        rank = np.repeat([rank for rank, _, _ in each], [len(keys) for _, keys, _ in each]).astype(np.int64)
+        kind, peer = keys >> 32, keys & 0xFFFFFFFF
+        fetched = kind == FETCHED
+        pairs = np.where(fetched, peer, rank) * self.ranks + np.where(fetched, rank, peer)
+        if wanted is not None:
+            kept = np.where(fetched, ONE_SIDED, kind) == wanted
+            pairs, counts = pairs[kept], counts[kept]
+        unique, place = np.unique(pairs, return_inverse=True)
+        summed = np.zeros((len(unique), 3))
+        np.add.at(summed, place, counts)
+        return Matrix(self.ranks, unique // self.ranks, unique % self.ranks, summed)

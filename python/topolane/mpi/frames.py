@@ -17,6 +17,7 @@ MAGIC, VERSION = b"TLMP", 1
 MOST_PAYLOAD = 1 << 20
 MOST_RANKS = (MOST_PAYLOAD - 16) // 2
 """As many as a SITES has room for."""
+KINDS = 5
 MOST_CALLS = 256
 """Numbers of calls (native/mpi/calls.h) are below this."""
 MOST_COUNT = 1 << 53
@@ -181,7 +182,7 @@ class Records:
         collectives = np.frombuffer(payload, _COLLECTIVE, calls, _RECORDS.size + 32 * peers)
         if peers:
             whom = entries[:, 0]
-            if (whom >> 32).max() > 3 or (whom & 0xFFFFFFFF).max() >= ranks:
+            if (whom >> 32).max() >= KINDS or (whom & 0xFFFFFFFF).max() >= ranks:
                 raise FrameError(f"RECORDS: a peer or a kind that is none among {ranks} ranks")
             if entries[:, 1:].max() >= MOST_COUNT:
                 raise FrameError("RECORDS: counts of more than 2^53")

@@ -1,0 +1,203 @@
+"""What crosses the middle of a program: by halves of its ranks, as in the paper, and by a balanced minimum cut.
+
+The paper is "MPI on dynamically scheduled virtual clusters over several sites" (2007); the partitioner is METIS
+(Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane.mpi.counts import Matrix
+
+_MOST_WEIGHT = 1 << 30
+"""METIS sums weights in 32 bits."""
+_WORTH = 0.8
+"""A division that moves more guests must cut less than this share of one that moves few."""
+
+Parts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What crosses a division of a program's ranks; a second where the matrix is of rates."""
+
+    turns: float
+    """Of the rank that waits most often for a message from another part."""
+    bytes: float
+    """In the direction with more of them."""
+    messages: float
+    """Both ways."""
+    pair_messages: float
+    """Of those two ranks across it of whom one sends the other most bytes."""
+    pair_bytes: float
+
+
+def crossing(matrix: Matrix, part: Parts) -> Cut:
+    """What crosses, with the part of every rank."""
+    across = part[matrix.sender] != part[matrix.receiver]
+    if not across.any():
+        return Cut(0.0, 0.0, 0.0, 0.0, 0.0)
+    sender, receiver, counts = matrix.sender[across], matrix.receiver[across], matrix.counts[across]
+    turns = np.bincount(sender, counts[:, 2], matrix.ranks).max()
+    parts = int(part.max()) + 1
+    way = np.bincount(part[sender] * parts + part[receiver], counts[:, 1], parts * parts).max()
+    busiest = counts[counts[:, 1].argmax()]
+    return Cut(float(turns), float(way), float(counts[:, 0].sum()), float(busiest[0]), float(busiest[1]))
+
+
+def halves(ranks: int) -> Parts:
+    """The lower and the upper half of the ranks."""
+    return (np.arange(ranks) >= (ranks + 1) // 2).astype(np.int64)
+
+
+def least_halves(matrix: Matrix) -> Parts:
+    """Two halves of the ranks between which as few bytes go as METIS finds."""
+    if matrix.ranks < 2:
+        return np.zeros(matrix.ranks, np.int64)
+    return _metis(matrix.ranks, matrix.sender, matrix.receiver, matrix.bytes, [0.5, 0.5])
+
+
+def contracted(
+    matrix: Matrix, group: Parts, groups: int, latency: float, bandwidth: float
+) -> NDArray[np.float64]:
+    """Between groups of ranks, the seconds a WAN would cost what they send: turns at its latency, bytes at its rate.
+
+    A symmetric array. Ranks of a group below 0 are left out.
+    """
+    kept = (group[matrix.sender] >= 0) & (group[matrix.receiver] >= 0)
+    cost = matrix.turns * latency + matrix.bytes / bandwidth
+    pairs = group[matrix.sender[kept]] * groups + group[matrix.receiver[kept]]
+    one_way = np.asarray(np.bincount(pairs, cost[kept], groups * groups), np.float64)
+    weights = one_way.reshape(groups, groups) + one_way.reshape(groups, groups).T
+    np.fill_diagonal(weights, 0.0)
+    return weights
+
+
+def cut_weight(weights: NDArray[np.float64], part: Parts) -> float:
+    """What crosses a division of the groups."""
+    return float(weights[part[:, None] != part].sum() / 2)
+
+
+def divide(weights: NDArray[np.float64], sizes: Sequence[int], now: Parts | None = None) -> Parts:
+    """A part for every group, so many in each, little crossing, and few leaving the part they are in `now`.
+
+    `now` may hold parts below 0, of groups that are nowhere yet.
+    """
+    groups = len(weights)
+    start = np.full(groups, -1, np.int64) if now is None else now
+    few = _fill(weights, sizes, start)
+    used = [part for part, size in enumerate(sizes) if size]
+    if len(used) < 2:
+        return few
+    sender, receiver = np.nonzero(weights)
+    shares = [sizes[part] / groups for part in used]
+    found = _metis(groups, sender, receiver, weights[sender, receiver], shares)
+    fresh = _swapped(weights, _fill(weights, sizes, _fit(np.array(used)[found], sizes)))
+    fresh = _matched(fresh, sizes, start)
+    if now is None or (start < 0).all():
+        return min(fresh, _swapped(weights, few), key=lambda part: cut_weight(weights, part))
+    return fresh if cut_weight(weights, fresh) < _WORTH * cut_weight(weights, few) else few
+
+
+def _metis(
+    count: int,
+    sender: NDArray[np.int64],
+    receiver: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    shares: list[float],
+) -> Parts:
+    import pymetis
+
+    low, high = np.minimum(sender, receiver), np.maximum(sender, receiver)
+    kept = (low != high) & (weight > 0)
+    edges, place = np.unique(low[kept] * count + high[kept], return_inverse=True)
+    if not len(edges):
+        return np.repeat(
+            np.arange(len(shares)), np.diff(np.round(np.cumsum([0, *shares]) * count).astype(int))
+        )
+    heavy = np.bincount(place, weight[kept])
+    scaled = np.maximum(1, heavy * (_MOST_WEIGHT / 2 / heavy.sum())).astype(np.int64)
+    ends = np.concatenate([edges // count, edges % count])
+    others = np.concatenate([edges % count, edges // count])
+    order = np.argsort(ends, kind="stable")
+    begins = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=count))])
+    found = pymetis.part_graph(
+        len(shares),
+        xadj=begins.tolist(),
+        adjncy=others[order].tolist(),
+        eweights=np.concatenate([scaled, scaled])[order].tolist(),
+        tpwgts=shares,
+        recursive=True,
+        options=pymetis.Options(seed=1),
+    )
+    return np.array(found.vertex_part, np.int64)
+
+
+def _fit(part: Parts, sizes: Sequence[int]) -> Parts:
+    """Takes out of each part the last ones that are too many."""
+    fitted = part.copy()
+    for one, size in enumerate(sizes):
+        fitted[np.flatnonzero(part == one)[size:]] = -1
+    return fitted
+
+
+def _fill(weights: NDArray[np.float64], sizes: Sequence[int], start: Parts) -> Parts:
+    """Brings every part to its size: who leaves and who comes are those whom it costs least."""
+    part = start.copy()
+    inside = np.stack([weights[:, part == one].sum(1) for one in range(len(sizes))], 1)
+
+    def put(who: int, where: int) -> None:
+        if part[who] >= 0:
+            inside[:, part[who]] -= weights[:, who]
+        part[who] = where
+        if where >= 0:
+            inside[:, where] += weights[:, who]
+
+    for one, size in enumerate(sizes):
+        while (members := np.flatnonzero(part == one)).size > size:
+            others = np.where(np.arange(len(sizes)) == one, -np.inf, inside[members]).max(1, initial=0.0)
+            put(int(members[(inside[members, one] - others).argmin()]), -1)
+    while (free := np.flatnonzero(part < 0)).size:
+        open_ = np.array([one for one, size in enumerate(sizes) if (part == one).sum() < size])
+        gain = inside[np.ix_(free, open_)]
+        who, where = np.unravel_index(int(gain.argmax()), gain.shape)
+        put(int(free[who]), int(open_[where]))
+    return part
+
+
+def _swapped(weights: NDArray[np.float64], start: Parts) -> Parts:
+    """Swaps two groups of different parts while that cuts less (Kernighan and Lin's step)."""
+    part = start.copy()
+    each = np.arange(len(part))
+    for _ in range(4 * len(part)):
+        inside = np.stack([weights[:, part == one].sum(1) for one in range(int(part.max()) + 1)], 1)
+        # What i gains in the part of j, and j in the part of i; their own edge stays cut.
+        there = inside[:, part] - inside[each, part][:, None]
+        gain = np.where(part[:, None] != part, there + there.T - 2 * weights, 0.0)
+        one, other = np.unravel_index(int(gain.argmax()), gain.shape)
+        if gain[one, other] <= 1e-9 * weights.sum():
+            break
+        part[one], part[other] = part[other], part[one]
+    return part
+
+
+def _matched(part: Parts, sizes: Sequence[int], now: Parts) -> Parts:
+    """The same division with names swapped among parts of one size, so that more stay where they are."""
+    matched = part.copy()
+    for size in {*sizes} - {0}:
+        names = [one for one in range(len(sizes)) if sizes[one] == size]
+        pairs = sorted(
+            ((int(((part == one) & (now == name)).sum()), one, name) for one in names for name in names),
+            reverse=True,
+        )
+        given: dict[int, int] = {}
+        for _, one, name in pairs:
+            if one not in given and name not in given.values():
+                given[one] = name
+                matched[part == one] = name
+    return matched

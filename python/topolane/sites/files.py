@@ -1,0 +1,201 @@
+"""The sites file: what a manager is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from topolane._engine import InputError
+from topolane.mpi.address import Address
+from topolane.sites.model import Guest, Host, Link, Site
+from topolane.sites.reading import Table, read
+
+DRIVERS = ("libvirt", "qmp", "nova", "slurm", "dry-run")
+POLICIES = ("stay", "inter-site-traffic", "predicted-loss")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A sites file."""
+
+    sites: tuple[Site, ...]
+    links: tuple[Link, ...]
+    guests: tuple[Guest, ...]
+    """Those that no host daemon reports."""
+    listen: tuple[Address, ...]
+    """Of the HTTP interface."""
+    programs: tuple[Address, ...]
+    """Where programs report."""
+    state: str
+    """URL of the database."""
+    policy: str = "predicted-loss"
+    act: bool = False
+    """Whether plans are carried out; else they are only proposed."""
+    interval: float = 5.0
+    """Seconds between two looks."""
+    at_once: int = 1
+    """Moves at one time."""
+    token: str | None = None
+    """For all of the HTTP interface."""
+    report_token: str | None = None
+    """For programs, and for reports of hosts and guests only."""
+    certificate: str | None = None
+    key: str | None = None
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """Of all sites."""
+        return tuple(host for site in self.sites for host in site.hosts)
+
+
+def read_config(path: str | Path) -> Config:
+    """Reads a sites file. Raises InputError, in one sentence, for what cannot be used."""
+    top = read(path)
+    sites = _sites(top)
+    links = tuple(_link(table, {site.name for site in sites}) for table in top.tables("link"))
+    hosts = {host.name for site in sites for host in site.hosts}
+    guests = tuple(_guest(table, hosts) for table in top.tables("guest"))
+    table = top.table("manager")
+    folder = Path(path).resolve().parent
+    listen = table.words("listen", ("unix:/run/topolane/sites.sock",))
+    programs = table.words("programs", ("unix:/run/topolane/programs.sock",))
+    policy = table.word("policy", "predicted-loss")
+    if policy not in POLICIES:
+        raise table.refuse("policy", f"{policy!r} is not known; there are {', '.join(POLICIES)}")
+    certificate, key = table.word("certificate", ""), table.word("key", "")
+    config = Config(
+        sites=sites,
+        links=links,
+        guests=guests,
+        listen=tuple(_address(table, "listen", one) for one in listen),
+        programs=tuple(_address(table, "programs", one) for one in programs),
+        state=_database(table.word("state", "sites.db"), folder),
+        policy=policy,
+        act=table.flag("act", False),
+        interval=table.number("interval", 0.05, 3600, 5.0),
+        at_once=table.whole("moves-at-once", 1, 64, 1),
+        token=_token(table, "token-file", folder),
+        report_token=_token(table, "report-token-file", folder),
+        certificate=str(folder / certificate) if certificate else None,
+        key=str(folder / key) if key else None,
+    )
+    table.done()
+    top.done()
+    _check_listeners(config, table)
+    return config
+
+
+def _sites(top: Table) -> tuple[Site, ...]:
+    sites: list[Site] = []
+    before = 0
+    seen: set[str] = set()
+    for table in top.tables("site"):
+        name = table.word("name")
+        if name in {site.name for site in sites}:
+            raise table.refuse("name", f"{name!r} is a site already")
+        tables = table.tables("host", before)
+        before += len(tables)
+        hosts = []
+        for one in tables:
+            host = _host(one, name)
+            if host.name in seen:
+                raise one.refuse("name", f"{host.name!r} is a host already")
+            seen.add(host.name)
+            hosts.append(host)
+        table.done()
+        sites.append(Site(name, tuple(hosts)))
+    if not sites:
+        raise top.refuse(None, "no [[site]] is described")
+    return tuple(sites)
+
+
+def _host(table: Table, site: str) -> Host:
+    host = Host(
+        name=table.word("name"),
+        site=site,
+        cores=table.whole("cores", 1, 1 << 20),
+        memory=table.size("memory"),
+        driver=table.word("driver", "dry-run"),
+        address=table.word("address", ""),
+    )
+    if host.driver not in DRIVERS:
+        raise table.refuse("driver", f"{host.driver!r} is not known; there are {', '.join(DRIVERS)}")
+    table.done()
+    return host
+
+
+def _link(table: Table, sites: set[str]) -> Link:
+    between = table.words("between")
+    if len(between) != 2 or between[0] == between[1] or not sites.issuperset(between):
+        raise table.refuse("between", f"must name two of the sites, not {list(between)!r}")
+    window = table.size("window", 0)
+    link = Link(
+        between=(between[0], between[1]),
+        latency=table.number("latency", 0, 10),
+        bandwidth=table.number("bandwidth", 1, 1e15),
+        window=float(window) if window else None,
+    )
+    table.done()
+    return link
+
+
+def _guest(table: Table, hosts: set[str]) -> Guest:
+    dirty = table.size("dirty", 0)
+    guest = Guest(
+        name=table.word("name"),
+        cluster=table.word("cluster", ""),
+        cores=table.whole("cores", 1, 1 << 20),
+        memory=table.size("memory"),
+        host=table.word("host"),
+        address=table.word("address", ""),
+        dirty=float(dirty) if dirty else None,
+    )
+    if guest.host not in hosts:
+        raise table.refuse("host", f"{guest.host!r} is no host of this file")
+    table.done()
+    return guest
+
+
+def _address(table: Table, key: str, text: str) -> Address:
+    try:
+        return Address.parse(text)
+    except InputError as error:
+        raise table.refuse(key, f"= {error}") from error
+
+
+def _database(text: str, folder: Path) -> str:
+    """A URL; a path is that of an SQLite file."""
+    if urlsplit(text).scheme.startswith("postgresql"):
+        return text.replace("postgresql://", "postgresql+psycopg://", 1)
+    return f"sqlite:///{folder / text.removeprefix('sqlite:///')}"
+
+
+def _token(table: Table, key: str, folder: Path) -> str | None:
+    name = table.word(key, "")
+    if not name:
+        return None
+    path = folder / name
+    try:
+        token = path.read_text(encoding="ascii").strip()
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise table.refuse(key, f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise table.refuse(key, f"{path}: not ASCII text") from error
+    if len(token) < 16 or not token.isprintable():
+        raise table.refuse(key, f"{path}: a token has at least 16 characters, in one line")
+    if mode & 0o077:
+        raise table.refuse(key, f"{path}: others than its owner may read it (chmod 600)")
+    return token
+
+
+def _check_listeners(config: Config, table: Table) -> None:
+    for address in config.listen:
+        if not address.is_local and config.token is None:
+            raise table.refuse("listen", f"{address}: beyond this machine a token-file is needed")
+        if not address.is_local and (config.certificate is None or config.key is None):
+            raise table.refuse("listen", f"{address}: beyond this machine certificate and key are needed")
+    for address in config.programs:
+        if not address.is_local and config.report_token is None:
+            raise table.refuse("programs", f"{address}: beyond this machine a report-token-file is needed")

@@ -1,0 +1,77 @@
+"""Watched programs as rows of the database, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from topolane.mpi.counts import RankCounts, Watched
+from topolane.mpi.window import Window
+
+Row = dict[str, Any]
+
+
+def program_row(program: Watched) -> Row:
+    """What stands in the table `program`."""
+    return {
+        "id": program.id,
+        "name": program.name,
+        "ranks": program.ranks,
+        "started": program.started,
+        "ended": program.ended,
+        "mpi": program.mpi,
+        "epoch": program.epoch,
+        "sites": None if program.sites is None else program.sites.astype("<u2").tobytes(),
+    }
+
+
+def rank_rows(program: Watched, ranks: Iterable[int]) -> list[Row]:
+    """What stands in the table `rank` of those ranks: copies, which another thread may take."""
+    return [_rank_row(program, rank, program.of_rank[rank]) for rank in ranks]
+
+
+def watched(row: Row, ranks: Iterable[Row]) -> Watched:
+    """The program of those rows. Of recent rates nothing is known."""
+    program = Watched(
+        row["id"],
+        row["name"],
+        row["ranks"],
+        row["started"],
+        row["ended"],
+        epoch=row["epoch"],
+        sites=None if row["sites"] is None else np.frombuffer(row["sites"], "<u2"),
+        mpi=row["mpi"],
+    )
+    for one in ranks:
+        counts = program.rank(one["rank"])
+        program.hosts[one["rank"]] = one["host"]
+        counts.seconds, counts.in_mpi, counts.skew = one["seconds"], one["in_mpi"], one["skew"]
+        counts.dropped, counts.gone = one["dropped"], one["gone"]
+        counts.calls = {int(call): (*figures,) for call, figures in json.loads(one["calls"]).items()}
+        counts.windows = {
+            incarnation: Window(highest, int(holes, 16))
+            for incarnation, (highest, holes) in json.loads(one["windows"]).items()
+        }
+        counts.restore(np.frombuffer(one["keys"], "<u8"), np.frombuffer(one["sums"], "<u8"))
+    return program
+
+
+def _rank_row(program: Watched, rank: int, counts: RankCounts) -> Row:
+    windows = {name: (window.highest, f"{window.holes:x}") for name, window in counts.windows.items()}
+    return {
+        "program": program.id,
+        "rank": rank,
+        "host": program.hosts.get(rank, ""),
+        "seconds": counts.seconds,
+        "in_mpi": counts.in_mpi,
+        "skew": counts.skew,
+        "dropped": counts.dropped,
+        "gone": counts.gone,
+        "calls": json.dumps(counts.calls),
+        "windows": json.dumps(windows),
+        "keys": counts.keys.astype("<u8").tobytes(),
+        "sums": counts.sums.astype("<u8").tobytes(),
+    }

@@ -1,0 +1,147 @@
+"""Reading a TOML file of ours: every error names the file, the line and the value."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from topolane._engine import InputError
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_MISSING: Any = object()
+
+
+def size(value: object) -> int | None:
+    """Bytes: a whole number of them, or text such as "16 GiB"; None for what is neither."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 0 < value < 1 << 63 else None
+    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([KMGT]?i?B|)", str(value))
+    if match is None or match[2] not in _UNITS:
+        return None
+    return size(round(float(match[1]) * _UNITS[match[2]]))
+
+
+def read(path: str | Path) -> Table:
+    """The top of a TOML file. Raises InputError for what is none."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        return Table(tomllib.loads(text), str(path), text.splitlines(), "", 0)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+class Table:
+    """A table of the file. Its methods take values out; `done` refuses what is left."""
+
+    def __init__(self, values: dict[str, Any], path: str, lines: list[str], header: str, place: int) -> None:
+        self._values, self._path, self._lines = dict(values), path, lines
+        self._header, self._place = header, place
+        """Which table: the place-th one, from 0, that the file has under this header."""
+        self._known: list[str] = []
+
+    def refuse(self, key: str | None, why: str) -> InputError:
+        """The error that says what is wrong with the value of a key, or with the table."""
+        return InputError(f"{self._path}:{self._line(key)}: {key + ' ' if key else ''}{why}")
+
+    def word(self, key: str, default: str = _MISSING) -> str:
+        """A text that is not empty."""
+        value = self._take(key, default)
+        if value is not default and (not isinstance(value, str) or not value or not value.isprintable()):
+            raise self.refuse(key, f"must be a word, not {value!r}")
+        return str(value)
+
+    def words(self, key: str, default: tuple[str, ...] = _MISSING) -> tuple[str, ...]:
+        """A list of texts, or one."""
+        value = self._take(key, default)
+        listed = [value] if isinstance(value, str) else value
+        if not isinstance(listed, list | tuple) or not all(isinstance(one, str) and one for one in listed):
+            raise self.refuse(key, f"must be a list of words, not {value!r}")
+        return tuple(listed)
+
+    def number(self, key: str, least: float, most: float, default: float = _MISSING) -> float:
+        """A number within bounds."""
+        value = self._take(key, default)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+            raise self.refuse(key, f"must be a number from {least:g} to {most:g}, not {value!r}")
+        return float(value)
+
+    def whole(self, key: str, least: int, most: int, default: int = _MISSING) -> int:
+        """A whole number within bounds."""
+        value = self.number(key, least, most, default)
+        if value != int(value):
+            raise self.refuse(key, f"must be a whole number, not {value!r}")
+        return int(value)
+
+    def size(self, key: str, default: int = _MISSING) -> int:
+        """Bytes, see `size`."""
+        value = self._take(key, default)
+        bytes_ = size(value)
+        if value is not default and bytes_ is None:
+            raise self.refuse(key, f'must be a number of bytes or text such as "16 GiB", not {value!r}')
+        return default if bytes_ is None else bytes_
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self._take(key, default)
+        if not isinstance(value, bool):
+            raise self.refuse(key, f"must be true or false, not {value!r}")
+        return value
+
+    def table(self, key: str) -> Table:
+        """A table in this one, empty where there is none."""
+        value = self._take(key, {})
+        if not isinstance(value, dict):
+            raise self.refuse(key, f"must be a table [{self._under(key)}], not {value!r}")
+        return Table(value, self._path, self._lines, self._under(key), 0)
+
+    def tables(self, key: str, before: int = 0) -> list[Table]:
+        """Tables `[[key]]`; `before` of that header stand in the file in front of them."""
+        value = self._take(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise self.refuse(key, f"must be tables [[{self._under(key)}]], not {value!r}")
+        header = self._under(key)
+        return [
+            Table(one, self._path, self._lines, header, before + place) for place, one in enumerate(value)
+        ]
+
+    def done(self) -> None:
+        """Raises InputError where something is left that nobody asked for."""
+        for key in self._values:
+            raise self.refuse(key, f"is not known here; there are {', '.join(self._known)}")
+
+    def _take(self, key: str, default: Any) -> Any:
+        self._known.append(key)
+        if key in self._values:
+            return self._values.pop(key)
+        if default is _MISSING:
+            raise self.refuse(None, f"{key} is missing")
+        return default
+
+    def _under(self, key: str) -> str:
+        return f"{self._header}.{key}" if self._header else key
+
+    def _line(self, key: str | None) -> int:
+        headers = [
+            (number, re.sub(r"\s", "", match[1]))
+            for number, line in enumerate(self._lines, 1)
+            if (match := re.match(r"\s*\[\[?([^]]+)\]", line))
+        ]
+        mine = [number for number, header in headers if header == self._header]
+        first = mine[self._place] if self._place < len(mine) else 1
+        last = min((number for number, _ in headers if number > first), default=len(self._lines) + 1)
+        if not self._header and headers:
+            last = headers[0][0]
+        for number in range(first, last):
+            if key and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", self._lines[number - 1]):
+                return number
+        for number, header in headers:
+            if key and header == self._under(key) and number >= first:
+                return number
+        return first
