@@ -59,6 +59,12 @@ $(VENV)/.components: $(VENV)/.installed
 	    apt-get install -y -qq $$packages >/dev/null || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
+	  for packages in "qemu-system-x86 binutils busybox-static dropbear-bin" "openvpn nftables iproute2" \
+	      "libvirt-daemon-driver-qemu libvirt-daemon libvirt-clients libvirt-dev"; do \
+	    apt-get install -y -qq --no-install-recommends $$packages >/dev/null || \
+	      echo "$$packages: could not be installed, their tests will be skipped"; \
+	  done; \
+	  tools/guest_kernel.sh $(VENV)/guest-kernel || echo "no kernel for guests: their tests will be skipped"; \
 	fi
 	@touch $@
 

@@ -33,7 +33,8 @@ class Mover(Protocol):
     ) -> dict[str, float]:
         """Moves a running guest and waits until it runs at the target, or again at the source.
 
-        `progress` is called with the copied share of memory, 0 to 1. Answers with what was measured
+        `progress` is called with the copied share of memory, 0 to 1; where it raises MoveFailed the move is
+        cancelled. Answers with what was measured
         (seconds, downtime in seconds, bytes). Raises MoveFailed with the guest running at the source,
         GuestLost where it runs at neither.
         """
@@ -53,6 +54,7 @@ class Mover(Protocol):
 
 DRIVERS = {
     "dry-run": ("dry_run", "DryRun"),
+    "qmp": ("qmp", "Qmp"),
 }
 """Module and class by the name of a driver. A module is imported when its driver is used: each needs its own extra."""
 

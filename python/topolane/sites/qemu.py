@@ -1,0 +1,166 @@
+"""Plain QEMU processes of a host, kept in a folder: what is there, starting and ending one.
+
+host.json      how to run a command on that host, and the address on which it takes migrations in
+GUEST.json     the machine: QEMU's arguments, the bridge it is on
+GUEST.pid      its process
+GUEST.qmp      monitor of who moves it
+GUEST.watch    monitor of who watches it: a QMP socket serves one client at a time
+GUEST.handed-over   there while a move to this host must not be taken back any more
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+import zlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topolane.sites.model import Host
+
+BINARY = "qemu-system-x86_64"
+ENDING = 20.0
+"""Seconds a process is given to end by itself."""
+
+
+class QemuFailed(Exception):
+    """A command on a host failed: what it said."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is started."""
+
+    name: str
+    arguments: tuple[str, ...]
+    """QEMU's, without monitors and network."""
+    bridge: str | None = None
+    """The network its one card is on."""
+    mac: str = ""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The guests of one host."""
+
+    path: Path
+    run: tuple[str, ...] = field(default=())
+    """What to put before a command so that it runs on the host: `ip netns exec NAME`, say."""
+    address: str = "127.0.0.1"
+
+    @classmethod
+    def of(cls, host: Host) -> Folder:
+        """That of a host whose `address` is a folder. Raises QemuFailed where it cannot be read."""
+        path = Path(host.address)
+        try:
+            told = json.loads((path / "host.json").read_text()) if (path / "host.json").exists() else {}
+            if not path.is_dir():
+                raise QemuFailed(f"host {host.name}: {path} is not a folder")
+            return cls(path, tuple(told.get("run", ())), told.get("address", "127.0.0.1"))
+        except (OSError, ValueError, AttributeError) as error:
+            raise QemuFailed(f"host {host.name}: {path / 'host.json'}: {error}") from error
+
+    def file(self, guest: str, kind: str) -> Path:
+        """A file of a guest."""
+        return self.path / f"{guest}.{kind}"
+
+    def guests(self) -> list[str]:
+        """Names of the guests that are known here, running or not."""
+        return sorted(file.stem for file in self.path.glob("*.json") if file.name != "host.json")
+
+    def machine(self, guest: str) -> Machine:
+        """How a guest was started. Raises QemuFailed."""
+        try:
+            told = json.loads(self.file(guest, "json").read_text())
+            return Machine(**{**told, "arguments": tuple(told["arguments"])})
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise QemuFailed(f"{self.file(guest, 'json')}: {error}") from error
+
+    def pid(self, guest: str) -> int | None:
+        """The guest's process, if it is alive; one that got the same number later is told apart."""
+        with contextlib.suppress(OSError, ValueError, psutil.Error):
+            pid = int(self.file(guest, "pid").read_text())
+            process = psutil.Process(pid)
+            if str(self.file(guest, "pid")) in process.cmdline() and process.status() != "zombie":
+                return pid
+        return None
+
+    def start(self, machine: Machine, incoming: bool = False) -> None:
+        """Starts it, or where it is to come in, lets it wait. Raises QemuFailed, with nothing left behind."""
+        name = machine.name
+        draft = self.file(name, "json.new")
+        draft.write_text(json.dumps(asdict(machine)))
+        draft.replace(self.file(name, "json"))
+        words = [BINARY, "-name", name, *machine.arguments, "-daemonize", "-nodefaults"]
+        words += ["-pidfile", str(self.file(name, "pid"))]
+        for monitor in ("qmp", "watch"):
+            words += ["-qmp", f"unix:{self.file(name, monitor)},server=on,wait=off"]
+        if machine.bridge:
+            words += ["-netdev", f"tap,id=net,ifname={tap(name)},script=no,downscript=no"]
+            words += ["-device", f"virtio-net-pci,netdev=net,mac={machine.mac},romfile="]
+        if incoming:
+            # It waits when all has come: whether it runs is the mover's to say.
+            words += ["-incoming", "defer", "-S"]
+        try:
+            if machine.bridge:
+                self._plug(machine)
+            self.command(words)
+        except QemuFailed:
+            self.end(name)
+            raise
+
+    def end(self, guest: str) -> None:
+        """Ends its process, if there is one, and forgets it here."""
+        if (pid := self.pid(guest)) is not None:
+            _end(pid)
+        with contextlib.suppress(QemuFailed):
+            machine = self.machine(guest)
+            if machine.bridge:
+                self.command(["ip", "link", "delete", tap(guest)])
+        for kind in ("pid", "qmp", "watch", "handed-over", "json.new", "json"):
+            self.file(guest, kind).unlink(missing_ok=True)
+
+    def command(self, words: Sequence[str]) -> str:
+        """What a command on the host prints. Raises QemuFailed with what it complains of."""
+        try:
+            done = subprocess.run(
+                [*self.run, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise QemuFailed(f"{words[0]}: {error}") from error
+        if done.returncode:
+            raise QemuFailed(f"{' '.join(words[:4])}: {done.stderr.strip() or done.returncode}")
+        return done.stdout
+
+    def _plug(self, machine: Machine) -> None:
+        name = tap(machine.name)
+        with contextlib.suppress(QemuFailed):
+            self.command(["ip", "link", "delete", name])
+        self.command(["ip", "tuntap", "add", name, "mode", "tap"])
+        self.command(["ip", "link", "set", name, "master", str(machine.bridge), "up"])
+
+
+def tap(guest: str) -> str:
+    """Name of its interface on a host: Linux allows 15 letters."""
+    return f"tl{zlib.crc32(guest.encode()):08x}"
+
+
+def _end(pid: int) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + ENDING
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        while time.monotonic() < deadline:
+            if not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie":
+                return
+            time.sleep(0.02)

@@ -1,0 +1,180 @@
+"""Live migration of a real guest between two sets of QEMU processes: it counts on, and there is one of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from guest_image import missing
+from tick_guests import Sites, until
+from topolane.sites.moving import GuestLost, MoveFailed, mover
+
+pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
+if reason := missing("cc", "strip"):
+    pytest.skip(f"a guest needs QEMU and a kernel: {reason}", allow_module_level=True)
+
+
+@pytest.fixture
+def sites(tmp_path: Path) -> Iterator[Sites]:
+    made = Sites(tmp_path)
+    yield made
+    made.end()
+
+
+def _slow(sites: Sites, rate: int = 4 << 20) -> None:
+    """Holds copying to so many bytes a second, so that a test can act while it goes on."""
+    import asyncio
+
+    from qemu.qmp import QMPClient
+
+    async def set_rate() -> None:
+        client = QMPClient()
+        await client.connect(str(sites.at("a").file("g1", "watch")))
+        await client.execute("migrate-set-parameters", {"max-bandwidth": rate})
+        await client.disconnect()
+
+    asyncio.run(set_rate())
+
+
+def _stays(sites: Sites) -> None:
+    """One copy, at the source, which counts on."""
+    a, b = sites.hosts
+    until(lambda: mover("qmp").where(sites.guest, (a, b)) == ("a",), "the guest is at its source")
+    assert sites.processes() == ["a"]
+    sites.goes_on()
+
+
+def test_a_moved_guest_counts_on_at_its_target_alone(sites: Sites) -> None:
+    sites.start()
+    a, b = sites.hosts
+    seen: list[float] = []
+    measured = mover("qmp").move(sites.guest, a, b, seen.append)
+    assert mover("qmp").where(sites.guest, (a, b)) == ("b",)
+    assert sites.processes() == ["b"]
+    sites.goes_on()
+    assert seen[-1] == 1.0 and all(0 <= share <= 1 for share in seen)
+    assert measured["bytes"] > 1 << 20 and 0 < measured["downtime"] < measured["seconds"]
+    # And back, by the same definition.
+    mover("qmp").move(sites.guest, b, a, lambda _: None)
+    _stays(sites)
+
+
+def test_a_cancelled_move_leaves_the_guest_where_it_is(sites: Sites) -> None:
+    sites.start()
+    _slow(sites)
+
+    def cancel(share: float) -> None:
+        if share > 0.1:
+            raise MoveFailed("cancelled")
+
+    with pytest.raises(MoveFailed, match="stays at a: cancelled"):
+        mover("qmp").move(sites.guest, *sites.hosts, cancel)
+    _stays(sites)
+
+
+def test_a_target_that_dies_while_memory_is_copied_leaves_the_guest_where_it_is(sites: Sites) -> None:
+    sites.start()
+    _slow(sites)
+
+    def kill(share: float) -> None:
+        if pid := sites.at("b").pid("g1"):
+            os.kill(pid, signal.SIGKILL)
+
+    with pytest.raises(MoveFailed, match="g1 stays at a"):
+        mover("qmp").move(sites.guest, *sites.hosts, kill)
+    _stays(sites)
+
+
+def test_a_source_whose_monitor_goes_away_leaves_one_copy(sites: Sites) -> None:
+    """The copy may have completed or not: whichever it was, one runs and nothing is missing."""
+    sites.start()
+    _slow(sites, 16 << 20)
+
+    def unlink(share: float) -> None:
+        sites.at("a").file("g1", "qmp").unlink(missing_ok=True)
+        raise ConnectionError("the monitor is gone")
+
+    with contextlib.suppress(MoveFailed):
+        mover("qmp").move(sites.guest, *sites.hosts, unlink)
+    until(lambda: len(sites.processes()) == 1, "one copy is left")
+    sites.goes_on()
+
+
+def test_a_source_that_dies_while_memory_is_copied_is_a_lost_guest_and_no_half_one_stays(
+    sites: Sites,
+) -> None:
+    sites.start()
+    _slow(sites)
+
+    def kill(share: float) -> None:
+        if pid := sites.at("a").pid("g1"):
+            os.kill(pid, signal.SIGKILL)
+
+    with pytest.raises(GuestLost, match="ended at both hosts"):
+        mover("qmp").move(sites.guest, *sites.hosts, kill)
+    assert sites.processes() == []
+    assert mover("qmp").where(sites.guest, sites.hosts) == ()
+
+
+def test_a_target_that_cannot_start_changes_nothing(sites: Sites) -> None:
+    sites.start()
+    (sites.at("b").path / "host.json").write_text('{"run": ["/nonexistent"]}')
+    with pytest.raises(MoveFailed, match="cannot move to b: .*nonexistent"):
+        mover("qmp").move(sites.guest, *sites.hosts, lambda _: None)
+    assert not sites.at("b").guests()
+    _stays(sites)
+
+
+MOVE = """
+import sys
+from topolane.sites.model import Guest, Host
+from topolane.sites.moving import mover, qmp
+step, a, b = sys.argv[1:]
+def die(*_):
+    import os, signal
+    os.kill(os.getpid(), signal.SIGKILL)
+hosts = [Host(n, n, 2, 2**30, driver="qmp", address=p) for n, p in (("a", a), ("b", b))]
+if step == "handing over":
+    qmp._hand_over = die
+if step == "handed over":
+    qmp.Folder.end = die
+if step == "complete":
+    qmp._until = die
+print("moving", flush=True)
+mover("qmp").move(Guest("g1", "c", 1, 2**27, "a"), *hosts, lambda _: print("copying", flush=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "host"),
+    [("copying", "a"), ("complete", "b"), ("handing over", "b"), ("handed over", "b")],
+)
+def test_a_mover_killed_at_any_step_leaves_one_copy_once_it_is_settled(
+    sites: Sites, step: str, host: str
+) -> None:
+    """Killed with SIGKILL while memory is copied, when it is complete, before the target runs and after."""
+    sites.start()
+    if step == "copying":
+        _slow(sites)
+    words = [sys.executable, "-c", MOVE, step, *(each.address for each in sites.hosts)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as moving:
+        assert moving.stdout
+        for line in moving.stdout:
+            if step == "copying" and line == "copying\n":
+                time.sleep(0.3)
+                moving.kill()
+                break
+    assert moving.returncode == -signal.SIGKILL
+    assert mover("qmp").settle(sites.guest, *sites.hosts) == host
+    assert mover("qmp").where(sites.guest, sites.hosts) == (host,)
+    assert sites.processes() == [host]
+    sites.goes_on()
+    # Settling what is settled changes nothing.
+    assert mover("qmp").settle(sites.guest, *sites.hosts) == host
