@@ -238,6 +238,113 @@ def assign(
     must be symmetric.
     """
 
+def parts(traffic: Traffic, sizes: Sequence[int], seed: int = 0) -> NDArray[uint32]:
+    """The part of every rank, part i having exactly `sizes[i]` of them, with few bytes between parts.
+
+    METIS, then pair swaps. Raises InputError where the sizes do not add up to the ranks.
+    """
+
+@final
+class Cut:
+    """What crosses the cut of a program into two equal halves, each second. Immutable.
+
+    turns: messages from the other half that the rank with the most of them waits for, those that come after it
+    has sent there; bytes: in the busier direction; busiest: messages and bytes of the two ranks across the
+    cut of whom one sends the other most. Raises InputError for what is no number from 0.
+    """
+
+    def __init__(
+        self, turns: float, bytes: float, busiest_messages: float = 0.0, busiest_bytes: float = 0.0
+    ) -> None: ...
+    @property
+    def turns(self) -> float: ...
+    @property
+    def bytes(self) -> float: ...
+    def loss(self, latency: float, bandwidth: float, window: float | None = None) -> float:
+        """Seconds that a second of a run on one site takes longer with that path between its halves.
+
+        latency in seconds one way, bandwidth in bytes per second, window in bytes under way on one connection.
+        """
+
+    def undisturbed(self, lost: float) -> Cut:
+        """The cut a second of a run on one site, from one measured while `lost` seconds of each were lost."""
+
+@final
+class SiteProgram:
+    """A program, as a choice of sites sees it. Immutable.
+
+    cut: as measured where it runs now; cores and memory (bytes) of each guest; nodes: the host of every guest,
+    none for a program that arrives; sites: those it may use, none for all; dirty: bytes of a guest's
+    memory rewritten a second; remaining: seconds it is expected to run on; settled: seconds since its last move.
+    """
+
+    def __init__(
+        self,
+        guests: int,
+        cut: Cut,
+        *,
+        cores: int = 1,
+        memory: int = 0,
+        nodes: Sequence[int] = (),
+        sites: Sequence[int] = (),
+        dirty: float = 0.0,
+        remaining: float = 3600.0,
+        settled: float = ...,
+    ) -> None: ...
+
+@final
+class SiteChoice:
+    """Where a program is to run, and what that brings."""
+
+    @property
+    def nodes(self) -> list[int]:
+        """A node for every guest; empty for a program that arrives and does not fit now."""
+
+    @property
+    def loss_now(self) -> float:
+        """Seconds that a second of its run on one site takes longer where it runs now."""
+
+    @property
+    def loss_then(self) -> float:
+        """The same as chosen."""
+
+    @property
+    def gain(self) -> float:
+        """Seconds of its remaining run that are saved; negative where it gives way to others."""
+
+    @property
+    def cost(self) -> float:
+        """Seconds of its run that the moves cost."""
+
+    @property
+    def moves(self) -> int:
+        """Guests that move."""
+
+def site_policies() -> list[tuple[str, str]]:
+    """Name and summary of every site policy built in."""
+
+def choose_sites(
+    machine: Machine,
+    programs: Sequence[SiteProgram],
+    *,
+    policy: str = "predicted-loss",
+    held: Sequence[tuple[Sequence[int], int, int]] = (),
+    down: Sequence[int] = (),
+    window: float | None = None,
+    margin: float | None = None,
+    least: float | None = None,
+    doubt: float | None = None,
+    rest: float | None = None,
+    drag: float | None = None,
+) -> list[SiteChoice]:
+    """Where all programs are to run: those that run and, in their order, those that arrive.
+
+    machine: sites of hosts joined by WAN links; held: (nodes, cores, memory in bytes) of what else runs there; down:
+    nodes out of service; window: bytes that one connection may have under way. A move must bring `margin` times
+    its cost and the shares `least` of the remaining time and `doubt` of what is lost now; a program rests
+    `rest` seconds after a move; a program loses the share `drag` of its speed while a guest is copied.
+    """
+
 @final
 class Network:
     """How the jobs of a run meet on the network. Immutable."""

@@ -12,6 +12,7 @@ mod refusal;
 mod registry;
 mod request;
 mod room;
+pub mod sites;
 
 /// One file per policy.
 pub mod policies;

@@ -10,6 +10,7 @@ mod rank_k;
 mod routing;
 mod run;
 mod scheduler;
+mod sites;
 mod state;
 mod tables;
 mod traffic;
@@ -23,7 +24,7 @@ mod _engine {
     #[pymodule_export]
     use crate::machine::{Machine, presets};
     #[pymodule_export]
-    use crate::mapping::{Mapping, assign, efforts, map_ranks};
+    use crate::mapping::{Mapping, assign, efforts, map_ranks, parts};
     #[pymodule_export]
     use crate::network::{Contended, Network, contend, max_min, models};
     #[pymodule_export]
@@ -38,6 +39,8 @@ mod _engine {
     use crate::run::{Outcome, simulate};
     #[pymodule_export]
     use crate::scheduler::Scheduler;
+    #[pymodule_export]
+    use crate::sites::{Cut, SiteChoice, SiteProgram, choose_sites, site_policies};
     #[pymodule_export]
     use crate::state::{RequestView, State, StateView};
     #[pymodule_export]

@@ -86,3 +86,16 @@ pub fn assign(
     let found = py.detach(|| mapping::assign(n, &flow, &distance, search)).map_err(input_error)?;
     Ok((found.places.into_pyarray(py).unbind(), found.value))
 }
+
+/// The part of every rank, part i having exactly `sizes[i]` of them, with few bytes between parts.
+#[pyfunction]
+#[pyo3(signature = (traffic, sizes, seed=0))]
+pub fn parts<'py>(
+    py: Python<'py>,
+    traffic: &Traffic,
+    sizes: Vec<u32>,
+    seed: u64,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let found = py.detach(|| mapping::parts(&traffic.matrix, &sizes, seed)).map_err(input_error)?;
+    Ok(found.into_pyarray(py))
+}

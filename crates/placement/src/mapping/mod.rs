@@ -88,3 +88,21 @@ pub fn map(
     let members = portfolio::run(&problem, &slots, search);
     Ok(Mapping::best(fabric, nodes, traffic, search.links, &slots, members))
 }
+
+/// The part of every rank, part i having exactly `sizes[i]` of them, with few bytes between parts: METIS, then
+/// pair swaps. A program's ranks, or guests, at several sites.
+///
+/// # Errors
+/// Sizes that do not add up to the ranks.
+pub fn parts(traffic: &Traffic, sizes: &[u32], seed: u64) -> Result<Vec<u32>, InputError> {
+    let total: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+    if total != u64::from(traffic.ranks()) {
+        let ranks = traffic.ranks();
+        return Err(InputError::whole(format!(
+            "the parts have {total} ranks, but there are {ranks}"
+        )));
+    }
+    let graph = graph::Graph::of_traffic(traffic, traffic.ranks() as usize);
+    let care = Effort::Eco.budget().care;
+    Ok(partition::partition(&graph, sizes, care, seed))
+}

@@ -1,0 +1,233 @@
+//! Who is where while sites are chosen.
+
+use topolane_fabric::{Fabric, NodeIndex};
+
+use super::Program;
+use super::wan::Wan;
+use crate::occupancy::Occupancy;
+use crate::request::Share;
+
+/// Guests on a node.
+pub type Seats = Vec<(NodeIndex, u32)>;
+
+/// The programs on their hosts, and what the hosts have left. What a running program holds now may be more
+/// than there is (hosts are overbooked); nobody is put where there is too little.
+#[derive(Debug, Clone)]
+pub struct Board<'a> {
+    programs: &'a [Program],
+    wan: &'a Wan,
+    fabric: &'a Fabric,
+    occupancy: &'a Occupancy,
+    cores: Vec<i64>,
+    memory: Vec<i128>,
+    seats: Vec<Seats>,
+    now: Vec<Seats>,
+}
+
+impl<'a> Board<'a> {
+    /// The programs where they run now; the occupancy is of everybody else.
+    pub fn new(programs: &'a [Program], occupancy: &'a Occupancy, wan: &'a Wan) -> Board<'a> {
+        let fabric: &Fabric = occupancy.fabric();
+        let nodes = 0..fabric.nodes();
+        let now: Vec<Seats> = programs.iter().map(|program| seats(&program.nodes)).collect();
+        let mut board = Board {
+            programs,
+            wan,
+            fabric,
+            occupancy,
+            cores: nodes.clone().map(|node| i64::from(occupancy.cores_free(node))).collect(),
+            memory: nodes.map(|node| i128::from(occupancy.memory_free(node))).collect(),
+            seats: vec![Seats::new(); programs.len()],
+            now: now.clone(),
+        };
+        for (program, seats) in now.into_iter().enumerate() {
+            board.put(program, seats);
+        }
+        board
+    }
+
+    /// All programs, by index.
+    pub fn programs(&self) -> &'a [Program] {
+        self.programs
+    }
+
+    /// The ways between sites.
+    pub fn wan(&self) -> &'a Wan {
+        self.wan
+    }
+
+    /// The hosts.
+    pub fn fabric(&self) -> &'a Fabric {
+        self.fabric
+    }
+
+    /// Where a program is on the board; empty where it is not placed.
+    pub fn seats(&self, program: usize) -> &Seats {
+        &self.seats[program]
+    }
+
+    /// Where it runs in truth.
+    pub fn now(&self, program: usize) -> &Seats {
+        &self.now[program]
+    }
+
+    /// Guests of a program at every site.
+    pub fn spread(&self, seats: &Seats) -> Vec<u32> {
+        let mut spread = vec![0; self.wan.sites()];
+        for &(node, guests) in seats {
+            spread[self.site(node)] += guests;
+        }
+        spread
+    }
+
+    /// The site of a node.
+    pub fn site(&self, node: NodeIndex) -> usize {
+        self.fabric.group(self.fabric.depth(), node) as usize
+    }
+
+    /// The sites a program may use.
+    pub fn allowed(&self, program: usize) -> Vec<usize> {
+        let sites = &self.programs[program].sites;
+        (0..self.wan.sites())
+            .filter(|&site| sites.is_empty() || sites.contains(&(site as u32)))
+            .collect()
+    }
+
+    /// Takes a program off the board and answers with where it was.
+    pub fn lift(&mut self, program: usize) -> Seats {
+        let seats = std::mem::take(&mut self.seats[program]);
+        self.hold(program, &seats, -1);
+        seats
+    }
+
+    /// Puts a program that is off the board somewhere.
+    pub fn put(&mut self, program: usize, seats: Seats) {
+        self.hold(program, &seats, 1);
+        self.seats[program] = seats;
+    }
+
+    fn hold(&mut self, program: usize, seats: &Seats, sign: i64) {
+        let guest = &self.programs[program];
+        for &(node, guests) in seats {
+            let guests = i64::from(guests) * sign;
+            self.cores[node as usize] -= guests * i64::from(guest.cores);
+            self.memory[node as usize] -= i128::from(guests) * i128::from(guest.memory);
+        }
+    }
+
+    /// Guests of a program that fit on a node beside those on the board.
+    fn room_on(&self, program: usize, node: NodeIndex) -> u32 {
+        let guest = &self.programs[program];
+        let share = Share::Part { cores: guest.cores, memory: guest.memory };
+        if !self.occupancy.fits(node, share) {
+            return 0;
+        }
+        let by_cores = self.cores[node as usize] / i64::from(guest.cores.max(1));
+        let by_memory = match guest.memory {
+            0 => i128::MAX,
+            memory => self.memory[node as usize] / i128::from(memory),
+        };
+        u32::try_from(i128::from(by_cores).min(by_memory).max(0)).unwrap_or(u32::MAX)
+    }
+
+    /// Guests of a program, itself off the board, that fit on a site.
+    pub fn room(&self, program: usize, site: usize) -> u32 {
+        let nodes = self.fabric.node_range(self.fabric.depth(), site as u32);
+        nodes.map(|node| self.room_on(program, node)).fold(0, u32::saturating_add)
+    }
+
+    /// Seats for so many guests of a program on a site, as far as they fit: where they run now first, then on
+    /// the hosts with the least room, so that large rooms stay.
+    fn seat(&self, program: usize, site: usize, guests: u32) -> Seats {
+        let range = self.fabric.node_range(self.fabric.depth(), site as u32);
+        let mut left = guests;
+        let mut found: Seats = Seats::new();
+        for &(node, here) in self.now[program].iter().filter(|(node, _)| range.contains(node)) {
+            let taken = left.min(here).min(self.room_on(program, node));
+            left -= taken;
+            found.push((node, taken));
+        }
+        let mut nodes: Vec<(u32, NodeIndex)> = Vec::new();
+        for node in range {
+            let taken = found.iter().find(|(at, _)| *at == node).map_or(0, |&(_, guests)| guests);
+            let room = self.room_on(program, node) - taken;
+            if left > 0 && room > 0 {
+                nodes.push((room, node));
+            }
+        }
+        nodes.sort_unstable();
+        // The tightest host that takes all that is left, else the roomiest ones.
+        while left > 0 && !nodes.is_empty() {
+            let fits = nodes.iter().position(|&(room, _)| room >= left).unwrap_or(nodes.len() - 1);
+            let (room, node) = nodes.remove(fits);
+            let taken = left.min(room);
+            left -= taken;
+            found.push((node, taken));
+        }
+        merged(found)
+    }
+
+    /// The whole program on one site; `None` where it does not fit.
+    pub fn whole(&self, program: usize, site: usize) -> Option<Seats> {
+        let guests = self.programs[program].guests;
+        let seats = self.seat(program, site, guests);
+        (total(&seats) == guests).then_some(seats)
+    }
+
+    /// As many as fit on the first of these sites, then on the next; `None` where that is not enough.
+    pub fn filled(&self, program: usize, sites: &[usize]) -> Option<Seats> {
+        let mut left = self.programs[program].guests;
+        let mut found = Seats::new();
+        for &site in sites {
+            let seats = self.seat(program, site, left);
+            left -= total(&seats);
+            found.extend(seats);
+        }
+        (left == 0).then(|| merged(found))
+    }
+
+    /// A node for every guest: those that can stay do.
+    pub fn nodes(&self, program: usize) -> Vec<NodeIndex> {
+        let mut left = self.seats[program].clone();
+        let mut take = |wanted: Option<NodeIndex>| {
+            let at = left
+                .iter()
+                .position(|&(node, guests)| guests > 0 && wanted.is_none_or(|want| want == node));
+            at.map(|at| {
+                left[at].1 -= 1;
+                left[at].0
+            })
+        };
+        let now = &self.programs[program].nodes;
+        let stay: Vec<Option<NodeIndex>> = now.iter().map(|&node| take(Some(node))).collect();
+        let stay = stay.into_iter().chain(std::iter::repeat_n(None, self.guests_to_come(program)));
+        stay.filter_map(|node| node.or_else(|| take(None))).collect()
+    }
+
+    fn guests_to_come(&self, program: usize) -> usize {
+        (total(&self.seats[program]) as usize).saturating_sub(self.programs[program].nodes.len())
+    }
+}
+
+/// Guests in all.
+pub fn total(seats: &Seats) -> u32 {
+    seats.iter().map(|&(_, guests)| guests).sum()
+}
+
+fn seats(nodes: &[NodeIndex]) -> Seats {
+    merged(nodes.iter().map(|&node| (node, 1)).collect())
+}
+
+/// By node, each once, none with nobody.
+fn merged(mut seats: Seats) -> Seats {
+    seats.sort_unstable_by_key(|&(node, _)| node);
+    seats.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 += next.1;
+        }
+        same
+    });
+    seats.retain(|&(_, guests)| guests > 0);
+    seats
+}

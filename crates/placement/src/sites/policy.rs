@@ -1,0 +1,84 @@
+//! What a site policy is, and how it is asked.
+
+use topolane_fabric::NodeIndex;
+
+use super::Program;
+use super::board::Board;
+use super::policies::{InterSiteTraffic, PredictedLoss, Stay};
+use super::predict::Cut;
+use super::wan::Wan;
+use super::worth::{Judgement, Terms, Worth, losses_now};
+use crate::occupancy::Occupancy;
+
+/// A rule that chooses sites for all programs. Pure: the same question gets the same answer.
+pub trait SitePolicy: Send + Sync {
+    /// The name it is registered under.
+    fn name(&self) -> &str;
+
+    /// Puts every program of the board where it is to run. Those that run now stay on the board; those that arrive
+    /// are placed in their order, as far as they fit.
+    fn choose(&self, board: &mut Board<'_>, worth: &Worth<'_>);
+}
+
+/// A site policy that can be asked for by name.
+pub struct SitePolicyInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// The rule.
+    pub rule: &'static dyn SitePolicy,
+}
+
+/// All site policies built in.
+pub const SITE_POLICIES: &[SitePolicyInfo] = &[
+    SitePolicyInfo {
+        name: "stay",
+        summary: "nobody moves; who arrives fills the sites in their order",
+        rule: &Stay,
+    },
+    SitePolicyInfo {
+        name: "inter-site-traffic",
+        summary: "most bytes across the middle first onto a single site, the rest spread (2007)",
+        rule: &InterSiteTraffic,
+    },
+    SitePolicyInfo {
+        name: "predicted-loss",
+        summary: "least predicted time lost to the WAN over all programs, moves included",
+        rule: &PredictedLoss,
+    },
+];
+
+/// The site policy of that name; `None` where there is none.
+pub fn site_policy(name: &str) -> Option<&'static dyn SitePolicy> {
+    SITE_POLICIES.iter().find(|info| info.name == name).map(|info| info.rule)
+}
+
+/// Where a program is to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moved {
+    /// A node for every guest, in their order; empty for a program that arrives and does not fit now.
+    pub nodes: Vec<NodeIndex>,
+    /// What that brings.
+    pub judgement: Judgement,
+}
+
+/// Asks a policy where all programs are to run, those that run and, in their order, those that arrive.
+/// The cuts are as measured where the programs run now; the occupancy is of everybody else.
+pub fn choose_sites(
+    policy: &dyn SitePolicy,
+    programs: &[Program],
+    occupancy: &Occupancy,
+    wan: &Wan,
+    terms: &Terms,
+) -> Vec<Moved> {
+    let mut board = Board::new(programs, occupancy, wan);
+    let measured: Vec<Cut> = programs.iter().map(|program| program.cut).collect();
+    let lost = losses_now(&board, &measured);
+    let cuts: Vec<Cut> =
+        measured.iter().zip(lost).map(|(cut, lost)| cut.undisturbed(lost)).collect();
+    let worth = Worth::new(&board, &cuts, terms);
+    policy.choose(&mut board, &worth);
+    let each = worth.judge(&board).into_iter().enumerate();
+    each.map(|(program, judgement)| Moved { nodes: board.nodes(program), judgement }).collect()
+}

@@ -1,0 +1,215 @@
+//! Sites for all programs, for Python.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use topolane_placement::sites::{self as engine, Pair, Path, SITE_POLICIES, Terms, Wan};
+use topolane_placement::{Occupancy, Placement, Share};
+
+use crate::error::bad_input;
+use crate::machine::Machine;
+
+/// What crosses the cut of a program into two equal halves, each second. Immutable.
+#[pyclass(frozen, from_py_object, module = "topolane._engine")]
+#[derive(Clone)]
+pub struct Cut {
+    cut: engine::Cut,
+}
+
+#[pymethods]
+impl Cut {
+    #[new]
+    #[pyo3(signature = (turns, bytes, busiest_messages=0.0, busiest_bytes=0.0))]
+    fn new(turns: f64, bytes: f64, busiest_messages: f64, busiest_bytes: f64) -> PyResult<Self> {
+        check("turns", turns)?;
+        check("bytes", bytes)?;
+        check("busiest_messages", busiest_messages)?;
+        check("busiest_bytes", busiest_bytes)?;
+        let busiest = Pair { messages: busiest_messages, bytes: busiest_bytes };
+        Ok(Cut { cut: engine::Cut { turns, bytes, busiest } })
+    }
+
+    /// Turns a second of the rank that has most.
+    #[getter]
+    fn turns(&self) -> f64 {
+        self.cut.turns
+    }
+
+    /// Bytes a second in the busier direction.
+    #[getter]
+    fn bytes(&self) -> f64 {
+        self.cut.bytes
+    }
+
+    /// Seconds that a second of a run on one site takes longer over that path.
+    #[pyo3(signature = (latency, bandwidth, window=None))]
+    fn loss(&self, latency: f64, bandwidth: f64, window: Option<f64>) -> PyResult<f64> {
+        check("latency", latency)?;
+        positive("bandwidth", bandwidth)?;
+        window.map_or(Ok(()), |window| positive("window", window))?;
+        Ok(self.cut.loss(Path { latency, bandwidth, window }))
+    }
+
+    /// The cut a second of a run on one site, from one measured while `lost` seconds of each were lost.
+    fn undisturbed(&self, lost: f64) -> PyResult<Self> {
+        check("lost", lost)?;
+        Ok(Cut { cut: self.cut.undisturbed(lost) })
+    }
+}
+
+/// A program, as a choice of sites sees it. Immutable.
+#[pyclass(frozen, from_py_object, module = "topolane._engine")]
+#[derive(Clone)]
+pub struct SiteProgram {
+    program: engine::Program,
+}
+
+#[pymethods]
+impl SiteProgram {
+    #[new]
+    #[pyo3(signature = (guests, cut, *, cores=1, memory=0, nodes=vec![], sites=vec![], dirty=0.0, remaining=3600.0, settled=f64::INFINITY))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        guests: u32,
+        cut: Cut,
+        cores: u32,
+        memory: u64,
+        nodes: Vec<u32>,
+        sites: Vec<u32>,
+        dirty: f64,
+        remaining: f64,
+        settled: f64,
+    ) -> PyResult<Self> {
+        if guests == 0 || cores == 0 {
+            return Err(bad_input("a program has at least one guest, and a guest one core"));
+        }
+        if !nodes.is_empty() && nodes.len() != guests as usize {
+            let nodes = nodes.len();
+            return Err(bad_input(format!("{nodes} nodes are given for {guests} guests")));
+        }
+        check("dirty", dirty)?;
+        check("remaining", remaining)?;
+        if settled.is_nan() || settled < 0.0 {
+            return Err(bad_input(format!("settled must be a number from 0, not {settled}")));
+        }
+        let cut = cut.cut;
+        let program =
+            engine::Program { guests, cores, memory, nodes, sites, cut, dirty, remaining, settled };
+        Ok(SiteProgram { program })
+    }
+}
+
+/// Where a program is to run, and what that brings.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct SiteChoice {
+    /// A node for every guest; empty for a program that arrives and does not fit now.
+    nodes: Vec<u32>,
+    /// Seconds that a second of its run on one site takes longer where it runs now.
+    loss_now: f64,
+    /// And as chosen.
+    loss_then: f64,
+    /// Seconds of its remaining run saved.
+    gain: f64,
+    /// Seconds of its run that the moves cost.
+    cost: f64,
+    /// Guests that move.
+    moves: u32,
+}
+
+/// (name, summary) of every site policy built in.
+#[pyfunction]
+pub fn site_policies() -> Vec<(&'static str, &'static str)> {
+    SITE_POLICIES.iter().map(|info| (info.name, info.summary)).collect()
+}
+
+/// Where all programs are to run. `held` are (nodes, cores, memory) of guests of nobody's program; `down` are
+/// nodes out of service; `window` is what one connection may have under way, bytes.
+#[pyfunction]
+#[pyo3(signature = (machine, programs, *, policy="predicted-loss", held=vec![], down=vec![], window=None, margin=None, least=None, doubt=None, rest=None, drag=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn choose_sites(
+    py: Python<'_>,
+    machine: &Machine,
+    programs: Vec<SiteProgram>,
+    policy: &str,
+    held: Vec<(Vec<u32>, u32, u64)>,
+    down: Vec<u32>,
+    window: Option<f64>,
+    margin: Option<f64>,
+    least: Option<f64>,
+    doubt: Option<f64>,
+    rest: Option<f64>,
+    drag: Option<f64>,
+) -> PyResult<Vec<SiteChoice>> {
+    let names = || SITE_POLICIES.iter().map(|info| info.name).collect::<Vec<_>>().join(", ");
+    let policy = engine::site_policy(policy).ok_or_else(|| {
+        bad_input(format!("no site policy is called {policy:?}; there are {}", names()))
+    })?;
+    window.map_or(Ok(()), |window| positive("window", window))?;
+    let usual = Terms::default();
+    let terms = Terms {
+        margin: margin.unwrap_or(usual.margin),
+        least: least.unwrap_or(usual.least),
+        doubt: doubt.unwrap_or(usual.doubt),
+        rest: rest.unwrap_or(usual.rest),
+        drag: drag.unwrap_or(usual.drag),
+    };
+    for (what, term) in [
+        ("margin", terms.margin),
+        ("least", terms.least),
+        ("doubt", terms.doubt),
+        ("rest", terms.rest),
+        ("drag", terms.drag),
+    ] {
+        check(what, term)?;
+    }
+    let programs: Vec<engine::Program> = programs.into_iter().map(|one| one.program).collect();
+    let fabric = &machine.fabric;
+    let known =
+        |nodes: &[u32], most: u32, what: &str| match nodes.iter().find(|&&node| node >= most) {
+            Some(node) => Err(bad_input(format!("{what} {node} is not on the machine"))),
+            None => Ok(()),
+        };
+    for program in &programs {
+        known(&program.nodes, fabric.nodes(), "node")?;
+        known(&program.sites, fabric.sites(), "site")?;
+    }
+    known(&down, fabric.nodes(), "node")?;
+    let mut occupancy = Occupancy::new(Arc::clone(fabric));
+    for (nodes, cores, memory) in held {
+        known(&nodes, fabric.nodes(), "node")?;
+        for node in nodes {
+            // Hosts may be overbooked: then nothing is left.
+            let cores = cores.min(occupancy.cores_free(node));
+            let memory = memory.min(occupancy.memory_free(node));
+            if cores > 0 {
+                let placement = Placement::new(fabric, vec![node], Share::Part { cores, memory });
+                occupancy.claim(&placement).map_err(|error| bad_input(error.to_string()))?;
+            }
+        }
+    }
+    for node in down {
+        occupancy.set_in_service(node, false);
+    }
+    let wan = Wan::new(fabric, window);
+    let chosen = py.detach(|| engine::choose_sites(policy, &programs, &occupancy, &wan, &terms));
+    let choice = |moved: engine::Moved| {
+        let engine::Judgement { loss_now, loss_then, gain, cost, moves } = moved.judgement;
+        SiteChoice { nodes: moved.nodes, loss_now, loss_then, gain, cost, moves }
+    };
+    Ok(chosen.into_iter().map(choice).collect())
+}
+
+fn check(what: &str, value: f64) -> PyResult<()> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(());
+    }
+    Err(bad_input(format!("{what} must be a number from 0, not {value}")))
+}
+
+fn positive(what: &str, value: f64) -> PyResult<()> {
+    if value > 0.0 {
+        return Ok(());
+    }
+    Err(bad_input(format!("{what} must be a number above 0, not {value}")))
+}
