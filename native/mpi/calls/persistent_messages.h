@@ -1,0 +1,20 @@
+/* Persistent messages: included once for int and once for MPI_Count. */
+
+#define SEND_INIT(name)                                                                                         \
+    EXPORT int NAME(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm,   \
+                          MPI_Request *request)                                                                 \
+    {                                                                                                           \
+        MADE(REAL(name)(buffer, count, type, to, tag, comm, request),                                           \
+             keep_send(*request, comm, to, bytes_of(count, type)));                                             \
+    }
+SEND_INIT(Send_init)
+SEND_INIT(Ssend_init)
+SEND_INIT(Bsend_init)
+SEND_INIT(Rsend_init)
+#undef SEND_INIT
+
+EXPORT int NAME(Recv_init)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                           MPI_Request *request)
+{
+    MADE(REAL(Recv_init)(buffer, count, type, from, tag, comm, request), keep_receive(*request, comm, from));
+}

@@ -1,0 +1,122 @@
+/* The counters of this process, and how a wrapper uses them. */
+#ifndef TOPOLANE_COUNTS_H
+#define TOPOLANE_COUNTS_H
+
+#include <stdatomic.h>
+
+#include "calls.h"
+#include "ticks.h"
+#include "topolane_mpi.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* What is said of a peer, one kind. The program's threads add, the thread of `report` reads. */
+typedef struct {
+    _Atomic uint64_t messages, bytes, turns;
+    _Atomic uint32_t round;    /* of the report in which it last changed */
+    _Atomic bool waiting;      /* something was sent since the last receive */
+    uint64_t reported[3];      /* of the thread of `report` */
+} PeerCount;
+
+typedef struct {
+    PeerCount of[KINDS];
+} Peer;
+
+typedef struct {
+    _Atomic uint64_t calls, bytes, ticks;
+    _Atomic uint32_t round;
+    uint64_t reported[3];
+} CallCount;
+
+typedef struct {
+    int rank, ranks;                     /* in MPI_COMM_WORLD */
+    _Atomic(Peer *) *peers;              /* by world rank; NULL until first spoken to */
+    CallCount calls[MOST_CALLS];
+    _Atomic uint64_t skew;               /* ticks */
+    _Atomic uint32_t round, changed;     /* number of this report; entries changed since the last */
+    uint32_t wake_at;                    /* changed entries that wake the thread of `report`; 0: none */
+} Counts;
+
+extern Counts counts;
+extern _Atomic bool watching;    /* between MPI_Init and MPI_Finalize, if there is somebody to count for */
+extern bool many_threads;        /* MPI_THREAD_MULTIPLE: additions must be atomic */
+extern _Thread_local bool inside __attribute__((tls_model("initial-exec")));
+
+/* Makes room for `ranks` peers. False: there is no memory. */
+bool counts_open(int rank, int ranks);
+/* Of report/: wakes its thread. */
+void report_wake(void);
+
+static inline void add(_Atomic uint64_t *counter, uint64_t amount)
+{
+    if (many_threads)
+        atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+    else
+        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount,
+                              memory_order_relaxed);
+}
+
+void counts_changed(_Atomic uint32_t *round);
+
+static inline void changed(_Atomic uint32_t *round)
+{
+    if (atomic_load_explicit(round, memory_order_relaxed) !=
+        atomic_load_explicit(&counts.round, memory_order_relaxed))
+        counts_changed(round);
+}
+
+/* Begins a watched call. False: MPI's own call inside of one, or nobody watches. */
+static inline bool enter(uint64_t *began)
+{
+    if (!atomic_load_explicit(&watching, memory_order_relaxed) || inside)
+        return false;
+    inside = true;
+    *began = ticks();
+    return true;
+}
+
+static inline void leave(int call, uint64_t spent, uint64_t bytes)
+{
+    CallCount *count = &counts.calls[call];
+    add(&count->calls, 1);
+    add(&count->bytes, bytes);
+    add(&count->ticks, spent);
+    changed(&count->round);
+    inside = false;
+}
+
+/* Body of a wrapper: calls `real`; `then` runs if that succeeded and may set `bytes`. */
+#define WATCH(call, real, then)                 \
+    do {                                        \
+        uint64_t began, bytes = 0;              \
+        if (!enter(&began))                     \
+            return real;                        \
+        int result = real;                      \
+        uint64_t spent = ticks() - began;       \
+        if (result == MPI_SUCCESS) {            \
+            then;                               \
+        }                                       \
+        leave(call, spent, bytes);              \
+        return result;                          \
+    } while (0)
+
+/* Bytes of data in so many elements of a type. */
+static inline uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
+{
+    int size;
+    if (count <= 0 || PMPI_Type_size(type, &size) != MPI_SUCCESS)
+        return 0;
+    if (size == MPI_UNDEFINED) {
+        MPI_Count large;
+        return PMPI_Type_size_x(type, &large) == MPI_SUCCESS && large > 0 ? (uint64_t)(count * large) : 0;
+    }
+    return (uint64_t)count * (uint64_t)size;
+}
+
+/* World rank of a rank in a communicator (its remote group's, between groups); -1 for MPI_PROC_NULL and such. */
+static inline int world_rank(const Communicator *communicator, int rank)
+{
+    return communicator && rank >= 0 && rank < communicator->peers ? communicator->world[rank] : -1;
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* A clock that costs a few nanoseconds. Its unit is only known afterwards: report/ measures it. */
+#ifndef TOPOLANE_TICKS_H
+#define TOPOLANE_TICKS_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t nanoseconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t ticks(void)
+{
+#if defined __x86_64__
+    return __builtin_ia32_rdtsc();
+#elif defined __aarch64__
+    uint64_t now;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+    return now;
+#else
+    return nanoseconds(CLOCK_MONOTONIC);
+#endif
+}
+
+#endif

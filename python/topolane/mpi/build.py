@@ -1,0 +1,125 @@
+"""The library for the MPI of a program: found, compiled once, kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from topolane._engine import InputError
+from topolane.calibrate.launch import compiled, ended, first_error, split
+
+SOURCES = Path(__file__).parent / "native"
+FLAGS = (
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-O2",
+    "-g",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-pthread",
+    "-Wl,-z,lazy",
+)
+LIBRARY = "libtopolane_mpi.so"
+
+
+def library(mpicc: str, cache: Path | None = None) -> Path:
+    """The library for the MPI of a compiler wrapper; compiled if that has not been done with these sources yet.
+
+    It is kept under `cache`, which all nodes must see [default: ~/.cache/topolane/mpi, or XDG_CACHE_HOME's].
+    Raises InputError, in one sentence, where there is no such wrapper, compiler or MPI.
+    """
+    sources = sorted(SOURCES.rglob("*.[ch]"))
+    directory = (cache or _cache()) / _key(mpicc, sources)
+    made = directory / LIBRARY
+    if made.is_file():
+        return made
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        # Whoever comes second replaces the first one's by the same.
+        with tempfile.TemporaryDirectory(prefix=".build-", dir=directory) as draft:
+            words = [*FLAGS, f"-I{SOURCES}", *(str(path) for path in sources if path.suffix == ".c"), "-ldl"]
+            compiled("--mpicc", mpicc, words, Path(draft) / LIBRARY).replace(made)
+    except OSError as error:
+        raise InputError(f"{directory}: the MPI library cannot be kept there: {error.strerror}") from error
+    return made
+
+
+def mpicc_for(command: Sequence[str]) -> str:
+    """The compiler wrapper that belongs to a launch command: of its launcher, and of the ABI its program needs.
+
+    Raises InputError where none is found.
+    """
+    wrapper = "mpicc_abi" if any(map(_needs_abi, command[1:])) else "mpicc"
+    for path in _links(shutil.which(command[0]) or command[0]):
+        suffix = re.search(r"\.(?:mpich|openmpi)[0-9.]*$", path.name)
+        names = [f"mpicc{suffix[0]}"] if suffix else []
+        for name in names + ([wrapper] if _is_launcher(path) else []):
+            if os.access(path.with_name(name), os.X_OK):
+                return str(path.with_name(name))
+    found = shutil.which(wrapper)
+    if found is None:
+        raise InputError(
+            f"{command[0]}: there is no {wrapper} beside it and none in PATH, and the library that is preloaded is "
+            "compiled for each MPI; install its compiler wrapper or name one with --mpicc"
+        )
+    return found
+
+
+def _links(start: str) -> list[Path]:
+    """A path and all that it points to in turn."""
+    path, links = Path(start).absolute(), []
+    while path not in links:
+        links.append(path)
+        if path.is_symlink():
+            path = path.parent / os.readlink(path)
+    return links
+
+
+def _is_launcher(path: Path) -> bool:
+    return path.name.startswith(("mpiexec", "mpirun", "orterun", "prterun"))
+
+
+def _needs_abi(word: str) -> bool:
+    """Whether a word of a command is a program that needs the standard ABI's library."""
+    path = shutil.which(word)
+    if path is None:
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF" and b"libmpi_abi.so." in file.read()
+    except OSError:
+        return False
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "topolane" / "mpi"
+
+
+def _key(mpicc: str, sources: Sequence[Path]) -> str:
+    """Of what is compiled: the sources, the flags, and the wrapper's MPI."""
+    key = hashlib.sha256(repr((mpicc, FLAGS)).encode())
+    key.update(_macros(mpicc))
+    for path in sources:
+        key.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return key.hexdigest()[:16]
+
+
+def _macros(mpicc: str) -> bytes:
+    """All that mpi.h defines, which tells one MPI and version from another."""
+    command = [*split(mpicc, "--mpicc"), "-E", "-dM", "-include", "mpi.h", "-x", "c", os.devnull]
+    try:
+        done = subprocess.run(command, capture_output=True)
+    except OSError as error:
+        raise InputError(f"--mpicc {mpicc}: cannot be started: {error.strerror}") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace")
+        raise InputError(f"--mpicc {mpicc}: {ended(done.returncode)}{first_error(said)}")
+    return done.stdout
