@@ -22,6 +22,7 @@ from topolane.cli import (
     place,
     policies,
     simulate,
+    sites,
     slurm,
     traffic,
     workload,
@@ -48,6 +49,7 @@ for command in (
     calibrate,
     slurm,
     nova,
+    sites,
     paper,
 ):
     cli.add_command(command.command)

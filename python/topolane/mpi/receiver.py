@@ -165,9 +165,11 @@ class Receiver:
                 )
             counts = program.rank(hello.rank)
             counts.windows[hello.incarnation] = Window()
-            counts.gone, program.ended = False, None
+            counts.gone = False
             self._senders += 1
             self._took(program.id, hello.rank)
+        if not counts.gone:
+            program.ended = None
         program.hosts[hello.rank] = hello.host
         program.mpi = hello.mpi or program.mpi
         self._of_rank.setdefault((program.id, hello.rank), set()).add(connection)

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from topolane._engine import InputError
+from topolane._engine import InputError, site_policies
 from topolane.mpi.address import Address
 from topolane.sites.model import Guest, Host, Link, Site
+from topolane.sites.moving import DRIVERS
 from topolane.sites.reading import Table, read
-
-DRIVERS = ("libvirt", "qmp", "nova", "slurm", "dry-run")
-POLICIES = ("stay", "inter-site-traffic", "predicted-loss")
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,9 @@ def read_config(path: str | Path) -> Config:
     listen = table.words("listen", ("unix:/run/topolane/sites.sock",))
     programs = table.words("programs", ("unix:/run/topolane/programs.sock",))
     policy = table.word("policy", "predicted-loss")
-    if policy not in POLICIES:
-        raise table.refuse("policy", f"{policy!r} is not known; there are {', '.join(POLICIES)}")
+    known = [name for name, _ in site_policies()]
+    if policy not in known:
+        raise table.refuse("policy", f"{policy!r} is not known; there are {', '.join(known)}")
     certificate, key = table.word("certificate", ""), table.word("key", "")
     config = Config(
         sites=sites,

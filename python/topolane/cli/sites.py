@@ -1,0 +1,23 @@
+"""`topolane sites`: programs over several sites."""
+
+from __future__ import annotations
+
+import click
+
+from topolane.cli import sites_explain, sites_plan, sites_run, sites_status
+
+
+@click.group("sites")
+def command() -> None:
+    """Watch MPI programs over several sites, and move guests so that the chatty ones are together."""
+
+
+for other in (
+    sites_run.run,
+    sites_status.status,
+    sites_plan.plan,
+    sites_plan.apply,
+    sites_explain.explain,
+    sites_status.planning,
+):
+    command.add_command(other)

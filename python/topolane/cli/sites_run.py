@@ -1,0 +1,22 @@
+"""`topolane sites run`: the manager."""
+
+from __future__ import annotations
+
+import click
+
+from topolane.cli.sites_client import missing
+
+
+@click.command()
+@click.option("--config", required=True, metavar="FILE", help="The sites file (docs/sites.md).")
+@click.option(
+    "--dry-run", is_flag=True, help="Watch and plan; move nothing, whatever the file or anybody says."
+)
+def run(config: str, dry_run: bool) -> None:
+    """Watch programs, plan where they run and, with 'act = true', move guests, until a signal ends it."""
+    try:
+        from topolane.sites.files import read_config
+        from topolane.sites.serving import serve
+    except ImportError as error:
+        raise missing(error) from error
+    serve(read_config(config), dry_run=dry_run)

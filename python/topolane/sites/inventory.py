@@ -1,0 +1,199 @@
+"""Which sites, hosts and guests there are now: from the sites file, from clusters, and from what daemons report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from topolane.sites.files import Config
+from topolane.sites.model import Guest, Host, Link
+from topolane.sites.state import State
+
+AWAY = 30.0
+"""Seconds without a report after which a host that reported before is taken for gone."""
+_SETTLING = 10.0
+"""Seconds after a move for which a report, which may be older, does not say where the guest is."""
+
+
+class Inventory:
+    """Sites, hosts and guests. What was reported is kept in the database, and known again after a restart."""
+
+    def __init__(self, config: Config, state: State) -> None:
+        self.sites = [site.name for site in config.sites]
+        self.links: tuple[Link, ...] = config.links
+        self.hosts: dict[str, Host] = {host.name: host for host in config.hosts}
+        self.guests: dict[str, Guest] = {guest.name: guest for guest in config.guests}
+        self.clusters: dict[str, dict[str, Any]] = state.get("cluster")
+        self.reports: dict[str, dict[str, Any]] = {}
+        """The newest of every host, of this run."""
+        self.guest_reports: dict[str, dict[str, Any]] = {}
+        self.away: set[str] = set()
+        """Hosts that have gone silent."""
+        self._state = state
+        self._file = set(self.hosts)
+        self._heard: dict[str, float] = {}
+        self._moved: dict[str, float] = {}
+        for name, fields in state.get("host").items():
+            if name not in self._file and fields["site"] in self.sites:
+                self.hosts[name] = Host(**fields)
+        for name, fields in state.get("guest").items():
+            self.guests[name] = Guest(**fields)
+
+    def site_of(self, host: str | None) -> str | None:
+        """The site of a host; None where nobody knows it."""
+        found = self.hosts.get(host) if host is not None else None
+        return found.site if found else None
+
+    def guest_of(self, name: str) -> Guest | None:
+        """The guest that calls itself so: by its name, with or without a domain, or its address."""
+        found = self.guests.get(name) or self.guests.get(name.partition(".")[0])
+        return found or next((one for one in self.guests.values() if one.address == name), None)
+
+    def place_of(self, name: str) -> str | None:
+        """The site of a guest or a host that calls itself so."""
+        guest = self.guest_of(name)
+        if guest is not None:
+            return self.site_of(guest.host)
+        return self.site_of(name) or self.site_of(name.partition(".")[0])
+
+    def host_report(self, name: str, report: Mapping[str, Any]) -> list[str]:
+        """Takes what a host says of itself; answers with sentences on what has changed.
+
+        Fields: site, cores, memory (bytes), driver, address; guests, a list of name, cluster, cores, memory, state,
+        address, dirty. Raises KeyError, ValueError or TypeError for what cannot be used.
+        """
+        told = []
+        if name not in self._file:
+            host = Host(
+                name,
+                str(report["site"]),
+                _positive(report, "cores"),
+                _positive(report, "memory"),
+                str(report.get("driver", "dry-run")),
+                str(report.get("address", "")),
+            )
+            if host.site not in self.sites:
+                raise ValueError(
+                    f"{host.site!r} is no site of this manager; there are {', '.join(self.sites)}"
+                )
+            if self.hosts.get(name) != host:
+                told.append(f"host {name} of {host.site}: {host.cores} cores, by {host.driver}")
+                self.hosts[name] = host
+                self._state.put("host", name, vars(host))
+        if name in self.away:
+            self.away.discard(name)
+            told.append(f"host {name} is back")
+        guests = [
+            _guest(one, name) for one in report.get("guests", ()) if one.get("state", "running") == "running"
+        ]
+        for guest in guests:
+            told += self._seen(guest)
+        self._heard[name] = time.monotonic()
+        self.reports[name] = {**report, "time": time.time()}
+        return told
+
+    def _seen(self, guest: Guest) -> list[str]:
+        before = self.guests.get(guest.name)
+        if time.monotonic() - self._moved.get(guest.name, -_SETTLING) < _SETTLING:
+            return []
+        if before is not None:
+            # A host may know less of a guest than the cluster's file.
+            guest = replace(
+                guest,
+                cluster=guest.cluster or before.cluster,
+                address=guest.address or before.address,
+                dirty=before.dirty if guest.dirty is None else guest.dirty,
+            )
+        if before == guest:
+            return []
+        self._keep(guest)
+        if before is None:
+            return [f"guest {guest.name} is on {guest.host}"]
+        return (
+            [f"guest {guest.name} is on {guest.host}, not on {before.host}"]
+            if before.host != guest.host
+            else []
+        )
+
+    def guest_report(self, name: str, report: Mapping[str, Any]) -> None:
+        """Keeps what a guest says runs in it."""
+        guest = self.guest_of(name)
+        self.guest_reports[guest.name if guest else name] = {**report, "time": time.time()}
+
+    def silent(self) -> list[str]:
+        """The hosts that have newly gone silent."""
+        now = time.monotonic()
+        gone = [name for name, heard in self._heard.items() if now - heard > AWAY and name not in self.away]
+        self.away.update(gone)
+        return gone
+
+    def moved(self, guest: str, host: str | None) -> None:
+        """A guest runs somewhere else now, or nowhere."""
+        self._moved[guest] = time.monotonic()
+        if guest in self.guests:
+            self._keep(replace(self.guests[guest], host=host))
+
+    def put_cluster(self, name: str, cluster: dict[str, Any]) -> None:
+        """Keeps a cluster as it is given; its `guests` (name, cores, memory, host, address) are known from now on.
+
+        Raises KeyError, ValueError or TypeError for guests that cannot be used.
+        """
+        guests = [_guest({**one, "cluster": name}, one.get("host")) for one in cluster.get("guests", ())]
+        self._state.put("cluster", name, cluster)
+        self.clusters[name] = cluster
+        named = {guest.name for guest in guests}
+        for old in [one for one in self.guests.values() if one.cluster == name and one.name not in named]:
+            self._drop(old.name)
+        for guest in guests:
+            # Where a guest runs now is what its host says, not what it was made with.
+            before = self.guests.get(guest.name)
+            self._keep(replace(guest, host=before.host or guest.host) if before else guest)
+
+    def drop_cluster(self, name: str) -> bool:
+        """Forgets a cluster and its guests; whether there was one."""
+        for guest in [one for one in self.guests.values() if one.cluster == name]:
+            self._drop(guest.name)
+        self.clusters.pop(name, None)
+        return self._state.drop("cluster", name)
+
+    def running_on(self, hosts: Iterable[str]) -> list[Guest]:
+        """The guests of these hosts."""
+        wanted = set(hosts)
+        return [guest for guest in self.guests.values() if guest.host in wanted]
+
+    def _keep(self, guest: Guest) -> None:
+        self.guests[guest.name] = guest
+        self._state.put("guest", guest.name, vars(guest))
+
+    def _drop(self, guest: str) -> None:
+        self.guests.pop(guest, None)
+        self._state.drop("guest", guest)
+
+
+def _guest(fields: Mapping[str, Any], host: str | None) -> Guest:
+    dirty = fields.get("dirty")
+    return Guest(
+        name=_word(fields, "name"),
+        cluster=str(fields.get("cluster") or ""),
+        cores=_positive(fields, "cores"),
+        memory=_positive(fields, "memory"),
+        host=host,
+        address=str(fields.get("address") or ""),
+        dirty=None if dirty is None else float(dirty),
+    )
+
+
+def _word(fields: Mapping[str, Any], key: str) -> str:
+    value = fields[key]
+    if not isinstance(value, str) or not value or len(value) > 255 or not value.isprintable():
+        raise ValueError(f"{key} must be a word, not {value!r}")
+    return value
+
+
+def _positive(fields: Mapping[str, Any], key: str) -> int:
+    value = fields[key]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 62:
+        raise ValueError(f"{key} must be a whole number above 0, not {value!r}")
+    return value

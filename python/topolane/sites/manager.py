@@ -1,0 +1,204 @@
+"""The manager of several sites: watches programs, plans where they run, moves their guests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from topolane.mpi.counts import Watched
+from topolane.mpi.limits import Limits
+from topolane.mpi.receiver import Receiver, Taken
+from topolane.sites.files import Config
+from topolane.sites.inventory import Inventory
+from topolane.sites.journal import Journal
+from topolane.sites.keeping import program_row, rank_rows, watched
+from topolane.sites.moves import Moves
+from topolane.sites.planning import make
+from topolane.sites.plans import Plan
+from topolane.sites.problem import picture
+from topolane.sites.state import State, StateError
+
+GONE = 60.0
+"""Seconds without any rank connected after which a program is taken for ended."""
+KEEP_ENDED = 30 * 86400.0
+"""Seconds for which programs that ended are kept."""
+KEEP_PLANS = 50
+
+
+class Manager:
+    """All parts of a manager, and the loop that goes round them."""
+
+    def __init__(self, config: Config, state: State, *, dry_run: bool = False) -> None:
+        self.config, self.state = config, state
+        self.act = config.act and not dry_run
+        self.dry_run = dry_run
+        self.began = time.time()
+        self.journal = Journal(state)
+        self.inventory = Inventory(config, state)
+        self.moves = Moves(state, self.inventory, config.at_once, self.journal.tell)
+        self.receiver = Receiver(
+            keep=self._keep, load=self._load, happened=self.journal.happened, limits=Limits()
+        )
+        settings = state.get("setting")
+        self.paused: bool = settings.get("paused", False)
+        self.remaining: dict[str, tuple[float, float]] = {}
+        """By program: seconds that were declared to remain, and when (seconds since 1970)."""
+        for name, (seconds, when) in state.get("remaining").items():
+            self.remaining[name] = (seconds, when)
+        self.plans = {name: Plan.of(fields) for name, fields in state.get("plan").items()}
+        self.latest: Plan | None = max(self.plans.values(), key=lambda plan: plan.made, default=None)
+        """What the loop thinks now, whether or not anything is to be moved."""
+        self._proposed: set[tuple[str, str]] = set()
+        self._silent: dict[str, float] = {}
+        self._writing = asyncio.Lock()
+        """Held while rows of programs are made and written, so that no older row is written after a newer one."""
+        for row in state.programs(running=True):
+            program = self._load(row["id"])
+            if program is not None:
+                self.receiver.adopt(program)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Listens to programs and goes round until it is told to stop. Raises InputError at the start."""
+        for address in self.config.programs:
+            token = None if address.is_local else self.config.report_token
+            bound = await self.receiver.listen(address, token=token)
+            self.journal.tell("listening", str(bound), f"to programs, policy {self.config.policy}")
+        while not stopping.is_set():
+            try:
+                await self.look()
+            except StateError as error:
+                self.journal.tell("state-failed", "", f"{error}; looked at again")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), self.config.interval)
+        await self.moves.finish()
+        await self.receiver.close()
+        self.journal.write()
+
+    async def look(self) -> None:
+        """One round."""
+        await self.moves.settle()
+        for host in self.inventory.silent():
+            self._say_silent(host)
+        self._end_silent_programs()
+        for program in list(self.receiver.programs.values()):
+            await self._tell_sites(program)
+        if not self.paused:
+            self.latest = await self.plan()
+            self._answer(self.latest)
+            self.moves.start()
+        for old in self.state.forget_programs(time.time() - KEEP_ENDED):
+            self.receiver.forget(old)
+        self.journal.write()
+
+    async def plan(self) -> Plan:
+        """What the policy would do now."""
+        now = time.time()
+        problem = picture(
+            self.inventory,
+            self.receiver.programs,
+            now,
+            remaining={
+                name: max(0.0, seconds - (now - when)) for name, (seconds, when) in self.remaining.items()
+            },
+            moved=self.moves.last,
+            moving=self.moves.moving,
+        )
+        return await asyncio.to_thread(make, problem, self.config.policy)
+
+    async def propose(self) -> Plan:
+        """The same, kept so that it can be applied by its id."""
+        return self._remember(await self.plan())
+
+    def apply(self, plan: Plan) -> int:
+        """Journals the moves of a plan, as far as they are still what is wanted; answers with how many."""
+        added = [self.moves.add(move) for move in plan.moves]
+        return sum(move is not None for move in added)
+
+    def pause(self, paused: bool) -> None:
+        """Stops planning and starting moves, or goes on. Moves that run go on."""
+        self.paused = paused
+        self.state.put("setting", "paused", paused)
+        self.journal.tell("paused" if paused else "resumed", "", "by hand")
+
+    def declare(self, program: str, seconds: float) -> None:
+        """Says how long a program is expected to run on."""
+        self.remaining[program] = (seconds, time.time())
+        self.state.put("remaining", program, self.remaining[program])
+
+    def program(self, id: str) -> Watched | None:
+        """A program in memory or in the database."""
+        return self.receiver.programs.get(id) or self._load(id)
+
+    def _answer(self, plan: Plan) -> None:
+        """Does what the loop's plan says, or says once what it would do."""
+        moves = {(move.guest, move.target) for move in plan.moves}
+        if moves and self.act:
+            self.apply(self._remember(plan))
+        elif moves and moves != self._proposed:
+            self._remember(plan)
+            self.journal.tell(
+                "proposed", plan.id, "; ".join(f"{guest} to {target}" for guest, target in sorted(moves))
+            )
+        self._proposed = moves
+
+    def _remember(self, plan: Plan) -> Plan:
+        self.plans[plan.id] = plan
+        self.state.put("plan", plan.id, plan.json())
+        for old in sorted(self.plans, key=lambda one: self.plans[one].made)[:-KEEP_PLANS]:
+            del self.plans[old]
+            self.state.drop("plan", old)
+        return plan
+
+    async def _keep(self, taken: Taken) -> None:
+        async with self._writing:
+            programs = [
+                (one, taken[id]) for id in taken if (one := self.receiver.programs.get(id)) is not None
+            ]
+            rows = [program_row(one) for one, _ in programs]
+            ranks = [row for one, which in programs for row in rank_rows(one, which)]
+            await asyncio.to_thread(self.state.keep, rows, ranks)
+
+    def _load(self, id: str) -> Watched | None:
+        found = self.state.program(id)
+        return watched(*found) if found else None
+
+    async def _tell_sites(self, program: Watched) -> None:
+        """Sends the ranks a new map where a site has changed; kept first, so that no epoch is given twice."""
+        if program.ended is not None or len(program.hosts) < program.ranks:
+            return
+        places = [self.inventory.place_of(program.hosts[rank]) for rank in range(program.ranks)]
+        if None in places:
+            return
+        sites = np.array([self.inventory.sites.index(place or "") for place in places], np.uint16)
+        if program.sites is not None and np.array_equal(sites, program.sites):
+            return
+        async with self._writing:
+            epoch = program.epoch + 1
+            told = replace(program, epoch=epoch, sites=sites)
+            await asyncio.to_thread(self.state.keep, [program_row(told)], [])
+            self.receiver.send_sites(program.id, epoch, sites)
+        spread = ", ".join(
+            f"{self.inventory.sites[site]}: {(sites == site).sum()}" for site in np.unique(sites)
+        )
+        self.journal.tell("site-map", program.id, f"epoch {epoch}: ranks on {spread}")
+
+    def _say_silent(self, host: str) -> None:
+        site = self.inventory.site_of(host)
+        self.journal.tell("host-silent", host, f"of {site}: no report; nothing is moved there")
+        of_site = [one.name for one in self.inventory.hosts.values() if one.site == site]
+        if self.inventory.away.issuperset(of_site):
+            self.journal.tell("site-silent", site or "", "none of its hosts reports")
+
+    def _end_silent_programs(self) -> None:
+        now = time.time()
+        for program in self.receiver.programs.values():
+            if program.ended is not None or self.receiver.connected(program.id):
+                self._silent.pop(program.id, None)
+            elif now - self._silent.setdefault(program.id, now) > GONE:
+                program.ended = now
+                self.state.keep([program_row(program)], [])
+                self.journal.tell("program-gone", program.id, f"{program.name}: no rank for {GONE:.0f} s")

@@ -1,0 +1,145 @@
+"""From a picture to a plan: the engine chooses hosts for so many guests, a partitioner says which guests those are."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane import _engine
+from topolane._engine import Machine
+from topolane.sites.bisect import contracted, crossing, divide
+from topolane.sites.plans import Judged, Plan, PlannedMove
+from topolane.sites.problem import Group, Problem
+
+
+def make(problem: Problem, policy: str) -> Plan:
+    """Asks the policy. Raises InputError for a policy that there is not."""
+    began = time.perf_counter()
+    machine, node_of = machine_of(problem)
+    weights = [_weights(problem, group) for group in problem.groups]
+    cuts = [cut_of(group, weight) for group, weight in zip(problem.groups, weights)]
+    choices = _engine.choose_sites(
+        machine,
+        [_asked(problem, group, cut, node_of) for group, cut in zip(problem.groups, cuts)],
+        policy=policy,
+        held=[([node_of[one.host]], one.cores, one.memory) for one in problem.others if one.host in node_of],
+        down=[node_of[name] for name in problem.down if name in node_of],
+        window=min((link.window for link in problem.links if link.window is not None), default=None),
+    )
+    host_of = {node: name for name, node in node_of.items()}
+    site_of = {host.name: host.site for host in problem.hosts}
+    judged, moves = [], []
+    for group, weight, cut, choice in zip(problem.groups, weights, cuts, choices):
+        hosts = [host_of[node] for node in choice.nodes]
+        one = Judged(
+            programs=group.programs,
+            guests=len(group.guests),
+            now=dict(Counter(site_of[guest.host or ""] for guest in group.guests)),
+            then=dict(Counter(site_of[host] for host in hosts)),
+            turns=cut.turns,
+            bytes=cut.bytes,
+            loss_now=choice.loss_now,
+            loss_then=choice.loss_then,
+            remaining=group.remaining,
+            gain=choice.gain,
+            cost=choice.cost,
+            moves=choice.moves,
+        )
+        judged.append(one)
+        if choice.moves:
+            moves += _moves(problem, group, weight, hosts, _why(one))
+    return Plan(
+        id=uuid.uuid4().hex[:8],
+        made=time.time(),
+        policy=policy,
+        judged=tuple(judged),
+        moves=tuple(moves),
+        seconds=time.perf_counter() - began,
+        left_out=problem.left_out,
+    )
+
+
+def machine_of(problem: Problem) -> tuple[Machine, dict[str, int]]:
+    """The sites as the engine knows machines, and the node of every host."""
+    # Names of hosts need not be such as hostlists can tell: they are numbered.
+    number = {host.name: at for at, host in enumerate(problem.hosts)}
+    text = ['name = "sites"']
+    for host in problem.hosts:
+        text += ["[[node-kind]]", f'nodes = "h{number[host.name]}"', "sockets = 1"]
+        text += [f"cores-per-socket = {host.cores}", f"memory = {host.memory}"]
+    used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
+    for site in used:
+        nodes = ",".join(f"h{number[host.name]}" for host in problem.hosts if host.site == site)
+        text += ["[[site]]", f'name = "s{used.index(site)}"']
+        text += ["[[site.switch]]", f'name = "s{used.index(site)}"', f'nodes = "{nodes}"']
+    for link in problem.links:
+        if set(link.between) <= set(used):
+            ends = ", ".join(f'"s{used.index(site)}"' for site in link.between)
+            text += ["[[wan]]", f"between = [{ends}]"]
+            text += [f"latency = {link.latency!r}", f"bandwidth = {link.bandwidth!r}"]
+    machine = Machine.parse("\n".join(text) + "\n", "sites", "toml")
+    nodes_ = {host.name: machine.node_named(f"h{number[host.name]}") for host in problem.hosts}
+    return machine, {name: node for name, node in nodes_.items() if node is not None}
+
+
+def cut_of(group: Group, weights: NDArray[np.float64]) -> _engine.Cut:
+    """What crosses the best division of the guests into two halves."""
+    half = (len(group.guests) + 1) // 2
+    part = divide(weights, [half, len(group.guests) - half])
+    cut = crossing(group.matrix, part[group.guest_of])
+    return _engine.Cut(cut.turns, cut.bytes, cut.pair_messages, cut.pair_bytes)
+
+
+def _weights(problem: Problem, group: Group) -> NDArray[np.float64]:
+    latency = max((link.latency for link in problem.links), default=0.0)
+    bandwidth = min((link.bandwidth for link in problem.links), default=1.0)
+    return contracted(group.matrix, group.guest_of, len(group.guests), latency, bandwidth)
+
+
+def _asked(problem: Problem, group: Group, cut: _engine.Cut, node_of: dict[str, int]) -> _engine.SiteProgram:
+    used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
+    return _engine.SiteProgram(
+        len(group.guests),
+        cut,
+        cores=max(guest.cores for guest in group.guests),
+        memory=max(guest.memory for guest in group.guests),
+        nodes=[node_of[guest.host or ""] for guest in group.guests],
+        sites=[used.index(site) for site in group.sites if site in used],
+        dirty=max(guest.dirty or 0.0 for guest in group.guests),
+        remaining=group.remaining,
+        settled=group.settled,
+    )
+
+
+def _moves(
+    problem: Problem, group: Group, weights: NDArray[np.float64], hosts: list[str], why: str
+) -> list[PlannedMove]:
+    """Which guest goes to which of the chosen hosts: least traffic between sites, fewest moves."""
+    site_of = {host.name: host.site for host in problem.hosts}
+    sizes = Counter(site_of[host] for host in hosts)
+    now = np.array([problem.sites.index(site_of[guest.host or ""]) for guest in group.guests])
+    part = divide(weights, [sizes[site] for site in problem.sites], now)
+    moves = []
+    for place, site in enumerate(problem.sites):
+        room = Counter(host for host in hosts if site_of[host] == site)
+        coming = []
+        for at in np.flatnonzero(part == place):
+            guest = group.guests[at]
+            if guest.host is not None and room[guest.host] > 0:
+                room[guest.host] -= 1
+            else:
+                coming.append(guest)
+        for guest, target in zip(coming, room.elements()):
+            moves.append(PlannedMove(guest.name, guest.host or "", target, why))
+    return moves
+
+
+def _why(one: Judged) -> str:
+    return (
+        f"{', '.join(one.programs)}: a second takes {one.loss_now:.2f} s longer by the WAN, {one.loss_then:.2f} s "
+        f"as planned; of {one.remaining:.0f} s to run that saves {one.gain:.0f} s and costs {one.cost:.1f} s"
+    )

@@ -1,0 +1,163 @@
+"""What a plan is made from: a picture of hosts, guests and programs at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from topolane.mpi.counts import Matrix, Watched
+from topolane.sites.bisect import Parts
+from topolane.sites.inventory import Inventory
+from topolane.sites.model import Guest, Host, Link
+
+LEAST_OBSERVED = 10.0
+"""Seconds that a program must have been watched before anything is moved for it."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Programs that share guests, and so move together."""
+
+    programs: tuple[str, ...]
+    guests: tuple[Guest, ...]
+    matrix: Matrix
+    """Recent rates, of the ranks of all its programs one after another."""
+    guest_of: Parts
+    """Of every rank, an index of `guests`."""
+    sites: tuple[str, ...]
+    """Those that its cluster allows; none for all."""
+    remaining: float
+    settled: float
+    """Seconds since one of its guests moved."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that a policy looks at."""
+
+    sites: tuple[str, ...]
+    hosts: tuple[Host, ...]
+    links: tuple[Link, ...]
+    down: frozenset[str]
+    """Hosts to which nothing may move."""
+    groups: tuple[Group, ...]
+    others: tuple[Guest, ...]
+    """Guests that hold their place."""
+    left_out: dict[str, str]
+
+
+def picture(
+    inventory: Inventory,
+    programs: Mapping[str, Watched],
+    now: float,
+    *,
+    remaining: Mapping[str, float],
+    moved: Callable[[str], float | None],
+    moving: set[str],
+) -> Problem:
+    """What there is now.
+
+    remaining: seconds declared, by program; moved: when a guest was last moved; moving: guests under way.
+    """
+    left_out: dict[str, str] = {}
+    movable: list[tuple[Watched, list[Guest]]] = []
+    for program in programs.values():
+        if program.ended is None:
+            guests, reason = _guests(inventory, program, moving)
+            if reason:
+                left_out[program.id] = reason
+            else:
+                movable.append((program, guests))
+    groups = []
+    for together in _sharing(movable):
+        groups.append(_group(inventory, together, now, remaining, moved))
+    placed = {guest.name for group in groups for guest in group.guests}
+    others = tuple(
+        one for one in inventory.guests.values() if one.name not in placed and one.host in inventory.hosts
+    )
+    return Problem(
+        sites=tuple(inventory.sites),
+        hosts=tuple(inventory.hosts.values()),
+        links=inventory.links,
+        down=frozenset(inventory.away),
+        groups=tuple(groups),
+        others=others,
+        left_out=left_out,
+    )
+
+
+def _guests(inventory: Inventory, program: Watched, moving: set[str]) -> tuple[list[Guest], str]:
+    """The guest of every rank, or why the program is left alone."""
+    if len(program.hosts) < program.ranks:
+        return [], f"{len(program.hosts)} of its {program.ranks} ranks have reported"
+    guests = []
+    for rank in range(program.ranks):
+        guest = inventory.guest_of(program.hosts[rank])
+        if guest is None:
+            return [], f"rank {rank} runs on {program.hosts[rank]}, which is no guest that is known"
+        if guest.host not in inventory.hosts:
+            return [], f"guest {guest.name} is on no host that is known"
+        if guest.name in moving:
+            return [], f"guest {guest.name} is being moved"
+        if guest.host in inventory.away:
+            return [], f"host {guest.host} of guest {guest.name} is silent"
+        guests.append(guest)
+    if program.observed < LEAST_OBSERVED:
+        return [], f"it was watched for {program.observed:.0f} s; {LEAST_OBSERVED:.0f} s are wanted"
+    return guests, ""
+
+
+def _sharing(movable: list[tuple[Watched, list[Guest]]]) -> list[list[tuple[Watched, list[Guest]]]]:
+    """Programs together that share guests."""
+    groups: list[tuple[set[str], list[tuple[Watched, list[Guest]]]]] = []
+    for program, guests in movable:
+        names = {guest.name for guest in guests}
+        members = [(program, guests)]
+        apart = []
+        for others, programs in groups:
+            if others & names:
+                names |= others
+                members = [*programs, *members]
+            else:
+                apart.append((others, programs))
+        groups = [*apart, (names, members)]
+    return [members for _, members in groups]
+
+
+def _group(
+    inventory: Inventory,
+    together: list[tuple[Watched, list[Guest]]],
+    now: float,
+    remaining: Mapping[str, float],
+    moved: Callable[[str], float | None],
+) -> Group:
+    guests = {guest.name: guest for _, of_rank in together for guest in of_rank}
+    index = {name: at for at, name in enumerate(guests)}
+    first = np.cumsum([0, *(program.ranks for program, _ in together)])
+    rates = [program.rates() for program, _ in together]
+    matrix = Matrix(
+        int(first[-1]),
+        np.concatenate([one.sender + begin for one, begin in zip(rates, first)]),
+        np.concatenate([one.receiver + begin for one, begin in zip(rates, first)]),
+        np.concatenate([one.counts for one in rates]),
+    )
+    clusters = {guest.cluster for guest in guests.values()}
+    allowed = [
+        set(inventory.clusters[cluster].get("sites") or inventory.sites)
+        for cluster in clusters
+        if cluster in inventory.clusters
+    ]
+    sites = set.intersection(*allowed) if allowed else set()
+    last = [when for name in guests if (when := moved(name)) is not None]
+    return Group(
+        programs=tuple(program.id for program, _ in together),
+        guests=tuple(guests.values()),
+        matrix=matrix,
+        guest_of=np.array([index[guest.name] for _, of_rank in together for guest in of_rank], np.int64),
+        sites=tuple(site for site in inventory.sites if site in sites),
+        # Without a word on it a program is expected to run on for as long as it has run.
+        remaining=max(remaining.get(program.id, now - program.started) for program, _ in together),
+        settled=now - max(last) if last else float("inf"),
+    )

@@ -1,0 +1,184 @@
+"""What a manager says of itself and of programs, as values for JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+
+from topolane import _engine
+from topolane.mpi.counts import Matrix, Watched
+from topolane.sites.bisect import Cut, crossing, halves, least_halves
+from topolane.sites.manager import Manager
+from topolane.sites.problem import picture
+
+Shown = dict[str, Any]
+
+
+def status(manager: Manager) -> Shown:
+    """How the manager fares, what it does and what has happened last."""
+    running = [one for one in manager.receiver.programs.values() if one.ended is None]
+    return {
+        "began": manager.began,
+        "policy": manager.config.policy,
+        "act": manager.act,
+        "paused": manager.paused,
+        "sites": sites(manager),
+        "programs": [program(manager, one) for one in running],
+        "moves": [dataclasses.asdict(move) for move in manager.moves.under_way],
+        "waiting": sorted(manager.moves.moving - {move.guest for move in manager.moves.under_way}),
+        "plan": manager.latest.json() if manager.latest else None,
+        "events": manager.journal.newest(10),
+        "frames": manager.receiver.frames,
+    }
+
+
+def sites(manager: Manager) -> list[Shown]:
+    """Hosts, cores and guests of every site."""
+    inventory = manager.inventory
+    shown = []
+    for name in inventory.sites:
+        hosts = [host for host in inventory.hosts.values() if host.site == name]
+        guests = inventory.running_on(host.name for host in hosts)
+        shown.append(
+            {
+                "name": name,
+                "hosts": len(hosts),
+                "silent": sorted(inventory.away & {host.name for host in hosts}),
+                "cores": sum(host.cores for host in hosts),
+                "cores_used": sum(guest.cores for guest in guests),
+                "memory": sum(host.memory for host in hosts),
+                "memory_used": sum(guest.memory for guest in guests),
+                "guests": len(guests),
+                "links": [dataclasses.asdict(link) for link in inventory.links if name in link.between],
+            }
+        )
+    return shown
+
+
+def hosts(manager: Manager) -> list[Shown]:
+    """Every host with what it reported last."""
+    inventory = manager.inventory
+    return [
+        {
+            **dataclasses.asdict(host),
+            "silent": host.name in inventory.away,
+            "guests": sorted(guest.name for guest in inventory.running_on([host.name])),
+            "report": inventory.reports.get(host.name),
+        }
+        for host in inventory.hosts.values()
+    ]
+
+
+def guests(manager: Manager) -> list[Shown]:
+    """Every guest, its site, and what it reported last."""
+    inventory = manager.inventory
+    return [
+        {
+            **dataclasses.asdict(guest),
+            "site": inventory.site_of(guest.host),
+            "moving": guest.name in manager.moves.moving,
+            "report": inventory.guest_reports.get(guest.name),
+        }
+        for guest in inventory.guests.values()
+    ]
+
+
+def program(manager: Manager, one: Watched) -> Shown:
+    """A program in figures."""
+    matrix, rates = one.matrix(), one.rates()
+    in_mpi, skew = one.in_mpi()
+    places = [manager.inventory.place_of(host) or "?" for host in one.hosts.values()]
+    across = crossing(rates, _places(manager, one))
+    return {
+        "id": one.id,
+        "name": one.name,
+        "ranks": one.ranks,
+        "reported": len(one.hosts),
+        "connected": len(manager.receiver.connected(one.id)),
+        "mpi": one.mpi,
+        "started": one.started,
+        "ended": one.ended,
+        "seconds": one.observed,
+        "messages": float(matrix.messages.sum()),
+        "bytes": float(matrix.bytes.sum()),
+        "messages_per_second": float(rates.messages.sum()),
+        "bytes_per_second": float(rates.bytes.sum()),
+        "between_sites": dataclasses.asdict(across),
+        "in_mpi": in_mpi,
+        "skew": skew,
+        "dropped": sum(counts.dropped for counts in one.of_rank.values()),
+        "sites": {place: places.count(place) for place in sorted(set(places))},
+        "epoch": one.epoch,
+        "calls": {str(call): figures for call, figures in one.calls().items()},
+    }
+
+
+def explain(manager: Manager, one: Watched) -> Shown:
+    """Why a program runs where it runs: what crosses its middle, what a WAN would cost it, what was planned."""
+    total, rates = one.matrix(), one.rates()
+    least = least_halves(total)
+    plan = manager.latest
+    judged = next((group for group in plan.judged if one.id in group.programs), None) if plan else None
+    return {
+        "program": program(manager, one),
+        "halves": _cut(manager, rates, halves(one.ranks)),
+        "least_halves": _cut(manager, rates, least),
+        "now": _cut(manager, rates, _places(manager, one)),
+        "judged": dataclasses.asdict(judged) if judged else None,
+        "moves": [
+            dataclasses.asdict(move)
+            for move in (plan.moves if plan else ())
+            if judged and any(word == one.id for word in judged.programs) and one.id in move.why
+        ],
+        "why": _why(manager, one),
+    }
+
+
+def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64]) -> Shown:
+    """What crosses a second, and the loss over each link."""
+    cut: Cut = crossing(rates, part)
+    asked = _engine.Cut(cut.turns, cut.bytes, cut.pair_messages, cut.pair_bytes)
+    return {
+        **dataclasses.asdict(cut),
+        "loss": {
+            "-".join(link.between): asked.loss(link.latency, link.bandwidth, link.window)
+            for link in manager.inventory.links
+        },
+    }
+
+
+def _places(manager: Manager, one: Watched) -> np.typing.NDArray[np.int64]:
+    """The site of every rank, by number; one that nobody knows is at a site of its own."""
+    names = manager.inventory.sites
+    places = [manager.inventory.place_of(one.hosts.get(rank, "")) for rank in range(one.ranks)]
+    return np.array([len(names) if place is None else names.index(place) for place in places], np.int64)
+
+
+def _why(manager: Manager, one: Watched) -> str:
+    """In a sentence, what the manager makes of it."""
+    if one.ended is not None:
+        return "it has ended"
+    problem = picture(
+        manager.inventory,
+        {one.id: one},
+        time.time(),
+        remaining={},
+        moved=manager.moves.last,
+        moving=manager.moves.moving,
+    )
+    if one.id in problem.left_out:
+        return f"it is left alone: {problem.left_out[one.id]}"
+    if manager.paused:
+        return "planning is paused"
+    plan = manager.latest
+    judged = next((group for group in plan.judged if one.id in group.programs), None) if plan else None
+    if judged is None:
+        return "it was not planned yet"
+    lost = f"a second of its run takes {judged.loss_now:.3f} s longer by the WAN"
+    if not judged.moves:
+        return f"{lost}; no other place brings more than the moves there must bring, so it stays"
+    then = f"{judged.loss_then:.3f} s where it is to be"
+    return f"{lost}, {then}; {judged.moves} guests are to move, which saves {judged.gain:.0f} s for {judged.cost:.1f} s"
