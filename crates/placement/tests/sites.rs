@@ -130,6 +130,27 @@ fn a_move_that_cannot_pay_is_not_made() {
     assert_eq!(moves(Program { remaining: 1.0, ..spread }), 0);
 }
 
+/// Only one of two like programs can have a site: with one read 15 % higher than the other, and in the next look the
+/// other way round, nobody moves; with one at twice the other's, they change places.
+#[test]
+fn nobody_changes_places_over_noise() {
+    let fabric = two();
+    let pinned = Program { sites: vec![1], ..program(4, &[1; 4], 0.0, 0.0) };
+    let like =
+        |nodes: &[u32], turns: f64| Program { remaining: 1e6, ..program(6, nodes, turns, 0.0) };
+    let (whole, parted) = ([0; 6], [0, 0, 1, 1, 1, 1]);
+    let moves = |one: f64, other: f64| -> u32 {
+        let programs = [pinned.clone(), like(&whole, one), like(&parted, other)];
+        let chosen = choose("predicted-loss", &fabric, &programs);
+        chosen.iter().map(|moved| moved.judgement.moves).sum()
+    };
+    // Measured in a run that loses: 50 turns over 5 ms are a quarter of every second, 66.7 without the wait.
+    assert_eq!(moves(66.7, 50.0), 0);
+    assert_eq!(moves(58.0, 50.0), 0);
+    assert_eq!(moves(66.7, 54.0), 0);
+    assert!(moves(30.0, 50.0) > 0);
+}
+
 /// What two programs send over one link slows both: each alone would stay spread, together one is gathered.
 #[test]
 fn programs_share_the_links_between_sites() {
@@ -204,25 +225,117 @@ proptest! {
         prop_assert!(arrives || worth >= -1e-6, "{worth} {chosen:?}");
     }
 
-    /// Chosen again where everybody now is, with rates measured there that are off by a twentieth,
-    /// nobody moves.
+    /// Chosen again and again where everybody then is, with rates measured there that are off by a twentieth,
+    /// no program goes back to where it was.
     #[test]
-    fn nothing_flaps(programs in states(), noise in prop::collection::vec(0.95..1.05f64, 6)) {
+    fn nothing_flaps(programs in states(), noise in prop::collection::vec(0.95..1.05f64, 30)) {
         let fabric = two();
         let mut programs = programs;
         programs.retain(|program| !program.nodes.is_empty());
-        let first = choose("predicted-loss", &fabric, &programs);
-        for ((program, moved), noise) in programs.iter_mut().zip(&first).zip(&noise) {
-            let judged = moved.judgement;
-            // What was lost of a measured second is `loss_now` seconds of an undisturbed one, up to the limit.
-            let measured_in = (1.0 + judged.loss_now) / (1.0 + judged.loss_then);
-            prop_assume!(judged.loss_now < 19.0);
-            program.cut = program.cut.times(measured_in * noise);
-            program.nodes.clone_from(&moved.nodes);
-        }
-        let second = choose("predicted-loss", &fabric, &programs);
-        for (moved, before) in second.iter().zip(&programs) {
-            prop_assert_eq!(&moved.nodes, &before.nodes);
+        let mut been: Vec<Vec<Vec<u32>>> = vec![Vec::new(); programs.len()];
+        for round in noise.chunks(6) {
+            let chosen = choose("predicted-loss", &fabric, &programs);
+            let each = programs.iter_mut().zip(&chosen).zip(round).zip(&mut been);
+            for (((program, moved), noise), been) in each {
+                let judged = moved.judgement;
+                // Nothing can be told of rates from a run that all but stands.
+                if judged.loss_now.max(judged.loss_then) > 9.0 {
+                    return Ok(());
+                }
+                let measured_in = (1.0 + judged.loss_now) / (1.0 + judged.loss_then);
+                program.cut = program.cut.times(measured_in * noise);
+                if moved.nodes != program.nodes {
+                    prop_assert!(!been.contains(&moved.nodes), "{:?} again", moved.nodes);
+                    been.push(std::mem::replace(&mut program.nodes, moved.nodes.clone()));
+                }
+            }
         }
     }
+}
+
+/// What programs lose, written for two sites and one link, with so many guests of each on the first.
+fn lost(programs: &[Program], at: &[u32]) -> Vec<f64> {
+    let flow = |program: &Program, here: u32| {
+        let (n, a) = (f64::from(program.guests), f64::from(here));
+        program.cut.bytes * 4.0 * a * (n - a) / (n * n)
+    };
+    let flows: Vec<f64> = programs.iter().zip(at).map(|(p, &at)| flow(p, at)).collect();
+    let load: f64 = flows.iter().sum();
+    let each = programs.iter().zip(at).zip(&flows);
+    each.map(|((p, &at), &flow)| {
+        if at == 0 || at == p.guests {
+            return 0.0;
+        }
+        let share = (BANDWIDTH - load + flow).max(BANDWIDTH * flow / load);
+        p.cut.turns * LATENCY + if flow > 0.0 { flow / share } else { 0.0 }
+    })
+    .collect()
+}
+
+/// What a choice costs by the rule's own definition: guest-seconds lost from now on, and for who moves
+/// 1.5 x 0.3 of the copying, 2 % of its time and 20 % of what it loses now.
+fn priced(programs: &[Program], now: &[u32], at: &[u32]) -> f64 {
+    let (before, after) = (lost(programs, now), lost(programs, at));
+    let each = programs.iter().enumerate();
+    each.map(|(i, p)| {
+        let moves = now[i].abs_diff(at[i]);
+        let bring = if moves == 0 {
+            0.0
+        } else {
+            let copying = f64::from(moves) * GIB as f64 / BANDWIDTH;
+            0.45 * copying + (0.02 + 0.2 * before[i]) * p.remaining
+        };
+        f64::from(p.guests) * (after[i] * p.remaining + bring)
+    })
+    .sum()
+}
+
+/// Of all ways to divide up to five programs over two sites of 8 cores the one found is the cheapest, in nearly every
+/// state: in at least 396 of 400 random ones, somebody moves in many of them.
+#[test]
+fn nearly_always_the_cheapest_of_all_ways() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+
+    let fabric = two();
+    let mut runner = TestRunner::deterministic();
+    let (mut states_seen, mut cheapest, mut worst) = (0, 0, 1.0f64);
+    let mut stays = 0;
+    while states_seen < 400 {
+        let mut programs = states().new_tree(&mut runner).unwrap().current();
+        programs.retain(|program| !program.nodes.is_empty());
+        let here = |nodes: &[u32]| nodes.iter().filter(|&&node| node == 0).count() as u32;
+        let now: Vec<u32> = programs.iter().map(|program| here(&program.nodes)).collect();
+        let chosen = choose("predicted-loss", &fabric, &programs);
+        let at: Vec<u32> = chosen.iter().map(|moved| here(&moved.nodes)).collect();
+        let lost_now = lost(&programs, &now);
+        for (program, lost) in programs.iter_mut().zip(lost_now) {
+            program.cut = program.cut.undisturbed(lost);
+        }
+        let guests: u32 = programs.iter().map(|program| program.guests).sum();
+        let mut best = f64::INFINITY;
+        let ways: u32 = programs.iter().map(|program| program.guests + 1).product();
+        for way in 0..ways {
+            let mut rest = way;
+            let at: Vec<u32> = programs
+                .iter()
+                .map(|program| {
+                    let here = rest % (program.guests + 1);
+                    rest /= program.guests + 1;
+                    here
+                })
+                .collect();
+            let first: u32 = at.iter().sum();
+            if first <= 8 && guests - first <= 8 {
+                best = best.min(priced(&programs, &now, &at));
+            }
+        }
+        let found = priced(&programs, &now, &at);
+        states_seen += 1;
+        stays += u32::from(at == now);
+        cheapest += u32::from(found <= best * 1.001 + 1e-9);
+        worst = worst.max(if best > 0.0 { found / best } else { 1.0 });
+    }
+    assert!(stays < 300, "{stays} states in which nobody moves say little");
+    assert!(cheapest >= 396, "{cheapest} of 400, the worst {worst} times the cheapest");
 }

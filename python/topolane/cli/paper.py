@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topolane.cli import common, paper_nova, paper_rank_k
+from topolane.cli import common, paper_nova, paper_rank_k, paper_sites
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ def command() -> None:
 
 command.add_command(paper_nova.command)
 command.add_command(paper_rank_k.command)
+command.add_command(paper_sites.command)
 
 
 def print_rows(rows: Sequence[Row]) -> None:

@@ -11,12 +11,13 @@ from topolane.cli import common
 @click.command("policies")
 @common.json_option
 def command(as_json: bool) -> None:
-    """List the policies, queue disciplines, routings and models of contention."""
+    """List the policies, queue disciplines, routings, models of contention and site policies."""
     kinds = {
         "policy": _engine.policies(),
         "queue": _engine.queues(),
         "routing": _engine.routings(),
         "network": _engine.models(),
+        "site policy": _engine.site_policies(),
     }
     if as_json:
         common.print_json(

@@ -129,6 +129,7 @@ def play(run: Run, *options: str) -> str:
         command += ["-platform", run.programs / "platform.so", "--log=root.thresh:critical"]
         command += [f"--cfg={option}" for option in OPTIONS]
         command += [*options, run.programs / "kernels", run.kernel, run.size, str(run.iterations)]
+        command.append(str(len(run.hosts)))
         # smpirun leaves files of its own where it runs and where TMPDIR says.
         return printed(command, folder, {"TMPDIR": name, "TOPOLANE_PLATFORM": str(folder / "platform")})
 

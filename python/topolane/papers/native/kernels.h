@@ -1,5 +1,6 @@
 /* Programs that send what the NAS Parallel Benchmarks send (docs/traffic.md) and compute as long as
- * their operation counts say. Each has one iteration as a function; ranks are 4^n.
+ * their operation counts say. Each has one iteration as a function; ranks are a power of
+ * two, of bt and sp a square.
  */
 #ifndef TOPOLANE_KERNELS_H
 #define TOPOLANE_KERNELS_H
@@ -10,6 +11,7 @@ enum { DOUBLE = 8, INTEGER = 4 };
 
 /* Of the process, set by main before the first iteration. */
 extern int me, ranks;
+extern MPI_Comm program;
 
 /* The benchmarks' classes S, W, A, B, C, D. */
 enum { CLASSES = 6 };
@@ -23,6 +25,9 @@ void ft(int class);
 void is(int class);
 void ep(int class);
 
+/* Not of NPB: the first half of the ranks each send 16 MiB to one of the second, what a guest's move sends. */
+void copy(int class);
+
 /* Computes so many floating-point operations. */
 void compute(double operations);
 
@@ -30,6 +35,11 @@ void compute(double operations);
 void post_send(int to, double bytes, int tag);
 void post_receive(int from, double bytes, int tag);
 void wait_all(void);
+
+/* What was sent to whom, and turns: how often a message came from a peer after one was sent to it. */
+void count_sent(int to, double bytes);
+void count_received(int from);
+void print_counts(void);
 
 /* A buffer that nobody reads, of at least so many bytes; it stays valid until a larger one is wanted. */
 char *scratch(double bytes);

@@ -1,23 +1,29 @@
-/* LU: wavefronts over a square of pencils, forwards and back. */
+/* LU: wavefronts over a grid of pencils, forwards and back; x is the longer side, if one is. */
 #include "kernels.h"
-
-#include <math.h>
 
 static const int POINTS[CLASSES] = {12, 33, 64, 102, 162, 408};
 enum { UNKNOWNS = 5 };
 
+static int side(int axis)
+{
+  int log = 0;
+  while (1 << log < ranks)
+    log++;
+  return 1 << (axis == 0 ? log - log / 2 : log / 2);
+}
+
 /* The rank before (-1) or after (+1) along x (0) or y (1), or -1 at the edge. */
 static int beside(int axis, int direction)
 {
-  const int p = (int)lround(sqrt(ranks)), place = (axis == 0 ? me % p : me / p) + direction;
-  return place < 0 || place >= p ? -1 : me + direction * (axis == 0 ? 1 : p);
+  const int x = side(0), place = (axis == 0 ? me % x : me / x) + direction;
+  return place < 0 || place >= side(axis) ? -1 : me + direction * (axis == 0 ? 1 : x);
 }
 
 /* Points of my width across an axis, without the domain's boundary if that is left out. */
 static int width(int axis, int points, int inner)
 {
-  const int p = (int)lround(sqrt(ranks)), other = axis == 0 ? me / p : me % p;
-  return share(points, p, other) - (inner ? (other == 0) + (other == p - 1) : 0);
+  const int x = side(0), other = axis == 0 ? me / x : me % x, of = side(1 - axis);
+  return share(points, of, other) - (inner ? (other == 0) + (other == of - 1) : 0);
 }
 
 /* Every inner plane: a message from each neighbour the wave comes from, and one to each it goes to. */
@@ -36,16 +42,17 @@ static void sweep(int points, int direction, double operations)
   wait_all();
 }
 
-/* Two layers of my faces across an axis. */
+/* Two layers of my faces across an axis: first to all those after, then to all those before. */
 static void exchange(int points, int axis)
 {
   const double bytes = 2.0 * UNKNOWNS * DOUBLE * width(axis, points, 0) * points;
-  for (int direction = -1; direction < 2; direction += 2)
-    if (beside(axis, direction) >= 0) {
-      post_receive(beside(axis, direction), bytes, 2);
+  for (int direction = 1; direction > -2; direction -= 2) {
+    if (beside(axis, -direction) >= 0)
+      post_receive(beside(axis, -direction), bytes, 2);
+    if (beside(axis, direction) >= 0)
       post_send(beside(axis, direction), bytes, 2);
-    }
-  wait_all();
+    wait_all();
+  }
 }
 
 /* A time step: a third of the work each for both sweeps and the right-hand side. */

@@ -1,21 +1,29 @@
-/* kernels NAME CLASS ITERATIONS: prints the seconds of the iterations, from barrier to barrier. */
+/* kernels NAME CLASS ITERATIONS RANKS [NAME CLASS ITERATIONS RANKS..]: programs side by side, the first on the
+ * first ranks. For each and after each iteration a line: the program from 0 up, iterations, seconds since all
+ * began together; the last from barrier to barrier. With TOPOLANE_COUNTS set, first lines `sent FROM TO MESSAGES
+ * BYTES TURNS` of the pairs of a single program.
+ */
 #include "kernels.h"
 
+#include <math.h>
 #include <smpi/smpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int me, ranks;
+MPI_Comm program;
 
 static const struct {
   const char *name;
   void (*iterate)(int class);
-} kernels[] = {{"bt", bt}, {"sp", sp}, {"lu", lu}, {"cg", cg}, {"mg", mg}, {"ft", ft}, {"is", is}, {"ep", ep}};
+  int square; /* of ranks; else a power of two */
+} kernels[] = {{"bt", bt, 1}, {"sp", sp, 1}, {"lu", lu, 0}, {"cg", cg, 0},    {"mg", mg, 0},
+               {"ft", ft, 0}, {"is", is, 0}, {"ep", ep, 0}, {"copy", copy, 0}};
 
 enum { MOST = 64 };
 static MPI_Request under_way[MOST];
-static int posted;
+static int posted, from_whom[MOST]; /* -1 for what is sent */
 
 void compute(double operations)
 {
@@ -38,28 +46,33 @@ char *scratch(double bytes)
   return buffer;
 }
 
-static MPI_Request *another(void)
+static MPI_Request *another(int from)
 {
   if (posted == MOST) {
     fprintf(stderr, "kernels: more than %d messages under way\n", MOST);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  from_whom[posted] = from;
   return &under_way[posted++];
 }
 
 void post_send(int to, double bytes, int tag)
 {
-  MPI_Isend(scratch(1 << 24), (int)bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, another());
+  count_sent(to, bytes);
+  MPI_Isend(scratch(1 << 24), (int)bytes, MPI_BYTE, to, tag, program, another(-1));
 }
 
 void post_receive(int from, double bytes, int tag)
 {
-  MPI_Irecv(scratch(1 << 24), (int)bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, another());
+  MPI_Irecv(scratch(1 << 24), (int)bytes, MPI_BYTE, from, tag, program, another(from));
 }
 
 void wait_all(void)
 {
   MPI_Waitall(posted, under_way, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < posted; i++)
+    if (from_whom[i] >= 0)
+      count_received(from_whom[i]);
   posted = 0;
 }
 
@@ -70,38 +83,75 @@ int share(int points, int parts, int place)
 
 static int usage(void)
 {
-  if (me == 0)
-    fprintf(stderr, "usage: kernels bt|sp|lu|cg|mg|ft|is|ep S|W|A|B|C|D ITERATIONS, on 4, 16, 64.. ranks\n");
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0)
+    fprintf(stderr, "usage: kernels bt|sp|lu|cg|mg|ft|is|ep|copy S|W|A|B|C|D ITERATIONS RANKS ..; ranks are a power "
+                    "of two, of bt and sp a square\n");
   MPI_Finalize();
   return 2;
 }
 
-int main(int argc, char **argv)
+/* The kernel of that name if it runs on so many ranks, or -1. */
+static int find(const char *name, int on)
 {
-  const char *classes = "SWABCD";
-  int square = 4;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &me);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  while (square < ranks)
-    square *= 4;
-  if (argc != 4 || square != ranks || strlen(argv[2]) != 1 || !strchr(classes, argv[2][0]))
-    return usage();
-  const int class = (int)(strchr(classes, argv[2][0]) - classes), iterations = atoi(argv[3]);
-  void (*iterate)(int) = NULL;
-  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-    if (strcmp(argv[1], kernels[i].name) == 0)
-      iterate = kernels[i].iterate;
-  if (!iterate || iterations < 0)
-    return usage();
+  for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++) {
+    const int side = (int)lround(sqrt(on));
+    if (strcmp(kernels[i].name, name) == 0 && on > 0)
+      return (kernels[i].square ? side * side == on : (on & (on - 1)) == 0) ? i : -1;
+  }
+  return -1;
+}
+
+static void run(int job, int kernel, int class, int iterations)
+{
   scratch(1 << 24);
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
-  for (int i = 0; i < iterations; i++)
-    iterate(class);
-  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 1; i <= iterations; i++) {
+    kernels[kernel].iterate(class);
+    if (i == iterations)
+      MPI_Barrier(program);
+    if (me == 0 && i < iterations)
+      printf("%d %d %.12g\n", job, i, MPI_Wtime() - begin);
+  }
+  const double end = MPI_Wtime();
+  if (getenv("TOPOLANE_COUNTS")) {
+    print_counts();
+    MPI_Barrier(program);
+  }
   if (me == 0)
-    printf("%.12g\n", MPI_Wtime() - begin);
+    printf("%d %d %.12g\n", job, iterations, end - begin);
+}
+
+int main(int argc, char **argv)
+{
+  const char *classes = "SWABCD", *class = NULL;
+  int all, rank, first = 0, mine = 0, kernel = 0, iterations = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &all);
+  if (argc < 5 || argc % 4 != 1)
+    return usage();
+  for (int job = 0; 4 * job + 1 < argc; job++) {
+    char **of = argv + 4 * job + 1;
+    const int on = atoi(of[3]);
+    if (find(of[0], on) < 0 || strlen(of[1]) != 1 || !strchr(classes, of[1][0]) || atoi(of[2]) < 0)
+      return usage();
+    if (rank >= first && rank < first + on) {
+      mine = job;
+      kernel = find(of[0], on);
+      class = strchr(classes, of[1][0]);
+      iterations = atoi(of[2]);
+    }
+    first += on;
+  }
+  if (first != all)
+    return usage();
+  MPI_Comm_split(MPI_COMM_WORLD, mine, rank, &program);
+  MPI_Comm_rank(program, &me);
+  MPI_Comm_size(program, &ranks);
+  run(mine, kernel, (int)(class - classes), iterations);
   MPI_Finalize();
   return 0;
 }

@@ -1,0 +1,121 @@
+"""MPI on virtual clusters over several sites (2007): what is run, what was supposed, what counts as agreeing.
+
+The constants and ASSUMED were written down before the first run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+GIGABIT = 1.25e8
+"""Of every cable and of the WAN, bytes per second each way."""
+HOST_LATENCY = 24e-6
+"""Seconds of a host's cable, as in SimGrid's platform of the Gigabit cluster griffon."""
+WINDOW = 65536.0
+"""Bytes that one TCP connection has under way: the most there is without window scaling (RFC 1323)."""
+SPEED = 5e8
+"""Operations a second of a process."""
+EAGER = 65536
+"""Bytes of the largest message that is sent before it is asked for."""
+LATENCIES = (0.0, 1e-3, 2e-3, 5e-3, 7.5e-3, 10e-3)
+"""Of the WAN, one way, seconds."""
+MIDDLE = 5e-3
+"""The latency of the figures that are given for one."""
+
+KERNELS = ("cg", "bt", "mg", "lu", "ep")
+ITERATIONS = {"cg": (2, 75), "bt": (4, 200), "mg": (3, 20), "lu": (4, 250), "ep": (1, 1)}
+"""Iterations that are run, and those of the benchmark's classes B and C."""
+
+ASSUMED = [
+    "two sites of Gigabit Ethernet, each one switch that is never full; 24 us for the cable of a host, as in SimGrid's "
+    + "platform of the Gigabit cluster griffon",
+    "one WAN link of 1 Gb/s each way, shared by all connections; the paper inserted latency into such a network. It "
+    + "does not say whether its latency is one way: here it is",
+    "a TCP window of 64 KiB, the most without window scaling: a connection carries at most window / round trip. "
+    + "Everything is run with and without it; the paper is compared with the former",
+    "5e8 operations a second of a process, one process a node; computation takes the same time always",
+    "messages of up to 64 KiB are eager; larger ones first ask and wait for an answer: three ways instead of one",
+    "the first half of the ranks on one site, the second on the other",
+    "BT runs on squares: 36 ranks where the others have 32",
+    "a few iterations of each, which are all alike; whole runs are scaled up",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Wan:
+    """The link between the sites."""
+
+    latency: float = MIDDLE
+    """Seconds, one way."""
+    window: float | None = WINDOW
+    """Bytes, or no limit."""
+    bandwidth: float = GIGABIT
+    """Bytes per second, each way."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A program."""
+
+    kernel: str
+    ranks: int
+    size: str = "C"
+    """The benchmark's class."""
+
+    @property
+    def name(self) -> str:
+        """As the benchmark calls it."""
+        return f"{self.kernel.upper()} {self.ranks}"
+
+    @property
+    def whole(self) -> float:
+        """Iterations of the benchmark over those that are run."""
+        some, all_of_them = ITERATIONS[self.kernel]
+        return all_of_them / some
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Programs side by side under SMPI; small enough to send to a process."""
+
+    programs: Path
+    jobs: tuple[Job, ...]
+    sites: tuple[int, ...]
+    """Of every rank of every program, one program after another."""
+    wan: Wan | None = None
+    """None where all are on one site."""
+    speed: float = SPEED
+    iterations: tuple[int, ...] = ()
+    """Of every program, or those of ITERATIONS."""
+    counting: bool = False
+    """Whether what is sent is printed."""
+
+
+def halves(ranks: int) -> tuple[int, ...]:
+    """The first half on one site, the second on the other."""
+    return (0,) * (ranks // 2) + (1,) * (ranks - ranks // 2)
+
+
+def alone(programs: Path, job: Job, speed: float = SPEED) -> Run:
+    """A program on one site."""
+    return Run(programs, (job,), (0,) * job.ranks, speed=speed)
+
+
+def spread(programs: Path, job: Job, wan: Wan, speed: float = SPEED) -> Run:
+    """A program in two halves."""
+    return Run(programs, (job,), halves(job.ranks), wan, speed)
+
+
+def sized(kernel: str, ranks: int) -> int:
+    """The ranks a kernel has where others have so many."""
+    return 36 if kernel == "bt" and ranks == 32 else ranks
+
+
+def unique(runs: Iterable[Run]) -> list[Run]:
+    """Every run once."""
+    return list(dict.fromkeys(runs))

@@ -1,0 +1,152 @@
+"""`topolane paper sites`: its kernels send what they should, and its losses are what rules say."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from topolane._engine import Traffic
+from topolane.cli import cli
+from topolane.papers import sites, sites_loss, sites_scatter, sites_smpi
+from topolane.papers.sites import Job, Run, Wan
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    try:
+        return sites_smpi.build(tmp_path_factory.mktemp("programs"))
+    except sites_smpi.Missing as missing:
+        pytest.skip(f"SimGrid: {missing}")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "ranks"), [("cg", 8), ("cg", 32), ("lu", 8), ("lu", 32), ("mg", 32), ("ep", 32), ("bt", 36)]
+)
+def test_kernels_send_what_their_pattern_says(kernel: str, ranks: int, programs: Path) -> None:
+    """What a kernel says that it sent in an iteration is the engine's pattern of that name, pair by pair; sums over
+    all ranks too, where the pattern has them."""
+    run = dataclasses.replace(sites.alone(programs, Job(kernel, ranks, "S")), iterations=(1,), counting=True)
+    senders, receivers, sizes, messages = Traffic.pattern(f"{kernel}(class=S)", ranks).arrays()
+    expected = {(int(a), int(b)): (int(m), int(n)) for a, b, n, m in zip(senders, receivers, sizes, messages)}
+    assert {pair: of[:2] for pair, of in sites_smpi.sent(run).items()} == expected
+
+
+def test_turns_are_answers(programs: Path) -> None:
+    """A turn is a message that came from whom one was sent to before. Between the halves of EP on four ranks a sum
+    is one exchange a rank: three sums, one turn each, both ways. In LU a sweep only sends on: in an iteration the
+    first rank hears from its neighbour across the cut once in the way back, and twice in the exchange of faces."""
+
+    def turns(job: Job) -> dict[tuple[int, int], int]:
+        run = dataclasses.replace(sites.alone(programs, job), iterations=(1,), counting=True)
+        return {pair: of[2] for pair, of in sites_smpi.sent(run).items()}
+
+    ep, lu = turns(Job("ep", 4, "S")), turns(Job("lu", 4, "S"))
+    assert {pair: ep[pair] for pair in [(0, 2), (2, 0), (1, 3), (3, 1)]} == dict.fromkeys(
+        [(0, 2), (2, 0), (1, 3), (3, 1)], 3
+    )
+    # Rank 0 sends the first sweep and hears the second: a turn; its faces: it sends, then hears: a turn.
+    assert lu[0, 2] == 2
+    # Rank 2 hears the first sweep before it has sent anything; then it hears a face after the second: a turn.
+    assert lu[2, 0] == 1
+
+
+def exchange(programs: Path, wan: Wan | None) -> float:
+    """Seconds of 8 parts of 16 MiB, one after another, from one rank to another."""
+    one = (0, 1) if wan else (0, 0)
+    return sites_smpi.seconds(Run(programs, (Job("copy", 2),), one, wan, iterations=(8,)))[0]
+
+
+def test_a_connection_carries_its_window_a_round_trip(programs: Path) -> None:
+    """With a window of W bytes and a round trip of R seconds a connection carries W / R bytes a second, where that
+    is less than the link; without a window what the link carries."""
+    size = 8 * 2**24
+    wan = Wan(5e-3)
+    round_trip = 2 * (wan.latency + 2 * sites.HOST_LATENCY)
+    assert exchange(programs, wan) == pytest.approx(size * round_trip / sites.WINDOW, rel=0.02)
+    assert exchange(programs, Wan(5e-3, None)) == pytest.approx(size / sites.GIGABIT, rel=0.15)
+
+
+def test_the_wan_is_shared(programs: Path) -> None:
+    """Two programs that fill the WAN at the same time take twice as long as one alone, and on one site each they
+    do not feel each other."""
+    copy = Job("copy", 2)
+
+    def both(sites_of: tuple[int, ...]) -> list[float]:
+        run = Run(programs, (copy, copy), sites_of, Wan(1e-3, None), iterations=(8, 8))
+        return sites_smpi.seconds(run)
+
+    alone = exchange(programs, Wan(1e-3, None))
+    assert both((0, 1, 0, 1)) == pytest.approx([2 * alone] * 2, rel=0.05)
+    assert both((0, 0, 1, 1)) == pytest.approx([exchange(programs, None)] * 2, rel=1e-6)
+
+
+def test_two_sites_at_no_latency_cost_what_the_link_costs(programs: Path) -> None:
+    """LU sends less across the cut than the WAN carries: at no latency its halves lose next to nothing, and more
+    the longer the way is."""
+    job = Job("lu", 16, "S")
+    times = [
+        sites_smpi.seconds(sites.spread(programs, job, Wan(latency)))[0] for latency in (0.0, 1e-3, 5e-3)
+    ]
+    alone = sites_smpi.seconds(sites.alone(programs, job))[0]
+    assert times == sorted(times)
+    assert alone <= times[0] < 1.5 * alone < times[2]
+
+
+def test_places_are_those_of_the_order() -> None:
+    """Equal values share the mean of their places; Spearman's coefficient is 1 for whatever grows with the other,
+    Pearson's only for a straight line."""
+    assert sites_scatter.ranked([3.0, 1.0, 3.0, 7.0]) == [2.5, 1.0, 2.5, 4.0]
+    draw = random.Random(1)
+    values = [draw.uniform(0, 5) for _ in range(20)]
+    grown = [value**5 for value in values]
+    assert sites_scatter.spearman(values, grown) == pytest.approx(1)
+    assert sites_scatter.pearson(values, grown) < 0.95
+    assert sites_scatter.pearson(values, [1 - 2 * value for value in values]) == pytest.approx(-1)
+
+
+def test_latency_is_tolerable_until_two_sites_lose(programs: Path) -> None:
+    """Two sites help up to the last latency before the first at which N ranks in halves take no less time than
+    N / 2 on one site."""
+    job = Job("lu", 16)
+    taken = {sites.alone(programs, sites_loss.smaller(job)): [10.0]}
+    for latency, seconds in zip(sites.LATENCIES, (11.0, 6.0, 9.9, 10.0, 9.0, 12.0)):
+        taken[sites.spread(programs, job, Wan(latency))] = [seconds]
+        taken[sites.spread(programs, job, Wan(latency, None))] = [10.5]
+    times = sites_loss.Times(taken, {}, programs)
+    assert sites_loss.tolerable(times, job, sites.WINDOW) == 2e-3
+    assert sites_loss.tolerable(times, job, None) is None
+
+
+def test_the_command_prints_the_papers_figures(programs: Path, tmp_path: Path) -> None:
+    """Quickly: every loss lies between nothing and all, EP's is next to nothing, CG's is the most; what is not
+    measured says why; the figure and its points are written."""
+    found = CliRunner().invoke(cli, ["paper", "sites", "--quick", "--json", "--out", str(tmp_path)])
+    assert found.exit_code == 0, found.output
+    answer = json.loads(found.stdout)
+    losses = {
+        line["program"]: line["loss (%)"] for line in answer["tables"]["scatter"] if line["class"] == "C"
+    }
+    assert all(0 <= loss <= 100 for loss in losses.values())
+    assert losses["EP 16"] < 1 < losses["LU 16"] < losses["CG 16"] == max(losses.values())
+    rows = {row["what"]: row for row in answer["rows"]}
+    assert rows["order of the loss, class C, 32 ranks, 5 ms"]["verdict"] == "agrees"
+    overhead = rows["overhead of guest and overlay on one site"]
+    assert overhead["verdict"] == "not measured" and "emulated" in overhead["why"]
+    assert (tmp_path / "loss-against-traffic.png").read_bytes().startswith(b"\x89PNG")
+    points = (tmp_path / "points.csv").read_text().splitlines()
+    assert len(points) == 1 + len(answer["tables"]["scatter"])
+
+
+def test_without_simgrid_every_figure_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where SimGrid is missing nothing is made up: each figure says which tool is not there."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    found = CliRunner().invoke(cli, ["paper", "sites", "--json"])
+    assert found.exit_code == 0, found.output
+    rows = json.loads(found.stdout)["rows"]
+    assert {row["verdict"] for row in rows} == {"not measured"}
+    assert sum(bool(re.search("smpicc.*libsimgrid-dev", row["why"])) for row in rows) == len(rows) - 1
