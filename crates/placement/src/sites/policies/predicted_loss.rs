@@ -10,7 +10,7 @@ use crate::sites::worth::{Ledger, Worth};
 pub struct PredictedLoss;
 
 /// Boards that may be priced from each start.
-const MOST_PRICED: usize = 8_000;
+const MOST_PRICED: usize = 5_000;
 
 impl SitePolicy for PredictedLoss {
     fn name(&self) -> &'static str {
