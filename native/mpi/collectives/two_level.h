@@ -23,8 +23,6 @@ typedef struct {
  * MPI_COMM_WORLD. Before it, and where it was never called, every call stays flat. */
 void two_level_start(void);
 
-/* From the delete callback of the communicator's attribute. Takes NULL. */
-void two_level_free(struct Levels *levels);
 
 bool two_level_barrier(MPI_Comm comm, int *result);
 bool two_level_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, int *result);

@@ -1,0 +1,37 @@
+#include "levels.h"
+
+#include <limits.h>
+
+/* Bytes up to which two levels are the quicker at any latency between sites, as `topolane paper sites` measures
+ * them; 0 for never. */
+static const size_t LARGEST[TWO_LEVEL_CALLS] = {
+    [BARRIER] = SIZE_MAX,   [BCAST] = SIZE_MAX,   [REDUCE] = SIZE_MAX,  [ALLREDUCE] = SIZE_MAX,
+    [GATHER] = 65536,       [GATHERV] = 0,        [SCATTER] = 65536,    [SCATTERV] = 0,
+    [ALLGATHER] = 65536,    [ALLGATHERV] = 65536, [ALLTOALL] = 1024,
+};
+
+/* What a representative holds of the others; MPI's own counts are ints. */
+static bool holdable(TwoLevelCall call, const Levels *levels, size_t bytes)
+{
+    size_t ranks = (size_t)levels->size, blocks;
+    switch (call) {
+    case ALLTOALL:
+        blocks = ranks * ranks;
+        break;
+    case GATHER:
+    case SCATTER:
+    case ALLGATHER:
+        blocks = ranks;
+        break;
+    default:
+        blocks = 1;
+    }
+    return bytes <= INT_MAX / blocks;
+}
+
+bool two_levels_pay(TwoLevelCall call, const Levels *levels, size_t bytes)
+{
+    if (!holdable(call, levels, bytes))
+        return false;
+    return two_level_settings.mode == ALWAYS || (levels->size > levels->sites && bytes <= LARGEST[call]);
+}

@@ -1,0 +1,50 @@
+#include "topolane_mpi.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT = 64 };
+
+/* A ring: `published` maps have come, the newest lies before that place. */
+static SiteMap kept[KEPT];
+static uint64_t published;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void sites_publish(const SiteMap *map)
+{
+    size_t bytes = (size_t)map->ranks * sizeof *map->site;
+    uint16_t *site = malloc(bytes ? bytes : 1);
+    if (!site)
+        return; /* the other ranks notice that this one has not got it */
+    memcpy(site, map->site, bytes);
+    pthread_mutex_lock(&lock);
+    SiteMap *place = &kept[published % KEPT];
+    free((void *)place->site);
+    *place = *map;
+    place->site = site;
+    published++;
+    pthread_mutex_unlock(&lock);
+}
+
+/* The newest is the last that came: a manager that lost its state counts epochs from 1 again. */
+uint64_t sites_newest(void)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t epoch = published ? kept[(published - 1) % KEPT].epoch : 0;
+    pthread_mutex_unlock(&lock);
+    return epoch;
+}
+
+const SiteMap *sites_at(uint64_t epoch)
+{
+    const SiteMap *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (uint64_t back = 1; back <= KEPT && back <= published && !found; back++) {
+        const SiteMap *map = &kept[(published - back) % KEPT];
+        if (map->epoch == epoch)
+            found = map;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
