@@ -1,4 +1,5 @@
 /* Who this rank says it is. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +31,16 @@ static bool program_word(char *word, size_t room)
     return value != NULL;
 }
 
-/* As JSON; what is not printable ASCII becomes a question mark. */
+/* As JSON; white space becomes one space, what else is not printable ASCII a question mark. */
 static void quoted(char *text, size_t room, const char *value)
 {
     size_t at = 0;
     for (; *value && at + 3 < room; value++) {
+        if (isspace((unsigned char)*value)) {
+            if (at && text[at - 1] != ' ')
+                text[at++] = ' ';
+            continue;
+        }
         if (*value == '"' || *value == '\\')
             text[at++] = '\\';
         text[at++] = *value >= ' ' && *value <= '~' ? *value : '?';

@@ -16,6 +16,7 @@ from topolane.cli import (
     links,
     machine,
     map,
+    mpi,
     nova,
     paper,
     patterns,
@@ -49,6 +50,7 @@ for command in (
     calibrate,
     slurm,
     nova,
+    mpi,
     sites,
     paper,
 ):

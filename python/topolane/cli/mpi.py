@@ -1,0 +1,120 @@
+"""`topolane mpi`: watch an MPI program, and look at what it sent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from topolane._engine import InputError
+from topolane.cli import common
+
+
+@click.group("mpi")
+def command() -> None:
+    """Watch MPI programs: who sends how much to whom."""
+
+
+@command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--out", default="matrix.csv", show_default=True, help="File to write the matrix to.")
+@click.option(
+    "--manager",
+    metavar="ADDRESS",
+    help="Report to this manager, unix:/path or host:port; no matrix is written.",
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Where ranks of other nodes reach this command, host:port [default: a Unix socket of this node].",
+)
+@click.option("--name", help="What the program is called [default: as its file].")
+@click.option(
+    "--seconds", type=click.FloatRange(0.01, 3600), help="Between two reports of a rank [default: 1]."
+)
+@click.option("--mpicc", help="Compiles the library [default: the launcher's].")
+@click.option(
+    "--two-level",
+    type=click.Choice(["auto", "always", "never"]),
+    help="Collectives in two levels, over the sites of a map (docs/mpi.md) [default: auto].",
+)
+@click.option("--sites", metavar="FILE", help="Site of every rank, where no manager sends them.")
+@click.argument("launch", nargs=-1, required=True, metavar="-- MPIEXEC...")
+def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) -> None:
+    """Run an MPI program and write the matrix of what its ranks sent.
+
+    MPIEXEC... is the command that starts it: mpiexec of MPICH or Open MPI, or srun, with all its arguments.
+    The program is not changed nor compiled again. Exit code is the program's.
+    """
+    from topolane.mpi import build, watch
+
+    library = build.library(options["mpicc"] or build.mpicc_for(launch))
+    environment = _environment(options)
+    if manager is not None:
+        _check_manager(manager, options["listen"])
+        sys.exit(watch.unwatched(launch, library, environment | {"TOPOLANE_MPI_MANAGER": manager}))
+    _check_out(out)
+    code, recorded = watch.run(launch, library, environment, listen=options["listen"], tell=_note)
+    if recorded is None:
+        _note(f"no rank reported, nothing is written: is it an MPI program, of the MPI of {launch[0]}?")
+        sys.exit(code)
+    common.write_text(out, recorded.text())
+    if recorded.about.unfinished:
+        ranks = ", ".join(map(str, recorded.about.unfinished[:8]))
+        _note(f"did not reach MPI_Finalize, their last reports may be missing: ranks {ranks}")
+    sys.exit(code)
+
+
+def _environment(options: dict[str, Any]) -> dict[str, str]:
+    """What the options mean to the ranks."""
+    import secrets
+
+    given = {
+        "TOPOLANE_MPI_NAME": options["name"],
+        "TOPOLANE_MPI_SECONDS": options["seconds"],
+        "TOPOLANE_MPI_TWO_LEVEL": options["two_level"],
+        "TOPOLANE_MPI_SITES": options["sites"],
+    }
+    program = {"TOPOLANE_MPI_PROGRAM": f"run-{secrets.token_hex(8)}"}
+    return program | {name: str(value) for name, value in given.items() if value is not None}
+
+
+def _check_manager(manager: str, listen: str | None) -> None:
+    from topolane.mpi.address import Address
+
+    Address.parse(manager.removeprefix("tcp:"))
+    if listen is not None:
+        raise InputError("--listen: with --manager it is that which listens")
+
+
+def _check_out(out: str) -> None:
+    """Before the program has run for hours."""
+    where = Path(out).resolve()
+    if where.is_dir() or not where.parent.is_dir():
+        raise InputError(f"--out {out}: cannot be written: {'is' if where.is_dir() else 'in'} no directory")
+
+
+def _note(sentence: str) -> None:
+    click.echo(f"topolane: {sentence}", err=True)
+
+
+@command.command()
+@click.argument("file")
+@click.option("--out", help="Draw the matrix into this file, .svg or .png.")
+@click.option(
+    "--pairs", type=click.IntRange(0, 10**6), default=5, show_default=True, help="Heaviest to list."
+)
+@common.json_option
+def show(file: str, out: str | None, pairs: int, as_json: bool) -> None:
+    """Show what a matrix holds: who sent how much to whom, and where the time went."""
+    from topolane.mpi import matrix, show
+
+    recorded = matrix.read(file)
+    if out is not None:
+        show.draw(recorded, out)
+    summary = show.summary(recorded, pairs)
+    if as_json:
+        common.print_json(summary)
+    else:
+        show.print_summary(summary)

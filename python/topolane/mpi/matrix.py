@@ -1,0 +1,163 @@
+"""The matrix of a watched program, as a file: what `topolane mpi run` writes and all that reads traffic reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane._engine import InputError, Traffic
+from topolane.mpi.calls import names
+from topolane.mpi.counts import Watched
+
+KINDS = ("point_to_point", "modelled", "two_level", "one_sided")
+"""Kinds of the protocol, as columns are called after them."""
+FIGURES = ("messages", "bytes", "turns")
+COLUMNS = (
+    "from",
+    "to",
+    "bytes",
+    "messages",
+    "turns",
+    *(f"{kind}_{one}" for kind in KINDS for one in FIGURES),
+)
+MARK = "# topolane mpi:"
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a run beside its matrix."""
+
+    program: str
+    name: str
+    mpi: str
+    ranks: int
+    hosts: list[str]
+    """Of every rank; empty for one that never reported."""
+    seconds: list[float]
+    """From MPI_Init to MPI_Finalize, or to the last report, of every rank."""
+    in_mpi: list[float]
+    """Of these, in watched calls, over all threads."""
+    skew: list[float]
+    """Of these, waiting for others in synchronising collectives."""
+    calls: dict[str, tuple[int, int, float]]
+    """Calls, bytes of own buffers and seconds over all ranks, by name."""
+    unfinished: list[int]
+    """Ranks that did not reach MPI_Finalize: up to a report's interval of theirs is missing."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run's matrix. Entries stand by (sender, receiver)."""
+
+    about: About
+    sender: NDArray[np.int64]
+    receiver: NDArray[np.int64]
+    counts: NDArray[np.float64]
+    """Of every entry, by kind: messages, bytes, turns."""
+
+    def total(self, figure: str) -> NDArray[np.float64]:
+        """Messages, bytes or turns of every entry, over all kinds."""
+        total: NDArray[np.float64] = self.counts[:, :, FIGURES.index(figure)].sum(axis=1)
+        return total
+
+    def text(self) -> str:
+        """The file."""
+        lines = [
+            f"# ranks: {self.about.ranks}",
+            f"{MARK} {json.dumps(asdict(self.about))}",
+            ",".join(COLUMNS),
+        ]
+        totals = np.stack([self.total(name) for name in ("bytes", "messages", "turns")], axis=1)
+        rows = np.concatenate([totals, self.counts.reshape(len(self.sender), -1)], axis=1)
+        for sender, receiver, row in zip(self.sender.tolist(), self.receiver.tolist(), rows.tolist()):
+            lines.append(",".join([str(sender), str(receiver), *(f"{value:.0f}" for value in row)]))
+        return "\n".join(lines) + "\n"
+
+
+def of(program: Watched) -> Recorded:
+    """What a receiver knows of a program."""
+    every = [program.of_rank.get(rank) for rank in range(program.ranks)]
+    known = names()
+    about = About(
+        program=program.id,
+        name=program.name,
+        mpi=program.mpi,
+        ranks=program.ranks,
+        hosts=[program.hosts.get(rank, "") for rank in range(program.ranks)],
+        seconds=[one.seconds if one else 0.0 for one in every],
+        in_mpi=[one.in_mpi if one else 0.0 for one in every],
+        skew=[one.skew if one else 0.0 for one in every],
+        calls={known.get(call, f"call {call}"): figures for call, figures in program.calls().items()},
+        unfinished=[rank for rank, one in enumerate(every) if one is None or not one.gone],
+    )
+    whole = program.matrix()
+    pairs = whole.sender * program.ranks + whole.receiver
+    counts = np.zeros((len(pairs), len(KINDS), len(FIGURES)))
+    for kind in range(len(KINDS)):
+        part = program.matrix(kind)
+        counts[np.searchsorted(pairs, part.sender * program.ranks + part.receiver), kind] = part.counts
+    return Recorded(about, whole.sender, whole.receiver, counts)
+
+
+def read(path: str | Path) -> Recorded:
+    """A file that `topolane mpi run` wrote. Raises InputError for any other, with the line."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not UTF-8 text") from error
+    Traffic.parse(text, str(path))  # says what is wrong with ranks and totals, and where
+    lines = text.splitlines()
+    about = _about(lines, str(path))
+    at = next(place for place, line in enumerate(lines) if line.strip() and not line.startswith("#"))
+    if tuple(lines[at].split(",")) != COLUMNS:
+        raise InputError(f"{path}:{at + 1}: the columns are not those of `topolane mpi run`")
+    table = _table(lines, at + 1, str(path))
+    counts = table[:, 5:].reshape(len(table), len(KINDS), len(FIGURES))
+    return Recorded(about, table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), counts)
+
+
+def _table(lines: Sequence[str], begin: int, path: str) -> NDArray[np.float64]:
+    rows = []
+    for at, line in enumerate(lines[begin:], begin + 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            row = [float(cell) for cell in line.split(",")]
+        except ValueError as error:
+            raise InputError(f"{path}:{at}: {line!r}: {error}") from error
+        if not np.isfinite(row).all() or min(row) < 0:
+            raise InputError(f"{path}:{at}: {line!r}: counts are numbers from 0")
+        rows.append(row)
+    return np.array(rows).reshape(len(rows), len(COLUMNS))
+
+
+def _about(lines: Sequence[str], path: str) -> About:
+    for at, line in enumerate(lines):
+        if line.startswith(MARK):
+            try:
+                about = About(**json.loads(line.removeprefix(MARK)))
+                _check(about)
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"{path}:{at + 1}: what `topolane mpi run` wrote of the run is damaged"
+                ) from error
+            return about
+    raise InputError(f"{path}: no line {MARK!r}: not a matrix that `topolane mpi run` wrote")
+
+
+def _check(about: About) -> None:
+    """Raises TypeError or ValueError for what a damaged line may hold."""
+    each: list[list[Any]] = [about.hosts, about.seconds, about.in_mpi, about.skew]
+    if any(len(one) != about.ranks for one in each):
+        raise ValueError("not one for every rank")
+    sum(about.seconds + about.in_mpi + about.skew)
+    for calls, size, seconds in about.calls.values():
+        calls + size + seconds

@@ -1,0 +1,94 @@
+"""Watching one program from its start to its end, with a receiver of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from topolane._engine import InputError
+from topolane.mpi import launch, matrix
+from topolane.mpi.address import Address
+from topolane.mpi.limits import Event
+from topolane.mpi.receiver import Receiver
+
+LINGER = 5.0
+"""Seconds at most that are waited for what the ranks have sent and is not read yet."""
+
+
+def run(
+    command: Sequence[str],
+    library: Path,
+    environment: Mapping[str, str],
+    *,
+    listen: str | None = None,
+    tell: Callable[[str], None],
+) -> tuple[int, matrix.Recorded | None]:
+    """Runs a launch command; answers with its exit code and the matrix, None if no rank reported.
+
+    listen: where to listen [default: a Unix socket that nobody else may use]. Told in a sentence is what
+    happened to reports. Raises InputError where nothing can be started or listen.
+    """
+    return asyncio.run(_run(command, library, dict(environment), listen, tell))
+
+
+def unwatched(command: Sequence[str], library: Path, environment: Mapping[str, str]) -> int:
+    """Runs a command whose ranks report to somebody else; answers with its exit code."""
+    return asyncio.run(_started(*launch.arranged(command, library, environment)))
+
+
+async def _run(
+    command: Sequence[str],
+    library: Path,
+    environment: dict[str, str],
+    listen: str | None,
+    tell: Callable[[str], None],
+) -> tuple[int, matrix.Recorded | None]:
+    program = environment.setdefault("TOPOLANE_MPI_PROGRAM", f"run-{secrets.token_hex(8)}")
+
+    def happened(event: Event) -> None:
+        if event.kind not in ("program-began", "program-ended", "rank-gone"):
+            tell(event.text)
+
+    receiver = Receiver(happened=happened)
+    with tempfile.TemporaryDirectory(prefix="topolane-") as directory:
+        address = Address(path=os.path.join(directory, "receiver"))
+        token = None
+        if listen is not None:
+            address = Address.parse(listen)
+            token = environment.setdefault("TOPOLANE_MPI_TOKEN", secrets.token_hex(16))
+        address = await receiver.listen(address, token=token)
+        environment["TOPOLANE_MPI_MANAGER"] = str(address)
+        try:
+            code = await _started(*launch.arranged(command, library, environment))
+            await _drained(receiver)
+        finally:
+            await receiver.close()
+    known = receiver.programs.get(program)
+    return code, None if known is None else matrix.of(known)
+
+
+async def _drained(receiver: Receiver) -> None:
+    """Waits until every rank's connection is at its end: then all it sent has been read."""
+    until = asyncio.get_running_loop().time() + LINGER
+    while receiver.connections and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(0.02)
+
+
+async def _started(words: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Exit code of a command, as a shell has it; signals that end this process are the command's."""
+    try:
+        process = await asyncio.create_subprocess_exec(*words, env=dict(environment))
+    except OSError as error:
+        raise InputError(f"{words[0]}: cannot be started: {error.strerror}") from error
+    loop = asyncio.get_running_loop()
+    # A terminal sends its interrupt to the command as well.
+    loop.add_signal_handler(signal.SIGINT, lambda: None)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, process.send_signal, number)
+    code = await process.wait()
+    return 128 - code if code < 0 else code
