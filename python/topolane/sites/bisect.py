@@ -128,8 +128,7 @@ def _metis(
     begins = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=count))])
     found = pymetis.part_graph(
         len(shares),
-        xadj=begins.tolist(),
-        adjncy=others[order].tolist(),
+        pymetis.CSRAdjacency(adj_starts=begins.tolist(), adjacent=others[order].tolist()),
         eweights=np.concatenate([scaled, scaled])[order].tolist(),
         tpwgts=shares,
         recursive=True,

@@ -18,7 +18,9 @@ def size(value: object) -> int | None:
     """Bytes: a whole number of them, or text such as "16 GiB"; None for what is neither."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 < value < 1 << 63 else None
-    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([KMGT]?i?B|)", str(value))
+    if not isinstance(value, str):
+        return None
+    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([KMGT]?i?B|)", value)
     if match is None or match[2] not in _UNITS:
         return None
     return size(round(float(match[1]) * _UNITS[match[2]]))

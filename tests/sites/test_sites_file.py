@@ -1,0 +1,144 @@
+"""The sites file: what it says is read, and what it cannot mean is refused with file, line and value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="the extra sites is not installed")
+from topolane import InputError
+from topolane.sites.files import read_config
+from topolane.sites.reading import size
+
+FILE = """\
+[manager]
+listen = ["unix:/run/t/api.sock", "127.0.0.1:9762"]
+programs = "unix:/run/t/programs.sock"
+state = "sites.db"
+policy = "inter-site-traffic"
+act = true
+interval = 2
+moves-at-once = 3
+
+[[site]]
+name = "east"
+
+[[site.host]]
+name = "e1"
+cores = 8
+memory = "16 GiB"
+
+[[site.host]]
+name = "e2"
+cores = 4
+memory = 1073741824
+
+[[site]]
+name = "west"
+[[site.host]]
+name = "w1"
+cores = 8
+memory = "1.5 GB"
+
+[[link]]
+between = ["east", "west"]
+latency = 0.005
+bandwidth = 1.25e8
+window = "4 MiB"
+
+[[guest]]
+name = "g1"
+cores = 2
+memory = "1 GiB"
+host = "w1"
+"""
+
+
+def written(path: Path, text: str) -> Path:
+    file = path / "sites.toml"
+    file.write_text(text)
+    return file
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    """Sites, hosts with their memory in bytes, links, guests, and the manager's settings."""
+    config = read_config(written(tmp_path, FILE))
+    assert [(host.name, host.site, host.memory) for host in config.hosts] == [
+        ("e1", "east", 16 << 30),
+        ("e2", "east", 1 << 30),
+        ("w1", "west", 1_500_000_000),
+    ]
+    assert config.links[0].window == 4 << 20
+    assert [str(one) for one in config.listen] == ["unix:/run/t/api.sock", "127.0.0.1:9762"]
+    assert config.state == f"sqlite:///{tmp_path}/sites.db"
+    assert (config.act, config.policy, config.at_once) == (True, "inter-site-traffic", 3)
+    assert config.guests[0].host == "w1"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("interval = 2", "interval = 0", 7, "interval must be a number from 0.05 to 3600, not 0"),
+        ("interval = 2", "interval = true", 7, "not True"),
+        ("interval = 2", "pause = 2", 7, "pause is not known here; there are listen"),
+        ('policy = "inter-site-traffic"', 'policy = "best"', 5, "'best' is not known; there are stay"),
+        ('name = "e2"', 'name = "e1"', 19, "'e1' is a host already"),
+        ('memory = "1.5 GB"', 'memory = "1.5 Gb"', 28, "not '1.5 Gb'"),
+        ('memory = "1.5 GB"', "", 25, "memory is missing"),
+        ("memory = 1073741824", "memory = 1073741824.5", 21, "not 1073741824.5"),
+        ('between = ["east", "west"]', 'between = ["east", "south"]', 31, "two of the sites"),
+        ("latency = 0.005", "latency = nan", 32, "not nan"),
+        ('host = "w1"', 'host = "w2"', 40, "'w2' is no host of this file"),
+        ("cores = 4", 'cores = 4\ndriver = "xen"', 21, "'xen' is not known; there are"),
+        ('"127.0.0.1:9762"', '"127.0.0.1"', 2, "'127.0.0.1' is no address"),
+        ('"127.0.0.1:9762"', '"0.0.0.0:9762"', 2, "beyond this machine a token-file is needed"),
+        ('"unix:/run/t/programs.sock"', '"10.0.0.1:9761"', 3, "a report-token-file is needed"),
+        ("act = true", 'act = true\ntoken-file = "none"', 7, "No such file"),
+        ("[[link]]", "[link]", 30, "must be tables [[link]]"),
+        ("act = true", "act = = true", None, "line 6"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, line: int | None, said: str) -> None:
+    """One thing changed at a time: the error names the file, its line, and the value or what there is."""
+    assert old in FILE
+    file = written(tmp_path, FILE.replace(old, new, 1))
+    with pytest.raises(InputError) as error:
+        read_config(file)
+    assert str(error.value).startswith(f"{file}:{line}: " if line else f"{file}: ")
+    assert said in str(error.value)
+
+
+def test_a_token_that_others_read_or_that_is_short_is_refused(tmp_path: Path) -> None:
+    """A token file must be its owner's alone and hold 16 characters."""
+    token = tmp_path / "token"
+    file = written(tmp_path, FILE.replace("act = true", 'act = true\ntoken-file = "token"'))
+    for text, mode, said in (("short", 0o600, "at least 16"), ("x" * 32, 0o644, "chmod 600")):
+        token.write_text(text)
+        token.chmod(mode)
+        with pytest.raises(InputError, match=said):
+            read_config(file)
+    token.chmod(0o600)
+    assert read_config(file).token == "x" * 32
+
+
+def test_beyond_this_machine_token_and_certificate_are_needed(tmp_path: Path) -> None:
+    """An address that others reach is refused with a token alone; with certificate and key it is taken."""
+    token = tmp_path / "token"
+    token.write_text("x" * 32)
+    token.chmod(0o600)
+    text = FILE.replace('"127.0.0.1:9762"', '"0.0.0.0:9762"').replace("act", 'token-file = "token"\nact', 1)
+    with pytest.raises(InputError, match="certificate and key are needed"):
+        read_config(written(tmp_path, text))
+    text = text.replace("act", 'certificate = "c.pem"\nkey = "k.pem"\nact', 1)
+    assert read_config(written(tmp_path, text)).certificate == str(tmp_path / "c.pem")
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [("16 GiB", 16 << 30), ("1.5 GB", 1_500_000_000), (5, 5), ("7", 7), ("1 PiB", None), (0, None), (-1, None),
+     (True, None), ("", None), ("1e3", None), ("99999999999999 TiB", None)],
+)  # fmt: skip
+def test_sizes(text: object, bytes_: int | None) -> None:
+    """Bytes, with and without a unit."""
+    assert size(text) == bytes_
