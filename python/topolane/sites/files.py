@@ -32,6 +32,9 @@ class Config:
     """Whether plans are carried out; else they are only proposed."""
     interval: float = 5.0
     """Seconds between two looks."""
+    silence: float = 30.0
+    """Seconds without a report after which a host that reported before is taken for gone, and without any rank
+    connected after which a program is."""
     at_once: int = 1
     """Moves at one time."""
     token: str | None = None
@@ -73,6 +76,7 @@ def read_config(path: str | Path) -> Config:
         policy=policy,
         act=table.flag("act", False),
         interval=table.number("interval", 0.05, 3600, 5.0),
+        silence=table.number("silence", 1, 86400, 30.0),
         at_once=table.whole("moves-at-once", 1, 64, 1),
         token=_token(table, "token-file", folder),
         report_token=_token(table, "report-token-file", folder),

@@ -11,8 +11,6 @@ from topolane.sites.files import Config
 from topolane.sites.model import Guest, Host, Link
 from topolane.sites.state import State
 
-AWAY = 30.0
-"""Seconds without a report after which a host that reported before is taken for gone."""
 _SETTLING = 10.0
 """Seconds after a move for which a report, which may be older, does not say where the guest is."""
 
@@ -31,7 +29,7 @@ class Inventory:
         self.guest_reports: dict[str, dict[str, Any]] = {}
         self.away: set[str] = set()
         """Hosts that have gone silent."""
-        self._state = state
+        self._state, self._silence = state, config.silence
         self._file = set(self.hosts)
         self._heard: dict[str, float] = {}
         self._moved: dict[str, float] = {}
@@ -125,7 +123,11 @@ class Inventory:
     def silent(self) -> list[str]:
         """The hosts that have newly gone silent."""
         now = time.monotonic()
-        gone = [name for name, heard in self._heard.items() if now - heard > AWAY and name not in self.away]
+        gone = [
+            name
+            for name, heard in self._heard.items()
+            if now - heard > self._silence and name not in self.away
+        ]
         self.away.update(gone)
         return gone
 

@@ -22,8 +22,6 @@ from topolane.sites.plans import Plan
 from topolane.sites.problem import picture
 from topolane.sites.state import State, StateError
 
-GONE = 60.0
-"""Seconds without any rank connected after which a program is taken for ended."""
 KEEP_ENDED = 30 * 86400.0
 """Seconds for which programs that ended are kept."""
 KEEP_PLANS = 50
@@ -81,8 +79,7 @@ class Manager:
     async def look(self) -> None:
         """One round."""
         await self.moves.settle()
-        for host in self.inventory.silent():
-            self._say_silent(host)
+        self._say_silent(self.inventory.silent())
         self._end_silent_programs()
         for program in list(self.receiver.programs.values()):
             await self._tell_sites(program)
@@ -186,19 +183,23 @@ class Manager:
         )
         self.journal.tell("site-map", program.id, f"epoch {epoch}: ranks on {spread}")
 
-    def _say_silent(self, host: str) -> None:
-        site = self.inventory.site_of(host)
-        self.journal.tell("host-silent", host, f"of {site}: no report; nothing is moved there")
-        of_site = [one.name for one in self.inventory.hosts.values() if one.site == site]
-        if self.inventory.away.issuperset(of_site):
-            self.journal.tell("site-silent", site or "", "none of its hosts reports")
+    def _say_silent(self, hosts: list[str]) -> None:
+        for host in hosts:
+            site = self.inventory.site_of(host)
+            self.journal.tell("host-silent", host, f"of {site}: no report; nothing is moved there")
+        for site in sorted({self.inventory.site_of(host) or "" for host in hosts}):
+            of_site = [one.name for one in self.inventory.hosts.values() if one.site == site]
+            if self.inventory.away.issuperset(of_site):
+                self.journal.tell("site-silent", site, "none of its hosts reports")
 
     def _end_silent_programs(self) -> None:
         now = time.time()
         for program in self.receiver.programs.values():
             if program.ended is not None or self.receiver.connected(program.id):
                 self._silent.pop(program.id, None)
-            elif now - self._silent.setdefault(program.id, now) > GONE:
+            elif now - self._silent.setdefault(program.id, now) > self.config.silence:
                 program.ended = now
                 self.state.keep([program_row(program)], [])
-                self.journal.tell("program-gone", program.id, f"{program.name}: no rank for {GONE:.0f} s")
+                self.journal.tell(
+                    "program-gone", program.id, f"{program.name}: no rank for {self.config.silence:g} s"
+                )

@@ -1,0 +1,108 @@
+"""A manager in a process of its own, over two sites whose hosts are folders of the dry-run driver."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from topolane.sites.client import Client
+
+MAIN = "from topolane.cli import main; main()"
+SITES = {"east": ("e1", "e2"), "west": ("w1", "w2")}
+
+
+class Managed:
+    """A manager that can be killed and started again."""
+
+    def __init__(self, folder: Path, guests: dict[str, str], **settings: object) -> None:
+        self.folder = folder
+        self.programs = str(folder / "p.sock")
+        self.client = Client(f"unix:{folder}/a.sock")
+        self.file = folder / "sites.toml"
+        lines = [
+            "[manager]",
+            f'listen = "unix:{folder}/a.sock"',
+            f'programs = "unix:{self.programs}"',
+            "interval = 0.2",
+        ]
+        lines += [f"{key.replace('_', '-')} = {value}" for key, value in settings.items()]
+        for site, hosts in SITES.items():
+            lines += ["[[site]]", f'name = "{site}"']
+            for host in hosts:
+                (folder / host).mkdir(exist_ok=True)
+                lines += ["[[site.host]]", f'name = "{host}"', "cores = 4", 'memory = "8 GiB"']
+                lines += [f'address = "{folder / host}"']
+        lines += ["[[link]]", 'between = ["east", "west"]', "latency = 0.01", "bandwidth = 1.25e8"]
+        for guest, host in guests.items():
+            (folder / host / guest).write_text("running")
+            lines += ["[[guest]]", f'name = "{guest}"', "cores = 2", 'memory = "1 GiB"', f'host = "{host}"']
+        self.file.write_text("\n".join(lines) + "\n")
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self, *options: str) -> None:
+        """Starts it and waits until it answers."""
+        command = [sys.executable, "-c", MAIN, "sites", "run", "--config", str(self.file), *options]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        wait(lambda: self.answers() or self.process.poll() is not None)
+        assert self.process.poll() is None, self.process.stderr.read()
+
+    def answers(self) -> bool:
+        """Whether anybody answers."""
+        with contextlib.suppress(ValueError):
+            self.client.get("/status")
+            return True
+        return False
+
+    def kill(self) -> None:
+        """As a crash does."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> str:
+        """Ends it as it should; answers with what it said on standard error."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        said = self.process.communicate(timeout=60)[1]
+        assert self.process.returncode in (0, -signal.SIGKILL), said
+        return said
+
+    def copies(self, guest: str) -> list[str]:
+        """Hosts on which a guest exists."""
+        return [host for hosts in SITES.values() for host in hosts if (self.folder / host / guest).exists()]
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """What has happened of a kind, the oldest first."""
+        return [event for event in reversed(self.client.get("/events", limit=1000)) if event["kind"] == kind]
+
+    def stages(self) -> dict[str, str]:
+        """The newest move of every guest."""
+        return {move["guest"]: move["stage"] for move in reversed(self.client.get("/moves"))}
+
+
+@contextlib.contextmanager
+def managing(folder: Path, guests: dict[str, str], *options: str, **settings: object) -> Iterator[Managed]:
+    """A manager that runs, and is ended in any case."""
+    manager = Managed(folder, guests, **settings)
+    manager.start(*options)
+    try:
+        yield manager
+    finally:
+        said = manager.stop()
+    assert "Traceback" not in said, said
+
+
+def wait(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Waits until something holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail("waited in vain")
+        time.sleep(0.05)

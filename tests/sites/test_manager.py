@@ -1,0 +1,282 @@
+"""A live manager: nothing is lost when it dies, plans are carried out, and what goes wrong is said."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra sites is not installed")
+from managed import Managed, managing, wait
+from sender import Rank, until
+from topolane import InputError
+from topolane.traffic import read_traffic
+
+APART = {"g0": "e1", "g1": "w1", "g2": "e1", "g3": "w1"}
+"""Four guests, two on each site; a site has room for all of them."""
+
+
+async def inside(call, *arguments):
+    """A blocking call beside the ranks."""
+    return await asyncio.to_thread(call, *arguments)
+
+
+def chatty(manager: Managed) -> list[Rank]:
+    """Four ranks, one in each guest, that wait for each other a hundred times a second: 20 s of it."""
+    ranks = [Rank(manager.programs, rank, 4, host=f"g{rank}") for rank in range(4)]
+    for rank in ranks:
+        rank.start()
+        peers = [(peer, 0, 2000, 200_000, 1000) for peer in range(4) if peer != rank.hello.rank]
+        rank.report(*peers, length=20.0)
+    return ranks
+
+
+def with_ranks(manager: Managed, body) -> None:
+    """Runs `body(ranks)` beside a chatty program that is known to the manager."""
+
+    async def main() -> None:
+        ranks = chatty(manager)
+        try:
+            await until(lambda: not any(rank.unacknowledged for rank in ranks))
+            await body(ranks)
+        finally:
+            for rank in ranks:
+                await rank.stop()
+
+    asyncio.run(main())
+
+
+def test_a_manager_that_is_killed_under_64_ranks_counts_exactly(tmp_path: Path) -> None:
+    """64 ranks report while the manager is killed and started again, and connections are cut: every message is counted
+    once, in the matrix as CSV too, and the program is found ended."""
+
+    async def body(manager: Managed) -> None:
+        ranks = [Rank(manager.programs, rank, 64, host=f"g{rank % 4}") for rank in range(64)]
+        for rank in ranks:
+            rank.start()
+        for number in range(24):
+            for rank in ranks:
+                rank.report(
+                    ((rank.hello.rank + 1) % 64, 0, 1, number, 1), ((rank.hello.rank + 2) % 64, 1, 2, 10, 0)
+                )
+            await asyncio.sleep(0.1)
+            if number in (7, 15):
+                await inside(manager.kill)
+                await inside(manager.start)
+            for rank in ranks[number::7]:
+                rank.cut()
+        for rank in ranks:
+            rank.bye()
+        await until(lambda: not any(rank.unacknowledged for rank in ranks), 60)
+        await inside(check, manager)
+        for rank in ranks:
+            await rank.stop()
+
+    def check(manager: Managed) -> None:
+        (program,) = manager.client.get("/programs", ended=True)
+        assert program["ended"] is not None and program["reported"] == 64
+        (tmp_path / "matrix.csv").write_text(manager.client.text("/programs/program/matrix"))
+        traffic = read_traffic(tmp_path / "matrix.csv")
+        assert traffic.ranks == 64
+        assert traffic.messages == 64 * 24 * 3
+        assert traffic.bytes == 64 * (sum(range(24)) + 24 * 10)
+        manager.kill()
+        manager.start()
+        (again,) = manager.client.get("/programs", ended=True)
+        assert (again["ended"], again["ranks"]) == (program["ended"], 64)
+        assert manager.client.text("/programs/program/matrix") == (tmp_path / "matrix.csv").read_text()
+
+    with managing(tmp_path, APART) as manager:
+        asyncio.run(body(manager))
+
+
+def test_a_plan_is_proposed_applied_and_told_to_the_ranks(tmp_path: Path) -> None:
+    """A chatty program over two sites: the plan gathers it on one; nothing moves until it is applied; then two guests
+    move, all ranks hear of their new sites with the next epoch, and the same plan has nothing left to do."""
+
+    async def body(ranks: list[Rank]) -> None:
+        await until(lambda: all(rank.epochs == [1] for rank in ranks))
+        assert ranks[0].sites == [0, 1, 0, 1]
+        plan = await inside(manager.client.post, "/plan")
+        assert {move["source"] for move in plan["moves"]} in ({"e1"}, {"w1"})
+        assert len(plan["moves"]) == 2
+        (judged,) = plan["judged"]
+        assert judged["loss_now"] > 0.5 and judged["loss_then"] == 0 and judged["gain"] > judged["cost"]
+        assert await inside(manager.stages) == {}
+        assert len(await inside(manager.events, "proposed")) == 1
+        assert await inside(manager.client.post, f"/plans/{plan['id']}/apply") == {"moves": 2}
+        await until(lambda: all(rank.epochs[-1] == 2 + (len(rank.epochs) > 2) for rank in ranks))
+        await until(
+            lambda: len(set(ranks[0].sites)) == 1 and all(rank.sites == ranks[0].sites for rank in ranks)
+        )
+        for move in plan["moves"]:
+            assert manager.copies(move["guest"]) == [move["target"]]
+        assert set((await inside(manager.stages)).values()) == {"done"}
+        assert await inside(manager.client.post, f"/plans/{plan['id']}/apply") == {"moves": 0}
+        assert (await inside(manager.client.post, "/plan"))["moves"] == []
+
+    with managing(tmp_path, APART) as manager:
+        # The program has run long already, and so is expected to run on.
+        with_ranks(manager, lambda ranks: declared(manager, ranks, body))
+
+
+async def declared(manager: Managed, ranks: list[Rank], body) -> None:
+    """Goes on with a program that will run for a day."""
+    await inside(manager.client.put, "/programs/program/remaining", {"seconds": 86400})
+    await body(ranks)
+
+
+def test_a_manager_that_may_act_does(tmp_path: Path) -> None:
+    """With `act = true` the program is gathered without anybody's word, and then left where it is."""
+
+    async def body(ranks: list[Rank]) -> None:
+        await until(lambda: ranks[0].sites and len(set(ranks[0].sites)) == 1, 60)
+        stages = await inside(manager.stages)
+        assert sorted(stages.values()) == ["done", "done"]
+        await asyncio.sleep(1)
+        assert await inside(manager.stages) == stages
+        assert len(await inside(manager.client.get, "/moves")) == 2
+
+    with managing(tmp_path, APART, act="true") as manager:
+        with_ranks(manager, lambda ranks: declared(manager, ranks, body))
+
+
+def test_a_move_that_fails_is_taken_back_and_said(tmp_path: Path) -> None:
+    """A migration that fails half way: its guest runs where it ran, once; the journal and the events say why, and the
+    ranks are told no new sites by it."""
+    for host in ("e1", "w1", "e2", "w2"):
+        (tmp_path / host).mkdir()
+        (tmp_path / host / ".fail").write_text("the wire broke")
+
+    async def body(ranks: list[Rank]) -> None:
+        plan = await inside(manager.client.post, "/plan")
+        await inside(manager.client.post, f"/plans/{plan['id']}/apply")
+        await until(lambda: list(manager.stages().values()) == ["rolled-back"] * 2)
+        assert all(manager.copies(guest) == [host] for guest, host in APART.items())
+        assert all("the wire broke" in event["text"] for event in manager.events("move-rolled-back"))
+        assert [rank.epochs for rank in ranks] == [[1]] * 4
+        assert (await inside(manager.client.post, "/plan"))["moves"] == []  # a rest before it is tried again
+
+    with managing(tmp_path, APART) as manager:
+        with_ranks(manager, lambda ranks: declared(manager, ranks, body))
+
+
+def test_a_guest_that_is_lost_is_said_and_left_alone(tmp_path: Path) -> None:
+    """A guest that runs nowhere after its move: the journal says lost, and its program is planned no more."""
+    for host in ("e1", "w1", "e2", "w2"):
+        (tmp_path / host).mkdir()
+        (tmp_path / host / ".lost").write_text("the host burnt")
+
+    async def body(ranks: list[Rank]) -> None:
+        plan = await inside(manager.client.post, "/plan")
+        await inside(manager.client.post, f"/plans/{plan['id']}/apply")
+        await until(lambda: sorted(manager.stages().values()) == ["lost"] * 2)
+        assert "the host burnt" in manager.events("move-lost")[0]["text"]
+        explained = await inside(manager.client.get, "/explain/program")
+        assert "on no host that is known" in explained["why"]
+
+    with managing(tmp_path, APART) as manager:
+        with_ranks(manager, lambda ranks: declared(manager, ranks, body))
+
+
+def test_a_manager_killed_in_the_middle_of_a_move_settles_it(tmp_path: Path) -> None:
+    """Killed while a guest is copied: the next manager finds it in its journal and leaves exactly one copy."""
+    for host in ("e1", "w1", "e2", "w2"):
+        (tmp_path / host).mkdir()
+        (tmp_path / host / ".seconds").write_text("5")
+
+    async def body(ranks: list[Rank]) -> None:
+        plan = await inside(manager.client.post, "/plan")
+        guest = plan["moves"][0]["guest"]
+        await inside(manager.client.post, f"/plans/{plan['id']}/apply")
+        await until(lambda: len(manager.copies(guest)) == 2)
+        await inside(manager.kill)
+        assert len(manager.copies(guest)) == 2
+        await inside(manager.start)
+        await until(lambda: "copying" not in manager.stages().values())
+        assert set(manager.stages().values()) == {"rolled-back"}  # the other one had not begun
+        assert all(manager.copies(guest) == [host] for guest, host in APART.items())
+        assert any("half done" in event["text"] for event in manager.events("move-rolled-back"))
+
+    with managing(tmp_path, APART) as manager:
+        with_ranks(manager, lambda ranks: declared(manager, ranks, body))
+
+
+def test_pause_dry_run_and_explain(tmp_path: Path) -> None:
+    """While paused nothing is begun, also after a restart; a dry manager refuses to apply; explain says why."""
+
+    async def body(ranks: list[Rank]) -> None:
+        client = manager.client
+        await inside(client.post, "/pause")
+        await inside(manager.kill)
+        await inside(manager.start, "--dry-run")
+        assert (await inside(client.get, "/status"))["paused"] is True
+        assert (await inside(client.get, "/explain/program"))["why"] == "planning is paused"
+        await inside(client.post, "/resume")
+        plan = await inside(client.post, "/plan")
+        with pytest.raises(InputError, match="runs dry"):
+            await inside(client.post, f"/plans/{plan['id']}/apply")
+        for path in ("/programs/none", "/explain/none", "/programs/none/matrix"):
+            with pytest.raises(InputError, match="no program is called none"):
+                await inside(client.get, path)
+        with pytest.raises(InputError, match="no plan is called none"):
+            await inside(client.post, "/plans/none/apply")
+
+    with managing(tmp_path, APART, act="true") as manager:
+        with_ranks(manager, body)
+
+
+def test_a_host_a_site_and_a_program_that_disappear_are_said(tmp_path: Path) -> None:
+    """Hosts of a site report and fall silent: each is said, and that the site is gone; nothing is planned for what runs
+    there. A program whose ranks all vanish is taken for ended."""
+    report = {"site": "west", "cores": 4, "memory": 8 << 30}
+
+    async def body(ranks: list[Rank]) -> None:
+        for host in ("w1", "w2"):
+            await inside(manager.client.post, f"/hosts/{host}/report", report)
+        await until(lambda: len(manager.events("site-silent")) == 1)
+        assert [event["subject"] for event in manager.events("host-silent")] == ["w1", "w2"]
+        assert "host w1 of guest" in (await inside(manager.client.get, "/explain/program"))["why"]
+        await inside(manager.client.post, "/hosts/w1/report", report)
+        await until(lambda: any("is back" in event["text"] for event in manager.events("host")))
+        for rank in ranks:
+            await rank.stop()
+        await until(lambda: len(manager.events("program-gone")) == 1)
+        assert len(manager.events("rank-gone")) == 4
+        assert manager.client.get("/programs") == []
+
+    with managing(tmp_path, APART, silence=1) as manager:
+        with_ranks(manager, body)
+
+
+def test_hosts_guests_and_clusters_that_are_reported_are_kept(tmp_path: Path) -> None:
+    """A host that no file names, its guests, and a cluster: known after a kill; what cannot be used is refused."""
+    guests = [
+        {"name": "v1", "cores": 1, "memory": 1 << 30, "dirty": 1e6},
+        {"name": "v2", "cores": 1, "memory": 1 << 30},
+    ]
+    with managing(tmp_path, {}) as manager:
+        client = manager.client
+        client.put("/clusters/c1", {"guests": guests, "sites": ["east"]})
+        host = {"site": "east", "cores": 8, "memory": 1 << 34, "load": 0.5}
+        client.post("/hosts/e9/report", {**host, "guests": [{**guests[0], "state": "running"}]})
+        client.post("/guests/v1/report", {"programs": ["lu"]})
+        manager.kill()
+        manager.start()
+        known = {guest["name"]: guest for guest in client.get("/guests")}
+        assert (known["v1"]["host"], known["v1"]["site"], known["v1"]["cluster"]) == ("e9", "east", "c1")
+        assert (known["v2"]["host"], known["v1"]["dirty"]) == (None, 1e6)
+        assert client.get("/clusters/c1")["sites"] == ["east"]
+        for path, body, said in (
+            ("/hosts/e9/report", {**host, "site": "north"}, "'north' is no site"),
+            ("/hosts/e9/report", {**host, "cores": 0}, "greater than 0"),
+            ("/guests/none/report", {}, "no guest is called none"),
+        ):
+            with pytest.raises(InputError, match=said):
+                client.post(path, body)
+        with pytest.raises(InputError, match="cores"):
+            client.put("/clusters/c2", {"guests": [{"name": "x", "cores": "many", "memory": 1}]})
+        client.delete("/clusters/c1")
+        assert client.get("/guests") == [] and client.get("/clusters") == {}
+        wait(lambda: "topolane_sites_programs 0.0" in client.text("/metrics"))
