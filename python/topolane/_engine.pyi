@@ -273,7 +273,8 @@ class Cut:
 class SiteProgram:
     """A program, as a choice of sites sees it. Immutable.
 
-    cut: as measured where it runs now; cores and memory (bytes) of each guest; nodes: the host of every guest,
+    cut: of the guests divided best, as measured where it runs now; here: what crosses as they are divided now, and
+    exchange: guests that change places to divide them best over the same sites; cores and memory (bytes) of each guest; nodes: the host of every guest,
     none for a program that arrives; sites: those it may use, none for all; dirty: bytes of a guest's
     memory rewritten a second; remaining: seconds it is expected to run on; settled: seconds since its last move.
     """
@@ -283,6 +284,8 @@ class SiteProgram:
         guests: int,
         cut: Cut,
         *,
+        here: Cut | None = None,
+        exchange: int = 0,
         cores: int = 1,
         memory: int = 0,
         nodes: Sequence[int] = (),

@@ -67,11 +67,13 @@ pub struct SiteProgram {
 #[pymethods]
 impl SiteProgram {
     #[new]
-    #[pyo3(signature = (guests, cut, *, cores=1, memory=0, nodes=vec![], sites=vec![], dirty=0.0, remaining=3600.0, settled=f64::INFINITY))]
+    #[pyo3(signature = (guests, cut, *, here=None, exchange=0, cores=1, memory=0, nodes=vec![], sites=vec![], dirty=0.0, remaining=3600.0, settled=f64::INFINITY))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         guests: u32,
         cut: Cut,
+        here: Option<Cut>,
+        exchange: u32,
         cores: u32,
         memory: u64,
         nodes: Vec<u32>,
@@ -92,9 +94,19 @@ impl SiteProgram {
         if settled.is_nan() || settled < 0.0 {
             return Err(bad_input(format!("settled must be a number from 0, not {settled}")));
         }
-        let cut = cut.cut;
-        let program =
-            engine::Program { guests, cores, memory, nodes, sites, cut, dirty, remaining, settled };
+        let program = engine::Program {
+            guests,
+            cores,
+            memory,
+            nodes,
+            sites,
+            cut: cut.cut,
+            here: here.map(|here| here.cut),
+            exchange,
+            dirty,
+            remaining,
+            settled,
+        };
         Ok(SiteProgram { program })
     }
 }

@@ -22,6 +22,7 @@ pub struct Board<'a> {
     memory: Vec<i128>,
     seats: Vec<Seats>,
     now: Vec<Seats>,
+    rearranged: Vec<bool>,
 }
 
 impl<'a> Board<'a> {
@@ -39,6 +40,7 @@ impl<'a> Board<'a> {
             memory: nodes.map(|node| i128::from(occupancy.memory_free(node))).collect(),
             seats: vec![Seats::new(); programs.len()],
             now: now.clone(),
+            rearranged: vec![false; programs.len()],
         };
         for (program, seats) in now.into_iter().enumerate() {
             board.put(program, seats);
@@ -69,6 +71,16 @@ impl<'a> Board<'a> {
     /// Where it runs in truth.
     pub fn now(&self, program: usize) -> &Seats {
         &self.now[program]
+    }
+
+    /// Lets guests of a program that stays on its sites change places, so that it is divided best.
+    pub fn rearrange(&mut self, program: usize) {
+        self.rearranged[program] = true;
+    }
+
+    /// Whether they do.
+    pub fn is_rearranged(&self, program: usize) -> bool {
+        self.rearranged[program] && self.seats[program] == self.now[program]
     }
 
     /// Guests of a program at every site.

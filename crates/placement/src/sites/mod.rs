@@ -6,9 +6,11 @@
 //! "MPI on dynamically scheduled virtual clusters over several sites" (2007).
 
 mod board;
+mod copying;
 mod policies;
 mod policy;
 mod predict;
+mod standing;
 mod wan;
 mod worth;
 
@@ -34,8 +36,12 @@ pub struct Program {
     pub nodes: Vec<NodeIndex>,
     /// Sites it may use, by index; empty for all.
     pub sites: Vec<u32>,
-    /// What crosses the middle of it.
+    /// What crosses the middle of it where its guests are divided best.
     pub cut: Cut,
+    /// What crosses between its sites as its guests are divided now; `None` if they are divided best.
+    pub here: Option<Cut>,
+    /// Guests that change places to divide it best over the sites it is on now.
+    pub exchange: u32,
     /// Bytes of a guest's memory rewritten a second.
     pub dirty: f64,
     /// Seconds it is expected to run on, undisturbed.

@@ -5,9 +5,9 @@ use topolane_fabric::NodeIndex;
 use super::Program;
 use super::board::Board;
 use super::policies::{InterSiteTraffic, PredictedLoss, Stay};
-use super::predict::Cut;
+use super::standing::losses_now;
 use super::wan::Wan;
-use super::worth::{Judgement, Terms, Worth, losses_now};
+use super::worth::{Judgement, Terms, Worth};
 use crate::occupancy::Occupancy;
 
 /// A rule that chooses sites for all programs. Pure: the same question gets the same answer.
@@ -72,12 +72,18 @@ pub fn choose_sites(
     wan: &Wan,
     terms: &Terms,
 ) -> Vec<Moved> {
-    let mut board = Board::new(programs, occupancy, wan);
-    let measured: Vec<Cut> = programs.iter().map(|program| program.cut).collect();
-    let lost = losses_now(&board, &measured);
-    let cuts: Vec<Cut> =
-        measured.iter().zip(lost).map(|(cut, lost)| cut.undisturbed(lost)).collect();
-    let worth = Worth::new(&board, &cuts, terms);
+    let lost = losses_now(&Board::new(programs, occupancy, wan));
+    let undisturbed: Vec<Program> = programs
+        .iter()
+        .zip(lost)
+        .map(|(program, lost)| Program {
+            cut: program.cut.undisturbed(lost),
+            here: program.here.map(|cut| cut.undisturbed(lost)),
+            ..program.clone()
+        })
+        .collect();
+    let mut board = Board::new(&undisturbed, occupancy, wan);
+    let worth = Worth::new(&board, terms);
     policy.choose(&mut board, &worth);
     let each = worth.judge(&board).into_iter().enumerate();
     each.map(|(program, judgement)| Moved { nodes: board.nodes(program), judgement }).collect()

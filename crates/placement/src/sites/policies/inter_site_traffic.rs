@@ -16,8 +16,10 @@ impl SitePolicy for InterSiteTraffic {
     }
 
     fn choose(&self, board: &mut Board<'_>, worth: &Worth<'_>) {
-        let mut order: Vec<usize> = (0..worth.cuts.len()).collect();
-        order.sort_by(|&a, &b| worth.cuts[b].bytes.total_cmp(&worth.cuts[a].bytes));
+        let programs = board.programs();
+        let bytes = |program: usize| programs[program].cut.bytes;
+        let mut order: Vec<usize> = (0..programs.len()).collect();
+        order.sort_by(|&a, &b| bytes(b).total_cmp(&bytes(a)));
         let before = board.clone();
         for &program in &order {
             board.lift(program);

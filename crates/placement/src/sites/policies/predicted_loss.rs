@@ -1,10 +1,11 @@
 use crate::sites::board::{Board, Seats};
 use crate::sites::policy::SitePolicy;
-use crate::sites::worth::{Ledger, Worth};
+use crate::sites::standing::Ledger;
+use crate::sites::worth::Worth;
 
 /// Ours: the least time lost over all programs, predicted from turns, bytes and the busiest connection, with moves
 /// at what they must bring. Found by steps, each the best for one program: it goes to a site as a whole, alone
-/// or in exchange for another program there, or fills sites in another order. From two starts, where everybody runs
+/// or in exchange for another program there, or fills sites in another order, or stays and is divided better. From two starts, where everybody runs
 /// now and where the rule of 2007 would put them; the cheaper end is taken, so it is never dearer than staying.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PredictedLoss;
@@ -25,10 +26,15 @@ impl SitePolicy for PredictedLoss {
         let price = search.descend(board);
         search.left = MOST_PRICED;
         let placed = |board: &Board<'_>| {
-            (0..worth.cuts.len()).filter(|&p| !board.seats(p).is_empty()).count()
+            (0..board.programs().len()).filter(|&p| !board.seats(p).is_empty()).count()
         };
         if placed(&gathered) >= placed(board) && search.descend(&mut gathered) < price {
             *board = gathered;
+        }
+        for program in 0..board.programs().len() {
+            if worth.rearranging_pays(board, program) {
+                board.rearrange(program);
+            }
         }
     }
 }
@@ -44,7 +50,7 @@ type Step = Vec<(usize, Seats)>;
 impl Search<'_> {
     /// Who arrives takes the cheapest place there is, one after another.
     fn arrivals(&mut self, board: &mut Board<'_>) {
-        for program in 0..self.worth.cuts.len() {
+        for program in 0..board.programs().len() {
             if board.now(program).is_empty() {
                 let steps = alone(board, program);
                 if let Some((_, step)) = self.best(board, &self.worth.ledger(board), steps) {
@@ -60,7 +66,7 @@ impl Search<'_> {
         let mut price = self.worth.price(board, &ledger, &[]);
         loop {
             let before = price;
-            for program in self.losers(board, &ledger) {
+            for program in losers(board, &ledger) {
                 let mut steps = alone(board, program);
                 steps.extend(exchanges(board, program));
                 if let Some((cheaper, step)) = self.best(board, &ledger, steps)
@@ -77,16 +83,6 @@ impl Search<'_> {
         }
     }
 
-    /// Programs that lose time, those that lose most of it first.
-    fn losers(&self, board: &Board<'_>, ledger: &Ledger) -> Vec<usize> {
-        let programs = board.programs();
-        let losses = self.worth.losses(board, ledger);
-        let lost = |p: usize| losses[p] * f64::from(programs[p].guests) * programs[p].remaining;
-        let mut losers: Vec<usize> = (0..programs.len()).filter(|&p| losses[p] > 0.0).collect();
-        losers.sort_by(|&a, &b| lost(b).total_cmp(&lost(a)));
-        losers
-    }
-
     /// The cheapest of the boards that these steps lead to.
     fn best(
         &mut self,
@@ -99,6 +95,16 @@ impl Search<'_> {
         let priced = steps.into_iter().map(|step| (self.worth.price(board, ledger, &step), step));
         priced.min_by(|a, b| a.0.total_cmp(&b.0))
     }
+}
+
+/// Programs that lose time, those that lose most of it first.
+fn losers(board: &Board<'_>, ledger: &Ledger) -> Vec<usize> {
+    let programs = board.programs();
+    let losses = ledger.losses(board.wan());
+    let lost = |p: usize| losses[p] * f64::from(programs[p].guests) * programs[p].remaining;
+    let mut losers: Vec<usize> = (0..programs.len()).filter(|&p| losses[p] > 0.0).collect();
+    losers.sort_by(|&a, &b| lost(b).total_cmp(&lost(a)));
+    losers
 }
 
 /// Makes a step.

@@ -1,0 +1,49 @@
+//! What moving guests takes.
+
+use super::Program;
+use super::board::{Board, Seats};
+
+/// Guests that move, and the seconds that copying their memory takes, one after another: over the narrowest link
+/// of the way, or the interface of a host of the site; infinite where memory is rewritten faster than copied.
+pub fn copying(program: &Program, now: &Seats, then: &Seats, board: &Board<'_>) -> (u32, f64) {
+    let at =
+        |seats: &Seats, node| seats.iter().find(|seat| seat.0 == node).map_or(0, |seat| seat.1);
+    let more = |from: &Seats, than: &Seats| -> Vec<u32> {
+        let each = from.iter().map(|&(node, guests)| (node, guests.saturating_sub(at(than, node))));
+        each.flat_map(|(node, guests)| std::iter::repeat_n(node, guests as usize)).collect()
+    };
+    let (mut leaving, mut coming) = (more(now, then), more(then, now));
+    // Nodes are numbered site by site: those that stay on a site are matched first.
+    let mut total = 0.0;
+    let mut moves = 0;
+    let mut copy = |from: u32, to: u32| {
+        let (a, b) = (board.site(from), board.site(to));
+        let rate = board.wan().narrowest(a, b).min(board.fabric().kind(from).nic_bandwidth);
+        moves += 1;
+        total += seconds(program, rate);
+    };
+    leaving.retain(|&from| {
+        let mate = coming.iter().position(|&to| board.site(to) == board.site(from));
+        mate.map(|mate| copy(from, coming.remove(mate))).is_none()
+    });
+    for (from, to) in leaving.into_iter().zip(coming) {
+        copy(from, to);
+    }
+    (moves, total)
+}
+
+/// To copy one guest at so many bytes a second, less what it rewrites meanwhile.
+fn seconds(program: &Program, rate: f64) -> f64 {
+    let rate = rate - program.dirty;
+    if rate > 0.0 { program.memory as f64 / rate } else { f64::INFINITY }
+}
+
+/// Seconds of copying where guests change places between the sites the program is on: the slowest way for all.
+pub fn exchanging(board: &Board<'_>, index: usize) -> f64 {
+    let program = &board.programs()[index];
+    let spread = board.spread(board.now(index));
+    let used: Vec<usize> = (0..spread.len()).filter(|&site| spread[site] > 0).collect();
+    let ways = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
+    let rate = ways.map(|(a, b)| board.wan().narrowest(a, b)).fold(f64::INFINITY, f64::min);
+    f64::from(program.exchange) * seconds(program, rate)
+}
