@@ -30,6 +30,16 @@ static int parts_room(const Levels *levels, Parts *parts, void *own, int count, 
     return MPI_SUCCESS;
 }
 
+/* A message to itself: it leaves the gaps of a type alone. */
+static int copy(Levels *levels, const void *from, void *to, int count, MPI_Datatype type)
+{
+    Exchange exchange;
+    exchange_begin(&exchange, levels, 2);
+    exchange_receive(&exchange, levels->rank, to, count, type);
+    exchange_send(&exchange, levels->rank, from, count, type);
+    return exchange_end(&exchange);
+}
+
 /* In the order of the sites, whoever does it: the same bits everywhere, and the order of the ranks where the sites
  * are in theirs. */
 static int combine(Levels *levels, const Parts *parts, int count, MPI_Datatype type, MPI_Op op)
@@ -39,11 +49,7 @@ static int combine(Levels *levels, const Parts *parts, int count, MPI_Datatype t
         code = PMPI_Reduce_local(parts->of[site], parts->of[last], count, type, op);
     if (levels->site == last || code != MPI_SUCCESS)
         return code;
-    Exchange copy; /* a message to itself leaves the gaps of a type alone */
-    exchange_begin(&copy, levels, 2);
-    exchange_receive(&copy, levels->rank, parts->of[levels->site], count, type);
-    exchange_send(&copy, levels->rank, parts->of[last], count, type);
-    return exchange_end(&copy);
+    return copy(levels, parts->of[last], parts->of[levels->site], count, type);
 }
 
 /* The stage inside the site: its part, at its representative. */
@@ -94,12 +100,28 @@ static int send_part(Levels *levels, const void *send, int count, MPI_Datatype t
     return code;
 }
 
+/* MPICH 4.0 crashes in an MPI_Reduce in place whose root is not rank 0, in groups of some sizes only: a stage must
+ * not bring that upon a program that has another size. */
+static int reduce_in_place(Levels *levels, void *receive, int count, MPI_Datatype type, MPI_Op op)
+{
+    void *base, *part = room_for(count, type, &base);
+    if (!part)
+        return MPI_ERR_NO_MEM;
+    int code = reduce_inside(levels, receive, part, count, type, op, levels->rank);
+    if (code == MPI_SUCCESS)
+        code = copy(levels, part, receive, count, type);
+    free(base);
+    return code;
+}
+
 static int reduce(Levels *levels, const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root)
 {
     int own = representative_of(levels, levels->site, root);
     if (levels->rank == own && levels->rank != root)
         return send_part(levels, send, count, type, op, root);
-    int code = reduce_inside(levels, send, receive, count, type, op, own);
+    int code = send == MPI_IN_PLACE && levels->place[root]
+                   ? reduce_in_place(levels, receive, count, type, op)
+                   : reduce_inside(levels, send, receive, count, type, op, own);
     if (levels->rank == root && code == MPI_SUCCESS)
         code = exchange_parts(levels, receive, count, type, op, false);
     return code;

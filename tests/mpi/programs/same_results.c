@@ -171,7 +171,8 @@ static void reduce(const Draw *d, bool all)
     const Kind *kind;
     MPI_Op op = reduction(d, &kind);
     Pair send = pair_of((size_t)d->count, kind, d->rank), receive = pair_of((size_t)d->count, kind, d->rank + 50);
-    bool place = d->in_place && (all || d->rank == d->root);
+    /* MPICH 4.0 itself crashes in a longer reduction in place whose root is not rank 0. */
+    bool place = d->in_place && (all || (d->rank == d->root && (d->root == 0 || d->count <= 17)));
     const void *ours = place ? MPI_IN_PLACE : at(send.ours), *mpis = place ? MPI_IN_PLACE : at(send.mpis);
     if (all) {
         MPI_Allreduce(ours, at(receive.ours), d->count, kind->type, op, d->comm);
