@@ -1,5 +1,6 @@
 #include "buffers.h"
 #include "exchange.h"
+#include "stages.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@ static void row_free(Row *row)
 static int gather_inside(Levels *levels, Row *row, int own)
 {
     if (levels->rank != own)
-        return PMPI_Gatherv(row->buffer + row->at[levels->rank], row->bytes[levels->rank], MPI_BYTE, NULL, NULL, NULL,
-                            MPI_BYTE, levels->place[own], levels->inside);
+        return stage_gatherv(levels, row->buffer + row->at[levels->rank], row->bytes[levels->rank], NULL, NULL, NULL,
+                             levels->place[own]);
     int *bytes = malloc(2 * (size_t)levels->members * sizeof *bytes), *at = bytes + levels->members;
     if (!bytes)
         return MPI_ERR_NO_MEM;
@@ -44,8 +45,7 @@ static int gather_inside(Levels *levels, Row *row, int own)
         bytes[i] = row->bytes[rank];
         at[i] = row->at[rank];
     }
-    int code = PMPI_Gatherv(MPI_IN_PLACE, 0, MPI_BYTE, row->buffer, bytes, at, MPI_BYTE, levels->place[own],
-                            levels->inside);
+    int code = stage_gatherv(levels, MPI_IN_PLACE, 0, row->buffer, bytes, at, levels->place[own]);
     free(bytes);
     return code;
 }
@@ -85,7 +85,7 @@ static int all_gather(Levels *levels, Row *row)
     int own = representative_of(levels, levels->site, NO_ROOT), code = gather_inside(levels, row, own);
     if (levels->rank == own && code == MPI_SUCCESS)
         code = exchange_sites(levels, row);
-    int inside = PMPI_Bcast(row->buffer, row->total, MPI_BYTE, levels->place[own], levels->inside);
+    int inside = stage_bcast(levels, row->buffer, row->total, MPI_BYTE, levels->place[own]);
     return code != MPI_SUCCESS ? code : inside;
 }
 
@@ -124,7 +124,7 @@ static bool lay_out(Row *row, int ranks, Blocks blocks, MPI_Datatype type)
     int64_t total = 0;
     for (int rank = 0; rank < ranks; rank++) {
         size_t bytes;
-        if (!bytes_of(block_count(blocks, rank), type, &bytes) || bytes > INT_MAX)
+        if (!data_bytes(block_count(blocks, rank), type, &bytes) || bytes > INT_MAX)
             return false;
         row->bytes[rank] = (int)bytes;
         row->at[rank] = (int)total;
@@ -140,7 +140,9 @@ bool two_level_allgatherv(const void *send, MPI_Count count, MPI_Datatype type, 
                           MPI_Datatype receive_type, MPI_Comm comm, int *result)
 {
     Row row;
-    const Communicator *communicator = two_level_settings.mode == NEVER || comm == MPI_COMM_NULL ? NULL : communicator_of(comm);
+    if (two_level_settings.mode == NEVER || comm == MPI_COMM_NULL)
+        return false;
+    const Communicator *communicator = communicator_of(comm);
     if (!communicator || communicator->inter || row_room(&row, communicator->size) != MPI_SUCCESS)
         return false;
     Levels *levels = NULL;
@@ -156,7 +158,9 @@ bool two_level_allgather(const void *send, MPI_Count count, MPI_Datatype type, v
                          MPI_Datatype receive_type, MPI_Comm comm, int *result)
 {
     size_t bytes;
-    Levels *levels = bytes_of(receive_count, receive_type, &bytes) ? levels_for(ALLGATHER, comm, NO_ROOT, bytes) : NULL;
+    Levels *levels = NULL;
+    if (data_bytes(receive_count, receive_type, &bytes))
+        levels = levels_for(ALLGATHER, comm, NO_ROOT, bytes);
     if (!levels)
         return false;
     size_t ranks = (size_t)levels->size;

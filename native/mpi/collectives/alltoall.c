@@ -1,5 +1,6 @@
 #include "buffers.h"
 #include "exchange.h"
+#include "stages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,14 +74,11 @@ static int all_to_all(Work *work)
     Levels *levels = work->levels;
     int own = representative_of(levels, levels->site, NO_ROOT), at = levels->place[own];
     size_t far_bytes = (size_t)work->far * work->bytes;
-    int code = PMPI_Gather(work->out, (int)far_bytes, MPI_BYTE, work->taken, (int)far_bytes, MPI_BYTE, at,
-                           levels->inside);
+    int code = stage_gather(levels, work->out, (int)far_bytes, work->taken, at);
     if (levels->rank == own && code == MPI_SUCCESS)
         code = exchange_sites(work);
-    int near = PMPI_Alltoall(work->out + far_bytes, (int)work->bytes, MPI_BYTE, work->in + far_bytes,
-                             (int)work->bytes, MPI_BYTE, levels->inside);
-    int back = PMPI_Scatter(work->given, (int)far_bytes, MPI_BYTE, work->in, (int)far_bytes, MPI_BYTE, at,
-                            levels->inside);
+    int near = stage_alltoall(levels, work->out + far_bytes, work->in + far_bytes, (int)work->bytes);
+    int back = stage_scatter(levels, work->given, work->in, (int)far_bytes, at);
     return code != MPI_SUCCESS ? code : near != MPI_SUCCESS ? near : back;
 }
 
@@ -111,7 +109,9 @@ bool two_level_alltoall(const void *send, MPI_Count count, MPI_Datatype type, vo
                         MPI_Datatype receive_type, MPI_Comm comm, int *result)
 {
     size_t bytes;
-    Levels *levels = bytes_of(receive_count, receive_type, &bytes) ? levels_for(ALLTOALL, comm, NO_ROOT, bytes) : NULL;
+    Levels *levels = NULL;
+    if (data_bytes(receive_count, receive_type, &bytes))
+        levels = levels_for(ALLTOALL, comm, NO_ROOT, bytes);
     if (!levels)
         return false;
     if (send == MPI_IN_PLACE) {

@@ -1,10 +1,11 @@
 #include "exchange.h"
+#include "stages.h"
 
 /* All of a site are there, then all sites are, then all of the site hear of it. */
 static int barrier(Levels *levels)
 {
     char there = 0;
-    int own = representative_of(levels, levels->site, NO_ROOT), code = PMPI_Barrier(levels->inside);
+    int own = representative_of(levels, levels->site, NO_ROOT), code = stage_barrier(levels);
     if (levels->rank == own && code == MPI_SUCCESS) {
         Exchange exchange;
         exchange_begin(&exchange, levels, 2 * levels->sites);
@@ -16,7 +17,7 @@ static int barrier(Levels *levels)
                 exchange_send(&exchange, representative_of(levels, site, NO_ROOT), NULL, 0, MPI_BYTE);
         code = exchange_end(&exchange);
     }
-    int inside = PMPI_Bcast(&there, 1, MPI_BYTE, levels->place[own], levels->inside);
+    int inside = stage_bcast(levels, &there, 1, MPI_BYTE, levels->place[own]);
     return code != MPI_SUCCESS ? code : inside;
 }
 

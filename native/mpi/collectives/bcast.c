@@ -1,5 +1,6 @@
 #include "buffers.h"
 #include "exchange.h"
+#include "stages.h"
 
 /* The root sends to the representatives of all other sites at once: one way across the WAN, sites - 1 messages. */
 static int bcast(Levels *levels, void *buffer, int count, MPI_Datatype type, int root)
@@ -16,7 +17,7 @@ static int bcast(Levels *levels, void *buffer, int count, MPI_Datatype type, int
         exchange_receive(&exchange, root, buffer, count, type);
         code = exchange_end(&exchange);
     }
-    int inside = PMPI_Bcast(buffer, count, type, levels->place[own], levels->inside);
+    int inside = stage_bcast(levels, buffer, count, type, levels->place[own]);
     if (levels->rank != own || levels->rank == root)
         code = exchange_end(&exchange);
     return code != MPI_SUCCESS ? code : inside;
@@ -25,7 +26,7 @@ static int bcast(Levels *levels, void *buffer, int count, MPI_Datatype type, int
 bool two_level_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, int *result)
 {
     size_t bytes;
-    Levels *levels = bytes_of(count, type, &bytes) ? levels_for(BCAST, comm, root, bytes) : NULL;
+    Levels *levels = data_bytes(count, type, &bytes) ? levels_for(BCAST, comm, root, bytes) : NULL;
     if (levels)
         *result = two_level_result(comm, bcast(levels, buffer, (int)count, type, root));
     return levels;

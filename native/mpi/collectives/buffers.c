@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool bytes_of(MPI_Count count, MPI_Datatype type, size_t *bytes)
+bool data_bytes(MPI_Count count, MPI_Datatype type, size_t *bytes)
 {
     MPI_Count size = 0;
     if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
@@ -25,14 +25,14 @@ bool is_plain(MPI_Datatype type)
     int integers, addresses, types, combiner = -1;
     size_t bytes;
     PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    return combiner == MPI_COMBINER_NAMED && bytes_of(1, type, &bytes) && extent_of(type) == (MPI_Aint)bytes;
+    return combiner == MPI_COMBINER_NAMED && data_bytes(1, type, &bytes) && extent_of(type) == (MPI_Aint)bytes;
 }
 
 int pack_bytes(const void *typed, MPI_Count count, MPI_Datatype type, void *bytes, MPI_Comm comm)
 {
     size_t length;
     int position = 0;
-    if (!bytes_of(count, type, &length))
+    if (!data_bytes(count, type, &length))
         return MPI_ERR_TYPE;
     if (!is_plain(type))
         return PMPI_Pack(typed, (int)count, type, bytes, (int)length, &position, comm);
@@ -45,7 +45,7 @@ int unpack_bytes(const void *bytes, void *typed, MPI_Count count, MPI_Datatype t
 {
     size_t length;
     int position = 0;
-    if (!bytes_of(count, type, &length))
+    if (!data_bytes(count, type, &length))
         return MPI_ERR_TYPE;
     if (!is_plain(type))
         return PMPI_Unpack(bytes, (int)length, &position, typed, (int)count, type, comm);

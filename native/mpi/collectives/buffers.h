@@ -5,18 +5,19 @@
 #include "two_level.h"
 
 /* Bytes of data in `count` elements, gaps not counted. False where MPI itself is to say what is wrong. */
-bool bytes_of(MPI_Count count, MPI_Datatype type, size_t *bytes);
+bool data_bytes(MPI_Count count, MPI_Datatype type, size_t *bytes);
 
 MPI_Aint extent_of(MPI_Datatype type);
 
 /* Whether elements lie side by side in memory in the order of their signature. */
 bool is_plain(MPI_Datatype type);
 
-/* Between a typed buffer and its data side by side, as many bytes as `bytes_of` says. */
+/* Between a typed buffer and its data side by side, as many bytes as `data_bytes` says. */
 int pack_bytes(const void *typed, MPI_Count count, MPI_Datatype type, void *bytes, MPI_Comm comm);
 int unpack_bytes(const void *bytes, void *typed, MPI_Count count, MPI_Datatype type, MPI_Comm comm);
 
-/* Room for `count` elements, gaps included: what to use as a buffer, and in `*base` what to free. NULL without memory. */
+/* Room for `count` elements, gaps included: what to use as a buffer, and in `*base` what to free. NULL without
+ * memory. */
 void *room_for(MPI_Count count, MPI_Datatype type, void **base);
 
 /* A type of any number of elements. */

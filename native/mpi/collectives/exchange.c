@@ -41,7 +41,7 @@ void exchange_send(Exchange *exchange, int rank, const void *buffer, MPI_Count c
     const Levels *levels = exchange->levels;
     size_t bytes = 0;
     post(exchange, rank, true, (void *)buffer, count, type);
-    if (exchange->result == MPI_SUCCESS && rank != levels->rank && bytes_of(count, type, &bytes))
+    if (exchange->result == MPI_SUCCESS && rank != levels->rank && data_bytes(count, type, &bytes))
         count_sent(levels->world[rank], COLLECTIVE_COUNTED, 1, bytes);
 }
 

@@ -1,5 +1,6 @@
 #include "buffers.h"
 #include "exchange.h"
+#include "stages.h"
 
 #include <stdlib.h>
 
@@ -74,8 +75,8 @@ static int gather_inside(Levels *levels, const void *send, MPI_Count count, MPI_
     bool keeps = levels->rank == own;
     char *mine = keeps ? inside + (size_t)levels->place[own] * bytes : inside;
     int code = send == MPI_IN_PLACE ? MPI_SUCCESS : pack_bytes(send, count, type, mine, levels->whole);
-    int staged = PMPI_Gather(keeps ? MPI_IN_PLACE : mine, (int)bytes, MPI_BYTE, keeps ? inside : NULL, (int)bytes,
-                             MPI_BYTE, levels->place[own], levels->inside);
+    int staged = stage_gather(levels, keeps ? MPI_IN_PLACE : mine, (int)bytes, keeps ? inside : NULL,
+                              levels->place[own]);
     return code != MPI_SUCCESS ? code : staged;
 }
 
@@ -107,8 +108,8 @@ static int scatter_inside(Levels *levels, char *inside, void *receive, MPI_Count
 {
     bool keeps = levels->rank == own;
     char *mine = keeps ? inside + (size_t)levels->place[own] * bytes : inside;
-    int code = PMPI_Scatter(keeps ? inside : NULL, (int)bytes, MPI_BYTE, keeps ? MPI_IN_PLACE : mine, (int)bytes,
-                            MPI_BYTE, levels->place[own], levels->inside);
+    int code =
+        stage_scatter(levels, keeps ? inside : NULL, keeps ? MPI_IN_PLACE : mine, (int)bytes, levels->place[own]);
     if (code == MPI_SUCCESS && receive != MPI_IN_PLACE)
         code = unpack_bytes(mine, receive, count, type, levels->whole);
     return code;
@@ -151,7 +152,7 @@ bool two_level_gather(const void *send, MPI_Count count, MPI_Datatype type, void
 {
     size_t bytes;
     bool roots = is_rank(comm, root); /* only there the receiving side is significant */
-    if (!(roots ? bytes_of(receive_count, receive_type, &bytes) : bytes_of(count, type, &bytes)))
+    if (!(roots ? data_bytes(receive_count, receive_type, &bytes) : data_bytes(count, type, &bytes)))
         return false;
     Levels *levels = levels_for(GATHER, comm, root, bytes);
     if (!levels)
@@ -166,7 +167,7 @@ bool two_level_scatter(const void *send, MPI_Count count, MPI_Datatype type, voi
 {
     size_t bytes;
     bool roots = is_rank(comm, root);
-    if (!(roots ? bytes_of(count, type, &bytes) : bytes_of(receive_count, receive_type, &bytes)))
+    if (!(roots ? data_bytes(count, type, &bytes) : data_bytes(receive_count, receive_type, &bytes)))
         return false;
     Levels *levels = levels_for(SCATTER, comm, root, bytes);
     if (!levels)

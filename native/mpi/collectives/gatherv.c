@@ -151,7 +151,7 @@ static void send_site(Exchange *exchange, int site, int64_t *header, const void 
         pieces_add(&pieces, header, members_of(levels, site) * (MPI_Count)sizeof *header, MPI_BYTE);
         for (int i = 0; i < members_of(levels, site); i++) {
             size_t bytes = 0;
-            bytes_of(block_count(blocks, levels->ranks[levels->first[site] + i]), type, &bytes);
+            data_bytes(block_count(blocks, levels->ranks[levels->first[site] + i]), type, &bytes);
             header[i] = (int64_t)bytes;
         }
         add_site(&pieces, levels, site, send, blocks, type);

@@ -5,7 +5,8 @@
 #include "two_level.h"
 
 typedef enum {
-    BARRIER, BCAST, REDUCE, ALLREDUCE, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, TWO_LEVEL_CALLS
+    BARRIER, BCAST, REDUCE, ALLREDUCE, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL,
+    TWO_LEVEL_CALLS
 } TwoLevelCall;
 
 typedef enum { NEVER, ALWAYS, AUTO } Mode;
@@ -27,6 +28,7 @@ typedef struct Levels {
     int *ranks, *first;       /* all ranks by site, and where each site begins there; sites + 1 of these */
     bool in_order;            /* all ranks of a site come before those of the next */
     MPI_Comm whole, inside;   /* private: all ranks, those of this site */
+    Communicator own;         /* of `inside`, as the models want it */
 
     uint64_t epoch;           /* of the map in use */
     int64_t hash;

@@ -1,5 +1,6 @@
 #include "buffers.h"
 #include "exchange.h"
+#include "stages.h"
 
 #include <stdlib.h>
 
@@ -57,8 +58,7 @@ static int reduce_inside(Levels *levels, const void *send, void *receive, int co
                          int own)
 {
     const void *mine = send == MPI_IN_PLACE && levels->rank != own ? receive : send;
-    return PMPI_Reduce(mine, levels->rank == own ? receive : NULL, count, type, op, levels->place[own],
-                       levels->inside);
+    return stage_reduce(levels, mine, levels->rank == own ? receive : NULL, count, type, op, levels->place[own]);
 }
 
 /* Takes the parts of the other sites, gives its own to the representatives that want it, and combines. */
@@ -133,7 +133,7 @@ static int allreduce(Levels *levels, const void *send, void *receive, int count,
     int code = reduce_inside(levels, send, receive, count, type, op, own);
     if (code == MPI_SUCCESS && levels->rank == own)
         code = exchange_parts(levels, receive, count, type, op, true);
-    int inside = code == MPI_SUCCESS ? PMPI_Bcast(receive, count, type, levels->place[own], levels->inside) : code;
+    int inside = code == MPI_SUCCESS ? stage_bcast(levels, receive, count, type, levels->place[own]) : code;
     return code != MPI_SUCCESS ? code : inside;
 }
 
@@ -142,7 +142,7 @@ static Levels *reducing(TwoLevelCall call, MPI_Count count, MPI_Datatype type, M
 {
     size_t bytes;
     int commutes = 0;
-    if (op == MPI_OP_NULL || !bytes_of(count, type, &bytes))
+    if (op == MPI_OP_NULL || !data_bytes(count, type, &bytes))
         return NULL;
     Levels *levels = levels_for(call, comm, root, bytes);
     if (levels && !levels->in_order && (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS || !commutes))

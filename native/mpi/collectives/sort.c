@@ -6,7 +6,7 @@ static bool room(Levels *levels)
 {
     size_t ranks = (size_t)levels->size;
     if (!levels->site_of)
-        levels->site_of = malloc((4 * ranks + 1) * sizeof *levels->site_of);
+        levels->site_of = malloc((5 * ranks + 1) * sizeof *levels->site_of);
     levels->place = levels->site_of + ranks;
     levels->ranks = levels->place + ranks;
     levels->first = levels->ranks + ranks;
@@ -49,5 +49,11 @@ bool levels_sort(Levels *levels, const SiteMap *map)
         levels->ranks[levels->first[levels->site_of[rank]] + levels->place[rank]] = rank;
     levels->site = levels->site_of[levels->rank];
     levels->members = members_of(levels, levels->site);
+    int *world = levels->first + levels->size + 1;
+    for (int place = 0; place < levels->members; place++)
+        world[place] = levels->world[levels->ranks[levels->first[levels->site] + place]];
+    levels->own.rank = levels->place[levels->rank];
+    levels->own.size = levels->own.peers = levels->members;
+    levels->own.world = world;
     return true;
 }
