@@ -14,7 +14,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import time
 import zlib
 from dataclasses import asdict, dataclass, field
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+
+from topolane.sites.remote import CommandFailed, command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 BINARY = "qemu-system-x86_64"
 ENDING = 20.0
 """Seconds a process is given to end by itself."""
-
-
-class QemuFailed(Exception):
-    """A command on a host failed: what it said."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,7 @@ class Machine:
     bridge: str | None = None
     """The network its one card is on."""
     mac: str = ""
+    mtu: int = 1500
 
 
 @dataclass(frozen=True)
@@ -60,15 +58,15 @@ class Folder:
 
     @classmethod
     def of(cls, host: Host) -> Folder:
-        """That of a host whose `address` is a folder. Raises QemuFailed where it cannot be read."""
+        """That of a host whose `address` is a folder. Raises CommandFailed where it cannot be read."""
         path = Path(host.address)
         try:
             told = json.loads((path / "host.json").read_text()) if (path / "host.json").exists() else {}
             if not path.is_dir():
-                raise QemuFailed(f"host {host.name}: {path} is not a folder")
+                raise CommandFailed(f"host {host.name}: {path} is not a folder")
             return cls(path, tuple(told.get("run", ())), told.get("address", "127.0.0.1"))
         except (OSError, ValueError, AttributeError) as error:
-            raise QemuFailed(f"host {host.name}: {path / 'host.json'}: {error}") from error
+            raise CommandFailed(f"host {host.name}: {path / 'host.json'}: {error}") from error
 
     def file(self, guest: str, kind: str) -> Path:
         """A file of a guest."""
@@ -79,12 +77,12 @@ class Folder:
         return sorted(file.stem for file in self.path.glob("*.json") if file.name != "host.json")
 
     def machine(self, guest: str) -> Machine:
-        """How a guest was started. Raises QemuFailed."""
+        """How a guest was started. Raises CommandFailed."""
         try:
             told = json.loads(self.file(guest, "json").read_text())
             return Machine(**{**told, "arguments": tuple(told["arguments"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise QemuFailed(f"{self.file(guest, 'json')}: {error}") from error
+            raise CommandFailed(f"{self.file(guest, 'json')}: {error}") from error
 
     def pid(self, guest: str) -> int | None:
         """The guest's process, if it is alive; one that got the same number later is told apart."""
@@ -96,7 +94,7 @@ class Folder:
         return None
 
     def start(self, machine: Machine, incoming: bool = False) -> None:
-        """Starts it, or where it is to come in, lets it wait. Raises QemuFailed, with nothing left behind."""
+        """Starts it, or where it is to come in, lets it wait. Raises CommandFailed, with nothing left behind."""
         name = machine.name
         draft = self.file(name, "json.new")
         draft.write_text(json.dumps(asdict(machine)))
@@ -107,7 +105,10 @@ class Folder:
             words += ["-qmp", f"unix:{self.file(name, monitor)},server=on,wait=off"]
         if machine.bridge:
             words += ["-netdev", f"tap,id=net,ifname={tap(name)},script=no,downscript=no"]
-            words += ["-device", f"virtio-net-pci,netdev=net,mac={machine.mac},romfile="]
+            words += [
+                "-device",
+                f"virtio-net-pci,netdev=net,mac={machine.mac},host_mtu={machine.mtu},romfile=",
+            ]
         if incoming:
             # It waits when all has come: whether it runs is the mover's to say.
             words += ["-incoming", "defer", "-S"]
@@ -115,7 +116,7 @@ class Folder:
             if machine.bridge:
                 self._plug(machine)
             self.command(words)
-        except QemuFailed:
+        except CommandFailed:
             self.end(name)
             raise
 
@@ -123,7 +124,7 @@ class Folder:
         """Ends its process, if there is one, and forgets it here."""
         if (pid := self.pid(guest)) is not None:
             _end(pid)
-        with contextlib.suppress(QemuFailed):
+        with contextlib.suppress(CommandFailed):
             machine = self.machine(guest)
             if machine.bridge:
                 self.command(["ip", "link", "delete", tap(guest)])
@@ -131,20 +132,12 @@ class Folder:
             self.file(guest, kind).unlink(missing_ok=True)
 
     def command(self, words: Sequence[str]) -> str:
-        """What a command on the host prints. Raises QemuFailed with what it complains of."""
-        try:
-            done = subprocess.run(
-                [*self.run, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise QemuFailed(f"{words[0]}: {error}") from error
-        if done.returncode:
-            raise QemuFailed(f"{' '.join(words[:4])}: {done.stderr.strip() or done.returncode}")
-        return done.stdout
+        """What a command on the host prints. Raises CommandFailed with what it complains of."""
+        return command(self.run, words)
 
     def _plug(self, machine: Machine) -> None:
         name = tap(machine.name)
-        with contextlib.suppress(QemuFailed):
+        with contextlib.suppress(CommandFailed):
             self.command(["ip", "link", "delete", name])
         self.command(["ip", "tuntap", "add", name, "mode", "tap"])
         self.command(["ip", "link", "set", name, "master", str(machine.bridge), "up"])

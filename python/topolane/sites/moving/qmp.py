@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 from qemu.qmp import QMPClient, QMPError
 
 from topolane.sites.moving import GuestLost, MoveFailed
-from topolane.sites.qemu import Folder, QemuFailed
+from topolane.sites.qemu import Folder
+from topolane.sites.remote import CommandFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -56,11 +57,11 @@ class Qmp:
             if there.pid(guest.name) is not None:
                 raise MoveFailed(f"{guest.name} is at {target.name} already")
             there.start(here.machine(guest.name), incoming=True)
-        except QemuFailed as error:
+        except CommandFailed as error:
             raise MoveFailed(f"{guest.name} cannot move to {target.name}: {error}") from error
         try:
             measured = asyncio.run(_copy(here, there, guest.name, progress))
-        except (*SILENT, QemuFailed, MoveFailed) as error:
+        except (*SILENT, CommandFailed, MoveFailed) as error:
             if self.settle(guest, source, target) == source.name:
                 why = str(error) or type(error).__name__
                 raise MoveFailed(f"{guest.name} stays at {source.name}: {why}") from error
@@ -71,7 +72,7 @@ class Qmp:
         """See `Mover.where`."""
         states = {}
         for host in hosts:
-            with contextlib.suppress(QemuFailed):
+            with contextlib.suppress(CommandFailed):
                 states[host.name] = asyncio.run(_status(Folder.of(host), guest.name))
         found = [name for name, status in states.items() if status != "dead"]
         return tuple(sorted(found, key=lambda name: states[name] != "running"))
@@ -81,7 +82,7 @@ class Qmp:
         try:
             here, there = Folder.of(source), Folder.of(target)
             moved = asyncio.run(_settle(here, there, guest.name))
-        except (*SILENT, QemuFailed) as error:
+        except (*SILENT, CommandFailed) as error:
             raise GuestLost(f"what became of {guest.name} cannot be seen: {error}") from error
         return target.name if moved else source.name
 
