@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli import sites_explain, sites_plan, sites_run, sites_status
+from topolane.cli import sites_explain, sites_plan, sites_run, sites_status, sites_up
 
 
 @click.group("sites")
@@ -19,5 +19,7 @@ for other in (
     sites_plan.apply,
     sites_explain.explain,
     sites_status.planning,
+    sites_up.up,
+    sites_up.down,
 ):
     command.add_command(other)

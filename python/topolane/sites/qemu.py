@@ -40,7 +40,7 @@ class Machine:
 
     name: str
     arguments: tuple[str, ...]
-    """QEMU's, without monitors and network."""
+    """QEMU's, without monitors and network; `{folder}` is the host's."""
     bridge: str | None = None
     """The network its one card is on."""
     mac: str = ""
@@ -99,7 +99,8 @@ class Folder:
         draft = self.file(name, "json.new")
         draft.write_text(json.dumps(asdict(machine)))
         draft.replace(self.file(name, "json"))
-        words = [BINARY, "-name", name, *machine.arguments, "-daemonize", "-nodefaults"]
+        arguments = [word.replace("{folder}", str(self.path)) for word in machine.arguments]
+        words = [BINARY, "-name", name, *arguments, "-daemonize", "-nodefaults"]
         words += ["-pidfile", str(self.file(name, "pid"))]
         for monitor in ("qmp", "watch"):
             words += ["-qmp", f"unix:{self.file(name, monitor)},server=on,wait=off"]

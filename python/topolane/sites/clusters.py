@@ -1,0 +1,196 @@
+"""The file of a virtual cluster: its guests, its network, and how to reach the hosts that may carry it."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from topolane.sites.model import Guest, Host
+from topolane.sites.overlay import Member
+from topolane.sites.reading import Table, read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DRIVERS = ("qmp", "libvirt")
+"""Those that build guests, not only move them."""
+
+
+@dataclass(frozen=True)
+class Boot:
+    """What a guest starts from: a kernel and an initramfs, or a disk image that all its hosts see."""
+
+    kernel: str = ""
+    initramfs: str = ""
+    append: str = ""
+    """The kernel's command line; `{name}`, `{address}` and `{prefix}` are filled in."""
+    image: str = ""
+    accelerator: str = ""
+    """`kvm` or `tcg`; else what the host can."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A virtual cluster."""
+
+    name: str
+    network: str
+    """Of all addresses, as `10.42.0.0/24`."""
+    hosts: tuple[Host, ...]
+    members: tuple[Member, ...]
+    """The same hosts and any others that take part in the network."""
+    guests: tuple[Guest, ...]
+    """With the host that each is built on."""
+    boots: tuple[Boot, ...]
+    """Of the guests, in their order."""
+
+    @property
+    def prefix(self) -> int:
+        """Bits of the network's own part of an address."""
+        return ipaddress.ip_network(self.network).prefixlen
+
+    def host(self, name: str) -> Host:
+        """A host of it."""
+        return next(host for host in self.hosts if host.name == name)
+
+    def member(self, name: str) -> Member:
+        """How it is reached."""
+        return next(member for member in self.members if member.name == name)
+
+    def json(self) -> dict[str, Any]:
+        """For the manager, and for `of_json`."""
+        return asdict(self)
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Cluster:
+        """What `json` gave. Raises KeyError or TypeError for what is none."""
+        return cls(
+            told["name"],
+            told["network"],
+            tuple(Host(**one) for one in told["hosts"]),
+            tuple(Member(**{**one, "run": tuple(one["run"])}) for one in told["members"]),
+            tuple(Guest(**one) for one in told["guests"]),
+            tuple(Boot(**one) for one in told["boots"]),
+        )
+
+
+def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest] = ()) -> Cluster:
+    """Reads a cluster's file.
+
+    hosts: all there are; guests: those that take room on them already. Raises InputError, with file, line and value,
+    for what cannot be used, and for a guest no host has room for.
+    """
+    top = read(path)
+    name = top.word("name")
+    network = _network(top)
+    members = tuple(_member(table) for table in top.tables("host"))
+    known = {host.name: host for host in hosts}
+    used = tuple(known[member.name] for member in members if member.name in known)
+    for host in used:
+        if host.driver not in DRIVERS:
+            raise top.refuse(
+                "host", f"{host.name} is driven by {host.driver}; guests are built by {', '.join(DRIVERS)}"
+            )
+    if not used:
+        raise top.refuse("host", "none of them is a host of the sites file")
+    others = [guest for guest in guests if guest.cluster != name]
+    placed: list[Guest] = []
+    boots = []
+    for table in top.tables("guest"):
+        guest, boot = _guest(table, name, network, placed, used, others)
+        placed.append(guest)
+        boots.append(boot)
+    if not placed:
+        raise top.refuse(None, "no [[guest]] is described")
+    top.done()
+    return Cluster(name, str(network), used, members, tuple(placed), tuple(boots))
+
+
+Network = ipaddress.IPv4Network
+
+
+def _network(top: Table) -> Network:
+    text = top.word("network")
+    try:
+        return Network(text)
+    except ValueError as error:
+        raise top.refuse("network", f"{text!r} is no network such as 10.42.0.0/24: {error}") from error
+
+
+def _member(table: Table) -> Member:
+    tunnel = table.word("tunnel")
+    try:
+        ipaddress.IPv4Address(tunnel)
+    except ValueError as error:
+        raise table.refuse("tunnel", f"{tunnel!r} is no IPv4 address") from error
+    own = table.word("own", "")
+    try:
+        ipaddress.IPv4Interface(own or "0.0.0.0")
+    except ValueError as error:
+        raise table.refuse("own", f"{own!r} is no address with a prefix length") from error
+    member = Member(
+        table.word("name"), table.words("run", ()), tunnel, table.flag("behind-nat", False), own or None
+    )
+    table.done()
+    return member
+
+
+def _guest(
+    table: Table,
+    cluster: str,
+    network: Network,
+    before: Sequence[Guest],
+    hosts: Sequence[Host],
+    others: Sequence[Guest],
+) -> tuple[Guest, Boot]:
+    name = table.word("name")
+    if any(guest.name == name for guest in (*before, *others)):
+        raise table.refuse("name", f"{name!r} is a guest already")
+    address = table.word("address")
+    try:
+        inside = ipaddress.IPv4Address(address) in network
+    except ValueError as error:
+        raise table.refuse("address", f"{address!r} is no IPv4 address") from error
+    if not inside or any(guest.address == address for guest in before):
+        raise table.refuse("address", f"{address} is {'taken' if inside else f'not in {network}'}")
+    cores, memory = table.whole("cores", 1, 1024), table.size("memory")
+    boot = Boot(*(table.word(key, "") for key in ("kernel", "initramfs", "append", "image", "accelerator")))
+    _check(table, boot)
+    sites = table.words("sites", ())
+    wanted = table.word("host", "")
+    allowed = [
+        host for host in hosts if (not sites or host.site in sites) and (not wanted or host.name == wanted)
+    ]
+    if not allowed:
+        key = "host" if wanted else "sites"
+        raise table.refuse(key, f"= {wanted or list(sites)!r}: the cluster has no such host there")
+    taken = [*before, *others]
+    with_room = [
+        host
+        for host in allowed
+        if all(free >= wants for free, wants in zip(_free(host, taken), (cores, memory)))
+    ]
+    if not with_room:
+        raise table.refuse("name", f"{name}: no host has {cores} cores and {memory} bytes free for it")
+    host = max(with_room, key=lambda host: _free(host, taken)[0])
+    table.done()
+    return Guest(name, cluster, cores, memory, host.name, address), boot
+
+
+def _check(table: Table, boot: Boot) -> None:
+    if bool(boot.kernel) == bool(boot.image):
+        raise table.refuse(None, "a guest starts from a kernel or from an image")
+    for key in ("kernel", "initramfs", "image"):
+        file = getattr(boot, key)
+        if file and not Path(file).is_file():
+            raise table.refuse(key, f"{file}: there is no such file")
+    if boot.accelerator not in ("", "kvm", "tcg"):
+        raise table.refuse("accelerator", f"{boot.accelerator!r} is neither kvm nor tcg")
+
+
+def _free(host: Host, guests: Sequence[Guest]) -> tuple[int, int]:
+    """Cores and bytes."""
+    here = [guest for guest in guests if guest.host == host.name]
+    return host.cores - sum(one.cores for one in here), host.memory - sum(one.memory for one in here)
