@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli import sites_explain, sites_plan, sites_run, sites_status, sites_up
+from topolane.cli import sites_explain, sites_guest, sites_host, sites_plan, sites_run, sites_status, sites_up
 
 
 @click.group("sites")
@@ -21,5 +21,7 @@ for other in (
     sites_status.planning,
     sites_up.up,
     sites_up.down,
+    sites_host.host,
+    sites_guest.guest,
 ):
     command.add_command(other)

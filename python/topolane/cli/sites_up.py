@@ -37,7 +37,9 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
     except CommandFailed as error:
         if not known:
             asked.delete(f"/clusters/{cluster.name}")
-        raise InputError(f"{cluster.name} cannot be built, and what was begun is taken down: {error}") from error
+        raise InputError(
+            f"{cluster.name} cannot be built, and what was begun is taken down: {error}"
+        ) from error
     click.echo(f"{cluster.name} is up: {len(cluster.guests)} guests on {cluster.network}")
 
 
@@ -62,4 +64,3 @@ def down(name: str, manager: str, token_file: str | None, ca: str | None) -> Non
         raise InputError(f"{cluster.name} is not down: {'; '.join(left)}")
     asked.delete(f"/clusters/{name}")
     click.echo(f"{name} is down")
-

@@ -157,4 +157,3 @@ def _is_on(guest: Guest, host: Host) -> bool:
 def _found(cluster: Cluster, guest: Guest) -> str | None:
     """Where it is, if it is anywhere."""
     return next((host.name for host in cluster.hosts if _is_on(guest, host)), None)
-

@@ -45,6 +45,8 @@ class Cluster:
     """With the host that each is built on."""
     boots: tuple[Boot, ...]
     """Of the guests, in their order."""
+    sites: tuple[str, ...] = ()
+    """Those it may use; none for all that its hosts are in."""
 
     @property
     def prefix(self) -> int:
@@ -73,6 +75,7 @@ class Cluster:
             tuple(Member(**{**one, "run": tuple(one["run"])}) for one in told["members"]),
             tuple(Guest(**one) for one in told["guests"]),
             tuple(Boot(**one) for one in told["boots"]),
+            tuple(told["sites"]),
         )
 
 
@@ -93,8 +96,13 @@ def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest
             raise top.refuse(
                 "host", f"{host.name} is driven by {host.driver}; guests are built by {', '.join(DRIVERS)}"
             )
+    sites = top.words("sites", ())
+    for site in sites:
+        if site not in {host.site for host in hosts}:
+            raise top.refuse("sites", f"{site!r} is no site of the sites file")
+    used = tuple(host for host in used if not sites or host.site in sites)
     if not used:
-        raise top.refuse("host", "none of them is a host of the sites file")
+        raise top.refuse("host", "none of them is a host of the sites file, on a site that is allowed")
     others = [guest for guest in guests if guest.cluster != name]
     placed: list[Guest] = []
     boots = []
@@ -105,7 +113,7 @@ def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest
     if not placed:
         raise top.refuse(None, "no [[guest]] is described")
     top.done()
-    return Cluster(name, str(network), used, members, tuple(placed), tuple(boots))
+    return Cluster(name, str(network), used, members, tuple(placed), tuple(boots), sites)
 
 
 Network = ipaddress.IPv4Network
@@ -158,14 +166,10 @@ def _guest(
     cores, memory = table.whole("cores", 1, 1024), table.size("memory")
     boot = Boot(*(table.word(key, "") for key in ("kernel", "initramfs", "append", "image", "accelerator")))
     _check(table, boot)
-    sites = table.words("sites", ())
     wanted = table.word("host", "")
-    allowed = [
-        host for host in hosts if (not sites or host.site in sites) and (not wanted or host.name == wanted)
-    ]
+    allowed = [host for host in hosts if not wanted or host.name == wanted]
     if not allowed:
-        key = "host" if wanted else "sites"
-        raise table.refuse(key, f"= {wanted or list(sites)!r}: the cluster has no such host there")
+        raise table.refuse("host", f"= {wanted!r} is no host that the cluster may use")
     taken = [*before, *others]
     with_room = [
         host

@@ -1,0 +1,49 @@
+"""`topolane sites guest`: the daemon in a guest."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import click
+
+from topolane._engine import InputError
+from topolane.cli.sites_client import client, manager_options, missing
+from topolane.cli.sites_host import every_option
+
+
+@click.command()
+@click.option("--name", help="The guest's name [default: what it calls itself].")
+@click.option("--relay", metavar="PATH", help="A Unix socket for the ranks that run here; needs --programs.")
+@click.option("--programs", metavar="HOST:PORT", help="Where the manager hears programs.")
+@every_option
+@manager_options
+def guest(
+    name: str | None,
+    relay: str | None,
+    programs: str | None,
+    every: float,
+    manager: str,
+    token_file: str | None,
+    ca: str | None,
+) -> None:
+    """Tell the manager what runs in this guest, and take its ranks' reports there, until a signal ends it."""
+    asked = client(manager, token_file, ca)
+    try:
+        from topolane.mpi.address import Address
+        from topolane.sites import guest as daemon
+        from topolane.sites import host
+    except ImportError as error:
+        raise missing(error) from error
+    if (relay is None) != (programs is None):
+        raise InputError("--relay and --programs belong together")
+    path = f"/guests/{name or os.uname().nodename}/report"
+    reporting = (every, asked, path, daemon.GuestWatch().look)
+    if relay is None or programs is None:
+        host.every(*reporting)
+        return
+    far = Address.parse(programs)
+    if far.path is not None:
+        raise InputError(f"--programs {programs}: host:port is wanted")
+    threading.Thread(target=host.every, args=reporting, daemon=True).start()
+    daemon.serve(relay, far.host, far.port)

@@ -1,0 +1,57 @@
+"""`topolane sites host`: the daemon of a host."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from topolane.cli.sites_client import client, manager_options, missing
+from topolane.sites.moving import DRIVERS
+
+every_option = click.option(
+    "--every",
+    type=click.FloatRange(0.2, 3600),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often.",
+)
+
+
+@click.command()
+@click.option("--name", help="The host's name [default: what it calls itself].")
+@click.option("--site", required=True, help="The site it is on.")
+@click.option("--driver", type=click.Choice(tuple(DRIVERS)), required=True, help="What runs its guests.")
+@click.option("--address", default="", help="A libvirt URI, or a folder of QMP sockets.")
+@click.option("--cores", type=click.IntRange(1), help="For guests [default: all].")
+@click.option("--memory", metavar="SIZE", help='For guests, such as "16 GiB" [default: all].')
+@every_option
+@manager_options
+def host(
+    name: str | None,
+    site: str,
+    driver: str,
+    address: str,
+    cores: int | None,
+    memory: str | None,
+    every: float,
+    manager: str,
+    token_file: str | None,
+    ca: str | None,
+) -> None:
+    """Tell the manager what this host has and what its guests do, until a signal ends it."""
+    asked = client(manager, token_file, ca)
+    try:
+        import psutil
+
+        from topolane.sites import host as daemon
+        from topolane.sites.model import Host
+        from topolane.sites.reading import size
+    except ImportError as error:
+        raise missing(error) from error
+    room = psutil.virtual_memory().total if memory is None else size(memory)
+    if room is None:
+        raise click.BadParameter(f'{memory} is no number of bytes, nor text such as "16 GiB"')
+    told = Host(name or os.uname().nodename, site, cores or os.cpu_count() or 1, room, driver, address)
+    daemon.every(every, asked, f"/hosts/{told.name}/report", daemon.HostWatch(told).look)

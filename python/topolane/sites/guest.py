@@ -1,0 +1,111 @@
+"""The daemon in a guest: what runs there, and a way to the manager for the ranks that run there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from topolane._engine import InputError
+from topolane.mpi.address import remove_dead_socket
+
+MOST_PROCESSES = 20
+"""How many are told of, those that kept the processors busiest."""
+PIECE = 64 << 10
+"""Bytes taken on at a time."""
+
+
+class GuestWatch:
+    """A guest, as its daemon sees it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, psutil.Process] = {}
+
+    def look(self) -> dict[str, Any]:
+        """Its name, processors, memory in bytes, and the processes that are busiest."""
+        processes = []
+        alive = {process.pid: self._known.get(process.pid, process) for process in psutil.process_iter()}
+        self._known = alive
+        for process in alive.values():
+            with contextlib.suppress(psutil.Error):
+                processes.append(
+                    {
+                        "pid": process.pid,
+                        "name": process.name(),
+                        "cpu": process.cpu_percent() / 100,
+                        "resident": process.memory_info().rss,
+                    }
+                )
+        processes.sort(key=lambda one: -one["cpu"])
+        return {
+            "host": socket.gethostname(),
+            "cores": psutil.cpu_count() or 1,
+            "memory": psutil.virtual_memory().total,
+            "memory_used": psutil.virtual_memory().used,
+            "load": psutil.getloadavg()[0],
+            "up": time.time() - psutil.boot_time(),
+            "processes": processes[:MOST_PROCESSES],
+        }
+
+
+async def relay(path: str, host: str, port: int) -> asyncio.Server:
+    """Listens on a Unix socket, and takes what comes there to the manager and back, byte for byte.
+
+    Where the manager cannot be reached the connection ends, and the rank comes again: it keeps what it has to say.
+    Raises InputError where the path cannot be listened on.
+    """
+
+    async def through(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            far_reader, far_writer = await asyncio.open_connection(host, port)
+        except OSError:
+            writer.close()
+            return
+        ways = [
+            asyncio.create_task(_pump(reader, far_writer)),
+            asyncio.create_task(_pump(far_reader, writer)),
+        ]
+        try:
+            # Either end that closes, closes both: half a connection is of no use to the protocol.
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            for end in (writer, far_writer):
+                end.close()
+
+    try:
+        remove_dead_socket(path)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        server = await asyncio.start_unix_server(through, path, limit=PIECE)
+        os.chmod(path, 0o666)  # ranks run as any user; the token is what lets them in
+    except OSError as error:
+        raise InputError(f"{path}: cannot be listened on: {error.strerror}") from error
+    return server
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while piece := await reader.read(PIECE):
+            writer.write(piece)
+            await writer.drain()
+        await writer.drain()
+
+
+def serve(path: str, host: str, port: int) -> None:
+    """Relays for ever."""
+
+    async def run() -> None:
+        server = await relay(path, host, port)
+        print(f"ranks may report to unix:{path}", file=sys.stderr, flush=True)
+        async with server:
+            await server.serve_forever()
+
+    asyncio.run(run())

@@ -1,0 +1,126 @@
+"""The daemon of a host: what it has, what its guests do, told to the manager every few seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from topolane._engine import InputError
+from topolane.sites.qemu import Folder
+from topolane.sites.remote import CommandFailed
+
+if TYPE_CHECKING:
+    from topolane.sites.client import Client
+    from topolane.sites.model import Host
+
+Report = dict[str, Any]
+
+
+def every(seconds: float, manager: Client, path: str, look: Callable[[], Report]) -> None:
+    """Posts what `look` finds, for ever. A manager that is away is asked again; that is said once."""
+    silent = None
+    while True:
+        began = time.monotonic()
+        try:
+            manager.post(path, look())
+            if silent is not None:
+                print(f"the manager answers again, after {began - silent:.0f} s", file=sys.stderr, flush=True)
+            silent = None
+        except InputError as error:
+            if silent is None:
+                print(f"{error}; asked again every {seconds:g} s", file=sys.stderr, flush=True)
+                silent = began
+        time.sleep(max(0.1, seconds - (time.monotonic() - began)))
+
+
+class HostWatch:
+    """A host, as its daemon sees it."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._traffic: tuple[float, int, int] | None = None
+        self._busy: dict[int, psutil.Process] = {}
+
+    def look(self) -> Report:
+        """One report; see the HTTP interface's `HostReport`, whose further fields are those of `use`."""
+        host = self._host
+        return {
+            "site": host.site,
+            "cores": host.cores,
+            "memory": host.memory,
+            "driver": host.driver,
+            "address": host.address,
+            "guests": self._guests(),
+            "use": self._use(),
+        }
+
+    def _use(self) -> dict[str, float]:
+        """Share of the processors' time, bytes of memory, and bytes a second over its networks."""
+        sums, now = psutil.net_io_counters(), time.monotonic()
+        before, self._traffic = self._traffic, (now, sums.bytes_sent, sums.bytes_recv)
+        passed = now - before[0] if before else 0.0
+        return {
+            "cpu": psutil.cpu_percent() / 100,
+            "load": psutil.getloadavg()[0],
+            "memory_used": float(psutil.virtual_memory().used),
+            "sent": (sums.bytes_sent - before[1]) / passed if before and passed else 0.0,
+            "received": (sums.bytes_recv - before[2]) / passed if before and passed else 0.0,
+        }
+
+    def _guests(self) -> list[Report]:
+        if self._host.driver == "qmp":
+            return self._of_folder()
+        if self._host.driver == "libvirt":
+            return self._of_libvirt()
+        return []
+
+    def _of_folder(self) -> list[Report]:
+        from topolane.sites.watching import watched
+
+        found = []
+        with contextlib.suppress(CommandFailed):
+            folder = Folder.of(self._host)
+            for name in folder.guests():
+                pid = folder.pid(name)
+                seen = asyncio.run(watched(folder, name)) if pid is not None else None
+                if pid is not None and seen is not None:
+                    found.append({"name": name, **seen, **self._process(pid)})
+        return found
+
+    def _process(self, pid: int) -> dict[str, float]:
+        """Cores that a guest's process keeps busy, since the look before, and bytes that it holds."""
+        try:
+            process = self._busy.setdefault(pid, psutil.Process(pid))
+            return {"cpu": process.cpu_percent() / 100, "resident": float(process.memory_info().rss)}
+        except psutil.Error:
+            self._busy.pop(pid, None)
+            return {}
+
+    def _of_libvirt(self) -> list[Report]:
+        import libvirt
+
+        from topolane.sites.domains import connection
+
+        found = []
+        try:
+            with connection(self._host) as made:
+                for domain in made.listAllDomains():
+                    state, memory, _, cores, busy = domain.info()
+                    found.append(
+                        {
+                            "name": domain.name(),
+                            "cores": cores,
+                            "memory": memory << 10,
+                            "state": "running" if state == libvirt.VIR_DOMAIN_RUNNING else "stopped",
+                            "cpu_seconds": busy / 1e9,
+                        }
+                    )
+        except libvirt.libvirtError as error:
+            print(f"libvirt of {self._host.name}: {error}", file=sys.stderr, flush=True)
+        return found

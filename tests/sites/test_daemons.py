@@ -1,0 +1,130 @@
+"""The daemons of hosts and guests: what they tell a real manager, and that they survive its restart."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guest_image import missing
+from managed import MAIN, Managed
+from tick_guests import Sites, until
+
+pytest.importorskip("psutil", reason="the daemons need the extra sites")
+
+
+@pytest.fixture
+def managed(tmp_path: Path) -> Iterator[Managed]:
+    made = Managed(tmp_path, {"g1": "e1"})
+    made.start()
+    yield made
+    made.process.kill()
+    made.process.wait()
+
+
+@contextlib.contextmanager
+def _daemon(*words: object) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", MAIN, "sites", *map(str, words)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as made:
+        try:
+            yield made
+        finally:
+            made.terminate()
+            made.communicate(timeout=60)
+
+
+def _host(managed: Managed, name: str) -> dict[str, Any]:
+    return next((host for host in managed.client.get("/hosts") if host["name"] == name), {})
+
+
+def _again(managed: Managed) -> None:
+    """Kills the manager and starts it again."""
+    managed.process.send_signal(signal.SIGKILL)
+    managed.process.wait()
+    managed.start()
+
+
+def test_a_host_is_known_by_what_it_reports_and_again_after_the_manager_was_killed(managed: Managed) -> None:
+    words = ["host", "--name", "e9", "--site", "east", "--driver", "dry-run", "--memory", "2 GiB"]
+    with _daemon(*words, "--every", "0.2", "--manager", f"unix:{managed.folder}/a.sock") as daemon:
+        until(lambda: _host(managed, "e9").get("report"), "the manager knows the host")
+        found = _host(managed, "e9")
+        assert (found["site"], found["cores"], found["memory"]) == ("east", os.cpu_count(), 2 << 30)
+        assert found["report"]["use"]["memory_used"] > 0
+        _again(managed)
+        until(lambda: _host(managed, "e9").get("report"), "the host is known again")
+        assert daemon.poll() is None
+
+
+def test_a_host_tells_of_the_guests_that_really_run_there(managed: Managed, tmp_path: Path) -> None:
+    if reason := missing("cc", "strip"):
+        pytest.skip(f"a guest needs QEMU and a kernel: {reason}")
+    (tmp_path / "qemu").mkdir()
+    sites = Sites(tmp_path / "qemu")
+    try:
+        sites.start()
+        words = ["host", "--name", "w9", "--site", "west", "--driver", "qmp", "--every", "0.3"]
+        address = ["--address", sites.hosts[0].address, "--manager", f"unix:{managed.folder}/a.sock"]
+        with _daemon(*words, *address):
+            until(lambda: _host(managed, "w9").get("report"), "the manager knows the host")
+            until(
+                lambda: _host(managed, "w9")["report"]["guests"][0].get("cpu"), "the guest uses its processor"
+            )
+            guest = _host(managed, "w9")["report"]["guests"][0]
+            assert (guest["name"], guest["state"], guest["cores"]) == ("g1", "running", 1)
+            assert 127 << 20 <= guest["memory"] <= 128 << 20
+            kept = next(one for one in managed.client.get("/guests") if one["name"] == "g1")
+            assert kept["host"] == "w9"
+    finally:
+        sites.end()
+
+
+def test_a_guest_tells_what_runs_in_it(managed: Managed) -> None:
+    words = ["guest", "--name", "g1", "--every", "0.2", "--manager", f"unix:{managed.folder}/a.sock"]
+
+    def report() -> Any:
+        return next(one for one in managed.client.get("/guests") if one["name"] == "g1")["report"]
+
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            with _daemon(*words):
+                until(
+                    lambda: report() and busy.pid in [one["pid"] for one in report()["processes"]],
+                    "the manager knows what runs in the guest",
+                )
+        finally:
+            busy.kill()
+
+
+def test_ranks_reach_a_manager_through_the_guest_and_again_once_it_is_back(tmp_path: Path) -> None:
+    """The relay hands on what it is given, byte for byte, both ways, and ends a connection the manager ended."""
+    path = tmp_path / "run" / "programs.sock"
+    with socket.create_server(("127.0.0.1", 0)) as far:
+        port = far.getsockname()[1]
+        relay = ["--relay", path, "--programs", f"127.0.0.1:{port}"]
+        with _daemon("guest", "--manager", f"unix:{tmp_path}/none.sock", *relay) as daemon:
+            until(path.exists, "the relay listens")
+            for _ in range(2):
+                with socket.socket(socket.AF_UNIX) as rank:
+                    until(lambda rank=rank: rank.connect_ex(str(path)) == 0, "the relay takes a rank")
+                    manager, _ = far.accept()
+                    sent = os.urandom(300_000)
+                    with manager:
+                        rank.sendall(sent[:150_000])
+                        heard = manager.recv(150_000, socket.MSG_WAITALL)
+                        manager.sendall(sent[150_000:])
+                        heard += rank.recv(150_000, socket.MSG_WAITALL)
+                    assert heard == sent
+                    assert rank.recv(1) == b""
+            far.close()
+            with socket.socket(socket.AF_UNIX) as rank:
+                rank.connect(str(path))
+                assert rank.recv(1) == b"", "without a manager the connection ends"
+            assert daemon.poll() is None
