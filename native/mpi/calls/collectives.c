@@ -2,15 +2,10 @@
 #include <stdlib.h>
 
 #include "abilities.h"
+#include "collectives/two_level.h"
 #include "models/model.h"
 #include "skew.h"
 
-#if defined __has_include && __has_include("collectives/bcast.c")
-#include "collectives/two_level.h"
-#define TWO_LEVEL(call) (call)
-#else
-#define TWO_LEVEL(call) false
-#endif
 
 #define UNPACK(...) __VA_ARGS__
 
@@ -90,7 +85,7 @@
     (send == MPI_IN_PLACE ? bytes_of(receive_count, receive_type) : bytes_of(send_count, send_type))
 
 #include "calls/small.h"
-COLLECTIVE(Barrier, barrier, (MPI_Comm comm), (comm), TWO_LEVEL(two_level_barrier(comm, &result)), 0,
+COLLECTIVE(Barrier, barrier, (MPI_Comm comm), (comm), two_level_barrier(comm, &result), 0,
            model_barrier(model))
 #define BLOCKS(counts, displs) ((Blocks){counts, displs, NULL, NULL})
 #define LOCAL(name) name##_small

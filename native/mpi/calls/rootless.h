@@ -3,7 +3,7 @@
 COLLECTIVE(Allreduce, allreduce,
            (const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (send, receive, count, type, op, comm),
-           TWO_LEVEL(two_level_allreduce(send, receive, count, type, op, comm, &result)),
+           two_level_allreduce(send, receive, count, type, op, comm, &result),
            bytes_of(count, type), model_allreduce(model, bytes))
 
 #define SCAN(Name, lower)                                                                                     \
@@ -37,16 +37,16 @@ COLLECTIVE(Allgather, allgather,
            (const void *send, COUNT send_count, MPI_Datatype send_type, void *receive, COUNT receive_count,
             MPI_Datatype receive_type, MPI_Comm comm),
            (send, send_count, send_type, receive, receive_count, receive_type, comm),
-           TWO_LEVEL(two_level_allgather(send, send_count, send_type, receive, receive_count, receive_type, comm,
-                                         &result)),
+           two_level_allgather(send, send_count, send_type, receive, receive_count, receive_type, comm,
+                               &result),
            SHARE, model_allgather(model, bytes))
 
 COLLECTIVE(Allgatherv, allgatherv,
            (const void *send, COUNT send_count, MPI_Datatype send_type, void *receive, const COUNT receive_counts[],
             const DISPLACEMENT displs[], MPI_Datatype receive_type, MPI_Comm comm),
            (send, send_count, send_type, receive, receive_counts, displs, receive_type, comm),
-           TWO_LEVEL(two_level_allgatherv(send, send_count, send_type, receive, BLOCKS(receive_counts, displs),
-                                          receive_type, comm, &result)),
+           two_level_allgatherv(send, send_count, send_type, receive, BLOCKS(receive_counts, displs),
+                                receive_type, comm, &result),
            bytes_of(receive_counts[of->rank], receive_type),
            model_allgatherv(model, LOCAL(part), PARTS(receive_counts, receive_type)))
 
@@ -54,8 +54,8 @@ COLLECTIVE(Alltoall, alltoall,
            (const void *send, COUNT send_count, MPI_Datatype send_type, void *receive, COUNT receive_count,
             MPI_Datatype receive_type, MPI_Comm comm),
            (send, send_count, send_type, receive, receive_count, receive_type, comm),
-           TWO_LEVEL(two_level_alltoall(send, send_count, send_type, receive, receive_count, receive_type, comm,
-                                        &result)),
+           two_level_alltoall(send, send_count, send_type, receive, receive_count, receive_type, comm,
+                              &result),
            SHARE * (uint64_t)of->size, model_alltoall(model, SHARE))
 
 #define IN_PARTS PARTS(receive_counts, receive_type)

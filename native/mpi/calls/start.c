@@ -1,16 +1,12 @@
 /* The beginning and the end. */
 #include <string.h>
 
+#include "collectives/two_level.h"
 #include "communicator.h"
 #include "counts.h"
 #include "report/report.h"
+#include "windows.h"
 
-#if defined __has_include && __has_include("collectives/bcast.c")
-#include "collectives/two_level.h"
-#define START_TWO_LEVEL() two_level_start()
-#else
-#define START_TWO_LEVEL() (void)0
-#endif
 
 /* A process that another program has spawned has a world of its own, which nobody asked to watch. */
 static bool is_spawned(void)
@@ -30,9 +26,9 @@ static void begin(int level)
     many_threads = level == MPI_THREAD_MULTIPLE;
     PMPI_Get_library_version(mpi, &length);
     mpi[strcspn(mpi, "\n,")] = 0;
-    if (!counts_open(rank, ranks) || !communicator_open())
+    if (!counts_open(rank, ranks) || !communicator_open() || !windows_open())
         return;
-    START_TWO_LEVEL();
+    two_level_start();
     report_begin(rank, ranks, mpi);
     watching = true;
 }

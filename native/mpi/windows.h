@@ -1,0 +1,11 @@
+/* Windows of one-sided communication. */
+#ifndef TOPOLANE_WINDOWS_H
+#define TOPOLANE_WINDOWS_H
+
+#include "topolane_mpi.h"
+
+bool windows_open(void);
+/* World rank of a target in a window; -1: none, or outside MPI_COMM_WORLD. Any thread. */
+int window_rank(MPI_Win window, int target);
+
+#endif
