@@ -1,0 +1,68 @@
+"""The MPIs that tests run with, and programs for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from topolane.mpi import build, matrix, watch
+
+HERE = Path(__file__).parent
+# More ranks than cores, by whomever the tests are run.
+AROUND = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mpi:
+    """One MPI of this machine."""
+
+    name: str
+    """mpich or openmpi, as Debian's commands end."""
+
+    @property
+    def missing(self) -> list[str]:
+        """The commands of it that are not here."""
+        commands = [f"{base}.{self.name}" for base in ("mpicc", "mpiexec")]
+        return [command for command in commands if shutil.which(command) is None]
+
+    def compile(self, sources: Sequence[Path], made: Path, compiler: str = "mpicc") -> Path:
+        """A program of those sources."""
+        # -w: gcc takes MPI_STATUSES_IGNORE for an array that is too short.
+        command = [f"{compiler}.{self.name}", "-O1", "-w", "-o", str(made), *map(str, sources), "-lpthread"]
+        subprocess.run(command, check=True, cwd=made.parent)
+        return made
+
+    def launch(self, program: Path, *words: object, ranks: int = 4) -> list[str]:
+        """The command that starts it."""
+        return [f"mpiexec.{self.name}", "-n", str(ranks), str(program), *map(str, words)]
+
+    def watched(
+        self,
+        program: Path,
+        *words: object,
+        ranks: int = 4,
+        environment: Mapping[str, str] | None = None,
+        told: list[str] | None = None,
+    ) -> tuple[int, matrix.Recorded | None]:
+        """Exit code and matrix of a run. What was said of reports is appended to `told`."""
+        command = self.launch(program, *words, ranks=ranks)
+        library = build.library(build.mpicc_for(command))
+        told = [] if told is None else told
+        return watch.run(command, library, environment or {}, tell=told.append)
+
+    def plain(self, program: Path, *words: object, ranks: int = 4) -> subprocess.CompletedProcess[str]:
+        """A run that nobody watches."""
+        command = self.launch(program, *words, ranks=ranks)
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | AROUND)
+
+
+EVERY = [Mpi("mpich"), Mpi("openmpi")]
