@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench bench-nova bench-slurm validate nova-cloud paper clean
+.PHONY: build demo test test-rust test-python lint wheel bench bench-nova bench-sites bench-slurm validate nova-cloud paper clean
 
 build: $(VENV)/.built
 
@@ -91,6 +91,9 @@ bench: build
 
 bench-nova: build $(VENV)/.test-installed
 	$(BIN)/python benches/nova/run.py $(BENCH)
+
+bench-sites: build $(VENV)/.test-installed
+	$(BIN)/python benches/sites/run.py $(BENCH)
 
 bench-slurm: build $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python benches/slurm/run.py $(BENCH)

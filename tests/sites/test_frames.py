@@ -120,9 +120,9 @@ def test_payloads_of_any_bytes_are_read_or_refused(payload: bytes) -> None:
         (Records.of(1.0, 1.0, peers=[(RANKS, 0, 1, 1, 1)]), "none among 4 ranks"),
         (Records.of(1.0, 1.0, peers=[(0, 5, 1, 1, 1)]), "none among 4 ranks"),
         (Records.of(1.0, 1.0, peers=[(0, 0, 1, 2**53, 1)]), "2\\^53"),
-        (Records.of(1.0, 1.0, collectives=[(256, 1, 1, 1.0)]), "a call"),
-        (Records.of(1.0, 1.0, collectives=[(1, 2**60, 1, 1.0)]), "2\\^53"),
-        (Records.of(1.0, 1.0, collectives=[(1, 1, 1, float("nan"))]), "seconds"),
+        (Records.of(1.0, 1.0, calls=[(256, 1, 1, 1.0)]), "call 256"),
+        (Records.of(1.0, 1.0, calls=[(1, 2**60, 1, 1.0)]), "times, 1 bytes"),
+        (Records.of(1.0, 1.0, calls=[(1, 1, 1, float("nan"))]), "nan s"),
     ],
 )
 def test_figures_that_no_rank_can_count_are_refused(records: Records, why: str) -> None:

@@ -43,6 +43,9 @@ class RankCounts:
         """Whether it said BYE."""
         self._recent: NDArray[np.float64] = np.zeros((0, 3))
         self._recent_in_mpi = self._weight = 0.0
+        self._names, self._once = b"", True
+        self._at: NDArray[np.intp] | slice = slice(None)
+        """Of the interval before: its keys, where they stand, and whether each does once."""
         self._heard = 0.0
         self._length = 0.0
 
@@ -53,11 +56,8 @@ class RankCounts:
         share = MEMORY * (1 - fade) / length if length > 0 else 1.0
         self._recent *= fade
         if len(records.peers):
-            keys, counts = records.peers[:, 0], records.peers[:, 1:]
-            at = self._places(keys)
-            np.add.at(self.sums, at, counts)
-            np.add.at(self._recent, at, counts * share)
-        for call, _, calls, size, seconds in records.collectives.tolist():
+            self._count(records.peers, share)
+        for call, calls, size, seconds in records.calls:
             before = self.calls.get(call, (0, 0, 0.0))
             self.calls[call] = (before[0] + calls, before[1] + size, before[2] + seconds)
         self.seconds += length
@@ -72,6 +72,7 @@ class RankCounts:
         """Puts back sums that were kept elsewhere; nothing is known of recent rates."""
         self.keys, self.sums = keys.copy(), sums.reshape(len(keys), 3).copy()
         self._recent = np.zeros((len(keys), 3))
+        self._names = b""
 
     def rates(self) -> tuple[NDArray[np.float64], float]:
         """Messages, bytes and turns a second of each key, and the share of time in MPI.
@@ -84,6 +85,23 @@ class RankCounts:
         if weight <= 0:
             return self._recent, 0.0
         return self._recent * (fade / weight), self._recent_in_mpi * fade / weight
+
+    def _count(self, peers: NDArray[np.uint64], share: float) -> None:
+        counts = peers[:, 1:]
+        names = peers[:, 0].tobytes()
+        if names != self._names:
+            # Most intervals have the same peers as the one before.
+            at = self._places(peers[:, 0])
+            self._once = len(set(at.tolist())) == len(at)
+            in_order = np.array_equal(at, np.arange(len(self.keys)))
+            self._names, self._at = names, slice(None) if in_order else at
+        if self._once:
+            self.sums[self._at] += counts
+            self._recent[self._at] += counts * share
+        else:
+            at = self._places(peers[:, 0])
+            np.add.at(self.sums, at, counts)
+            np.add.at(self._recent, at, counts * share)
 
     def _places(self, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
         known = len(self.keys)

@@ -28,9 +28,8 @@ _CHECK = struct.Struct("<I")
 HEADER_BYTES = _HEADER.size + _CHECK.size
 _RECORDS = struct.Struct("<ddddII")
 _SITES = struct.Struct("<QII")
-_COLLECTIVE = np.dtype(
-    [("call", "<u4"), ("reserved", "<u4"), ("calls", "<u8"), ("bytes", "<u8"), ("seconds", "<f8")]
-)
+_CALL = struct.Struct("<IIQQd")
+_PEER_BYTES = _CALL.size
 
 
 class FrameError(ValueError):
@@ -164,8 +163,8 @@ class Records:
     skew: float
     peers: NDArray[np.uint64]
     """Rows of (kind << 32 | peer, messages, bytes, turns)."""
-    collectives: NDArray[Any]
-    """Fields call, calls, bytes, seconds."""
+    calls: list[tuple[int, int, int, float]]
+    """Rows of (call, calls, bytes, seconds)."""
 
     @staticmethod
     def decode(payload: bytes, ranks: int) -> Records:
@@ -173,28 +172,27 @@ class Records:
         if len(payload) < _RECORDS.size:
             raise FrameError(f"RECORDS of {len(payload)} bytes")
         time, length, in_mpi, skew, peers, calls = _RECORDS.unpack_from(payload)
-        if len(payload) != _RECORDS.size + 32 * (peers + calls):
-            raise FrameError(f"RECORDS of {len(payload)} bytes with {peers} peers and {calls} collectives")
+        if len(payload) != _RECORDS.size + _PEER_BYTES * (peers + calls):
+            raise FrameError(f"RECORDS of {len(payload)} bytes with {peers} peers and {calls} calls")
         # Comparisons that no NaN passes.
         if not (0 <= time < 1e12 and 0 <= length < 1e9 and 0 <= in_mpi < 1e12 and 0 <= skew < 1e12):
             raise FrameError(f"RECORDS: times {time:g}, {length:g}, {in_mpi:g}, {skew:g}")
         entries = np.frombuffer(payload, "<u8", 4 * peers, _RECORDS.size).reshape(peers, 4)
-        collectives = np.frombuffer(payload, _COLLECTIVE, calls, _RECORDS.size + 32 * peers)
         if peers:
-            whom = entries[:, 0]
-            if (whom >> 32).max() >= KINDS or (whom & 0xFFFFFFFF).max() >= ranks:
+            key, *counts = entries.max(axis=0).tolist()
+            whom = np.frombuffer(payload, "<u4", 8 * peers, _RECORDS.size)[::8]
+            if key >> 32 >= KINDS or whom.max() >= ranks:
                 raise FrameError(f"RECORDS: a peer or a kind that is none among {ranks} ranks")
-            if entries[:, 1:].max() >= MOST_COUNT:
+            if max(counts) >= MOST_COUNT:
                 raise FrameError("RECORDS: counts of more than 2^53")
-        if calls:
-            seconds = collectives["seconds"]
-            if collectives["call"].max() >= MOST_CALLS:
-                raise FrameError("RECORDS: a call that is none")
-            if max(collectives["calls"].max(), collectives["bytes"].max()) >= MOST_COUNT:
-                raise FrameError("RECORDS: counts of more than 2^53")
-            if not (seconds.min() >= 0 and seconds.max() < 1e12):
-                raise FrameError("RECORDS: seconds of a collective below 0 or without end")
-        return Records(time, length, in_mpi, skew, entries, collectives)
+        rows = []
+        for call, _, number, size, seconds in _CALL.iter_unpack(
+            payload[_RECORDS.size + _PEER_BYTES * peers :]
+        ):
+            if call >= MOST_CALLS or number >= MOST_COUNT or size >= MOST_COUNT or not 0 <= seconds < 1e12:
+                raise FrameError(f"RECORDS: call {call}, {number} times, {size} bytes, {seconds:g} s")
+            rows.append((call, number, size, seconds))
+        return Records(time, length, in_mpi, skew, entries, rows)
 
     @staticmethod
     def of(
@@ -203,21 +201,19 @@ class Records:
         in_mpi: float = 0.0,
         skew: float = 0.0,
         peers: Sequence[tuple[int, int, int, int, int]] = (),
-        collectives: Sequence[tuple[int, int, int, float]] = (),
+        calls: Sequence[tuple[int, int, int, float]] = (),
     ) -> Records:
         """From rows (peer, kind, messages, bytes, turns) and (call, calls, bytes, seconds)."""
         rows = [(kind << 32 | peer, *counts) for peer, kind, *counts in peers]
-        table = np.zeros(len(collectives), _COLLECTIVE)
-        for at, (call, calls, size, seconds) in enumerate(collectives):
-            table[at] = (call, 0, calls, size, seconds)
-        return Records(time, length, in_mpi, skew, np.array(rows, np.uint64).reshape(len(rows), 4), table)
+        return Records(
+            time, length, in_mpi, skew, np.array(rows, np.uint64).reshape(len(rows), 4), list(calls)
+        )
 
     def encode(self, sequence: int) -> bytes:
         """The frame of it."""
-        head = _RECORDS.pack(
-            self.time, self.length, self.in_mpi, self.skew, len(self.peers), len(self.collectives)
-        )
-        payload = head + self.peers.astype("<u8").tobytes() + self.collectives.tobytes()
+        head = _RECORDS.pack(self.time, self.length, self.in_mpi, self.skew, len(self.peers), len(self.calls))
+        calls = [_CALL.pack(call, 0, *figures) for call, *figures in self.calls]
+        payload = b"".join([head, self.peers.astype("<u8").tobytes(), *calls])
         return encode(Kind.RECORDS, payload, sequence)
 
 

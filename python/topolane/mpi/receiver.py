@@ -277,8 +277,8 @@ class Receiver:
             self._soon.clear()
             began = time.monotonic()
             await self._flush()
-            # Where keeping is slow, let it be a tenth of the time at most.
-            await asyncio.sleep(min(5.0, max(0.0, 9 * (time.monotonic() - began) - self.interval)))
+            # Where keeping is slow, let it be a fifth of the time at most.
+            await asyncio.sleep(min(5.0, max(0.0, 4 * (time.monotonic() - began) - self.interval)))
 
     async def _flush(self) -> None:
         taken, self._taken = self._taken, {}

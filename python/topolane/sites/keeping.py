@@ -50,17 +50,18 @@ def watched(row: Row, ranks: Iterable[Row]) -> Watched:
         program.hosts[one["rank"]] = one["host"]
         counts.seconds, counts.in_mpi, counts.skew = one["seconds"], one["in_mpi"], one["skew"]
         counts.dropped, counts.gone = one["dropped"], one["gone"]
-        counts.calls = {int(call): (*figures,) for call, figures in json.loads(one["calls"]).items()}
-        counts.windows = {
-            incarnation: Window(highest, int(holes, 16))
-            for incarnation, (highest, holes) in json.loads(one["windows"]).items()
-        }
+        lists = json.loads(one["lists"])
+        counts.calls = {call: (calls, size, seconds) for call, calls, size, seconds in lists["calls"]}
+        counts.windows = {name: Window(highest, int(holes, 16)) for name, highest, holes in lists["windows"]}
         counts.restore(np.frombuffer(one["keys"], "<u8"), np.frombuffer(one["sums"], "<u8"))
     return program
 
 
 def _rank_row(program: Watched, rank: int, counts: RankCounts) -> Row:
-    windows = {name: (window.highest, f"{window.holes:x}") for name, window in counts.windows.items()}
+    lists = {
+        "calls": [(call, *figures) for call, figures in counts.calls.items()],
+        "windows": [(name, one.highest, f"{one.holes:x}") for name, one in counts.windows.items()],
+    }
     return {
         "program": program.id,
         "rank": rank,
@@ -70,8 +71,7 @@ def _rank_row(program: Watched, rank: int, counts: RankCounts) -> Row:
         "skew": counts.skew,
         "dropped": counts.dropped,
         "gone": counts.gone,
-        "calls": json.dumps(counts.calls),
-        "windows": json.dumps(windows),
-        "keys": counts.keys.astype("<u8").tobytes(),
-        "sums": counts.sums.astype("<u8").tobytes(),
+        "lists": json.dumps(lists),
+        "keys": counts.keys.astype("<u8", copy=False).tobytes(),
+        "sums": counts.sums.astype("<u8", copy=False).tobytes(),
     }

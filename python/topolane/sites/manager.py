@@ -25,6 +25,8 @@ from topolane.sites.state import State, StateError
 KEEP_ENDED = 30 * 86400.0
 """Seconds for which programs that ended are kept."""
 KEEP_PLANS = 50
+KEEP_EVERY = 2.0
+"""Seconds between commits of what ranks reported; they are acknowledged then."""
 
 
 class Manager:
@@ -39,7 +41,11 @@ class Manager:
         self.inventory = Inventory(config, state)
         self.moves = Moves(state, self.inventory, config.at_once, self.journal.tell)
         self.receiver = Receiver(
-            keep=self._keep, load=self._load, happened=self.journal.happened, limits=Limits()
+            keep=self._keep,
+            load=self._load,
+            happened=self.journal.happened,
+            limits=Limits(),
+            interval=KEEP_EVERY,
         )
         settings = state.get("setting")
         self.paused: bool = settings.get("paused", False)

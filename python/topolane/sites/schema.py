@@ -46,8 +46,8 @@ ranks = Table(
     Column("skew", Float, nullable=False),
     Column("dropped", BigInteger, nullable=False),
     Column("gone", Boolean, nullable=False),
-    Column("calls", Text, nullable=False),  # JSON: call to [calls, bytes, seconds]
-    Column("windows", Text, nullable=False),  # JSON: incarnation to [highest, holes in hexadecimal]
+    # JSON: `calls`, rows of call, calls, bytes, seconds; `windows`, rows of incarnation, highest, holes in hexadecimal.
+    Column("lists", Text, nullable=False),
     Column("keys", LargeBinary, nullable=False),  # u64 each, as in topolane.mpi.counts
     Column("sums", LargeBinary, nullable=False),  # three u64 each
 )

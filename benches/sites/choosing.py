@@ -1,0 +1,84 @@
+"""How long a plan for 100 programs on 10 sites takes."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from measure import Row
+from topolane import _engine
+from topolane.mpi.counts import Matrix
+from topolane.sites.model import Guest, Host, Link
+from topolane.sites.planning import cut_of, machine_of, make
+from topolane.sites.problem import Group, Problem
+
+LIMIT = 100.0
+"""Milliseconds."""
+
+
+def choosing(quick: bool) -> list[Row]:
+    """The engine's choice alone, and the whole plan: cuts by METIS, choice, guests to hosts."""
+    runs = 3 if quick else 15
+    return [row for policy in ("predicted-loss", "inter-site-traffic") for row in _rows(policy, runs)]
+
+
+def _rows(policy: str, runs: int) -> list[Row]:
+    problem = _problem()
+    machine, nodes = machine_of(problem)
+    asked = [_asked(group, nodes) for group in problem.groups]
+    figures = {
+        "the engine": (lambda: _engine.choose_sites(machine, asked, policy=policy), LIMIT),
+        "the whole plan": (lambda: make(problem, policy), None),
+    }
+    return [
+        Row(
+            "choosing",
+            f"{policy}: 100 programs on 10 sites, {words}",
+            "ms",
+            tuple(_milliseconds(call) for _ in range(runs)),
+            limit,
+        )
+        for words, (call, limit) in figures.items()
+    ]
+
+
+def _milliseconds(call) -> float:
+    began = time.perf_counter()
+    call()
+    return 1e3 * (time.perf_counter() - began)
+
+
+def _asked(group: Group, nodes: dict[str, int]) -> _engine.SiteProgram:
+    weights = np.ones((len(group.guests), len(group.guests))) - np.eye(len(group.guests))
+    return _engine.SiteProgram(
+        len(group.guests),
+        cut_of(group, weights),
+        cores=4,
+        memory=1 << 30,
+        nodes=[nodes[guest.host or ""] for guest in group.guests],
+    )
+
+
+def _problem() -> Problem:
+    """10 sites of 16 hosts, all joined; 100 programs of 4 to 16 guests, of which a third talk much, scattered."""
+    draw = np.random.default_rng(7)
+    sites = [f"s{number}" for number in range(10)]
+    hosts = tuple(Host(f"{site}h{number}", site, 48, 1 << 38) for site in sites for number in range(16))
+    links = tuple(
+        Link((a, b), float(draw.uniform(0.001, 0.02)), 1.25e8)
+        for at, a in enumerate(sites)
+        for b in sites[:at]
+    )
+    room = [host.name for host in hosts for _ in range(host.cores // 4)]
+    draw.shuffle(room)
+    groups = []
+    for number in range(100):
+        count = int(draw.integers(4, 17))
+        guests = tuple(Guest(f"p{number}g{at}", "", 4, 1 << 30, room.pop()) for at in range(count))
+        ranks = 4 * count
+        turns, size = (200.0, 1e4) if number % 3 == 0 else (2.0, 1e3)
+        sender = np.repeat(np.arange(ranks), 4)
+        receiver = (sender + np.tile([1, -1, 4, -4], ranks)) % ranks
+        matrix = Matrix(ranks, sender, receiver, np.tile([turns, turns * size, turns], (len(sender), 1)))
+        groups.append(Group((f"p{number}",), guests, matrix, np.arange(ranks) // 4, (), 3600.0, float("inf")))
+    return Problem(tuple(sites), hosts, links, frozenset(), tuple(groups), (), {})
