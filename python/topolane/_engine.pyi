@@ -273,7 +273,8 @@ class Cut:
 class SiteProgram:
     """A program, as a choice of sites sees it. Immutable.
 
-    cut: of the guests divided best, as measured where it runs now; here: what crosses as they are divided now, and
+    cut: of the guests divided best into halves, as measured where it runs now; apart: the same of 1, 2, ... guests and
+    the others, uniform traffic where not given; here: what crosses as they are divided now, and
     exchange: guests that change places to divide them best over the same sites; cores and memory (bytes) of each guest; nodes: the host of every guest,
     none for a program that arrives; sites: those it may use, none for all; dirty: bytes of a guest's
     memory rewritten a second; remaining: seconds it is expected to run on; settled: seconds since its last move.
@@ -284,6 +285,7 @@ class SiteProgram:
         guests: int,
         cut: Cut,
         *,
+        apart: Sequence[Cut] = (),
         here: Cut | None = None,
         exchange: int = 0,
         cores: int = 1,

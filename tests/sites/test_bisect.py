@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-pytest.importorskip("pymetis", reason="the extra sites is not installed")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane.mpi.counts import Matrix

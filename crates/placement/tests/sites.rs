@@ -45,6 +45,7 @@ fn program(guests: u32, nodes: &[u32], turns: f64, bytes: f64) -> Program {
         cut: Cut { turns, bytes, busiest: Pair::default() },
         here: None,
         exchange: 0,
+        apart: Vec::new(),
         dirty: 0.0,
         remaining: 3600.0,
         settled: f64::INFINITY,
@@ -130,6 +131,21 @@ fn a_move_that_cannot_pay_is_not_made() {
     assert_eq!(moves(Program { settled: 10.0, ..spread.clone() }), 0);
     assert_eq!(moves(Program { dirty: 2.0 * BANDWIDTH, ..spread.clone() }), 0);
     assert_eq!(moves(Program { remaining: 1.0, ..spread }), 0);
+}
+
+/// Two pairs that talk, one pair on each site, lose nothing; three guests and one would part a pair. With the cuts of
+/// 1 | 3 and 2 | 2 known, a program that no site holds is put in pairs.
+#[test]
+fn uneven_divisions_count_what_they_cut() {
+    let fabric = machine(&[1, 1]);
+    let pair = Cut { turns: 100.0, bytes: 1e6, busiest: Pair::default() };
+    let blocked = Program { sites: vec![0], ..program(1, &[0], 0.0, 0.0) };
+    let other = Program { sites: vec![1], ..program(1, &[1], 0.0, 0.0) };
+    let arrives = Program { apart: vec![pair, Cut::default()], ..program(4, &[], 0.0, 0.0) };
+    let chosen = choose("predicted-loss", &fabric, &[blocked, other, arrives]);
+    let mut at = sites(&fabric, &chosen[2]);
+    at.sort_unstable();
+    assert_eq!(at, [0, 0, 1, 1]);
 }
 
 /// A program too large for a site whose chatty pairs lie across is divided anew: two guests change places.

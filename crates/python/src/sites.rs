@@ -67,11 +67,12 @@ pub struct SiteProgram {
 #[pymethods]
 impl SiteProgram {
     #[new]
-    #[pyo3(signature = (guests, cut, *, here=None, exchange=0, cores=1, memory=0, nodes=vec![], sites=vec![], dirty=0.0, remaining=3600.0, settled=f64::INFINITY))]
+    #[pyo3(signature = (guests, cut, *, apart=vec![], here=None, exchange=0, cores=1, memory=0, nodes=vec![], sites=vec![], dirty=0.0, remaining=3600.0, settled=f64::INFINITY))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         guests: u32,
         cut: Cut,
+        apart: Vec<Cut>,
         here: Option<Cut>,
         exchange: u32,
         cores: u32,
@@ -101,6 +102,7 @@ impl SiteProgram {
             nodes,
             sites,
             cut: cut.cut,
+            apart: apart.into_iter().map(|cut| cut.cut).collect(),
             here: here.map(|here| here.cut),
             exchange,
             dirty,

@@ -1,7 +1,7 @@
 """What crosses the middle of a program: by halves of its ranks, as in the paper, and by a balanced minimum cut.
 
-The paper is "MPI on dynamically scheduled virtual clusters over several sites" (2007); the partitioner is METIS
-(Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998).
+The paper is "MPI on dynamically scheduled virtual clusters over several sites" (2007); the partitioner is the engine's,
+METIS (Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998).
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from topolane._engine import Traffic, parts
 from topolane.mpi.counts import Matrix
 
-_MOST_WEIGHT = 1 << 30
-"""METIS sums weights in 32 bits."""
 _WORTH = 0.8
 """A division that moves more guests must cut less than this share of one that moves few."""
 
@@ -57,9 +56,8 @@ def halves(ranks: int) -> Parts:
 
 def least_halves(matrix: Matrix) -> Parts:
     """Two halves of the ranks between which as few bytes go as METIS finds."""
-    if matrix.ranks < 2:
-        return np.zeros(matrix.ranks, np.int64)
-    return _metis(matrix.ranks, matrix.sender, matrix.receiver, matrix.bytes, [0.5, 0.5])
+    sizes = [(matrix.ranks + 1) // 2, matrix.ranks // 2]
+    return _parted(matrix.ranks, matrix.sender, matrix.receiver, matrix.bytes, sizes)
 
 
 def contracted(
@@ -95,54 +93,22 @@ def divide(weights: NDArray[np.float64], sizes: Sequence[int], now: Parts | None
     if len(used) < 2:
         return few
     sender, receiver = np.nonzero(weights)
-    shares = [sizes[part] / groups for part in used]
-    found = _metis(groups, sender, receiver, weights[sender, receiver], shares)
-    fresh = _swapped(weights, _fill(weights, sizes, _fit(np.array(used)[found], sizes)))
-    fresh = _matched(fresh, sizes, start)
-    if now is None or (start < 0).all():
-        return min(fresh, _swapped(weights, few), key=lambda part: cut_weight(weights, part))
+    found = _parted(groups, sender, receiver, weights[sender, receiver], [sizes[part] for part in used])
+    fresh = _matched(np.array(used)[found], sizes, start)
+    if (start < 0).all():
+        return fresh
     return fresh if cut_weight(weights, fresh) < _WORTH * cut_weight(weights, few) else few
 
 
-def _metis(
+def _parted(
     count: int,
     sender: NDArray[np.int64],
     receiver: NDArray[np.int64],
     weight: NDArray[np.float64],
-    shares: list[float],
+    sizes: Sequence[int],
 ) -> Parts:
-    import pymetis
-
-    low, high = np.minimum(sender, receiver), np.maximum(sender, receiver)
-    kept = (low != high) & (weight > 0)
-    edges, place = np.unique(low[kept] * count + high[kept], return_inverse=True)
-    if not len(edges):
-        return np.repeat(
-            np.arange(len(shares)), np.diff(np.round(np.cumsum([0, *shares]) * count).astype(int))
-        )
-    heavy = np.bincount(place, weight[kept])
-    scaled = np.maximum(1, heavy * (_MOST_WEIGHT / 2 / heavy.sum())).astype(np.int64)
-    ends = np.concatenate([edges // count, edges % count])
-    others = np.concatenate([edges % count, edges // count])
-    order = np.argsort(ends, kind="stable")
-    begins = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=count))])
-    found = pymetis.part_graph(
-        len(shares),
-        pymetis.CSRAdjacency(adj_starts=begins.tolist(), adjacent=others[order].tolist()),
-        eweights=np.concatenate([scaled, scaled])[order].tolist(),
-        tpwgts=shares,
-        recursive=True,
-        options=pymetis.Options(seed=1),
-    )
-    return np.array(found.vertex_part, np.int64)
-
-
-def _fit(part: Parts, sizes: Sequence[int]) -> Parts:
-    """Takes out of each part the last ones that are too many."""
-    fitted = part.copy()
-    for one, size in enumerate(sizes):
-        fitted[np.flatnonzero(part == one)[size:]] = -1
-    return fitted
+    traffic = Traffic.of(count, sender.astype(np.uint32), receiver.astype(np.uint32), weight)
+    return parts(traffic, sizes, seed=1).astype(np.int64)
 
 
 def _fill(weights: NDArray[np.float64], sizes: Sequence[int], start: Parts) -> Parts:
@@ -166,22 +132,6 @@ def _fill(weights: NDArray[np.float64], sizes: Sequence[int], start: Parts) -> P
         gain = inside[np.ix_(free, open_)]
         who, where = np.unravel_index(int(gain.argmax()), gain.shape)
         put(int(free[who]), int(open_[where]))
-    return part
-
-
-def _swapped(weights: NDArray[np.float64], start: Parts) -> Parts:
-    """Swaps two groups of different parts while that cuts less (Kernighan and Lin's step)."""
-    part = start.copy()
-    each = np.arange(len(part))
-    for _ in range(4 * len(part)):
-        inside = np.stack([weights[:, part == one].sum(1) for one in range(int(part.max()) + 1)], 1)
-        # What i gains in the part of j, and j in the part of i; their own edge stays cut.
-        there = inside[:, part] - inside[each, part][:, None]
-        gain = np.where(part[:, None] != part, there + there.T - 2 * weights, 0.0)
-        one, other = np.unravel_index(int(gain.argmax()), gain.shape)
-        if gain[one, other] <= 1e-9 * weights.sum():
-            break
-        part[one], part[other] = part[other], part[one]
     return part
 
 

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from topolane import _engine
 from topolane._engine import Machine
-from topolane.sites.bisect import contracted, crossing, divide
+from topolane.sites.bisect import Parts, contracted, crossing, divide
 from topolane.sites.plans import Judged, Plan, PlannedMove
 from topolane.sites.problem import Group, Problem
+
+MOST_APART = 32
+"""Guests up to which every division in two is looked at; those of more are taken for uniform."""
 
 
 def make(problem: Problem, policy: str) -> Plan:
@@ -24,7 +27,7 @@ def make(problem: Problem, policy: str) -> Plan:
     cuts = [cut_of(group, weight) for group, weight in zip(problem.groups, weights)]
     choices = _engine.choose_sites(
         machine,
-        [_asked(problem, group, cut, node_of) for group, cut in zip(problem.groups, cuts)],
+        [_asked(problem, *of, node_of) for of in zip(problem.groups, weights, cuts)],
         policy=policy,
         held=[([node_of[one.host]], one.cores, one.memory) for one in problem.others if one.host in node_of],
         down=[node_of[name] for name in problem.down if name in node_of],
@@ -90,6 +93,11 @@ def cut_of(group: Group, weights: NDArray[np.float64]) -> _engine.Cut:
     """What crosses the best division of the guests into two halves."""
     half = (len(group.guests) + 1) // 2
     part = divide(weights, [half, len(group.guests) - half])
+    return _across(group, part)
+
+
+def _across(group: Group, part: Parts) -> _engine.Cut:
+    """What crosses a division of the guests."""
     cut = crossing(group.matrix, part[group.guest_of])
     return _engine.Cut(cut.turns, cut.bytes, cut.pair_messages, cut.pair_bytes)
 
@@ -100,11 +108,29 @@ def _weights(problem: Problem, group: Group) -> NDArray[np.float64]:
     return contracted(group.matrix, group.guest_of, len(group.guests), latency, bandwidth)
 
 
-def _asked(problem: Problem, group: Group, cut: _engine.Cut, node_of: dict[str, int]) -> _engine.SiteProgram:
+def _apart(group: Group, weights: NDArray[np.float64]) -> list[_engine.Cut]:
+    """What crosses the best division of 1, 2, ... guests and the others, of large programs as far as is cheap."""
+    count = len(group.guests)
+    sizes = range(1, min(count // 2, MOST_APART) + 1)
+    return [_across(group, divide(weights, [size, count - size])) for size in sizes]
+
+
+def _asked(
+    problem: Problem,
+    group: Group,
+    weights: NDArray[np.float64],
+    cut: _engine.Cut,
+    node_of: dict[str, int],
+) -> _engine.SiteProgram:
     used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
+    now = _sites_now(problem, group)
+    best = divide(weights, np.bincount(now, minlength=len(problem.sites)).tolist(), now)
     return _engine.SiteProgram(
         len(group.guests),
         cut,
+        apart=_apart(group, weights),
+        here=_across(group, now),
+        exchange=int((best != now).sum()),
         cores=max(guest.cores for guest in group.guests),
         memory=max(guest.memory for guest in group.guests),
         nodes=[node_of[guest.host or ""] for guest in group.guests],
@@ -115,14 +141,18 @@ def _asked(problem: Problem, group: Group, cut: _engine.Cut, node_of: dict[str, 
     )
 
 
+def _sites_now(problem: Problem, group: Group) -> Parts:
+    site_of = {host.name: host.site for host in problem.hosts}
+    return np.array([problem.sites.index(site_of[guest.host or ""]) for guest in group.guests])
+
+
 def _moves(
     problem: Problem, group: Group, weights: NDArray[np.float64], hosts: list[str], why: str
 ) -> list[PlannedMove]:
     """Which guest goes to which of the chosen hosts: least traffic between sites, fewest moves."""
     site_of = {host.name: host.site for host in problem.hosts}
     sizes = Counter(site_of[host] for host in hosts)
-    now = np.array([problem.sites.index(site_of[guest.host or ""]) for guest in group.guests])
-    part = divide(weights, [sizes[site] for site in problem.sites], now)
+    part = divide(weights, [sizes[site] for site in problem.sites], _sites_now(problem, group))
     moves = []
     for place, site in enumerate(problem.sites):
         room = Counter(host for host in hosts if site_of[host] == site)

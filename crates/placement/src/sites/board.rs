@@ -179,11 +179,31 @@ impl<'a> Board<'a> {
         merged(found)
     }
 
+    /// Where it runs now, if it fits there; `None` where it does not, or arrives.
+    pub fn again(&self, program: usize) -> Option<Seats> {
+        let now = &self.now[program];
+        let fits = |&(node, guests): &(NodeIndex, u32)| self.room_on(program, node) >= guests;
+        (!now.is_empty() && now.iter().all(fits)).then(|| now.clone())
+    }
+
     /// The whole program on one site; `None` where it does not fit.
     pub fn whole(&self, program: usize, site: usize) -> Option<Seats> {
         let guests = self.programs[program].guests;
         let seats = self.seat(program, site, guests);
         (total(&seats) == guests).then_some(seats)
+    }
+
+    /// So many guests on each of these sites; `None` where they do not fit.
+    pub fn divided(&self, program: usize, sites: &[(usize, u32)]) -> Option<Seats> {
+        let mut found = Seats::new();
+        for &(site, guests) in sites {
+            let seats = self.seat(program, site, guests);
+            if total(&seats) < guests {
+                return None;
+            }
+            found.extend(seats);
+        }
+        Some(merged(found))
     }
 
     /// As many as fit on the first of these sites, then on the next; `None` where that is not enough.

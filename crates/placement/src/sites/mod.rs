@@ -38,6 +38,8 @@ pub struct Program {
     pub sites: Vec<u32>,
     /// What crosses the middle of it where its guests are divided best.
     pub cut: Cut,
+    /// The same of 1, 2, ... guests and the others, as far as known.
+    pub apart: Vec<Cut>,
     /// What crosses between its sites as its guests are divided now; `None` if they are divided best.
     pub here: Option<Cut>,
     /// Guests that change places to divide it best over the sites it is on now.
@@ -48,4 +50,28 @@ pub struct Program {
     pub remaining: f64,
     /// Seconds since one of its guests was moved; infinite if none was.
     pub settled: f64,
+}
+
+impl Program {
+    /// What crosses between so many of its guests and the others where they are divided best. Where that is not
+    /// known traffic is taken for uniform: of n guests, a and b of them send each other 4 a b / n^2 of what crosses
+    /// the middle.
+    fn apart(&self, guests: u32) -> Cut {
+        let fewer = guests.min(self.guests - guests.min(self.guests));
+        if let Some(known) = (fewer as usize).checked_sub(1).and_then(|at| self.apart.get(at)) {
+            return *known;
+        }
+        let (a, n) = (f64::from(fewer), f64::from(self.guests));
+        Cut { bytes: self.cut.bytes * 4.0 * a * (n - a) / (n * n), ..self.cut }
+    }
+
+    /// With the rates of a run on one site, from those of one that loses so much of every second.
+    fn undisturbed(&self, lost: f64) -> Program {
+        Program {
+            cut: self.cut.undisturbed(lost),
+            apart: self.apart.iter().map(|cut| cut.undisturbed(lost)).collect(),
+            here: self.here.map(|cut| cut.undisturbed(lost)),
+            ..self.clone()
+        }
+    }
 }

@@ -73,15 +73,8 @@ pub fn choose_sites(
     terms: &Terms,
 ) -> Vec<Moved> {
     let lost = losses_now(&Board::new(programs, occupancy, wan));
-    let undisturbed: Vec<Program> = programs
-        .iter()
-        .zip(lost)
-        .map(|(program, lost)| Program {
-            cut: program.cut.undisturbed(lost),
-            here: program.here.map(|cut| cut.undisturbed(lost)),
-            ..program.clone()
-        })
-        .collect();
+    let each = programs.iter().zip(lost);
+    let undisturbed: Vec<Program> = each.map(|(program, lost)| program.undisturbed(lost)).collect();
     let mut board = Board::new(&undisturbed, occupancy, wan);
     let worth = Worth::new(&board, terms);
     policy.choose(&mut board, &worth);

@@ -62,6 +62,14 @@ impl Cut {
         self.times(1.0 / (1.0 - lost).max(0.05))
     }
 
+    /// Of two cuts of one program what costs more.
+    #[must_use]
+    pub fn worse(self, other: Cut) -> Cut {
+        let busiest =
+            if self.busiest.bytes > other.busiest.bytes { self.busiest } else { other.busiest };
+        Cut { turns: self.turns.max(other.turns), bytes: self.bytes.max(other.bytes), busiest }
+    }
+
     /// All rates multiplied.
     #[must_use]
     pub fn times(&self, factor: f64) -> Cut {

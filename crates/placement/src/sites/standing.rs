@@ -33,8 +33,8 @@ pub enum Division {
     Best,
 }
 
-/// A program on those seats. Divided best it is taken for uniform: of n guests, a on one site and b on another
-/// send each other 4 a b / n^2 of what crosses the middle. Of what crosses now the pairs have their parts.
+/// A program on those seats. What leaves a site, divided best, goes to the others in proportion to the guests there;
+/// of what crosses as they are divided now the pairs of guests have even parts.
 pub fn standing(
     board: &Board<'_>,
     program: &Program,
@@ -49,23 +49,30 @@ pub fn standing(
     }
     let spread = board.spread(seats);
     let used: Vec<usize> = (0..spread.len()).filter(|&site| spread[site] > 0).collect();
+    let guests = |site: usize| f64::from(spread[site]);
+    let all = f64::from(program.guests);
     let each = used.iter().enumerate();
     let ways = each.flat_map(|(place, &a)| used[..place].iter().map(move |&b| (a, b)));
-    let pairs = |(a, b): (usize, usize)| f64::from(spread[a]) * f64::from(spread[b]);
-    let guests = f64::from(program.guests);
-    let (cut, whole) = match (division, program.here) {
-        (Division::Now, Some(here)) => (here, ways.clone().map(pairs).sum()),
-        _ => (program.cut, guests * guests / 4.0),
-    };
+    let here = program.here.filter(|_| division == Division::Now);
+    let pairs: f64 = ways.clone().map(|(a, b)| guests(a) * guests(b)).sum();
+    let leaving: Vec<Cut> = used.iter().map(|&site| program.apart(spread[site])).collect();
+    let left = |site: usize| leaving[used.iter().position(|&one| one == site).unwrap_or(0)].bytes;
     let mut latency = 0.0f64;
     let mut bytes = vec![0.0; wan.bandwidth().len()];
     for (a, b) in ways {
         latency = latency.max(wan.latency(a, b));
+        let crossing = if let Some(here) = here {
+            here.bytes * guests(a) * guests(b) / pairs
+        } else {
+            let (from_a, from_b) = (left(a) / (all - guests(a)), left(b) / (all - guests(b)));
+            f64::midpoint(from_a * guests(b), from_b * guests(a))
+        };
         for &link in wan.links(a, b) {
-            bytes[link] += cut.bytes * pairs((a, b)) / whole;
+            bytes[link] += crossing;
         }
     }
     let flows = bytes.into_iter().enumerate().filter(|&(_, bytes)| bytes > 0.0).collect();
+    let cut = here.unwrap_or_else(|| leaving.into_iter().reduce(Cut::worse).unwrap_or_default());
     Standing { cut, latency, flows, moving: 0.0 }
 }
 

@@ -5,8 +5,8 @@ use crate::sites::policy::SitePolicy;
 use crate::sites::worth::Worth;
 
 /// The rule of 2007: programs in the order of the bytes a second across their middle; each goes on a
-/// single site, of those that hold it the one with most of it already; what fits on none is spread. All are
-/// placed anew, whatever moving costs. Where the spread ones then have no place, nobody moves.
+/// single site, of those that hold it the one with most of it already; what fits on none is spread, as it is now if
+/// that still fits. All are placed anew, whatever moving costs. Where the spread ones then have no place, nobody moves.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InterSiteTraffic;
 
@@ -29,7 +29,8 @@ impl SitePolicy for InterSiteTraffic {
             let mut sites = board.allowed(program);
             sites.sort_by_key(|&site| Reverse(here[site]));
             let whole = sites.iter().find_map(|&site| board.whole(program, site));
-            let seats = whole.or_else(|| board.filled(program, &sites)).unwrap_or_default();
+            let spread = || board.again(program).or_else(|| board.filled(program, &sites));
+            let seats = whole.or_else(spread).unwrap_or_default();
             if seats.is_empty() && !board.now(program).is_empty() {
                 *board = before;
                 return super::Stay.choose(board, worth);

@@ -1,5 +1,6 @@
 use crate::sites::board::{Board, Seats};
 use crate::sites::policy::SitePolicy;
+use crate::sites::predict::Path;
 use crate::sites::standing::Ledger;
 use crate::sites::worth::Worth;
 
@@ -11,7 +12,7 @@ use crate::sites::worth::Worth;
 pub struct PredictedLoss;
 
 /// Boards that may be priced from each start.
-const MOST_PRICED: usize = 5_000;
+const MOST_PRICED: usize = 3_000;
 
 impl SitePolicy for PredictedLoss {
     fn name(&self) -> &'static str {
@@ -117,17 +118,40 @@ fn make(board: &mut Board<'_>, step: Step) {
     }
 }
 
-/// A program on every site as a whole, and filling the sites from every one of them outwards.
+/// A program on every site as a whole, and filling the sites from every one of them outwards; if none holds it,
+/// also divided over every two where that costs least.
 fn alone(board: &mut Board<'_>, program: usize) -> Vec<Step> {
     let back = board.lift(program);
-    let mut found: Vec<Seats> = Vec::new();
-    for site in board.allowed(program) {
-        found.extend(board.whole(program, site));
-        found.extend(board.filled(program, &outwards(board, program, site)));
+    let sites = board.allowed(program);
+    let mut found: Vec<Seats> =
+        sites.iter().filter_map(|&site| board.whole(program, site)).collect();
+    if found.is_empty() {
+        let pairs = sites.iter().flat_map(|&a| sites.iter().map(move |&b| (a, b)));
+        found.extend(
+            pairs.filter(|(a, b)| a != b).filter_map(|(a, b)| divided(board, program, a, b)),
+        );
     }
+    found.extend(
+        sites.iter().filter_map(|&site| board.filled(program, &outwards(board, program, site))),
+    );
     board.put(program, back);
     found.dedup();
     found.into_iter().map(|seats| vec![(program, seats)]).collect()
+}
+
+/// Of all divisions over two sites that fit the one that loses least on the way between them alone.
+fn divided(board: &Board<'_>, program: usize, a: usize, b: usize) -> Option<Seats> {
+    let guests = board.programs()[program].guests;
+    let (first, second) = (board.room(program, a), board.room(program, b));
+    let path = Path {
+        latency: board.wan().latency(a, b),
+        bandwidth: board.wan().narrowest(a, b),
+        window: board.wan().window(),
+    };
+    let fits = (1..guests).filter(|&here| here <= first && guests - here <= second);
+    let loss = |here: u32| board.programs()[program].apart(here).loss(path);
+    let best = fits.min_by(|&x, &y| loss(x).total_cmp(&loss(y)))?;
+    board.divided(program, &[(a, best), (b, guests - best)])
 }
 
 /// A program as a whole on every site where one other program gives way to it.
