@@ -74,7 +74,9 @@ class Recorded:
             ",".join(COLUMNS),
         ]
         totals = np.stack([self.total(name) for name in ("bytes", "messages", "turns")], axis=1)
-        rows = np.concatenate([totals, self.counts.reshape(len(self.sender), len(KINDS) * len(FIGURES))], axis=1)
+        rows = np.concatenate(
+            [totals, self.counts.reshape(len(self.sender), len(KINDS) * len(FIGURES))], axis=1
+        )
         for sender, receiver, row in zip(self.sender.tolist(), self.receiver.tolist(), rows.tolist()):
             lines.append(",".join([str(sender), str(receiver), *(f"{value:.0f}" for value in row)]))
         return "\n".join(lines) + "\n"

@@ -269,16 +269,17 @@ class Receiver:
         self._taken.setdefault(program, set()).add(rank)
 
     async def _keep_on(self) -> None:
+        pause = self.interval
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._soon.wait(), self.interval)
+                await asyncio.wait_for(self._soon.wait(), pause)
                 # The other ranks of a program that ends are not far behind.
                 await asyncio.sleep(min(0.05, self.interval))
             self._soon.clear()
             began = time.monotonic()
             await self._flush()
             # Where keeping is slow, let it be a fifth of the time at most.
-            await asyncio.sleep(min(5.0, max(0.0, 4 * (time.monotonic() - began) - self.interval)))
+            pause = min(5.0, max(self.interval, 4 * (time.monotonic() - began)))
 
     async def _flush(self) -> None:
         taken, self._taken = self._taken, {}

@@ -38,7 +38,7 @@ class Client:
 
     def get(self, path: str, **parameters: Any) -> Any:
         """The answer to a GET. Raises InputError, in a sentence, where there is none."""
-        return self._ask("GET", path, params=parameters)
+        return self._ask("GET", path, params=parameters or None)
 
     def post(self, path: str, body: object = None) -> Any:
         """The answer to a POST, likewise."""
@@ -54,7 +54,7 @@ class Client:
 
     def text(self, path: str, **parameters: Any) -> str:
         """The answer to a GET that is no JSON."""
-        return self._answer("GET", path, params=parameters).text
+        return self._answer("GET", path, params=parameters or None).text
 
     def _ask(self, method: str, path: str, **what: Any) -> Any:
         return self._answer(method, path, **what).json()

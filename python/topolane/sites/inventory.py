@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,9 @@ class Inventory:
         self.guest_reports: dict[str, dict[str, Any]] = {}
         self.away: set[str] = set()
         """Hosts that have gone silent."""
+        self.moving: Callable[[], set[str]] = set
+        """Guests that are being moved; of them reports say nothing."""
+        self._running: dict[str, set[str]] = {}
         self._state, self._silence = state, config.silence
         self._file = set(self.hosts)
         self._heard: dict[str, float] = {}
@@ -88,13 +91,30 @@ class Inventory:
         ]
         for guest in guests:
             told += self._seen(guest)
+        told += self._gone(name, {guest.name for guest in guests})
         self._heard[name] = time.monotonic()
         self.reports[name] = {**report, "time": time.time()}
         return told
 
+    def _gone(self, host: str, there: set[str]) -> list[str]:
+        """Guests of its report before that are on a host no more, and that nobody else has reported since."""
+        before = self._running.get(host, set())
+        self._running[host] = there
+        told = []
+        for name in sorted(before - there):
+            guest = self.guests.get(name)
+            if guest is not None and guest.host == host and not self._in_motion(name):
+                self._keep(replace(guest, host=None))
+                told.append(f"guest {name} runs on {host} no more")
+        return told
+
+    def _in_motion(self, guest: str) -> bool:
+        moved = self._moved.get(guest, -_SETTLING)
+        return guest in self.moving() or time.monotonic() - moved < _SETTLING
+
     def _seen(self, guest: Guest) -> list[str]:
         before = self.guests.get(guest.name)
-        if time.monotonic() - self._moved.get(guest.name, -_SETTLING) < _SETTLING:
+        if self._in_motion(guest.name):
             return []
         if before is not None:
             # A host may know less of a guest than the cluster's file.

@@ -40,6 +40,7 @@ class Manager:
         self.journal = Journal(state)
         self.inventory = Inventory(config, state)
         self.moves = Moves(state, self.inventory, config.at_once, self.journal.tell)
+        self.inventory.moving = lambda: self.moves.moving
         self.receiver = Receiver(
             keep=self._keep,
             load=self._load,
