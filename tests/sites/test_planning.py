@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from topolane.mpi.counts import Matrix
@@ -74,3 +76,15 @@ def test_nobody_moves_where_chatty_guests_are_together() -> None:
 def test_a_little_traffic_moves_nobody() -> None:
     """One exchange in ten seconds over 5 ms costs less than two moves must bring."""
     assert planned(problem(3, [(0, 2), (1, 3)], ["e", "e", "w", "w"], turns=0.1)) == {}
+
+
+def test_full_hosts_take_nobody() -> None:
+    """Two guests that would change places between full hosts have no room meanwhile: nothing moves, and the plan says
+    why. With room for one more on one side both moves are there, the one into the room first."""
+    on, pairs = ["e", "e", "w", "w"], [(0, 2), (1, 3)]
+    full = make(problem(2, pairs, on), "predicted-loss")
+    assert full.moves == () and "no host has room" in full.left_out["p"]
+    asked = problem(2, pairs, on)
+    roomy = replace(asked, hosts=(asked.hosts[0], replace(asked.hosts[1], cores=3)))
+    first, second = make(roomy, "predicted-loss").moves
+    assert (first.target, second.target) == ("w", "e")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from topolane import _engine
 from topolane._engine import Machine
 from topolane.sites.bisect import Parts, contracted, crossing, divide
+from topolane.sites.ordering import in_order
 from topolane.sites.plans import Judged, Plan, PlannedMove
 from topolane.sites.problem import Group, Problem
 
@@ -35,7 +36,7 @@ def make(problem: Problem, policy: str) -> Plan:
     )
     host_of = {node: name for name, node in node_of.items()}
     site_of = {host.name: host.site for host in problem.hosts}
-    judged, moves = [], []
+    judged, moves = [], {}
     for group, weight, cut, choice in zip(problem.groups, weights, cuts, choices):
         hosts = [host_of[node] for node in choice.nodes]
         one = Judged(
@@ -54,15 +55,16 @@ def make(problem: Problem, policy: str) -> Plan:
         )
         judged.append(one)
         if choice.moves:
-            moves += _moves(problem, group, weight, hosts, _why(one))
+            moves[group.programs] = _moves(problem, group, weight, hosts, _why(one))
+    ordered, stuck = _possible(problem, moves)
     return Plan(
         id=uuid.uuid4().hex[:8],
         made=time.time(),
         policy=policy,
         judged=tuple(judged),
-        moves=tuple(moves),
+        moves=tuple(ordered),
         seconds=time.perf_counter() - began,
-        left_out=problem.left_out,
+        left_out={**problem.left_out, **stuck},
     )
 
 
@@ -166,6 +168,22 @@ def _moves(
         for guest, target in zip(coming, room.elements()):
             moves.append(PlannedMove(guest.name, guest.host or "", target, why))
     return moves
+
+
+def _possible(
+    problem: Problem, moves: dict[tuple[str, ...], list[PlannedMove]]
+) -> tuple[list[PlannedMove], dict[str, str]]:
+    """The moves in an order in which each finds room, and the programs whose guests never do, with the reason."""
+    guests = [*problem.others, *(guest for group in problem.groups for guest in group.guests)]
+    stuck: dict[str, str] = {}
+    while True:
+        ordered, left = in_order([one for each in moves.values() for one in each], guests, problem.hosts)
+        if not left:
+            return ordered, stuck
+        for programs in [programs for programs, each in moves.items() if any(one in left for one in each)]:
+            del moves[programs]
+            reason = "its guests would change places, but no host has room for one more meanwhile"
+            stuck |= dict.fromkeys(programs, reason)
 
 
 def _why(one: Judged) -> str:

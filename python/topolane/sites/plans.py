@@ -55,7 +55,7 @@ class Plan:
     seconds: float
     """That making it took."""
     left_out: dict[str, str]
-    """Programs that the policy was not asked about, with the reason."""
+    """Programs for which nothing can be moved now, with the reason."""
 
     def json(self) -> dict[str, Any]:
         """For JSON."""
