@@ -6,11 +6,13 @@ import dataclasses
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from topolane.mpi import build, matrix, watch
 
+TOPOLANE = [sys.executable, "-c", "from topolane.cli import main; main()"]
 HERE = Path(__file__).parent
 # More ranks than cores, by whomever the tests are run.
 AROUND = {
@@ -58,6 +60,25 @@ class Mpi:
         library = build.library(build.mpicc_for(command))
         told = [] if told is None else told
         return watch.run(command, library, environment or {}, tell=told.append)
+
+    def printed(
+        self, program: Path, *words: object, ranks: int = 4, environment: Mapping[str, str] | None = None
+    ) -> tuple[str, matrix.Recorded]:
+        """What a run prints that is watched by the command, and its matrix."""
+        out = program.parent / "matrix.csv"
+        command = [
+            *TOPOLANE,
+            "mpi",
+            "run",
+            "--out",
+            str(out),
+            "--",
+            *self.launch(program, *words, ranks=ranks),
+        ]
+        around = os.environ | AROUND | dict(environment or {})
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=around)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, matrix.read(out)
 
     def plain(self, program: Path, *words: object, ranks: int = 4) -> subprocess.CompletedProcess[str]:
         """A run that nobody watches."""
