@@ -25,7 +25,7 @@ OWN = ("loss-against-traffic.png", "points.csv")
 @common.json_option
 def command(quick: bool, out: str | None, workers: int | None, as_json: bool) -> None:
     """MPI on virtual clusters over several sites (2007), under SimGrid's SMPI."""
-    from topolane.papers import sites, sites_loss, sites_scatter
+    from topolane.papers import sites, sites_loss, sites_predict, sites_scatter
 
     with common.outputs(out, OWN) as folder, tempfile.TemporaryDirectory(prefix="topolane-sites-") as name:
         times, missing = simulated(Path(name), quick, workers)
@@ -35,7 +35,8 @@ def command(quick: bool, out: str | None, workers: int | None, as_json: bool) ->
         else:
             found = sites_scatter.points(times, quick)
             rows = [*sites_loss.rows(times, quick), sites_scatter.row(found)]
-            tables = [loss_table(times, quick), scatter_table(times, quick)]
+            rows += sites_predict.rows(times, sites_scatter.jobs(quick))
+            tables = [loss_table(times, quick), scatter_table(times, quick), prediction_table(times, quick)]
             if not quick:
                 tables.insert(1, speed_table(times))
             if folder is not None:
@@ -162,4 +163,28 @@ def scatter_table(times: Times, quick: bool) -> Table:
         ("program", "class", "MB/s", "turns/s", "loss (%)"),
         lines,
         ("class",),
+    )
+
+
+def prediction_table(times: Times, quick: bool) -> Table:
+    """What the engine is told of a program, and what it says."""
+    from topolane.papers import sites_loss, sites_predict
+
+    wans = sorted(sites_loss.wans(quick), key=lambda wan: (wan.window is None, wan.latency))
+    chosen = [wan for wan in wans if wan.latency in (1e-3, 5e-3, 10e-3)]
+    lines = []
+    for job in sites_loss.jobs(quick):
+        cut = sites_predict.cut(times, job)
+        pairs = [
+            f"{100 * sites_predict.loss(times, job, wan):.1f} / {100 * times.loss(job, wan):.1f}"
+            for wan in chosen
+        ]
+        lines.append((job.name, cut.turns, cut.bytes / 1e6, *pairs))
+    columns = (f"{wan.latency * 1e3:g} ms{'' if wan.window else ' free'}" for wan in chosen)
+    return Table(
+        "prediction",
+        "loss of speed in halves, %: predicted by the engine / simulated; turns of the rank with the most, MB in the "
+        "busier direction",
+        ("class C", "turns/s", "MB/s", *columns),
+        lines,
     )

@@ -17,9 +17,10 @@ MPI_Comm program;
 static const struct {
   const char *name;
   void (*iterate)(int class);
-  int square; /* of ranks; else a power of two */
-} kernels[] = {{"bt", bt, 1}, {"sp", sp, 1}, {"lu", lu, 0}, {"cg", cg, 0},    {"mg", mg, 0},
-               {"ft", ft, 0}, {"is", is, 0}, {"ep", ep, 0}, {"copy", copy, 0}};
+  enum { POWER_OF_TWO, SQUARE, EVEN } ranks;
+} kernels[] = {{"bt", bt, SQUARE},       {"sp", sp, SQUARE},       {"lu", lu, POWER_OF_TWO},
+               {"cg", cg, POWER_OF_TWO}, {"mg", mg, POWER_OF_TWO}, {"ft", ft, POWER_OF_TWO},
+               {"is", is, POWER_OF_TWO}, {"ep", ep, POWER_OF_TWO}, {"copy", copy, EVEN}};
 
 enum { MOST = 64 };
 static MPI_Request under_way[MOST];
@@ -87,19 +88,27 @@ static int usage(void)
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0)
     fprintf(stderr, "usage: kernels bt|sp|lu|cg|mg|ft|is|ep|copy S|W|A|B|C|D ITERATIONS RANKS ..; ranks are a power "
-                    "of two, of bt and sp a square\n");
+                    "of two, of bt and sp a square, of copy even\n");
   MPI_Finalize();
   return 2;
+}
+
+static int may_run(int kernel, int on)
+{
+  const int side = (int)lround(sqrt(on));
+  if (on < 1)
+    return 0;
+  if (kernels[kernel].ranks == POWER_OF_TWO)
+    return (on & (on - 1)) == 0;
+  return kernels[kernel].ranks == SQUARE ? side * side == on : on % 2 == 0;
 }
 
 /* The kernel of that name if it runs on so many ranks, or -1. */
 static int find(const char *name, int on)
 {
-  for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++) {
-    const int side = (int)lround(sqrt(on));
-    if (strcmp(kernels[i].name, name) == 0 && on > 0)
-      return (kernels[i].square ? side * side == on : (on & (on - 1)) == 0) ? i : -1;
-  }
+  for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++)
+    if (strcmp(kernels[i].name, name) == 0 && may_run(i, on))
+      return i;
   return -1;
 }
 

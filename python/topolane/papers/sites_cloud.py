@@ -1,0 +1,136 @@
+"""Two sites of limited size with a WAN between them: who is where, and what the engine says to that."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from topolane._engine import Cut, Machine, SiteProgram, choose_sites
+from topolane.papers import sites
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topolane.papers.sites import Job, Wan
+
+SITES = 2
+RACK = 26
+"""Hosts of a rack; each site has two."""
+HOSTS = 2 * RACK
+"""Of a site."""
+GUEST = 2**28
+"""Bytes of a guest's memory: several times what a rank of a class C benchmark holds."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What a manager knows of a program; plain numbers, to be sent to a process."""
+
+    job: Job
+    step: float
+    """Seconds of an iteration on one site."""
+    alone: float
+    """Seconds of the whole benchmark on one site."""
+    turns: float
+    bytes: float
+    messages: float
+    largest: float
+    """As in the engine's Cut: turns and bytes a second, messages and bytes a second of the busiest pair."""
+
+    def cut(self, speed: float = 1.0) -> Cut:
+        """As measured where it has this speed, of that on one site."""
+        return Cut(self.turns * speed, self.bytes * speed, self.messages * speed, self.largest * speed)
+
+
+def machine(wan: Wan) -> Machine:
+    """Sites A and B, one guest a host."""
+    text = f"""name = "sites"
+[node]
+sockets = 1
+cores-per-socket = 1
+memory = {GUEST}
+nic-bandwidth = {sites.GIGABIT}
+[[site]]
+name = "A"
+children = [{HOSTS}]
+nodes = "a[1-{HOSTS}]"
+[[site]]
+name = "B"
+children = [{HOSTS}]
+nodes = "b[1-{HOSTS}]"
+[[wan]]
+between = ["A", "B"]
+latency = {wan.latency!r}
+bandwidth = {wan.bandwidth!r}
+"""
+    return Machine.parse(text, "sites.toml", "toml")
+
+
+def site(host: int) -> int:
+    """The site of a host: hosts are numbered site by site."""
+    return host // HOSTS
+
+
+def sites_of(hosts: Sequence[int]) -> tuple[int, ...]:
+    """The site of every rank."""
+    return tuple(site(host) for host in hosts)
+
+
+def by_rack() -> list[int]:
+    """Hosts in the order in which first fit takes them: rack by rack, the racks of the sites in turn."""
+    racks = [site * HOSTS + rack * RACK for rack in range(HOSTS // RACK) for site in range(SITES)]
+    return [first + host for first in racks for host in range(RACK)]
+
+
+def first_fit(held: Sequence[int], ranks: int) -> list[int]:
+    """The first free hosts; none where there are too few."""
+    taken = set(held)
+    free = [host for host in by_rack() if host not in taken]
+    return free[:ranks] if len(free) >= ranks else []
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """A program that runs, or waits to."""
+
+    program: Program
+    hosts: tuple[int, ...]
+    """Of every rank; none where it waits."""
+    remaining: float
+    """Seconds on one site."""
+    speed: float = 1.0
+    """Of that on one site, where it is."""
+    settled: float = float("inf")
+    """Seconds since its last move."""
+
+
+def asked(policy: str, wan: Wan, standings: Sequence[Standing]) -> list[tuple[int, ...]]:
+    """Where a policy of the engine wants the programs to be; none for one that does not fit.
+
+    A program that is spread over sites has its lower ranks on one and its higher ranks on the other, in the order that
+    moves fewer guests: which guests of a program go is the partitioner's business, not the policy's.
+    """
+    programs = [
+        SiteProgram(
+            standing.program.job.ranks,
+            standing.program.cut(standing.speed),
+            memory=GUEST,
+            nodes=standing.hosts,
+            remaining=standing.remaining,
+            settled=standing.settled,
+        )
+        for standing in standings
+    ]
+    choices = choose_sites(machine(wan), programs, policy=policy, window=wan.window)
+    return [in_order(choice.nodes, standing.hosts) for choice, standing in zip(choices, standings)]
+
+
+def in_order(hosts: Sequence[int], now: Sequence[int]) -> tuple[int, ...]:
+    """Hosts by site, the one first that moves fewer guests from where they are now."""
+    orders = [tuple(sorted(hosts)), tuple(sorted(hosts, key=lambda host: (-site(host), host)))]
+    return min(orders, key=lambda order: moved(now, order))
+
+
+def moved(now: Sequence[int], then: Sequence[int]) -> int:
+    """Guests that go from one site to another."""
+    return sum(site(a) != site(b) for a, b in zip(now, then))
