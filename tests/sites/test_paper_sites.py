@@ -12,8 +12,19 @@ import pytest
 from click.testing import CliRunner
 from topolane._engine import Traffic
 from topolane.cli import cli
-from topolane.papers import sites, sites_loss, sites_scatter, sites_smpi
+from topolane.papers import (
+    sites,
+    sites_arrivals,
+    sites_cloud,
+    sites_hours,
+    sites_jobs,
+    sites_loss,
+    sites_predict,
+    sites_scatter,
+    sites_smpi,
+)
 from topolane.papers.sites import Job, Run, Wan
+from topolane.papers.sites_cloud import Program, Standing
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +133,99 @@ def test_latency_is_tolerable_until_two_sites_lose(programs: Path) -> None:
     assert sites_loss.tolerable(times, job, None) is None
 
 
+def test_what_crosses_is_counted_a_second_of_one_site(programs: Path) -> None:
+    """Turns are those of the rank with the most, bytes those of the busier direction, the pair the one with most
+    bytes; what stays inside a half does not count."""
+    job = Job("cg", 4)
+    sent = {
+        (0, 1): (9, 9000, 9),
+        (0, 2): (1, 100, 1),
+        (0, 3): (2, 50, 2),
+        (2, 0): (4, 400, 4),
+        (3, 1): (1, 5, 1),
+    }
+    times = sites_loss.Times({sites.alone(programs, job): [2.0]}, {job: sent}, programs)
+    assert sites_predict.crossing(times, job) == (2.0, 202.5, 2.0, 200.0)
+
+
+def program(
+    kernel: str, ranks: int, *, turns: float = 0.0, sent: float = 0.0, alone: float = 100.0
+) -> Program:
+    return Program(Job(kernel, ranks), 1.0, alone, turns, sent, 0.0, 0.0)
+
+
+def test_first_fit_takes_rack_by_rack() -> None:
+    """Racks of the sites in turn, no host twice, nothing where there is too little."""
+    hosts = sites_cloud.first_fit([0, 1], sites_cloud.RACK)
+    assert hosts[:-2] == list(range(2, sites_cloud.RACK))
+    assert [sites_cloud.site(host) for host in hosts[-2:]] == [1, 1]
+    assert sites_cloud.first_fit(range(100), 5) == []
+
+
+def test_a_gathered_program_moves_its_smaller_part() -> None:
+    """A program of many turns with 4 of its 16 guests on another site is gathered by moving those four, by the
+    paper's rule and by ours; `stay` leaves it."""
+    hosts = (*range(12), *range(sites_cloud.HOSTS, sites_cloud.HOSTS + 4))
+    standing = Standing(program("cg", 16, turns=100.0, sent=1e7), hosts, 3600.0)
+    for policy, moves in (("stay", 0), ("inter-site-traffic", 4), ("predicted-loss", 4)):
+        (then,) = sites_cloud.asked(policy, Wan(), [standing])
+        assert sites_cloud.moved(hosts, then) == moves
+        assert len({sites_cloud.site(host) for host in then}) == (1 if moves else 2)
+
+
+def test_programs_share_what_the_wan_carries() -> None:
+    """Where the WAN carries all, each is as slow as it is alone; where it does not, together they take just what it
+    carries, and who sends nothing is not slowed further."""
+    alone = [1 / 1.5, 1 / 1.2]
+    assert sites_cloud.stretched([(0.5, 0.3), (0.2, 0.1)], 1.0) == pytest.approx(alone)
+    speeds = sites_cloud.stretched([(0.5, 0.9), (0.2, 0.8), (0.1, 0.0)], 1.0)
+    assert 0.9 * speeds[0] + 0.8 * speeds[1] == pytest.approx(1.0)
+    assert speeds[0] < alone[0] and speeds[1] < alone[1] and speeds[2] == pytest.approx(1 / 1.1)
+
+
+class HalfSpeed:
+    """A WAN on which all are half as fast, and a guest takes 16 s to copy."""
+
+    def of(
+        self, placed: tuple[tuple[Program, tuple[int, ...]], ...], copies: tuple[int, int]
+    ) -> tuple[list[float], list[float]]:
+        return [0.5 if len(set(where)) > 1 else 1.0 for _, where in placed], [2.0**24] * 2
+
+
+@pytest.mark.parametrize(("policy", "ended", "moves"), [("stay", 200.0, 0), ("inter-site-traffic", 113.0, 8)])
+def test_moves_pay_from_when_they_are_done(policy: str, ended: float, moves: int, programs: Path) -> None:
+    """A program of 100 s in two parts at half speed: watched for 10 s and copied for 16 s it has done 13 s of work
+    and runs the other 87 s at full speed: 113 s. Left alone it takes 200 s."""
+    first = program("lu", 18, turns=0.0, alone=1.0)
+    second = program("cg", 16, turns=50.0, sent=1e6)
+    scenario = sites_jobs.Scenario(programs, policy, (first, second), Wan())
+    played = sites_jobs.Game(scenario, 1, HalfSpeed()).played()  # type: ignore[arg-type]
+    assert played.ended["CG 16"] == pytest.approx(ended)
+    assert played.moves == moves
+
+
+@pytest.mark.parametrize("who", list(sites_arrivals.POLICIES))
+def test_programs_that_come_and_go_get_hosts_of_their_own(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At no moment has a host two guests; every program ends, none sooner than on one site with nobody before it;
+    `as placed` moves nobody."""
+    known = tuple(program(k, n, turns=50.0, sent=2e7) for k in ("cg", "lu") for n in (16, 32))
+    scenario = sites_arrivals.Scenario(who, 1, known, (0.5,) * 4, 30, Wan())
+    settle = sites_hours.Cloud.set_speeds
+
+    def checked(cloud: sites_hours.Cloud) -> None:
+        hosts = [host for running in cloud.running for host in running.hosts]
+        assert len(hosts) == len(set(hosts))
+        settle(cloud)
+
+    monkeypatch.setattr(sites_hours.Cloud, "set_speeds", checked)
+    cloud = sites_hours.Cloud(scenario)
+    outcome = cloud.played()
+    assert len(cloud.ended) == 30
+    assert all(end - start >= arrival.alone * (1 - 1e-9) for arrival, start, end in cloud.ended)
+    assert all(start >= arrival.at for arrival, start, _ in cloud.ended)
+    assert (outcome.moves == 0) == (who == "as placed")
+
+
 def test_the_command_prints_the_papers_figures(programs: Path, tmp_path: Path) -> None:
     """Quickly: every loss lies between nothing and all, EP's is next to nothing, CG's is the most; what is not
     measured says why; the figure and its points are written."""
@@ -133,7 +237,10 @@ def test_the_command_prints_the_papers_figures(programs: Path, tmp_path: Path) -
     }
     assert all(0 <= loss <= 100 for loss in losses.values())
     assert losses["EP 16"] < 1 < losses["LU 16"] < losses["CG 16"] == max(losses.values())
+    decided = {line["decided by"]: line for line in answer["tables"]["arrivals"]}
+    assert decided["ours"]["stretch"] < decided["as placed"]["stretch"] and decided["as placed"]["moved"] == 0
     rows = {row["what"]: row for row in answer["rows"]}
+    assert rows["the same order by the engine's prediction alone"]["verdict"] == "agrees"
     assert rows["order of the loss, class C, 32 ranks, 5 ms"]["verdict"] == "agrees"
     overhead = rows["overhead of guest and overlay on one site"]
     assert overhead["verdict"] == "not measured" and "emulated" in overhead["why"]

@@ -42,6 +42,12 @@ ASSUMED = [
     "messages of up to 64 KiB are eager; larger ones first ask and wait for an answer: three ways instead of one",
     "the first half of the ranks on one site, the second on the other",
     "BT runs on squares: 36 ranks where the others have 32",
+    "with a manager: 52 hosts a site in two racks, a guest of 256 MiB a host; first fit takes rack by rack, the racks of "
+    + "the sites in turn. The guests of a move are copied all at once, each over a connection of its own, and their "
+    + "programs run on where they were until all are there",
+    "programs that come and go are of 16 and 32 ranks (BT 36), five kernels, each runs its benchmark 1 to 30 times, at "
+    + "random times, to 70 % of the hosts; first come, first served. The manager knows a program after 10 s, and until "
+    + "then takes it for the median of those it has seen",
     "a few iterations of each, which are all alike; whole runs are scaled up",
 ]
 

@@ -134,3 +134,31 @@ def in_order(hosts: Sequence[int], now: Sequence[int]) -> tuple[int, ...]:
 def moved(now: Sequence[int], then: Sequence[int]) -> int:
     """Guests that go from one site to another."""
     return sum(site(a) != site(b) for a, b in zip(now, then))
+
+
+def crossing(where: Sequence[int]) -> float:
+    """Of what crosses between two halves, what crosses between so many guests on two sites, if all send all."""
+    counts = [list(where).count(site) for site in range(SITES)]
+    return 4 * counts[0] * counts[1] / len(where) ** 2
+
+
+def stretched(spread: Sequence[tuple[float, float]], carried: float) -> list[float]:
+    """Speeds of programs on two sites that share a WAN, of those on one site.
+
+    Of each (seconds longer, share of the WAN that it takes at full speed); `carried` is what there is for all of
+    them. What they send takes longer by one factor, the least at which they together take no more than that.
+    """
+
+    def speeds(factor: float) -> list[float]:
+        return [1 / (1 + extra + share * (factor - 1)) for extra, share in spread]
+
+    def taken(factor: float) -> float:
+        return sum(share * speed for (_, share), speed in zip(spread, speeds(factor)))
+
+    low, high = 1.0, 1.0
+    while taken(high) > carried:
+        low, high = high, 2 * high
+    for _ in range(40 if high > 1 else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if taken(middle) > carried else (low, middle)
+    return speeds(high)

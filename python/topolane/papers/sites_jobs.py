@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from topolane.papers import Row, sites, sites_cloud, sites_predict, sites_smpi
 from topolane.papers.sites import Job, Run, Wan
 from topolane.papers.sites_cloud import GUEST, Program, Standing
+from topolane.sweep import over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from topolane.papers import Verdict
@@ -43,8 +44,10 @@ class Played:
     """Guests that were moved."""
     copying: float
     """Seconds during which guests were copied."""
+    first: dict[str, tuple[float, float]]
+    """By program, its share of the busier crossing (1 in halves) and its speed as placed, of that on one site."""
     spread: tuple[str, ...]
-    """Programs on both sites at the end of the first moves."""
+    """Programs on both sites after the first decision."""
 
     @property
     def total(self) -> float:
@@ -64,7 +67,7 @@ class Scenario:
 
 def runs(programs: Path) -> list[Run]:
     """What must be known of each program alone."""
-    return [sites.alone(programs, job) for job in JOBS]
+    return [run for job in JOBS for run in (sites.alone(programs, job), sites.spread(programs, job, Wan()))]
 
 
 def known(times: Times, job: Job) -> Program:
@@ -153,17 +156,29 @@ class Game:
             self.hosts[program] = tuple(sites_cloud.first_fit(held, program.job.ranks))
         self.moved_at: dict[Program, float] = {}
         self.ended: dict[str, float] = {}
+        self.first = self.as_placed()
         self.spread: tuple[str, ...] | None = None
 
     def played(self) -> Played:
         """Plays it to the end."""
-        self.run_for(WATCHED)
+        while self.left and self.now < WATCHED:
+            self.run_for(WATCHED - self.now)
         while self.left:
             self.decide()
             # Until somebody ends: that is when the manager looks again.
             self.run_for(math.inf)
         policy = self.scenario.policy
-        return Played(policy, self.length, self.ended, self.moves, self.copying, self.spread or ())
+        spread = self.spread or ()
+        return Played(policy, self.length, self.ended, self.moves, self.copying, self.first, spread)
+
+    def as_placed(self) -> dict[str, tuple[float, float]]:
+        """How all run beside each other at the start."""
+        speeds, _ = self.speeds_now()
+        found = {}
+        for program, speed in zip(self.left, speeds):
+            where = sites_cloud.sites_of(self.hosts[program])
+            found[program.job.name] = (sites_cloud.crossing(where), speed)
+        return found
 
     def speeds_now(self, copies: tuple[int, int] = (0, 0)) -> tuple[list[float], list[float]]:
         """Of the programs that run, in their order, and of copies."""
@@ -246,6 +261,24 @@ def rows(found: list[Played]) -> list[Row]:
     return answers
 
 
-def study(times: Times, over: Callable[..., list[list[Played]]]) -> list[Played]:
-    """All of them; `over` applies a function to all scenarios."""
-    return [played for each in over(play, scenarios(times)) for played in each]
+def study(
+    times: Times, *, workers: int | None = None, done: Callable[[], None] | None = None
+) -> list[Played]:
+    """All policies and lengths."""
+    return [played for each in over(play, scenarios(times), workers=workers, done=done) for played in each]
+
+
+def shared(times: Times, found: Sequence[Played]) -> list[tuple[str, float, float, float]]:
+    """Speeds as placed, %: of every program that is spread, in halves alone, beside the others, and by the model."""
+    first = found[0].first
+    jobs = [job for job in JOBS if first[job.name][0] > 0 and job.kernel != "ep"]
+    asked = []
+    for job in jobs:
+        bytes_across = known(times, job).bytes
+        share = first[job.name][0] * bytes_across / Wan().bandwidth
+        asked.append((1 / times.speed(job, Wan()) - 1, share))
+    model = sites_cloud.stretched(asked, 1.0)
+    return [
+        (job.name, 100 * times.speed(job, Wan()), 100 * first[job.name][1], 100 * speed)
+        for job, speed in zip(jobs, model)
+    ]

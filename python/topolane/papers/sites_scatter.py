@@ -133,6 +133,8 @@ def figure(found: Sequence[Point]) -> Figure:
     axes.scatter([], [], color=MUTED, marker="^", label="class B")
     axes.scatter([], [], color=MUTED, marker="o", label="class C")
     axes.set_xscale("symlog", linthresh=1.0)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlim(-0.15, 1000)
     axes.set_xlabel("between the halves, MB/s on one site (linear to 1)")
     axes.set_ylabel("loss of speed in halves at 5 ms, %")
     axes.set_ylim(-3, 103)
