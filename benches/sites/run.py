@@ -20,7 +20,7 @@ from measure import HEADINGS, table
 
 def main() -> int:
     """Prints the figures asked for."""
-    if importlib.util.find_spec("sqlalchemy") is None or importlib.util.find_spec("pymetis") is None:
+    if importlib.util.find_spec("sqlalchemy") is None:
         print("the extra sites is missing: pip install -e '.[sites]'", file=sys.stderr)
         return 2
     from choosing import choosing

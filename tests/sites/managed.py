@@ -27,12 +27,8 @@ class Managed:
         self.programs = str(folder / "p.sock")
         self.client = Client(f"unix:{folder}/a.sock")
         self.file = folder / "sites.toml"
-        lines = [
-            "[manager]",
-            f'listen = "unix:{folder}/a.sock"',
-            f'programs = "unix:{self.programs}"',
-            "interval = 0.2",
-        ]
+        settings = {"listen": f'"unix:{folder}/a.sock"', "programs": f'"unix:{self.programs}"', **settings}
+        lines = ["[manager]", "interval = 0.2"]
         lines += [f"{key.replace('_', '-')} = {value}" for key, value in settings.items()]
         for site, hosts in SITES.items():
             lines += ["[[site]]", f'name = "{site}"']

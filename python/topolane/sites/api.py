@@ -15,6 +15,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
 from topolane.sites import shown
+from topolane.sites.arriving import Arrival, like
 from topolane.sites.manager import Manager
 from topolane.sites.metrics import exposition
 from topolane.sites.state import StateError
@@ -52,6 +53,17 @@ class Remaining(BaseModel):
     """How long a program is expected to run on."""
 
     seconds: float = Field(ge=0, lt=1e10)
+
+
+class Wanted(BaseModel):
+    """A cluster that is about to be built."""
+
+    guests: int = Field(gt=0, le=100_000)
+    cores: int = Field(gt=0, description="of each guest")
+    memory: int = Field(gt=0, lt=1 << 62, description="bytes of each guest")
+    sites: list[str] = Field([], description="those it may use; none for all")
+    like: str = Field("", description="name of a program that was watched before")
+    remaining: float = Field(3600.0, ge=0, lt=1e10, description="seconds it is expected to run")
 
 
 def create(manager: Manager, *, token: str | None, report_token: str | None, loopback: bool) -> FastAPI:
@@ -177,6 +189,19 @@ def _orders(manager: Manager) -> APIRouter:
         if manager.dry_run:
             raise HTTPException(409, "this manager runs dry: it moves nothing")
         return {"moves": manager.apply(manager.plans[id])}
+
+    @router.post("/place")
+    async def place(wanted: Wanted) -> Answer:
+        """Hosts for the guests of a cluster that is about to be built. Builds and books nothing."""
+        unknown = set(wanted.sites) - set(manager.inventory.sites)
+        if unknown:
+            raise HTTPException(422, f"{min(unknown)!r} is no site of this manager")
+        cut = like(manager.receiver.programs.values(), wanted.like)
+        fields = wanted.model_dump(exclude={"like", "sites"})
+        hosts = await manager.place(Arrival(**fields, sites=tuple(wanted.sites), cut=cut))
+        if not hosts:
+            raise HTTPException(409, f"there is no room for {wanted.guests} such guests now")
+        return {"hosts": hosts}
 
     @router.post("/pause")
     async def pause() -> Answer:

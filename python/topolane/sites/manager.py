@@ -12,6 +12,7 @@ import numpy as np
 from topolane.mpi.counts import Watched
 from topolane.mpi.limits import Limits
 from topolane.mpi.receiver import Receiver, Taken
+from topolane.sites.arriving import Arrival, place
 from topolane.sites.files import Config
 from topolane.sites.inventory import Inventory
 from topolane.sites.journal import Journal
@@ -19,7 +20,7 @@ from topolane.sites.keeping import program_row, rank_rows, watched
 from topolane.sites.moves import Moves
 from topolane.sites.planning import make
 from topolane.sites.plans import Plan
-from topolane.sites.problem import picture
+from topolane.sites.problem import Problem, picture
 from topolane.sites.state import State, StateError
 
 KEEP_ENDED = 30 * 86400.0
@@ -98,20 +99,28 @@ class Manager:
             self.receiver.forget(old)
         self.journal.write()
 
-    async def plan(self) -> Plan:
-        """What the policy would do now."""
+    def picture(self) -> Problem:
+        """What there is now, for a policy to look at."""
         now = time.time()
-        problem = picture(
+        declared = {
+            name: max(0.0, seconds - (now - when)) for name, (seconds, when) in self.remaining.items()
+        }
+        return picture(
             self.inventory,
             self.receiver.programs,
             now,
-            remaining={
-                name: max(0.0, seconds - (now - when)) for name, (seconds, when) in self.remaining.items()
-            },
+            remaining=declared,
             moved=self.moves.last,
             moving=self.moves.moving,
         )
-        return await asyncio.to_thread(make, problem, self.config.policy)
+
+    async def plan(self) -> Plan:
+        """What the policy would do now."""
+        return await asyncio.to_thread(make, self.picture(), self.config.policy)
+
+    async def place(self, arrival: Arrival) -> list[str]:
+        """A host for every guest of a cluster that is about to be built; empty where there is no room."""
+        return await asyncio.to_thread(place, self.picture(), arrival, self.config.policy)
 
     async def propose(self) -> Plan:
         """The same, kept so that it can be applied by its id."""

@@ -23,18 +23,11 @@ MOST_APART = 32
 def make(problem: Problem, policy: str) -> Plan:
     """Asks the policy. Raises InputError for a policy that there is not."""
     began = time.perf_counter()
-    machine, node_of = machine_of(problem)
+    _, node_of = machine_of(problem)
     weights = [_weights(problem, group) for group in problem.groups]
     cuts = [cut_of(group, weight) for group, weight in zip(problem.groups, weights)]
-    choices = _engine.choose_sites(
-        machine,
-        [_asked(problem, *of, node_of) for of in zip(problem.groups, weights, cuts)],
-        policy=policy,
-        held=[([node_of[one.host]], one.cores, one.memory) for one in problem.others if one.host in node_of],
-        down=[node_of[name] for name in problem.down if name in node_of],
-        window=min((link.window for link in problem.links if link.window is not None), default=None),
-    )
-    host_of = {node: name for name, node in node_of.items()}
+    asked = [_asked(problem, *of, node_of) for of in zip(problem.groups, weights, cuts)]
+    choices, host_of = choose(problem, asked, policy)
     site_of = {host.name: host.site for host in problem.hosts}
     judged, moves = [], {}
     for group, weight, cut, choice in zip(problem.groups, weights, cuts, choices):
@@ -66,6 +59,22 @@ def make(problem: Problem, policy: str) -> Plan:
         seconds=time.perf_counter() - began,
         left_out={**problem.left_out, **stuck},
     )
+
+
+def choose(
+    problem: Problem, asked: list[_engine.SiteProgram], policy: str
+) -> tuple[list[_engine.SiteChoice], dict[int, str]]:
+    """The engine's choices for these programs beside the guests that hold their place, and the host of every node."""
+    machine, node_of = machine_of(problem)
+    choices = _engine.choose_sites(
+        machine,
+        asked,
+        policy=policy,
+        held=[([node_of[one.host]], one.cores, one.memory) for one in problem.others if one.host in node_of],
+        down=[node_of[name] for name in problem.down if name in node_of],
+        window=min((link.window for link in problem.links if link.window is not None), default=None),
+    )
+    return choices, {node: name for name, node in node_of.items()}
 
 
 def machine_of(problem: Problem) -> tuple[Machine, dict[str, int]]:
@@ -166,7 +175,7 @@ def _moves(
             else:
                 coming.append(guest)
         for guest, target in zip(coming, room.elements()):
-            moves.append(PlannedMove(guest.name, guest.host or "", target, why))
+            moves.append(PlannedMove(guest.name, guest.host or "", target, group.programs, why))
     return moves
 
 

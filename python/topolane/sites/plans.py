@@ -14,6 +14,8 @@ class PlannedMove:
     guest: str
     source: str
     target: str
+    programs: tuple[str, ...]
+    """For which it moves."""
     why: str
 
 
@@ -65,5 +67,5 @@ class Plan:
     def of(fields: Mapping[str, Any]) -> Plan:
         """From that JSON."""
         judged = tuple(Judged(**{**one, "programs": tuple(one["programs"])}) for one in fields["judged"])
-        moves = tuple(PlannedMove(**one) for one in fields["moves"])
+        moves = tuple(PlannedMove(**{**one, "programs": tuple(one["programs"])}) for one in fields["moves"])
         return Plan(**{**fields, "judged": judged, "moves": moves})

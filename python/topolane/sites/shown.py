@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from topolane import _engine
 from topolane.mpi.counts import Matrix, Watched
 from topolane.sites.bisect import Cut, crossing, halves, least_halves
 from topolane.sites.manager import Manager
-from topolane.sites.problem import picture
 
 Shown = dict[str, Any]
 
@@ -129,9 +127,7 @@ def explain(manager: Manager, one: Watched) -> Shown:
         "now": _cut(manager, rates, _places(manager, one)),
         "judged": dataclasses.asdict(judged) if judged else None,
         "moves": [
-            dataclasses.asdict(move)
-            for move in (plan.moves if plan else ())
-            if judged and any(word == one.id for word in judged.programs) and one.id in move.why
+            dataclasses.asdict(move) for move in (plan.moves if plan else ()) if one.id in move.programs
         ],
         "why": _why(manager, one),
     }
@@ -161,14 +157,7 @@ def _why(manager: Manager, one: Watched) -> str:
     """In a sentence, what the manager makes of it."""
     if one.ended is not None:
         return "it has ended"
-    problem = picture(
-        manager.inventory,
-        {one.id: one},
-        time.time(),
-        remaining={},
-        moved=manager.moves.last,
-        moving=manager.moves.moving,
-    )
+    problem = manager.picture()
     if one.id in problem.left_out:
         return f"it is left alone: {problem.left_out[one.id]}"
     if manager.paused:

@@ -1,0 +1,62 @@
+"""Where a cluster that is about to be built should run: the policy's answer to a program that arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from topolane import _engine
+from topolane.mpi.counts import Matrix, Watched
+from topolane.sites.bisect import Cut, crossing, least_halves
+from topolane.sites.planning import choose
+from topolane.sites.problem import Problem
+
+NOTHING = Cut(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """So many guests of one size."""
+
+    guests: int
+    cores: int
+    memory: int
+    """Bytes."""
+    sites: tuple[str, ...] = ()
+    """Those it may use; none for all."""
+    cut: Cut = NOTHING
+    """What crosses its middle each second, where a program of its kind was watched before."""
+    remaining: float = 3600.0
+    """Seconds it is expected to run."""
+
+
+def like(programs: Iterable[Watched], name: str) -> Cut:
+    """What crossed the middle of the newest program of that name each second, over all its run."""
+    known = [one for one in programs if one.name == name and one.observed > 0]
+    if not known:
+        return NOTHING
+    newest = max(known, key=lambda one: one.started)
+    total = newest.matrix()
+    each = Matrix(total.ranks, total.sender, total.receiver, total.counts / newest.observed)
+    return crossing(each, least_halves(each))
+
+
+def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
+    """A host for every guest, in their order; empty where they do not fit now. Who runs is left where it is."""
+    used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
+    asked = _engine.SiteProgram(
+        arrival.guests,
+        _engine.Cut(arrival.cut.turns, arrival.cut.bytes, arrival.cut.pair_messages, arrival.cut.pair_bytes),
+        cores=arrival.cores,
+        memory=arrival.memory,
+        sites=[used.index(site) for site in arrival.sites if site in used],
+        remaining=arrival.remaining,
+    )
+    # Whoever runs is not asked again here: the loop does that when the guests are there.
+    held = replace(
+        problem,
+        groups=(),
+        others=(*problem.others, *(guest for group in problem.groups for guest in group.guests)),
+    )
+    (choice,), host_of = choose(held, [asked], policy)
+    return [host_of[node] for node in choice.nodes]

@@ -1,0 +1,171 @@
+"""The HTTP interface: who may ask, and what it says of itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra sites is not installed")
+import httpx
+from managed import MAIN, Managed, managing, wait
+from topolane import InputError
+from topolane.sites.client import Client
+
+TOKEN, REPORTS = "operator-" + "x" * 16, "reporter-" + "y" * 16
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def secret(path: Path, text: str) -> Path:
+    path.write_text(text + "\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture(scope="module")
+def open_manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Managed, str]]:
+    """One that listens on all addresses, with TLS and two tokens; and its URL."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("open")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+    subprocess.run(
+        [*command.split(), "-keyout", "key.pem", "-out", "cert.pem"], cwd=folder, check=True, stderr=-3
+    )
+    secret(folder / "token", TOKEN)
+    secret(folder / "reports", REPORTS)
+    port = free_port()
+    settings = {
+        "listen": f'["unix:{folder}/a.sock", "0.0.0.0:{port}"]',
+        "token_file": '"token"',
+        "report_token_file": '"reports"',
+        "certificate": '"cert.pem"',
+        "key": '"key.pem"',
+    }
+    with managing(folder, {"g1": "e1"}, **settings) as manager:
+        yield manager, f"https://localhost:{port}"
+
+
+def client(manager: Managed, url: str, token: str | None) -> Client:
+    folder = manager.folder
+    file = str(secret(folder / "mine", token)) if token is not None else None
+    return Client(url, file, str(folder / "cert.pem"))
+
+
+HOST = {"site": "east", "cores": 4, "memory": 1 << 33}
+
+
+def test_the_operators_token_opens_everything(open_manager: tuple[Managed, str]) -> None:
+    """Over TLS, with the token of the operator: looks, orders and reports."""
+    asked = client(*open_manager, TOKEN)
+    assert asked.get("/status")["policy"] == "predicted-loss"
+    assert asked.post("/plan")["moves"] == []
+    assert asked.post("/hosts/e1/report", HOST) == {"taken": True}
+
+
+def test_the_token_of_reports_opens_reports_only(open_manager: tuple[Managed, str]) -> None:
+    """Hosts and guests may report with it, and do nothing else."""
+    asked = client(*open_manager, REPORTS)
+    assert asked.post("/hosts/e1/report", HOST) == {"taken": True}
+    assert asked.post("/guests/g1/report", {}) == {"taken": True}
+    for order in ("/plan", "/pause", "/plans/x/apply"):
+        with pytest.raises(InputError, match="token is missing or wrong"):
+            asked.post(order)
+    with pytest.raises(InputError, match="token is missing or wrong"):
+        asked.get("/status")
+
+
+@pytest.mark.parametrize("token", [None, "guess", TOKEN[:-1], TOKEN + "x"])
+def test_without_the_token_nothing_is_said_or_done(
+    open_manager: tuple[Managed, str], token: str | None
+) -> None:
+    """Every path of the interface but its own description answers 401."""
+    manager, url = open_manager
+    asked = client(manager, url, token)
+    paths = manager.client.get("/openapi.json")["paths"]
+    assert len(paths) > 15
+    for path, methods in paths.items():
+        for method in methods:
+            with pytest.raises(InputError, match="token is missing or wrong"):
+                asked._ask(method.upper(), path.replace("{", "").replace("}", ""), json={})
+
+
+def test_what_speaks_no_tls_or_trusts_nobody_gets_no_answer(open_manager: tuple[Managed, str]) -> None:
+    """Plain HTTP at the port, and a client that does not know the certificate: one sentence."""
+    _, url = open_manager
+    for asked in (Client(url.replace("https", "http")), Client(url)):
+        with pytest.raises(InputError, match="no answer"):
+            asked.get("/status")
+
+
+def test_the_socket_is_its_owners_alone(open_manager: tuple[Managed, str]) -> None:
+    """Whoever may open a socket needs no token there, so nobody else may."""
+    for name in ("a.sock", "p.sock"):
+        assert (open_manager[0].folder / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_loopback_port_answers_to_names_of_this_machine_only(tmp_path: Path) -> None:
+    """A page in a browser here that reaches the port by a name of its own gets nothing."""
+    port = free_port()
+    with managing(tmp_path, {}, listen=f'["unix:{tmp_path}/a.sock", "127.0.0.1:{port}"]'):
+        url = f"http://127.0.0.1:{port}"
+        assert httpx.get(f"{url}/status").status_code == 200
+        assert httpx.get(f"{url}/docs").status_code == 200
+        assert httpx.post(f"{url}/pause", headers={"Host": "evil.example"}).status_code == 400
+
+
+def test_the_manager_refuses_what_it_cannot_use(tmp_path: Path) -> None:
+    """A second manager of the same sites, a policy that is none, a socket's folder that is not there: exit code 2 and
+    one sentence."""
+
+    def refused(text: str) -> str:
+        file = tmp_path / "other.toml"
+        file.write_text(text)
+        run = [sys.executable, "-c", MAIN, "sites", "run", "--config", str(file)]
+        done = subprocess.run(run, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        return done.stderr
+
+    with managing(tmp_path, {}) as manager:
+        text = manager.file.read_text()
+        assert "another manager has this database" in refused(text)
+        assert "somebody listens there already" in refused(
+            text.replace("[manager]", '[manager]\nstate = "b.db"')
+        )
+        assert "other.toml:2: policy 'x' is not known" in refused(
+            text.replace("[manager]", '[manager]\npolicy = "x"')
+        )
+        wait(manager.answers)
+        gone = text.replace(f"{tmp_path}/a.sock", "/nowhere/a.sock").replace(
+            "[manager]", '[manager]\nstate = "c.db"'
+        )
+        assert "/nowhere/a.sock: nothing can listen there" in refused(gone)
+
+
+def test_commands_print_tables_and_json(tmp_path: Path) -> None:
+    """status, plan and explain, as people and as programs read them; a manager that is not there: one sentence."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", MAIN, "sites", *words, "--manager", f"unix:{tmp_path}/a.sock"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    with managing(tmp_path, {"g1": "e1"}):
+        assert "east-west 10 ms 1000 Mbit/s" in run("status").stdout
+        assert json.loads(run("status", "--json").stdout)["sites"][0]["guests"] == 1
+        assert run("plan").stdout == "No move pays.\n"
+        assert json.loads(run("plan", "--json").stdout)["moves"] == []
+        assert run("planning", "pause").stdout == "paused\n"
+        assert "no program is called lu" in run("explain", "lu").stderr
+        assert "no plan is called x" in run("apply", "x").stderr
+    done = run("status")
+    assert done.returncode == 2 and "no answer" in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,146 @@
+"""Plans: who is moved where fits, is allowed, and pays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from topolane.mpi.counts import Matrix
+from topolane.sites.arriving import Arrival, place
+from topolane.sites.bisect import Cut
+from topolane.sites.model import Guest, Host, Link
+from topolane.sites.planning import make
+from topolane.sites.plans import Plan
+from topolane.sites.problem import Group, Problem
+
+GIB = 1 << 30
+
+
+def group(name: str, hosts: list[str], *, turns: float, size: float = 1e3, **fields) -> Group:
+    """A program of one rank a guest; everybody waits so often a second for everybody else."""
+    count = len(hosts)
+    pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
+    sender, receiver = np.array(pairs, int).reshape(len(pairs), 2).T
+    matrix = Matrix(count, sender, receiver, np.tile([turns, turns * size, turns], (len(pairs), 1)))
+    guests = tuple(Guest(f"{name}{at}", "", 2, GIB, host) for at, host in enumerate(hosts))
+    given_ = {"sites": (), "remaining": 86400.0, "settled": float("inf")} | fields
+    return Group((name,), guests, matrix, np.arange(count), **given_)
+
+
+def problem(*groups: Group, hosts_each: int = 2, cores: int = 4, **fields) -> Problem:
+    """Two sites, 10 ms and 1 Gbit/s apart."""
+    hosts = [
+        Host(f"{site[0]}{number}", site, cores, 64 * GIB)
+        for site in ("east", "west")
+        for number in range(hosts_each)
+    ]
+    given_ = {"down": frozenset(), "others": (), "left_out": {}} | fields
+    return Problem(
+        ("east", "west"), tuple(hosts), (Link(("east", "west"), 0.01, 1.25e8),), groups=groups, **given_
+    )
+
+
+def after(asked: Problem, plan: Plan) -> dict[str, str | None]:
+    """The host of every guest when all moves are made."""
+    places = {guest.name: guest.host for one in asked.groups for guest in one.guests}
+    for move in plan.moves:
+        assert places[move.guest] == move.source
+        places[move.guest] = move.target
+    return places
+
+
+def test_a_chatty_program_is_gathered_and_a_quiet_one_is_not() -> None:
+    """Of two programs over both sites, the one that waits across is gathered; the other gives way or stays."""
+    asked = problem(group("loud", ["e0", "w0"], turns=50.0), group("quiet", ["e1", "w1"], turns=0.001))
+    places = after(asked, make(asked, "predicted-loss"))
+    assert len({(places[f"loud{at}"] or "")[0] for at in range(2)}) == 1
+    assert [places["quiet0"], places["quiet1"]] == ["e1", "w1"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"settled": 5.0}, "it rests after a move"),
+        ({"remaining": 0.1}, "it will have ended before that pays"),
+        ({"turns": 1e-6}, "it loses nothing"),
+    ],
+)
+def test_what_does_not_pay_is_not_done(fields: dict[str, float], why: str) -> None:
+    """The same program is left where it is, with one thing changed."""
+    assert make(problem(group("p", ["e0", "w0"], turns=50.0)), "predicted-loss").moves
+    asked = problem(group("p", ["e0", "w0"], **{"turns": 50.0, **fields}))
+    assert make(asked, "predicted-loss").moves == (), why
+
+
+def test_sites_that_are_not_allowed_and_hosts_that_are_silent_get_nobody() -> None:
+    """Allowed to use west alone it goes there; with the hosts of west silent it goes east, or nowhere."""
+    one = group("p", ["e0", "w0"], turns=50.0)
+    allowed = make(problem(replace(one, sites=("west",))), "predicted-loss")
+    assert {move.target[0] for move in allowed.moves} == {"w"}
+    silent = problem(group("p", ["e0", "e0", "w0"], turns=50.0), down=frozenset({"e0", "e1"}))
+    assert all(move.target not in silent.down for move in make(silent, "predicted-loss").moves)
+
+
+def test_guests_that_nobody_asked_about_keep_their_room() -> None:
+    """A site full of others' guests: nobody moves there."""
+    others = tuple(Guest(f"o{at}", "", 2, GIB, f"e{at // 2}") for at in range(3))
+    asked = problem(group("p", ["e1", "w0", "w0", "w1"], turns=50.0), others=others)
+    plan = make(asked, "predicted-loss")
+    assert {place_[0] for place_ in after(asked, plan).values() if place_} == {"w"}
+
+
+def test_programs_of_which_one_half_is_chatty_are_divided_where_little_crosses() -> None:
+    """Six guests do not fit on one site of four: those that talk to each other are put together."""
+    count, team = 6, np.array([0, 1, 0, 1, 0, 1])
+    pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
+    sender, receiver = np.array(pairs).T
+    turns = np.where(team[sender] == team[receiver], 50.0, 0.1)
+    matrix = Matrix(count, sender, receiver, np.stack([turns, turns * 1e3, turns], 1))
+    one = replace(group("p", ["e0", "e0", "w0", "w0", "w0", "e0"], turns=1.0), matrix=matrix)
+    asked = problem(one, hosts_each=1, cores=8)
+    places = after(asked, make(asked, "predicted-loss"))
+    sites = [(places[f"p{at}"] or "")[0] for at in range(count)]
+    assert max(Counter(sites).values()) <= 4
+    crossing = sum(turns[at] for at, (a, b) in enumerate(pairs) if sites[a] != sites[b])
+    before = sum(turns[at] for at, (a, b) in enumerate(pairs) if "eewwwe"[a] != "eewwwe"[b])
+    assert crossing < before
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_no_plan_overbooks_a_host_or_loses_a_guest(data) -> None:
+    """Any programs on any hosts with room for them, any policy: after all moves no host has more than it holds, no guest
+    went to a silent host, and the plan is the same when it comes back from its JSON."""
+    rooms = [name for name in ("e0", "e1", "w0", "w1") for _ in range(4)]
+    order = data.draw(st.permutations(rooms))
+    groups = []
+    for name in data.draw(st.lists(st.sampled_from("abcd"), unique=True, max_size=4)):
+        count = data.draw(st.integers(1, 4))
+        hosts, order = order[:count], order[count:]
+        groups.append(group(name, list(hosts), turns=data.draw(st.sampled_from([0.0, 1.0, 100.0]))))
+    down = frozenset(data.draw(st.lists(st.sampled_from(["e0", "e1", "w0", "w1"]), max_size=2)))
+    asked = problem(*groups, cores=8, down=down)
+    policy = data.draw(st.sampled_from(["stay", "inter-site-traffic", "predicted-loss"]))
+    plan = make(asked, policy)
+    places = after(asked, plan)
+    assert max(Counter(places.values()).values(), default=0) <= 4
+    assert all(move.target not in down and move.target != move.source for move in plan.moves)
+    assert len({move.guest for move in plan.moves}) == len(plan.moves)
+    assert policy != "stay" or not plan.moves
+    assert Plan.of(plan.json()) == plan
+
+
+def test_a_cluster_that_arrives_is_placed_together_if_it_will_talk() -> None:
+    """Four guests where each site has room for three or more: together on the site that has room for all; on a site that
+    is allowed; nowhere where there is no room."""
+    others = (Guest("o", "", 2, GIB, "e0"),)
+    asked = problem(group("p", ["e0"], turns=1.0), others=others)
+    loud = Arrival(4, 2, GIB, cut=Cut(100.0, 1e6, 100.0, 50.0, 1e5))
+    assert {host[0] for host in place(asked, loud, "predicted-loss")} == {"w"}
+    assert place(asked, replace(loud, sites=("east",)), "predicted-loss") == []
+    assert place(asked, replace(loud, guests=2, sites=("east",)), "predicted-loss") == ["e1", "e1"]
+    assert place(asked, replace(loud, guests=7), "predicted-loss") == []
