@@ -1,5 +1,6 @@
 /* Communicators of all kinds, windows, threads and processes that come and go. */
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "kernels.h"
 
@@ -152,6 +153,20 @@ long spawned(int rounds)
     MPI_Recv(&got, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
     MPI_Comm_disconnect(&parent);
     return ring(rounds);
+}
+
+/* Rank 0 starts another process by fork, which ends on its own. */
+long forking(int rounds)
+{
+    long sum = ring(rounds);
+    int status = 0;
+    if (rank == 0) {
+        pid_t child = fork();
+        if (child == 0)
+            exit(7);
+        waitpid(child, &status, 0);
+    }
+    return sum + ring(rounds) + WEXITSTATUS(status);
 }
 
 /* The last rank ends in the middle of it. */

@@ -1,0 +1,261 @@
+"""Between ranks and receiver anything may break: the program does not notice, and nothing is lost or counted twice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import numpy as np
+from mpis import AROUND, Mpi
+from test_matrix_closed_form import ring, sent
+from topolane.mpi import build, launch, matrix
+from topolane.mpi.address import Address
+from topolane.mpi.receiver import Receiver
+
+ROUNDS = 150
+SLOW_RING = {(0, 1): (ROUNDS, 4 * ROUNDS, ROUNDS), (1, 0): (ROUNDS, 4 * ROUNDS, ROUNDS)}
+"""Two ranks: each hears from the one it has sent to."""
+
+
+@dataclasses.dataclass
+class Run:
+    """A program that reports to a socket all the time."""
+
+    mpi: Mpi
+    kernels: Path
+    socket: Path
+
+    async def to_its_end(self, kernel: str = "slow_ring", rounds: int = ROUNDS) -> tuple[int, str]:
+        """Exit code and output."""
+        command = self.mpi.launch(self.kernels, kernel, rounds, ranks=2)
+        library = await asyncio.to_thread(lambda: build.library(build.mpicc_for(command)))
+        environment = {
+            "TOPOLANE_MPI_MANAGER": f"unix:{self.socket}",
+            "TOPOLANE_MPI_PROGRAM": "one",
+            "TOPOLANE_MPI_SECONDS": "0.02",
+        }
+        words, around = launch.arranged(command, library, environment)
+        process = await asyncio.create_subprocess_exec(
+            *words, env=around | AROUND, stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await asyncio.wait_for(process.communicate(), 120)
+        assert process.returncode is not None
+        return process.returncode, out.decode()
+
+
+async def drained(receiver: Receiver) -> None:
+    """Until all that was sent is read: every connection is at its end."""
+    until = time.monotonic() + 30
+    while receiver.connections and time.monotonic() < until:
+        await asyncio.sleep(0.02)
+
+
+Chunk = Callable[[bytes], bytes | None]
+"""What becomes of what comes through; None ends the connection."""
+
+
+@contextlib.asynccontextmanager
+async def between(front: Path, back: Path, there: Chunk, back_again: Chunk) -> AsyncIterator[list[int]]:
+    """Somebody on the way who spoils things; yields the connections that were made."""
+    made: list[int] = []
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chunk: Chunk) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(4096):
+                changed = chunk(data)
+                if changed is None:
+                    break
+                writer.write(changed)
+        writer.transport.abort()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        made.append(1)
+        try:
+            upstream, downstream = await asyncio.open_unix_connection(back)
+        except OSError:
+            writer.transport.abort()
+            return
+        await asyncio.gather(pump(reader, downstream, there), pump(upstream, writer, back_again))
+
+    async with await asyncio.start_unix_server(serve, front) as server:
+        yield made
+        server.close()
+
+
+def counted(receiver: Receiver) -> matrix.Recorded:
+    return matrix.of(receiver.programs["one"])
+
+
+def after(runs: Awaitable[None]) -> None:
+    async def limited() -> None:
+        await asyncio.wait_for(runs, 200)
+
+    asyncio.run(limited())
+
+
+def passed(data: bytes) -> bytes:
+    return data
+
+
+def test_no_manager(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
+    """Nobody listens: the program prints what it prints without the library, and ends."""
+    plain = mpi.plain(kernels, "slow_ring", ROUNDS, ranks=2)
+    code, out = asyncio.run(Run(mpi, kernels, tmp_path / "nobody").to_its_end())
+    assert (code, out) == (0, plain.stdout)
+
+
+def test_manager_that_never_answers(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
+    """Somebody takes connections and reads nothing: the program ends all the same, a second or so later."""
+
+    async def runs() -> None:
+        async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await asyncio.sleep(100)
+
+        async with await asyncio.start_unix_server(silent, tmp_path / "silent") as server:
+            code, out = await Run(mpi, kernels, tmp_path / "silent").to_its_end()
+            assert code == 0 and out.startswith("slow_ring ")
+            server.close()
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+
+    with contextlib.suppress(asyncio.CancelledError):
+        after(runs())
+
+
+def test_manager_restarted(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
+    """A manager ends and another comes in its place, three times: what one acknowledged the next one knows.
+
+    In between there is nobody for a while, and the ranks report to nobody.
+    """
+
+    async def runs() -> None:
+        run = Run(mpi, kernels, tmp_path / "socket")
+        program = asyncio.create_task(run.to_its_end())
+        known, managers = None, 0
+        while not program.done():
+            receiver = Receiver(interval=0.05)
+            if known is not None:
+                receiver.adopt(known)
+            await receiver.listen(Address(path=str(run.socket)))
+            await asyncio.wait([program], timeout=0.4 if managers < 3 else 120)
+            if program.done():
+                await drained(receiver)
+            await receiver.close()
+            managers += 1
+            known = receiver.programs.get("one", known)
+            await asyncio.sleep(0 if program.done() else 0.1)
+        assert (await program)[0] == 0
+        assert managers > 2
+        only_whole = matrix.of(known) if known else None
+        assert sent(only_whole) == SLOW_RING
+        assert only_whole is not None and only_whole.about.unfinished == []
+
+    after(runs())
+
+
+def test_connections_are_cut(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
+    """Every few kilobytes the connection is cut, in the middle of a frame or an answer: frames come again, count once."""
+
+    async def runs() -> None:
+        receiver = Receiver(interval=0.05)
+        await receiver.listen(Address(path=str(tmp_path / "receiver")))
+        passed_on = 0
+
+        def cut(data: bytes) -> bytes | None:
+            nonlocal passed_on
+            passed_on += len(data)
+            if passed_on < 1500:
+                return data
+            passed_on = 0
+            return None
+
+        front = tmp_path / "front"
+        async with between(front, tmp_path / "receiver", cut, passed) as made:
+            code, _ = await Run(mpi, kernels, front).to_its_end()
+            await drained(receiver)
+            cuts = len(made)
+        await receiver.close()
+        assert code == 0
+        assert cuts > 4
+        assert sent(counted(receiver)) == SLOW_RING or _late(counted(receiver))
+
+    after(runs())
+
+
+def _late(recorded: matrix.Recorded) -> bool:
+    """A cut in the last second may keep the last frames away: then a rank is missed, and nothing is too much."""
+    found = sent(recorded)
+    return bool(recorded.about.unfinished) and all(
+        np.less_equal(found[pair], SLOW_RING[pair]).all() for pair in found
+    )
+
+
+def test_garbled_bytes(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
+    """Every twelfth time a byte is changed on the way, to the receiver or back: who sees it ends the connection."""
+
+    async def runs() -> None:
+        said: list[str] = []
+        receiver = Receiver(interval=0.05, happened=lambda event: said.append(event.kind))
+        await receiver.listen(Address(path=str(tmp_path / "receiver")))
+        seen = 0
+
+        def garble(data: bytes) -> bytes:
+            nonlocal seen
+            seen += 1
+            at = seen * 7 % len(data)
+            return data if seen % 12 else data[:at] + bytes([data[at] ^ 0x40]) + data[at + 1 :]
+
+        front = tmp_path / "front"
+        async with between(front, tmp_path / "receiver", garble, garble) as made:
+            code, _ = await Run(mpi, kernels, front).to_its_end()
+            await drained(receiver)
+            assert len(made) > 2
+        await receiver.close()
+        assert code == 0
+        assert "garbled" in said
+        assert sent(counted(receiver)) == SLOW_RING or _late(counted(receiver))
+
+    after(runs())
+
+
+def test_refused(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
+    """Who is refused does not come back: one connection a rank, and the program ends as ever."""
+
+    async def runs() -> None:
+        receiver = Receiver()
+        await receiver.listen(Address(path=str(tmp_path / "receiver")), token="another")
+        async with between(tmp_path / "front", tmp_path / "receiver", passed, passed) as made:
+            code, out = await Run(mpi, kernels, tmp_path / "front").to_its_end()
+            assert code == 0 and out.startswith("slow_ring ")
+            assert len(made) == 2
+        await receiver.close()
+        assert receiver.programs == {}
+
+    after(runs())
+
+
+def test_a_rank_dies(mpi: Mpi, kernels: Path) -> None:
+    """The run ends as it would without the library; what was reported until then is there, who did not end is named."""
+    plain = mpi.plain(kernels, "dying", 20)
+    told: list[str] = []
+    code, recorded = mpi.watched(
+        kernels, "dying", 20, environment={"TOPOLANE_MPI_SECONDS": "0.05"}, told=told
+    )
+    # Which signal a launcher tells of is a matter of chance: the others are ended, too.
+    assert code != 0 and plain.returncode != 0
+    assert recorded is not None
+    assert 3 in recorded.about.unfinished
+    assert sent(recorded) == ring(20)
+
+
+def test_fork(mpi: Mpi, kernels: Path) -> None:
+    """A process that a rank forks reports nothing, and the rank goes on."""
+    code, recorded = mpi.watched(kernels, "forking", 5)
+    assert code == 0
+    assert sent(recorded) == ring(10)
+    assert recorded is not None and recorded.about.unfinished == []
