@@ -54,11 +54,16 @@ void exchange_receive(Exchange *exchange, int rank, void *buffer, MPI_Count coun
 MPI_Count exchange_probe(Exchange *exchange, int rank)
 {
     MPI_Status status;
+    int count = -1;
     MPI_Count bytes = -1;
     if (exchange->result == MPI_SUCCESS)
         exchange->result = PMPI_Probe(rank, TAG, exchange->levels->whole, &status);
     if (exchange->result == MPI_SUCCESS)
+        exchange->result = PMPI_Get_count(&status, MPI_BYTE, &count);
+    if (exchange->result == MPI_SUCCESS && count == MPI_UNDEFINED) /* more than an int holds */
         exchange->result = PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+    else
+        bytes = count;
     return bytes;
 }
 
