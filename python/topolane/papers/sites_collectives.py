@@ -25,7 +25,7 @@ LATENCIES = (0.0, 1e-3, 2e-3, 5e-3, 10e-3)
 """Of every link between two sites, one way, seconds."""
 SELECTORS = ("mpich", "ompi")
 """Whose algorithms the flat collectives have, and the stages inside a site, as SMPI rebuilds them."""
-SIZES = (8, 1024, 16384, 65536, 1048576)
+SIZES = (8, 256, 1024, 16384, 65536, 1048576)
 """Bytes of the buffer: what one rank gives or gets."""
 LARGEST_BLOCK = 65536
 """Bytes of one rank's block in calls whose buffers hold one for every rank."""
@@ -87,8 +87,8 @@ def build(folder: Path) -> Path:
     return folder
 
 
-def measure(programs: Path, case: Case, calls: Sequence[str] = CALLS) -> list[Row]:
-    """Simulated seconds of every call and size. Raises ChildProcessError if the run fails."""
+def measure(programs: Path, case: Case, calls: Sequence[str] = CALLS, most: int = SIZES[-1]) -> list[Row]:
+    """Simulated seconds of every call and size up to `most` bytes. Raises ChildProcessError if the run fails."""
     with tempfile.TemporaryDirectory(prefix="run-", dir=programs) as name:
         folder = Path(name)
         (folder / "platform").write_text(platform(case))
@@ -97,7 +97,7 @@ def measure(programs: Path, case: Case, calls: Sequence[str] = CALLS) -> list[Ro
         command += ["-platform", programs / "platform.so", "--log=root.thresh:critical"]
         command += [f"--cfg={option}" for option in options(case)]
         command.append(programs / "collectives")
-        command += [f"{call}={','.join(map(str, sizes(call)))}" for call in calls]
+        command += [f"{call}={','.join(map(str, sizes(call, most)))}" for call in calls]
         environment = {
             "TMPDIR": name,
             "TOPOLANE_PLATFORM": str(folder / "platform"),
@@ -123,11 +123,11 @@ def rows(case: Case, lines: Iterable[str]) -> Iterable[Row]:
         )
 
 
-def sizes(call: str) -> tuple[int, ...]:
+def sizes(call: str, most: int) -> tuple[int, ...]:
     """Bytes a call is tried with."""
     if call == "barrier":
         return (0,)
-    return tuple(size for size in SIZES if call not in OF_BLOCKS or size <= LARGEST_BLOCK)
+    return tuple(size for size in SIZES if size <= (min(most, LARGEST_BLOCK) if call in OF_BLOCKS else most))
 
 
 def options(case: Case) -> tuple[str, ...]:

@@ -1,0 +1,129 @@
+"""Collectives in two levels give what MPI's own give, and cross between sites as seldom as they promise."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from mpis import HERE, Mpi
+from topolane.mpi import build
+from topolane.mpi.matrix import KINDS, Recorded
+
+COUNTED = KINDS.index("two_level")
+SITES = (0, 1, 0, 1, 2, 0)
+"""Of every rank: three sites, none of them a row of ranks, one of a single rank."""
+
+ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
+ROOTLESS = ("barrier", "allreduce", "allgather", "allgatherv", "alltoall")
+
+
+def settings(sites: tuple[int, ...], mode: str = "always") -> dict[str, str]:
+    return {"TOPOLANE_MPI_SITES": ",".join(map(str, sites)), "TOPOLANE_MPI_TWO_LEVEL": mode}
+
+
+def counted(recorded: Recorded | None) -> dict[tuple[int, int], int]:
+    """Messages of the library's own stage, by pair."""
+    assert recorded is not None
+    return {
+        (int(sender), int(receiver)): int(counts[COUNTED][0])
+        for sender, receiver, counts in zip(recorded.sender, recorded.receiver, recorded.counts)
+        if counts[COUNTED].any()
+    }
+
+
+def across(messages: dict[tuple[int, int], int], sites: tuple[int, ...]) -> int:
+    return sum(count for (a, b), count in messages.items() if sites[a] != sites[b])
+
+
+@pytest.fixture(scope="session")
+def same_results(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp(f"same-{mpi.name}") / "same_results"
+    return mpi.compile([HERE / "programs" / "same_results.c"], made)
+
+
+@pytest.fixture(scope="session")
+def one_collective(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp(f"one-{mpi.name}") / "one_collective"
+    return mpi.compile([HERE / "programs" / "one_collective.c"], made)
+
+
+@pytest.mark.parametrize("sites", [(0, 0, 0, 1, 1), (1, 0, 2, 1, 0), (0, 1, 2, 3, 4)], ids=str)
+def test_every_byte_is_as_mpi_leaves_it(
+    mpi: Mpi, same_results: Path, sites: tuple[int, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Communicators, roots, types, operations, counts and places drawn at random: MPI_X, which is the library's, and
+    PMPI_X, which is not, leave the same bytes in all buffers, and what is read is left alone. The library did it in
+    two levels: it counted messages of its own.
+    """
+    code, recorded = mpi.watched(same_results, 60, sum(sites), ranks=5, environment=settings(sites))
+    printed = capfd.readouterr()
+    assert (code, printed.out.split(", ")[-1]) == (0, "wrong 0\n"), printed
+    assert across(counted(recorded), sites) > 0
+
+
+def test_without_two_levels_nothing_is_the_librarys_own(mpi: Mpi, same_results: Path) -> None:
+    """`never`, a single site, and `auto` where every site has one rank: collectives stay MPI's."""
+    for sites, mode in (((0, 1, 0, 1), "never"), ((3, 3, 3, 3), "always"), ((0, 1, 2, 3), "auto")):
+        code, recorded = mpi.watched(same_results, 20, ranks=4, environment=settings(sites, mode))
+        assert code == 0
+        assert counted(recorded) == {}
+
+
+@pytest.mark.parametrize("name", [*ROOTED, *ROOTLESS])
+def test_what_crosses_is_what_is_promised(mpi: Mpi, one_collective: Path, name: str) -> None:
+    """With a root every other site hears, or is heard, once: sites - 1 messages a call. Without, every site hears
+    every other once: sites * (sites - 1).
+    """
+    rounds, sites = 12, len(set(SITES))
+    each = sites - 1 if name in ROOTED else sites * (sites - 1)
+    code, recorded = mpi.watched(one_collective, name, rounds, ranks=len(SITES), environment=settings(SITES))
+    assert code == 0
+    assert across(counted(recorded), SITES) == rounds * each
+
+
+def monitored(program: Path, name: str, rounds: int, folder: Path, environment: dict[str, str]) -> int:
+    """Messages between sites that Open MPI's own monitoring sees, of everything: collectives, ours and its."""
+    command = ["mpiexec.openmpi", "--mca", "pml_monitoring_enable", "2"]
+    command += [
+        "--mca",
+        "pml_monitoring_enable_output",
+        "3",
+        "--mca",
+        "pml_monitoring_filename",
+        str(folder / "of"),
+    ]
+    library = build.library("mpicc.openmpi")
+    for key, value in {**environment, "LD_PRELOAD": str(library)}.items():
+        command += ["-x", f"{key}={value}"]
+    command += ["-n", str(len(SITES)), str(program), name, str(rounds)]
+    subprocess.run(command, check=True, timeout=120)
+    total = 0
+    for file in folder.glob("of.*.prof"):
+        for line in file.read_text().splitlines():
+            fields = line.split()
+            if fields and fields[0] in ("I", "E", "S") and SITES[int(fields[1])] != SITES[int(fields[2])]:
+                total += int(fields[5])
+        file.unlink()
+    return total
+
+
+@pytest.mark.parametrize("name", ["bcast", "reduce", "allreduce", "barrier", "gatherv", "alltoall"])
+def test_open_mpi_sees_as_few_messages(mpi: Mpi, one_collective: Path, name: str, tmp_path: Path) -> None:
+    """What Open MPI monitors beneath the library agrees: 60 calls more cost 60 times the promise between sites, and
+    not a message more; flat most cost more.
+    """
+    if mpi.name != "openmpi":
+        pytest.skip("monitoring of messages is Open MPI's")
+    sites = len(set(SITES))
+    each = sites - 1 if name in ROOTED else sites * (sites - 1)
+
+    def more(mode: str) -> int:
+        few, many = (
+            monitored(one_collective, name, rounds, tmp_path, settings(SITES, mode)) for rounds in (12, 72)
+        )
+        return many - few
+
+    assert more("always") == 60 * each
+    if name != "barrier":  # flat it happens to cost as many, among six ranks
+        assert more("never") > 60 * each
