@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench bench-nova bench-sites bench-slurm validate nova-cloud paper clean
+.PHONY: build demo test test-rust test-python lint wheel bench bench-nova bench-sites bench-slurm validate nova-cloud sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -106,6 +106,11 @@ CLOUD ?= /tmp/topolane-nova-cloud
 nova-cloud: wheel
 	PYTHON=$(PYTHON) tests/nova/cloud/cloud.sh install
 	PYTHON=$(PYTHON) tests/nova/cloud/cloud.sh try $(CLOUD) $(TRANSCRIPT)
+
+# Four small guests on two sites, an MPI program across them, and a manager that moves them. TRANSCRIPT=FILE keeps
+# what it prints.
+sites-demo: build $(VENV)/.test-installed $(VENV)/.components
+	$(BIN)/python tests/sites/demo/demo.py | tee $(or $(TRANSCRIPT),/dev/null)
 
 paper: build
 	$(BIN)/topolane paper sc18

@@ -13,6 +13,9 @@ ADDRESSES = {name: f"10.42.0.{number}" for number, name in enumerate(GUESTS, 1)}
 MANAGER = "10.42.0.254"
 PORT = 7171
 MEMORY = 256
+"""MiB."""
+CORES = 3
+"""Of a host: room for one guest more than it starts with, so that guests can change places."""
 
 
 def write(folder: Path, network: Wan, kernel: Path, image: Path) -> None:
@@ -34,7 +37,7 @@ def _sites(folder: Path) -> str:
         "interval = 1",
     ]
     for host, site in SITES.items():
-        lines += ["", "[[site]]", f'name = "{site}"', "[[site.host]]", f'name = "{host}"', "cores = 4"]
+        lines += ["", "[[site]]", f'name = "{site}"', "[[site.host]]", f'name = "{host}"', f"cores = {CORES}"]
         lines += ['memory = "2 GiB"', 'driver = "qmp"', f'address = "{folder / host}"']
     lines += ["", "[[link]]", 'between = ["east", "west"]', "latency = 0.005", "bandwidth = 12.5e6"]
     return "\n".join(lines) + "\n"

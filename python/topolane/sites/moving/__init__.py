@@ -55,6 +55,7 @@ class Mover(Protocol):
 DRIVERS = {
     "dry-run": ("dry_run", "DryRun"),
     "qmp": ("qmp", "Qmp"),
+    "libvirt": ("libvirt", "Libvirt"),
 }
 """Module and class by the name of a driver. A module is imported when its driver is used: each needs its own extra."""
 

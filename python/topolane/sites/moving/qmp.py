@@ -138,7 +138,8 @@ async def _copy(
         downtime = time.monotonic() - stopped
     here.end(guest)
     there.file(guest, "handed-over").unlink(missing_ok=True)
-    progress(1.0)
+    with contextlib.suppress(MoveFailed):
+        progress(1.0)  # too late to be cancelled
     return {"downtime": downtime, "bytes": float(info["ram"]["transferred"])}
 
 
