@@ -249,6 +249,10 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     def command(self, *words: str, directory: str) -> tuple[int, str, str]:
         """Runs `topolane nova` against this cloud by HTTP: exit code, output and errors."""
+        return self.python("from topolane.cli import main; main()", "nova", *words, directory=directory)
+
+    def python(self, code: str, *words: str, directory: str) -> tuple[int, str, str]:
+        """Runs a program likewise."""
         if not self._urls:
             self._urls = nova_http.served(self.api_fixture, self.placement.fixture)
-        return nova_http.command(self._urls, words, directory, WAIT)
+        return nova_http.command(self._urls, ["-c", code, *words], directory, WAIT)

@@ -56,6 +56,8 @@ DRIVERS = {
     "dry-run": ("dry_run", "DryRun"),
     "qmp": ("qmp", "Qmp"),
     "libvirt": ("libvirt", "Libvirt"),
+    "nova": ("nova", "Nova"),
+    "slurm": ("slurm", "Slurm"),
 }
 """Module and class by the name of a driver. A module is imported when its driver is used: each needs its own extra."""
 

@@ -1,0 +1,115 @@
+"""Moving a batch job of Slurm to another node: it is requeued there, and begins anew or at its own checkpoint.
+
+Slurm runs a job once, so there are never two. The guest's name is the job's id; a host's `address` is its node. What
+a crash can leave behind is a job that waits, held or asked for at the target: `settle` lets it run.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+from topolane._engine import InputError
+from topolane.sites.moving import GuestLost, MoveFailed
+from topolane.slurm.scontrol import scontrol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topolane.sites.model import Guest, Host
+
+STARTS = 120.0
+"""Seconds that a requeued job has to start in; Slurm lets it wait a moment by itself (up to two minutes)."""
+LOOK = 0.5
+
+
+class Slurm:
+    """Requeues jobs. The nodes may be in a reservation or partition of their own: Slurm's rules hold."""
+
+    def move(
+        self, guest: Guest, source: Host, target: Host, progress: Callable[[float], None]
+    ) -> dict[str, float]:
+        """See `Mover.move`. The downtime is that from the requeue to the new start; nothing is copied."""
+        began = time.monotonic()
+        if _place(guest) != ("RUNNING", _node(source)):
+            raise MoveFailed(f"job {guest.name} does not run on {source.name}")
+        try:
+            progress(0.0)
+            scontrol("requeuehold", guest.name)
+            _ask_for(guest, target)
+            _wait(guest, target, progress)
+        except (InputError, MoveFailed) as error:
+            host = self.settle(guest, source, target)
+            if host == source.name:
+                raise MoveFailed(f"job {guest.name} stays at {host}: {error}") from error
+        passed = time.monotonic() - began
+        return {"seconds": passed, "downtime": passed, "bytes": 0.0}
+
+    def where(self, guest: Guest, hosts: tuple[Host, ...]) -> tuple[str, ...]:
+        """See `Mover.where`."""
+        _, node = _place(guest)
+        return tuple(host.name for host in hosts if _node(host) == node)
+
+    def settle(self, guest: Guest, source: Host, target: Host) -> str:
+        """See `Mover.settle`. A job that waits goes back to where it was, or to the target if that is full."""
+        for host in (source, target):
+            state, node = _place(guest)
+            if state == "RUNNING":
+                break
+            if state not in ("PENDING", "COMPLETING", "CONFIGURING", "REQUEUED"):
+                raise GuestLost(f"job {guest.name} is {state or 'unknown to Slurm'}")
+            try:
+                _ask_for(guest, host)
+                _wait(guest, host, lambda _: None)
+            except (InputError, MoveFailed):
+                continue
+        state, node = _place(guest)
+        for host in (source, target):
+            if state == "RUNNING" and node == _node(host):
+                return host.name
+        raise GuestLost(f"job {guest.name} is {state or 'unknown to Slurm'}, on {node or 'no node'}")
+
+
+def _node(host: Host) -> str:
+    return host.address or host.name
+
+
+def _ask_for(guest: Guest, host: Host) -> None:
+    """Lets a waiting job start on that node, and no other."""
+    deadline = time.monotonic() + STARTS
+    while True:
+        try:
+            scontrol("update", f"JobId={guest.name}", f"ReqNodeList={_node(host)}")
+            break
+        except InputError:
+            # It ends on its node first; until then Slurm changes nothing of it.
+            if time.monotonic() > deadline or _place(guest)[0] not in ("PENDING", "COMPLETING", "REQUEUED"):
+                raise
+            time.sleep(LOOK)
+    scontrol("update", f"JobId={guest.name}", "StartTime=now")
+    scontrol("release", guest.name)
+
+
+def _wait(guest: Guest, host: Host, progress: Callable[[float], None]) -> None:
+    deadline = time.monotonic() + STARTS
+    while _place(guest) != ("RUNNING", _node(host)):
+        if time.monotonic() > deadline:
+            scontrol("hold", guest.name)
+            raise MoveFailed(f"it has not started on {host.name} for {STARTS:g} s")
+        progress(0.0)
+        time.sleep(LOOK)
+    progress(1.0)
+
+
+def _place(guest: Guest) -> tuple[str, str]:
+    """State and node of a job; both empty where Slurm knows none. Raises GuestLost where Slurm does not answer."""
+    try:
+        told = scontrol("show", "job", "-o", guest.name)
+    except InputError as error:
+        if "Invalid job id" in str(error):
+            return "", ""
+        raise GuestLost(f"what became of job {guest.name} cannot be seen: {error}") from error
+    found = dict(re.findall(r"(\w+)=(\S*)", told))
+    node = found.get("NodeList", "")
+    return found.get("JobState", ""), "" if node == "(null)" else node

@@ -1,0 +1,66 @@
+"""A site manager's mover, on real slurmds: a job that runs on one node is requeued onto another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from live_cluster import Cluster, until
+from topolane.sites.model import Guest, Host
+from topolane.sites.moving import GuestLost, MoveFailed, mover
+
+HERE, THERE = (
+    Host(name, name, 16, 1 << 30, "slurm", node) for name, node in (("a", "node1"), ("b", "node4"))
+)
+
+
+@pytest.fixture
+def job(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guest]:
+    """A job on node1, that may be requeued."""
+    for name, value in cluster.facts.items():
+        monkeypatch.setenv(name, value)
+    number = cluster.submit("--partition=pdebug", "--requeue", "--nodelist=node1", script="sleep 600")
+    until(lambda: cluster.job(number)["job_state"] == "RUNNING", "the job runs")
+    yield Guest(str(number), "c", 16, 1 << 30, "a")
+    cluster.run("scancel", number)
+
+
+def _runs_on(cluster: Cluster, guest: Guest) -> str:
+    found = cluster.job(int(guest.name))
+    return str(found["nodes"]) if found["job_state"] == "RUNNING" else str(found["job_state"])
+
+
+def test_a_moved_job_runs_at_its_target(cluster: Cluster, job: Guest) -> None:
+    measured = mover("slurm").move(job, HERE, THERE, lambda _: None)
+    assert _runs_on(cluster, job) == "node4"
+    assert mover("slurm").where(job, (HERE, THERE)) == ("b",)
+    assert measured["downtime"] > 0
+
+
+def test_a_cancelled_move_runs_the_job_where_it_ran(cluster: Cluster, job: Guest) -> None:
+    def cancel(_: float) -> None:
+        if _runs_on(cluster, job) != "node1":
+            raise MoveFailed("cancelled")
+
+    with pytest.raises(MoveFailed, match="stays at a: cancelled"):
+        mover("slurm").move(job, HERE, THERE, cancel)
+    assert _runs_on(cluster, job) == "node1"
+
+
+def test_a_node_that_is_none_runs_the_job_where_it_ran(cluster: Cluster, job: Guest) -> None:
+    with pytest.raises(MoveFailed, match="stays at a"):
+        mover("slurm").move(job, HERE, Host("z", "z", 1, 1, "slurm", "nosuch"), lambda _: None)
+    assert _runs_on(cluster, job) == "node1"
+
+
+def test_what_a_killed_mover_left_waiting_runs_again(cluster: Cluster, job: Guest) -> None:
+    cluster.run("scontrol", "requeuehold", job.name)
+    assert mover("slurm").settle(job, HERE, THERE) == "a"
+    assert _runs_on(cluster, job) == "node1"
+
+
+def test_a_job_that_has_ended_is_lost(cluster: Cluster, job: Guest) -> None:
+    cluster.run("scancel", job.name)
+    until(lambda: cluster.job(int(job.name))["job_state"] == "CANCELLED", "the job ends")
+    with pytest.raises(GuestLost, match="is CANCELLED"):
+        mover("slurm").settle(job, HERE, THERE)
