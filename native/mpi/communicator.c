@@ -25,8 +25,13 @@ static _Thread_local struct {
 static int on_free(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)extra;
+    Communicator *gone = value;
     atomic_fetch_add(&freed, 1);
-    communicator_release(value);
+    /* Now, when all ranks free theirs: its communicators are freed collectively, and holders may stay for long. */
+    struct Levels *levels = atomic_exchange(&gone->levels, NULL);
+    if (levels && levels_free)
+        levels_free(levels);
+    communicator_release(gone);
     return MPI_SUCCESS;
 }
 
@@ -122,9 +127,6 @@ void communicator_release(Communicator *communicator)
 {
     if (atomic_fetch_sub(&communicator->holders, 1) != 1)
         return;
-    struct Levels *levels = atomic_load(&communicator->levels);
-    if (levels && levels_free)
-        levels_free(levels);
     free((void *)communicator->world);
     free(communicator);
 }

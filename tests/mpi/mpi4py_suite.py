@@ -1,0 +1,162 @@
+"""mpi4py's own tests, from its source package, with and without the library: the same must pass.
+
+    python tests/mpi/mpi4py_suite.py [--mpi mpich] [--only REGEX] [--ranks 4] [--folder DIR] [--json]
+
+The first time, pip builds mpi4py for each MPI into a folder, which is kept (--folder) or removed in the end. Two
+levels are forced (`always`) over several site maps, for what is chosen by size otherwise would seldom be tried.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from mpis import AROUND, EVERY, Mpi
+from topolane.mpi import build, launch
+
+VERSION = "mpi4py==4.1.2"
+NUMPY = "numpy==2.4.6"
+LIMIT = 1800.0
+"""Seconds of one run."""
+# What starts processes needs slots that a launcher on one machine may not have.
+LEFT_OUT = "spawn|dynproc|util_pool"
+RESULT = re.compile(r"^Ran (\d+) tests? in .*\n\n(?:OK|FAILED)(?: \((.*)\))?", re.MULTILINE)
+BAD = re.compile(r"^(?:FAIL|ERROR): (\S+) \(([\w.]+)", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    mpi: str
+    library: str
+    sites: str
+    ran: int
+    """Tests of one rank; all have the same."""
+    skipped: int
+    failed: tuple[str, ...]
+    """On any rank."""
+    finished: bool
+
+
+def prepared(mpi: Mpi, folder: Path) -> tuple[Path, Path]:
+    """A Python that has mpi4py of this MPI, and the package's sources."""
+    environment = folder / mpi.name
+    python = environment / "bin" / "python"
+    if not (environment / "built").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
+        pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        around = os.environ | {"MPICC": f"mpicc.{mpi.name}"}
+        subprocess.run([*pip, "install", "--no-binary", "mpi4py", NUMPY, VERSION], check=True, env=around)
+        (environment / "built").touch()
+    sources = folder / "mpi4py"
+    if not sources.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as draft:
+            # The build is not needed again, only the tests that are packed with it.
+            fetch = [
+                python,
+                "-m",
+                "pip",
+                "--quiet",
+                "download",
+                "--no-deps",
+                "--no-binary",
+                "mpi4py",
+                VERSION,
+            ]
+            subprocess.run([*fetch, "--dest", draft], check=True)
+            with tarfile.open(next(Path(draft).glob("*.tar.gz"))) as packed:
+                packed.extractall(draft, filter="data")
+            next(path for path in Path(draft).iterdir() if path.is_dir()).rename(sources)
+    return python, sources
+
+
+def command_of(mpi: Mpi, python: Path, ranks: int, only: str | None) -> list[str]:
+    words = ["-W", "ignore", "test/main.py", "-q", "-e", LEFT_OUT]
+    return mpi.launch(python, *words, *(["-i", only] if only else []), ranks=ranks)
+
+
+def outcome(mpi: Mpi, sites: str | None, folder: Path, ranks: int, only: str | None) -> Outcome:
+    """One run of the suite: plain, or in two levels over those sites."""
+    python, sources = prepared(mpi, folder)
+    command, around = command_of(mpi, python, ranks, only), dict(os.environ)
+    if sites is not None:
+        library = build.library(build.mpicc_for(command))
+        settings = {"TOPOLANE_MPI_SITES": sites, "TOPOLANE_MPI_TWO_LEVEL": "always"}
+        command, around = launch.arranged(command, library, settings)
+    process = subprocess.Popen(
+        command, cwd=sources, env=around | AROUND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        output, _ = process.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        output, _ = process.communicate()
+    found = RESULT.findall(output)
+    if len(found) != ranks:
+        print(output[-2000:], file=sys.stderr)
+    figures = [dict(pair.split("=") for pair in (note or "").split(", ") if "=" in pair) for _, note in found]
+    return Outcome(
+        mpi.name,
+        "no" if sites is None else "two levels",
+        sites or "",
+        max((int(ran) for ran, _ in found), default=0),
+        max((int(each.get("skipped", 0)) for each in figures), default=0),
+        tuple(sorted({f"{where.split('.')[0]}.{test}" for test, where in BAD.findall(output)})),
+        len(found) == ranks,
+    )
+
+
+def table(outcomes: list[Outcome]) -> str:
+    lines = [
+        "| MPI | library | sites of ranks | ran | passed | skipped | failed |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in outcomes:
+        failed = len(one.failed) if one.finished else "did not finish"
+        passed = one.ran - one.skipped - len(one.failed)
+        lines.append(
+            f"| {one.mpi} | {one.library} | {one.sites} | {one.ran} | {passed} | {one.skipped} | {failed} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mpi", choices=[one.name for one in EVERY], help="this one only")
+    parser.add_argument("--only", metavar="REGEX", help="test modules whose names match")
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--folder", type=Path, help="where builds are kept")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    ranks = range(options.ranks)
+    maps = [
+        None,
+        ",".join(str(2 * rank // options.ranks) for rank in ranks),
+        ",".join(str(rank % 2) for rank in ranks),
+    ]
+    maps.append(",".join(str((rank + 1) % 3) for rank in ranks))
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="topolane-") as draft:
+        folder = options.folder or Path(draft)
+        folder.mkdir(parents=True, exist_ok=True)
+        for mpi in EVERY:
+            if not mpi.missing and options.mpi in (None, mpi.name):
+                for sites in maps:
+                    outcomes.append(outcome(mpi, sites, folder, options.ranks, options.only))
+                    failed = outcomes[-1].failed if outcomes[-1].finished else "did not finish"
+                    print(f"{mpi.name} {sites or 'plain'}: {failed or 'nothing fails'}", file=sys.stderr)
+    print(json.dumps([dataclasses.asdict(one) for one in outcomes]) if options.json else table(outcomes))
+    plain = {one.mpi: one for one in outcomes if one.library == "no"}
+    same = all(dataclasses.replace(one, library="no", sites="") == plain[one.mpi] for one in outcomes)
+    sys.exit(not same)
+
+
+if __name__ == "__main__":
+    main()

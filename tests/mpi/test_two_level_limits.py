@@ -1,0 +1,48 @@
+"""Two levels where programs go to the limits: threads, many communicators, wrong calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mpis import HERE, Mpi
+from test_two_level import across, counted, settings
+
+SITES = (0, 1, 0)
+
+
+def compiled(mpi: Mpi, name: str, folder: Path) -> Path:
+    return mpi.compile([HERE / "programs" / f"{name}.c"], folder / name)
+
+
+def test_threads_do_collectives_at_once(mpi: Mpi, tmp_path: Path) -> None:
+    """MPI_THREAD_MULTIPLE: two threads, each with communicators of its own that it makes, uses in two levels and
+    frees, get right results and hold nobody up.
+    """
+    program = compiled(mpi, "threads_collect", tmp_path)
+    code, recorded = mpi.watched(program, ranks=len(SITES), environment=settings(SITES))
+    if code == 3:
+        pytest.skip(f"{mpi.name} has no MPI_THREAD_MULTIPLE")
+    assert code == 0
+    assert across(counted(recorded), SITES) > 0
+
+
+def test_communicators_give_back_what_they_take(mpi: Mpi, tmp_path: Path) -> None:
+    """MPICH has 2,048 context ids and two levels take two for a communicator: 1,100 in turn work only if both are
+    given back, and 250 at once, where most must stay flat, leave enough for the program.
+    """
+    program = compiled(mpi, "many_communicators", tmp_path)
+    code, recorded = mpi.watched(program, 1100, 250, ranks=2, environment=settings((0, 1)))
+    assert code == 0
+    # An allreduce in two levels is one message each way; 100 communicators at once may have them.
+    assert counted(recorded) == {(0, 1): 1200, (1, 0): 1200}
+
+
+def test_wrong_calls_are_mpis_to_report(mpi: Mpi, tmp_path: Path) -> None:
+    """Counts, types, roots and operations that are none: the class of error is the one MPI itself gives, and the
+    communicator's own error handler hears of it as often.
+    """
+    if mpi.name == "mpich":
+        pytest.skip("Debian's MPICH is built without checks of arguments, and crashes by itself")
+    code, _ = mpi.watched(compiled(mpi, "same_errors", tmp_path), ranks=3, environment=settings((0, 1, 0)))
+    assert code == 0
