@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topolane._engine import InputError
+from topolane.mpi.acknowledging import Acknowledger, Taken
 from topolane.mpi.address import Address, remove_dead_socket
 from topolane.mpi.connection import Connection, Refused
 from topolane.mpi.counts import RankCounts, Watched
 from topolane.mpi.frames import FrameError, Hello, Records, dropped, sites_frame
 from topolane.mpi.limits import Event, Limits
 from topolane.mpi.window import Window
-
-Taken = dict[str, set[int]]
-"""Ranks by program of which something was taken in."""
 
 
 class Receiver:
@@ -50,21 +48,19 @@ class Receiver:
     ) -> None:
         self.programs: dict[str, Watched] = {}
         self.limits = limits or Limits()
-        self.interval = interval
         self.connections: set[Connection] = set()
         self.frames = 0
         """Taken in, without those that came twice."""
         self.repeated = 0
-        self._keep, self._load, self._happened = keep, load, happened
+        self._load, self._happened = load, happened
+        self._acknowledger = Acknowledger(
+            keep, interval, self._windows, lambda text: self.tell("not-kept", "", text)
+        )
         self._entries = self._senders = 0
         self.buffered = 0
-        self._taken: Taken = {}
         self._of_rank: dict[tuple[str, int], set[Connection]] = {}
-        self._unacknowledged: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
         self._sockets: list[str] = []
-        self._soon = asyncio.Event()
-        self._keeping: asyncio.Task[None] | None = None
 
     async def listen(
         self, address: Address, *, token: str | None = None, tls: ssl.SSLContext | None = None
@@ -94,19 +90,14 @@ class Receiver:
         except OSError as error:
             raise InputError(f"{address}: nothing can listen there: {error.strerror}") from error
         self._servers.append(server)
-        if self._keeping is None:
-            self._keeping = asyncio.create_task(self._keep_on())
+        self._acknowledger.start()
         return address
 
     async def close(self) -> None:
         """Keeps and acknowledges what has arrived, and ends all connections."""
         for server in self._servers:
             server.close()
-        if self._keeping is not None:
-            self._keeping.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._keeping
-        await self._flush()
+        await self._acknowledger.close()
         for connection in list(self.connections):
             connection.close()
         for path in self._sockets:
@@ -167,7 +158,7 @@ class Receiver:
             counts.windows[hello.incarnation] = Window()
             counts.gone = False
             self._senders += 1
-            self._took(program.id, hello.rank)
+            self._acknowledger.took(program.id, hello.rank)
         if not counts.gone:
             program.ended = None
         program.hosts[hello.rank] = hello.host
@@ -194,9 +185,9 @@ class Receiver:
         counts = program.rank(rank)
         if sequence and not self._is_new(connection, counts, sequence):
             return
-        self._took(program.id, rank)
+        self._acknowledger.took(program.id, rank)
         counts.gone, counts.dropped = True, max(counts.dropped, lost)
-        self._soon.set()
+        self._acknowledger.hurry()
         if lost:
             self.tell("frames-dropped", program.id, f"rank {rank} gave up {lost} frames")
         if len(program.of_rank) == program.ranks and all(one.gone for one in program.of_rank.values()):
@@ -206,7 +197,7 @@ class Receiver:
     def left(self, connection: Connection, hello: Hello | None) -> None:
         """A connection has ended."""
         self.connections.discard(connection)
-        self._unacknowledged.discard(connection)
+        self._acknowledger.left(connection)
         if hello is None:
             return
         others = self._of_rank.get((hello.program, hello.rank), set())
@@ -248,7 +239,11 @@ class Receiver:
     def _make_room(self) -> None:
         if len(self.programs) < self.limits.programs:
             return
-        over = [one for one in self.programs.values() if one.ended is not None and one.id not in self._taken]
+        over = [
+            one
+            for one in self.programs.values()
+            if one.ended is not None and not self._acknowledger.holds(one.id)
+        ]
         if not over:
             raise Refused(f"this receiver takes no more than {self.limits.programs} programs")
         self.forget(min(over, key=lambda one: one.ended or 0.0).id)
@@ -257,51 +252,16 @@ class Receiver:
         if not 0 < sequence < 1 << 63:
             raise FrameError(f"sequence {sequence} in a frame that wants an answer")
         connection.newest = max(connection.newest, sequence)
-        self._unacknowledged.add(connection)
+        self._acknowledger.expects(connection)
         if not counts.windows[connection.hello.incarnation].take(sequence):
             self.repeated += 1
             return False
         self.frames += 1
-        self._took(connection.hello.program, connection.hello.rank)
+        self._acknowledger.took(connection.hello.program, connection.hello.rank)
         return True
 
-    def _took(self, program: str, rank: int) -> None:
-        self._taken.setdefault(program, set()).add(rank)
-
-    async def _keep_on(self) -> None:
-        pause = self.interval
-        while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._soon.wait(), pause)
-                # The other ranks of a program that ends are not far behind.
-                await asyncio.sleep(min(0.05, self.interval))
-            self._soon.clear()
-            began = time.monotonic()
-            await self._flush()
-            # Where keeping is slow, let it be a fifth of the time at most.
-            pause = min(5.0, max(self.interval, 4 * (time.monotonic() - began)))
-
-    async def _flush(self) -> None:
-        taken, self._taken = self._taken, {}
-        waiting = [(connection, connection.newest) for connection in self._unacknowledged]
-        self._unacknowledged.clear()
-        marks = [
-            (window, window.highest)
-            for program, ranks in taken.items()
-            if program in self.programs
-            for rank in ranks
-            for window in self.programs[program].rank(rank).windows.values()
+    def _windows(self, taken: Taken) -> list[Window]:
+        known = [(self.programs[id], ranks) for id, ranks in taken.items() if id in self.programs]
+        return [
+            one for program, ranks in known for rank in ranks for one in program.rank(rank).windows.values()
         ]
-        if self._keep is not None and taken:
-            try:
-                await self._keep(taken)
-            except OSError as error:
-                self.tell("not-kept", "", f"what arrived could not be kept, and is not acknowledged: {error}")
-                for program, ranks in taken.items():
-                    self._taken.setdefault(program, set()).update(ranks)
-                self._unacknowledged.update(connection for connection, _ in waiting if connection.is_open)
-                return
-        for window, highest in marks:
-            window.kept = highest
-        for connection, sequence in waiting:
-            connection.acknowledge(sequence)

@@ -12,58 +12,15 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Respons
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field
 
 from topolane.sites import shown
-from topolane.sites.arriving import Arrival, like
 from topolane.sites.manager import Manager
 from topolane.sites.metrics import exposition
+from topolane.sites.orders import clusters, orders, program_named, reports
 from topolane.sites.state import StateError
 
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 Answer = dict[str, Any]
-
-
-class GuestOnHost(BaseModel):
-    """A guest, as its host sees it."""
-
-    model_config = ConfigDict(extra="allow")
-    name: str
-    cores: int = Field(gt=0)
-    memory: int = Field(gt=0, description="bytes")
-    cluster: str = ""
-    state: str = "running"
-    address: str = ""
-    dirty: float | None = Field(None, ge=0, description="bytes of memory rewritten a second")
-
-
-class HostReport(BaseModel):
-    """What a host says of itself. More fields are kept and shown."""
-
-    model_config = ConfigDict(extra="allow")
-    site: str
-    cores: int = Field(gt=0)
-    memory: int = Field(gt=0, description="bytes")
-    driver: str = "dry-run"
-    address: str = ""
-    guests: list[GuestOnHost] = []
-
-
-class Remaining(BaseModel):
-    """How long a program is expected to run on."""
-
-    seconds: float = Field(ge=0, lt=1e10)
-
-
-class Wanted(BaseModel):
-    """A cluster that is about to be built."""
-
-    guests: int = Field(gt=0, le=100_000)
-    cores: int = Field(gt=0, description="of each guest")
-    memory: int = Field(gt=0, lt=1 << 62, description="bytes of each guest")
-    sites: list[str] = Field([], description="those it may use; none for all")
-    like: str = Field("", description="name of a program that was watched before")
-    remaining: float = Field(3600.0, ge=0, lt=1e10, description="seconds it is expected to run")
 
 
 def create(manager: Manager, *, token: str | None, report_token: str | None, loopback: bool) -> FastAPI:
@@ -77,9 +34,9 @@ def create(manager: Manager, *, token: str | None, report_token: str | None, loo
     operator = [Depends(_shows(token))] if token else []
     reporter = [Depends(_shows(token, report_token))] if token else []
     app.include_router(_looks(manager), dependencies=operator)
-    app.include_router(_orders(manager), dependencies=operator)
-    app.include_router(_clusters(manager), dependencies=operator)
-    app.include_router(_reports(manager), dependencies=reporter)
+    app.include_router(orders(manager), dependencies=operator)
+    app.include_router(clusters(manager), dependencies=operator)
+    app.include_router(reports(manager), dependencies=reporter)
     app.add_exception_handler(StateError, _state_failed)
     return app
 
@@ -132,18 +89,18 @@ def _looks(manager: Manager) -> APIRouter:
     @router.get("/programs/{id}")
     async def program(id: str) -> Answer:
         """One program in figures."""
-        return shown.program(manager, _program(manager, id))
+        return shown.program(manager, program_named(manager, id))
 
     @router.get("/programs/{id}/matrix", response_class=PlainTextResponse)
     async def matrix(id: str, kind: int | None = None, recent: bool = False) -> str:
         """Who sent to whom, as CSV that `topolane traffic` reads; with `recent`, each second now."""
-        one = _program(manager, id)
+        one = program_named(manager, id)
         return await asyncio.to_thread((one.rates(kind) if recent else one.matrix(kind)).csv)
 
     @router.get("/explain/{id}")
     async def explain(id: str) -> Answer:
         """Why a program runs where it runs."""
-        return shown.explain(manager, _program(manager, id))
+        return shown.explain(manager, program_named(manager, id))
 
     @router.get("/plans")
     async def plans() -> list[Answer]:
@@ -171,124 +128,6 @@ def _looks(manager: Manager) -> APIRouter:
         return Response(body, media_type=kind)
 
     return router
-
-
-def _orders(manager: Manager) -> APIRouter:
-    router = APIRouter(tags=["order"])
-
-    @router.post("/plan")
-    async def plan() -> Answer:
-        """Makes a plan now and keeps it to be applied; moves nothing."""
-        return (await manager.propose()).json()
-
-    @router.post("/plans/{id}/apply")
-    async def apply(id: str) -> Answer:
-        """Journals the moves of a plan; they are made from the next look on."""
-        if id not in manager.plans:
-            raise HTTPException(404, f"no plan is called {id}")
-        if manager.dry_run:
-            raise HTTPException(409, "this manager runs dry: it moves nothing")
-        return {"moves": manager.apply(manager.plans[id])}
-
-    @router.post("/place")
-    async def place(wanted: Wanted) -> Answer:
-        """Hosts for the guests of a cluster that is about to be built. Builds and books nothing."""
-        unknown = set(wanted.sites) - set(manager.inventory.sites)
-        if unknown:
-            raise HTTPException(422, f"{min(unknown)!r} is no site of this manager")
-        cut = like(manager.receiver.programs.values(), wanted.like)
-        fields = wanted.model_dump(exclude={"like", "sites"})
-        hosts = await manager.place(Arrival(**fields, sites=tuple(wanted.sites), cut=cut))
-        if not hosts:
-            raise HTTPException(409, f"there is no room for {wanted.guests} such guests now")
-        return {"hosts": hosts}
-
-    @router.post("/pause")
-    async def pause() -> Answer:
-        """Plans no more and starts no move; those that run go on."""
-        manager.pause(True)
-        return {"paused": True}
-
-    @router.post("/resume")
-    async def resume() -> Answer:
-        """Goes on."""
-        manager.pause(False)
-        return {"paused": False}
-
-    @router.put("/programs/{id}/remaining")
-    async def remaining(id: str, body: Remaining) -> Answer:
-        """Declares how long a program will run on; else as long as it has run."""
-        manager.declare(_program(manager, id).id, body.seconds)
-        return {"seconds": body.seconds}
-
-    return router
-
-
-def _clusters(manager: Manager) -> APIRouter:
-    router = APIRouter(prefix="/clusters", tags=["clusters"])
-    inventory = manager.inventory
-
-    @router.get("")
-    async def clusters() -> Answer:
-        """All clusters by name."""
-        return inventory.clusters
-
-    @router.get("/{name}")
-    async def cluster(name: str) -> Answer:
-        """One cluster as it was put."""
-        if name not in inventory.clusters:
-            raise HTTPException(404, f"no cluster is called {name}")
-        return inventory.clusters[name]
-
-    @router.put("/{name}")
-    async def put(name: str, body: dict[str, Any]) -> Answer:
-        """Keeps a cluster; its `guests` (name, cores, memory, host, address) are known from now on."""
-        try:
-            inventory.put_cluster(name, body)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise HTTPException(422, f"cluster {name}: {error}") from error
-        return body
-
-    @router.delete("/{name}")
-    async def drop(name: str) -> Answer:
-        """Forgets a cluster and its guests."""
-        if not inventory.drop_cluster(name):
-            raise HTTPException(404, f"no cluster is called {name}")
-        return {"dropped": name}
-
-    return router
-
-
-def _reports(manager: Manager) -> APIRouter:
-    router = APIRouter(tags=["report"])
-
-    @router.post("/hosts/{name}/report")
-    async def host(name: str, report: HostReport) -> Answer:
-        """Taken from the daemon of a host, every few seconds."""
-        try:
-            told = manager.inventory.host_report(name, report.model_dump())
-        except (KeyError, TypeError, ValueError) as error:
-            raise HTTPException(422, f"host {name}: {error}") from error
-        for text in told:
-            manager.journal.tell("host", name, text)
-        return {"taken": True}
-
-    @router.post("/guests/{name}/report")
-    async def guest(name: str, report: dict[str, Any]) -> Answer:
-        """Taken from the daemon in a guest: what runs there."""
-        if manager.inventory.guest_of(name) is None:
-            raise HTTPException(404, f"no guest is called {name}")
-        manager.inventory.guest_report(name, report)
-        return {"taken": True}
-
-    return router
-
-
-def _program(manager: Manager, id: str) -> Any:
-    found = manager.program(id)
-    if found is None:
-        raise HTTPException(404, f"no program is called {id}")
-    return found
 
 
 def _kept(row: dict[str, Any]) -> Answer:

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from topolane.mpi.acknowledging import Taken
 from topolane.mpi.counts import Watched
 from topolane.mpi.limits import Limits
-from topolane.mpi.receiver import Receiver, Taken
+from topolane.mpi.receiver import Receiver
 from topolane.sites.arriving import Arrival, place
 from topolane.sites.files import Config
 from topolane.sites.inventory import Inventory
