@@ -23,7 +23,9 @@ OWN = ("loss-against-traffic.png", "points.csv")
 
 @click.command("sites")
 @click.option(
-    "--quick", is_flag=True, help="Fewer latencies and programs, not the four together: under a minute."
+    "--quick",
+    is_flag=True,
+    help="Fewer latencies and programs, not the four together nor collectives: under a minute.",
 )
 @click.option("--out", help="A directory for the figure and its points.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
@@ -91,6 +93,7 @@ def study(
         sites_arrivals,
         sites_hours,
         sites_jobs,
+        sites_levels,
         sites_loss,
         sites_predict,
         sites_scatter,
@@ -106,6 +109,9 @@ def study(
     if not quick:
         with common.counting_bar("four programs", len(sites_jobs.POLICIES)) as done:
             played = sites_jobs.study(times, workers=workers, done=done)
+        with common.counting_bar("collectives", len(sites_levels.tasks(times.programs))) as done:
+            levels = sites_levels.study(times.programs, workers=workers, done=done)
+        found.append(tables.levels_table(levels))
         found += [tables.jobs_table(played), tables.shared_table(times, played)]
         rows += sites_jobs.rows(played)
     scenarios = sites_arrivals.scenarios(times, quick)

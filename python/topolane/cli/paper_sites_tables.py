@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from topolane.papers.sites import Wan
     from topolane.papers.sites_arrivals import Outcome
     from topolane.papers.sites_jobs import Played
+    from topolane.papers.sites_levels import Line
     from topolane.papers.sites_loss import Times
 
 
@@ -184,6 +185,28 @@ def shared_table(times: Times, found: Sequence[Played]) -> Table:
         "of a shared WAN",
         ("program", "alone", "SMPI", "model"),
         list(sites_jobs.shared(times, found)),
+    )
+
+
+def levels_table(found: Sequence[Line]) -> Table:
+    """Two-level collectives beside flat ones."""
+    from topolane.papers import sites
+
+    lines = [
+        (
+            line.collective,
+            line.size,
+            line.placement,
+            *(f"{1e3 * flat:.1f} / {1e3 * two:.1f}" for flat, two in line.seconds.values()),
+        )
+        for line in found
+    ]
+    return Table(
+        "collectives",
+        "collectives of 32 ranks on two sites, ms, flat (MPICH's) / two-level, by latency, with TCP's window",
+        ("call", "bytes", "ranks in", *(f"{1e3 * latency:g} ms" for latency in sites.LATENCIES)),
+        lines,
+        ("ranks in",),
     )
 
 
