@@ -90,7 +90,7 @@ def _cpu(pid: int) -> float:
 
 
 def _wait(condition, manager: subprocess.Popen) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not condition():
         if manager.poll() is not None or time.monotonic() > deadline:
             raise BenchError("the manager does not start")

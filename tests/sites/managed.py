@@ -66,7 +66,7 @@ class Managed:
         """Ends it as it should; answers with what it said on standard error."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        said = self.process.communicate(timeout=60)[1]
+        said = self.process.communicate(timeout=180)[1]
         assert self.process.returncode in (0, -signal.SIGKILL), said
         return said
 
@@ -95,7 +95,7 @@ def managing(folder: Path, guests: dict[str, str], *options: str, **settings: ob
     assert "Traceback" not in said, said
 
 
-def wait(condition: Callable[[], object], seconds: float = 60.0) -> None:
+def wait(condition: Callable[[], object], seconds: float = 180.0) -> None:
     """Waits until something holds."""
     deadline = time.monotonic() + seconds
     while not condition():

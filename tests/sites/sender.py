@@ -92,7 +92,7 @@ class Rank:
         self.unacknowledged = {at: frame for at, frame in self.unacknowledged.items() if at > last}
 
 
-async def until(condition, seconds: float = 30.0) -> None:
+async def until(condition, seconds: float = 120.0) -> None:
     """Waits until something holds."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not condition():

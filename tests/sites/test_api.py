@@ -132,7 +132,7 @@ def test_the_manager_refuses_what_it_cannot_use(tmp_path: Path) -> None:
         file = tmp_path / "other.toml"
         file.write_text(text)
         run = [sys.executable, "-c", MAIN, "sites", "run", "--config", str(file)]
-        done = subprocess.run(run, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(run, capture_output=True, text=True, timeout=180)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
         return done.stderr
 
@@ -157,7 +157,7 @@ def test_commands_print_tables_and_json(tmp_path: Path) -> None:
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", MAIN, "sites", *words, "--manager", f"unix:{tmp_path}/a.sock"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, timeout=180)
 
     with managing(tmp_path, {"g1": "e1"}):
         assert "east-west 10 ms 1000 Mbit/s" in run("status").stdout

@@ -68,7 +68,7 @@ def test_a_manager_that_is_killed_under_64_ranks_counts_exactly(tmp_path: Path) 
                 rank.cut()
         for rank in ranks:
             rank.bye()
-        await until(lambda: not any(rank.unacknowledged for rank in ranks), 60)
+        await until(lambda: not any(rank.unacknowledged for rank in ranks))
         await inside(check, manager)
         for rank in ranks:
             await rank.stop()
@@ -131,7 +131,7 @@ def test_a_manager_that_may_act_does(tmp_path: Path) -> None:
     """With `act = true` the program is gathered without anybody's word, and then left where it is."""
 
     async def body(ranks: list[Rank]) -> None:
-        await until(lambda: ranks[0].sites and len(set(ranks[0].sites)) == 1, 60)
+        await until(lambda: ranks[0].sites and len(set(ranks[0].sites)) == 1)
         stages = await inside(manager.stages)
         assert sorted(stages.values()) == ["done", "done"]
         await asyncio.sleep(1)

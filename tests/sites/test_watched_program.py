@@ -52,7 +52,7 @@ def test_a_real_program_is_counted_exactly_while_its_manager_is_killed(program: 
         manager.kill()
         time.sleep(1)
         manager.start()
-        output, _ = running.communicate(timeout=120)
+        output, _ = running.communicate(timeout=300)
         assert (running.returncode, output) == (0, f"sum {SUM}\n")
         wait(lambda: all(one["ended"] for one in manager.client.get("/programs", ended=True)))
         (one,) = manager.client.get("/programs", ended=True)
