@@ -55,7 +55,7 @@ $(VENV)/.components: $(VENV)/.installed
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
 	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" libfaketime \
-	      mpich; do \
+	      "mpich libmpich-dev" gfortran; do \
 	    apt-get install -y -qq $$packages >/dev/null || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
@@ -88,6 +88,9 @@ wheel: $(VENV)/.installed
 
 bench: build
 	$(BIN)/python benches/run.py $(BENCH)
+
+bench-mpi: build $(VENV)/.components
+	$(BIN)/python benches/mpi/overhead.py $(BENCH)
 
 bench-nova: build $(VENV)/.test-installed
 	$(BIN)/python benches/nova/run.py $(BENCH)
