@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 STARTS = 120.0
 """Seconds that a requeued job has to start in; Slurm lets it wait a moment by itself (up to two minutes)."""
+SILENT = 60.0
+"""Seconds that slurmctld may be away for: it may be being restarted."""
+ENDING = ("COMPLETING", "CONFIGURING", "REQUEUED")
+"""States on the way to waiting."""
 LOOK = 0.5
 
 
@@ -35,8 +39,8 @@ class Slurm:
         if _place(guest) != ("RUNNING", _node(source)):
             raise MoveFailed(f"job {guest.name} does not run on {source.name}")
         try:
-            progress(0.0)
             scontrol("requeuehold", guest.name)
+            progress(0.0)
             _ask_for(guest, target)
             _wait(guest, target, progress)
         except (InputError, MoveFailed) as error:
@@ -57,7 +61,7 @@ class Slurm:
             state, node = _place(guest)
             if state == "RUNNING":
                 break
-            if state not in ("PENDING", "COMPLETING", "CONFIGURING", "REQUEUED"):
+            if state not in ("PENDING", *ENDING):
                 raise GuestLost(f"job {guest.name} is {state or 'unknown to Slurm'}")
             try:
                 _ask_for(guest, host)
@@ -78,22 +82,20 @@ def _node(host: Host) -> str:
 def _ask_for(guest: Guest, host: Host) -> None:
     """Lets a waiting job start on that node, and no other."""
     deadline = time.monotonic() + STARTS
-    while True:
-        try:
-            scontrol("update", f"JobId={guest.name}", f"ReqNodeList={_node(host)}")
-            break
-        except InputError:
-            # It ends on its node first; until then Slurm changes nothing of it.
-            if time.monotonic() > deadline or _place(guest)[0] not in ("PENDING", "COMPLETING", "REQUEUED"):
-                raise
-            time.sleep(LOOK)
-    scontrol("update", f"JobId={guest.name}", "StartTime=now")
+    # It ends on its node first, and is then put off by some seconds: only what is asked after that is kept.
+    while (state := _place(guest)[0]) != "PENDING":
+        if time.monotonic() > deadline or state not in ENDING:
+            raise MoveFailed(f"it is {state or 'unknown to Slurm'} and cannot be asked to wait")
+        time.sleep(LOOK / 5)
+    scontrol("update", f"JobId={guest.name}", f"ReqNodeList={_node(host)}", "StartTime=now")
     scontrol("release", guest.name)
 
 
 def _wait(guest: Guest, host: Host, progress: Callable[[float], None]) -> None:
     deadline = time.monotonic() + STARTS
-    while _place(guest) != ("RUNNING", _node(host)):
+    while (place := _place(guest)) != ("RUNNING", _node(host)):
+        if place[0] == "RUNNING":
+            raise MoveFailed(f"it has started on {place[1]}")
         if time.monotonic() > deadline:
             scontrol("hold", guest.name)
             raise MoveFailed(f"it has not started on {host.name} for {STARTS:g} s")
@@ -104,12 +106,17 @@ def _wait(guest: Guest, host: Host, progress: Callable[[float], None]) -> None:
 
 def _place(guest: Guest) -> tuple[str, str]:
     """State and node of a job; both empty where Slurm knows none. Raises GuestLost where Slurm does not answer."""
-    try:
-        told = scontrol("show", "job", "-o", guest.name)
-    except InputError as error:
-        if "Invalid job id" in str(error):
-            return "", ""
-        raise GuestLost(f"what became of job {guest.name} cannot be seen: {error}") from error
+    deadline = time.monotonic() + SILENT
+    while True:
+        try:
+            told = scontrol("show", "job", "-o", guest.name)
+            break
+        except InputError as error:
+            if "Invalid job id" in str(error):
+                return "", ""
+            if time.monotonic() > deadline:
+                raise GuestLost(f"what became of job {guest.name} cannot be seen: {error}") from error
+            time.sleep(LOOK)
     found = dict(re.findall(r"(\w+)=(\S*)", told))
     node = found.get("NodeList", "")
     return found.get("JobState", ""), "" if node == "(null)" else node
