@@ -60,10 +60,13 @@ $(VENV)/.components: $(VENV)/.installed
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
 	  for packages in "qemu-system-x86 binutils busybox-static dropbear-bin" "openvpn nftables iproute2" \
-	      "libvirt-daemon-driver-qemu libvirt-daemon libvirt-clients libvirt-dev"; do \
+	      "libvirt-daemon-driver-qemu libvirt-daemon libvirt-dev pkg-config python3-dev"; do \
 	    apt-get install -y -qq --no-install-recommends $$packages >/dev/null || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
+	  $(BIN)/python tools/requirements.py libvirt | \
+	    $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin || \
+	    echo "libvirt-python could not be built, its tests will be skipped"; \
 	  tools/guest_kernel.sh $(VENV)/guest-kernel || echo "no kernel for guests: their tests will be skipped"; \
 	fi
 	@touch $@
