@@ -15,7 +15,7 @@ pytest.importorskip("fastapi", reason="the extra sites is not installed")
 from managed import MAIN, managing, wait
 
 HERE = Path(__file__).parent
-RANKS, ROUNDS = 4, 150
+RANKS, ROUNDS = 4, 600
 SUM = sum(2 * ((rank + one) % 256) for one in range(ROUNDS) for rank in range(RANKS))
 """Every rank hears what each of its neighbours has in each round: rank + round, in a byte."""
 
