@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from guest_image import missing
 from tick_guests import Sites, until
+from topolane.sites.model import Host
 from topolane.sites.moving import GuestLost, MoveFailed, mover
 
 pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
@@ -28,7 +29,7 @@ def sites(tmp_path: Path) -> Iterator[Sites]:
     made.end()
 
 
-def _slow(sites: Sites, rate: int = 4 << 20) -> None:
+def _slow(sites: Sites, rate: int = 4 << 20, at: str = "a") -> None:
     """Holds copying to so many bytes a second, so that a test can act while it goes on."""
     import asyncio
 
@@ -36,7 +37,7 @@ def _slow(sites: Sites, rate: int = 4 << 20) -> None:
 
     async def set_rate() -> None:
         client = QMPClient()
-        await client.connect(str(sites.at("a").file("g1", "watch")))
+        await client.connect(str(sites.at(at).file("g1", "watch")))
         await client.execute("migrate-set-parameters", {"max-bandwidth": rate})
         await client.disconnect()
 
@@ -136,11 +137,11 @@ MOVE = """
 import sys
 from topolane.sites.model import Guest, Host
 from topolane.sites.moving import mover, qmp
-step, a, b = sys.argv[1:]
+step, *ends = sys.argv[1:]
 def die(*_):
     import os, signal
     os.kill(os.getpid(), signal.SIGKILL)
-hosts = [Host(n, n, 2, 2**30, driver="qmp", address=p) for n, p in (("a", a), ("b", b))]
+hosts = [Host(n, n, 2, 2**30, driver="qmp", address=p) for n, p in zip(ends[::2], ends[1::2])]
 if step == "handing over":
     qmp._hand_over = die
 if step == "handed over":
@@ -148,22 +149,25 @@ if step == "handed over":
 if step == "complete":
     qmp._until = die
 print("moving", flush=True)
-mover("qmp").move(Guest("g1", "c", 1, 2**27, "a"), *hosts, lambda _: print("copying", flush=True))
+mover("qmp").move(Guest("g1", "c", 1, 2**27, ends[0]), *hosts, lambda _: print("copying", flush=True))
 """
 
 
-@pytest.mark.parametrize(
-    ("step", "host"),
-    [("copying", "a"), ("complete", "b"), ("handing over", "b"), ("handed over", "b")],
-)
-def test_a_mover_killed_at_any_step_leaves_one_copy_once_it_is_settled(
-    sites: Sites, step: str, host: str
-) -> None:
-    """Killed with SIGKILL while memory is copied, when it is complete, before the target runs and after."""
+def test_a_mover_killed_at_any_step_leaves_one_copy_once_it_is_settled(sites: Sites) -> None:
+    """Killed with SIGKILL when memory is complete, before the target runs and after, and while memory is copied."""
     sites.start()
-    if step == "copying":
-        _slow(sites)
-    words = [sys.executable, "-c", MOVE, step, *(each.address for each in sites.hosts)]
+    here, there = sites.hosts
+    for step in ("complete", "handing over", "handed over"):
+        _killed(sites, step, here, there)
+        _settled(sites, here, there, there)
+        here, there = there, here
+    _slow(sites, at=here.name)
+    _killed(sites, "copying", here, there)
+    _settled(sites, here, there, here)
+
+
+def _killed(sites: Sites, step: str, here: Host, there: Host) -> None:
+    words = [sys.executable, "-c", MOVE, step, here.name, here.address, there.name, there.address]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as moving:
         assert moving.stdout
         for line in moving.stdout:
@@ -172,9 +176,12 @@ def test_a_mover_killed_at_any_step_leaves_one_copy_once_it_is_settled(
                 moving.kill()
                 break
     assert moving.returncode == -signal.SIGKILL
-    assert mover("qmp").settle(sites.guest, *sites.hosts) == host
-    assert mover("qmp").where(sites.guest, sites.hosts) == (host,)
-    assert sites.processes() == [host]
-    sites.goes_on()
-    # Settling what is settled changes nothing.
-    assert mover("qmp").settle(sites.guest, *sites.hosts) == host
+
+
+def _settled(sites: Sites, here: Host, there: Host, expected: Host) -> None:
+    """Settling leaves the one copy there, and settling what is settled changes nothing."""
+    for _ in range(2):
+        assert mover("qmp").settle(sites.guest, here, there) == expected.name
+        assert mover("qmp").where(sites.guest, sites.hosts) == (expected.name,)
+        assert sites.processes() == [expected.name]
+        sites.goes_on()
