@@ -154,7 +154,9 @@ Levels *levels_for(TwoLevelCall call, MPI_Comm comm, int root, size_t bytes)
     Communicator *communicator = communicator_of(comm);
     if (!communicator || communicator->inter || communicator->size < 2)
         return NULL;
-    if (root < NO_ROOT || root >= communicator->size || (!bytes && call != BARRIER && !sized_by_root(call)))
+    if (root != NO_ROOT && (root < 0 || root >= communicator->size))
+        return NULL;
+    if (!bytes && call != BARRIER && !sized_by_root(call))
         return NULL;
     Levels *levels = communicator->levels;
     if (!levels)

@@ -4,6 +4,8 @@
 
 #include "two_level.h"
 
+#include <limits.h>
+
 typedef enum {
     BARRIER, BCAST, REDUCE, ALLREDUCE, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL,
     TWO_LEVEL_CALLS
@@ -38,7 +40,7 @@ typedef struct Levels {
     bool foreign;             /* has processes of another MPI_COMM_WORLD, of which no map speaks */
 } Levels;
 
-enum { NO_ROOT = -1 };
+enum { NO_ROOT = INT_MIN }; /* a wrong root may well be -1 */
 
 /* Only the root knows how much; such calls do not go by size. */
 static inline bool sized_by_root(TwoLevelCall call)

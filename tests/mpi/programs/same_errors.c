@@ -56,6 +56,12 @@ int main(int count, char **arguments)
     BOTH(Bcast, a, 1, MPI_DATATYPE_NULL, 0, of);
     BOTH(Bcast, a, 1, MPI_INT, ranks, of);
     BOTH(Bcast, a, 1, MPI_INT, -7, of);
+    for (int root = -4; root < 0; root++) {
+        BOTH(Bcast, a, 1, MPI_INT, root, of);
+        BOTH(Reduce, a, b, 1, MPI_INT, MPI_SUM, root, of);
+        BOTH(Gather, a, 1, MPI_INT, b, 1, MPI_INT, root, of);
+        BOTH(Scatter, a, 1, MPI_INT, b, 1, MPI_INT, root, of);
+    }
     BOTH(Reduce, a, b, 1, MPI_INT, MPI_OP_NULL, 0, of);
     BOTH(Reduce, &x, &y, 1, MPI_DOUBLE, MPI_BAND, 0, of);
     BOTH(Allreduce, &x, &y, 1, MPI_DOUBLE, MPI_BAND, of);
