@@ -249,12 +249,12 @@ class Cut:
     """What crosses the cut of a program into two equal halves, each second. Immutable.
 
     turns: messages from the other half that the rank with the most of them waits for, those that come after it
-    has sent there; bytes: in the busier direction; busiest: messages and bytes of the two ranks across the
-    cut of whom one sends the other most. Raises InputError for what is no number from 0.
+    has sent there; bytes: in the busier direction; busiest: bursts (messages with no answer between them) and bytes of the two ranks
+    across the cut of whom one sends the other most. Raises InputError for what is no number from 0.
     """
 
     def __init__(
-        self, turns: float, bytes: float, busiest_messages: float = 0.0, busiest_bytes: float = 0.0
+        self, turns: float, bytes: float, busiest_bursts: float = 0.0, busiest_bytes: float = 0.0
     ) -> None: ...
     @property
     def turns(self) -> float: ...

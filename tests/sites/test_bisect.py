@@ -29,7 +29,7 @@ def test_what_crosses_is_counted_by_definition() -> None:
     )
     cut = crossing(matrix, halves(4))
     assert (cut.bytes, cut.turns, cut.messages) == (607, 7, 9)
-    assert (cut.pair_messages, cut.pair_bytes) == (5, 500)
+    assert (cut.pair_bursts, cut.pair_bytes) == (3, 500)
 
 
 def test_halves_of_an_odd_number() -> None:

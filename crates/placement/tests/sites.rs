@@ -67,7 +67,7 @@ fn sites(fabric: &Fabric, moved: &Moved) -> Vec<u32> {
 /// 100 MB/s are 0.05 + 0.2 s. A window of 64 KiB lets a message of 640 KiB wait nine round trips.
 #[test]
 fn loss_is_turns_times_latency_and_bytes_over_bandwidth() {
-    let busiest = Pair { messages: 5.0, bytes: 5.0 * 655_360.0 };
+    let busiest = Pair { bursts: 5.0, bytes: 5.0 * 655_360.0 };
     let cut = Cut { turns: 10.0, bytes: 2e7, busiest };
     let path = Path { latency: LATENCY, bandwidth: BANDWIDTH, window: None };
     assert!((cut.loss(path) - 0.25).abs() < 1e-12);

@@ -19,13 +19,13 @@ pub struct Cut {
 #[pymethods]
 impl Cut {
     #[new]
-    #[pyo3(signature = (turns, bytes, busiest_messages=0.0, busiest_bytes=0.0))]
-    fn new(turns: f64, bytes: f64, busiest_messages: f64, busiest_bytes: f64) -> PyResult<Self> {
+    #[pyo3(signature = (turns, bytes, busiest_bursts=0.0, busiest_bytes=0.0))]
+    fn new(turns: f64, bytes: f64, busiest_bursts: f64, busiest_bytes: f64) -> PyResult<Self> {
         check("turns", turns)?;
         check("bytes", bytes)?;
-        check("busiest_messages", busiest_messages)?;
+        check("busiest_bursts", busiest_bursts)?;
         check("busiest_bytes", busiest_bytes)?;
-        let busiest = Pair { messages: busiest_messages, bytes: busiest_bytes };
+        let busiest = Pair { bursts: busiest_bursts, bytes: busiest_bytes };
         Ok(Cut { cut: engine::Cut { turns, bytes, busiest } })
     }
 

@@ -35,7 +35,7 @@ class Program:
     bytes: float
     messages: float
     largest: float
-    """As in the engine's Cut: turns and bytes a second, messages and bytes a second of the busiest pair."""
+    """As in the engine's Cut: turns and bytes a second, bursts and bytes a second of the busiest pair."""
 
     def cut(self, speed: float = 1.0) -> Cut:
         """As measured where it has this speed, of that on one site."""

@@ -21,7 +21,7 @@ WITHIN = 0.10
 def crossing(times: Times, job: Job) -> tuple[float, float, float, float]:
     """What crosses the middle of a program, a second of its run on one site.
 
-    Turns of the rank with the most, bytes in the busier direction, messages and bytes of the busiest pair.
+    Turns of the rank with the most, bytes in the busier direction, bursts and bytes of the busiest pair.
     """
     half = sites.halves(job.ranks)
     turns = [0] * job.ranks
@@ -31,7 +31,8 @@ def crossing(times: Times, job: Job) -> tuple[float, float, float, float]:
         if half[source] != half[target]:
             turns[source] += waits
             ways[half[source]] += size
-            busiest = max(busiest, (size, messages))
+            # Messages that follow each other without an answer are one burst.
+            busiest = max(busiest, (size, min(messages, waits) or messages))
     seconds = times.one(job)
     return max(turns) / seconds, max(ways) / seconds, busiest[1] / seconds, busiest[0] / seconds
 

@@ -46,7 +46,7 @@ def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
     used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
     asked = _engine.SiteProgram(
         arrival.guests,
-        _engine.Cut(arrival.cut.turns, arrival.cut.bytes, arrival.cut.pair_messages, arrival.cut.pair_bytes),
+        _engine.Cut(arrival.cut.turns, arrival.cut.bytes, arrival.cut.pair_bursts, arrival.cut.pair_bytes),
         cores=arrival.cores,
         memory=arrival.memory,
         sites=[used.index(site) for site in arrival.sites if site in used],

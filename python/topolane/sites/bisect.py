@@ -31,7 +31,7 @@ class Cut:
     """In the direction with more of them."""
     messages: float
     """Both ways."""
-    pair_messages: float
+    pair_bursts: float
     """Of those two ranks across it of whom one sends the other most bytes."""
     pair_bytes: float
 
@@ -46,7 +46,9 @@ def crossing(matrix: Matrix, part: Parts) -> Cut:
     parts = int(part.max()) + 1
     way = np.bincount(part[sender] * parts + part[receiver], counts[:, 1], parts * parts).max()
     busiest = counts[counts[:, 1].argmax()]
-    return Cut(float(turns), float(way), float(counts[:, 0].sum()), float(busiest[0]), float(busiest[1]))
+    # Messages that follow each other without an answer are one burst.
+    bursts = min(busiest[0], busiest[2]) or busiest[0]
+    return Cut(float(turns), float(way), float(counts[:, 0].sum()), float(bursts), float(busiest[1]))
 
 
 def halves(ranks: int) -> Parts:

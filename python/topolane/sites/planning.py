@@ -110,7 +110,7 @@ def cut_of(group: Group, weights: NDArray[np.float64]) -> _engine.Cut:
 def _across(group: Group, part: Parts) -> _engine.Cut:
     """What crosses a division of the guests."""
     cut = crossing(group.matrix, part[group.guest_of])
-    return _engine.Cut(cut.turns, cut.bytes, cut.pair_messages, cut.pair_bytes)
+    return _engine.Cut(cut.turns, cut.bytes, cut.pair_bursts, cut.pair_bytes)
 
 
 def _weights(problem: Problem, group: Group) -> NDArray[np.float64]:

@@ -136,7 +136,7 @@ def explain(manager: Manager, one: Watched) -> Shown:
 def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64]) -> Shown:
     """What crosses a second, and the loss over each link."""
     cut: Cut = crossing(rates, part)
-    asked = _engine.Cut(cut.turns, cut.bytes, cut.pair_messages, cut.pair_bytes)
+    asked = _engine.Cut(cut.turns, cut.bytes, cut.pair_bursts, cut.pair_bytes)
     return {
         **dataclasses.asdict(cut),
         "loss": {

@@ -12,11 +12,11 @@ pub struct Cut {
     pub busiest: Pair,
 }
 
-/// One rank to another: one connection.
+/// One rank to another: one connection. Messages that follow each other without an answer are one burst.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pair {
-    /// Messages a second.
-    pub messages: f64,
+    /// Bursts a second.
+    pub bursts: f64,
     /// Bytes a second.
     pub bytes: f64,
 }
@@ -33,15 +33,15 @@ pub struct Path {
 }
 
 impl Pair {
-    /// Seconds that a connection's window stops this pair, each second: a message that does not fit the
+    /// Seconds that a connection's window stops this pair, each second: a burst that does not fit the
     /// window waits a round trip for every further part of it.
     pub fn stopped(&self, latency: f64, window: Option<f64>) -> f64 {
         let Some(window) = window else { return 0.0 };
-        if self.messages <= 0.0 || window <= 0.0 {
+        if self.bursts <= 0.0 || window <= 0.0 {
             return 0.0;
         }
-        let parts = (self.bytes / self.messages / window).ceil();
-        self.messages * (parts - 1.0).max(0.0) * 2.0 * latency
+        let parts = (self.bytes / self.bursts / window).ceil();
+        self.bursts * (parts - 1.0).max(0.0) * 2.0 * latency
     }
 }
 
@@ -74,7 +74,7 @@ impl Cut {
     #[must_use]
     pub fn times(&self, factor: f64) -> Cut {
         let busiest =
-            Pair { messages: self.busiest.messages * factor, bytes: self.busiest.bytes * factor };
+            Pair { bursts: self.busiest.bursts * factor, bytes: self.busiest.bytes * factor };
         Cut { turns: self.turns * factor, bytes: self.bytes * factor, busiest }
     }
 }
