@@ -359,7 +359,7 @@ class Network:
         routing: Routing,
         model: str,
         communication: float,
-        patterns: Sequence[str],
+        patterns: Sequence[str | tuple[str, Traffic]],
         *,
         kill_at_walltime: bool = False,
         cores_per_node: str | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from topolane import _engine
 from topolane.policy import Policy, resolve
+from topolane.traffic import measured_or_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ class Network:
     communication: float = 0.3
     """The part of its run time alone that a job communicates, 0 to 1."""
     patterns: tuple[str, ...] = ("stencil4d", "unstructured3d", "pairs", "suba2a")
-    """Each job draws one of them; by default the four of the SC'18 study."""
+    """Each job draws one of them, a pattern by name or a file with a matrix; by default the four of the SC'18 study."""
     kill_at_walltime: bool = False
     """Whether a job ends at its walltime though only contention has kept it so long."""
     cores_per_node: str | None = None
@@ -43,7 +44,7 @@ class Network:
             machine.routing(ways, seed) if isinstance(ways, str) else ways,
             self.model,
             self.communication,
-            self.patterns,
+            [measured_or_named(pattern) for pattern in self.patterns],
             kill_at_walltime=self.kill_at_walltime,
             cores_per_node=self.cores_per_node,
         )

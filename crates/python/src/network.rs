@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use topolane_traffic::{Filling, Flows, Loads, MODELS, ModelInfo, pattern};
+use topolane_traffic::{Filling, Flows, Loads, MODELS, ModelInfo, Patterned, pattern};
 
 use crate::error::{bad_input, input_error};
 use crate::rank_k::cores_from;
@@ -31,7 +31,7 @@ impl Network {
         routing: &Routing,
         model: &str,
         communication: f64,
-        patterns: Vec<String>,
+        patterns: Vec<Bound<'_, PyAny>>,
         kill_at_walltime: bool,
         cores_per_node: Option<&str>,
     ) -> PyResult<Network> {
@@ -45,18 +45,27 @@ impl Network {
                 "says nothing of links, so jobs on nodes of their own do not slow each other";
             return Err(bad_input(format!("model {} {text}", model.name)));
         }
-        let patterns: Result<_, _> = patterns.iter().map(|text| pattern(text)).collect();
+        let patterns: PyResult<_> = patterns.iter().map(patterned).collect();
         Ok(Network {
             network: topolane_simulator::Network {
                 routing: Arc::clone(&routing.ways),
                 model,
                 communication,
-                patterns: patterns.map_err(input_error)?,
+                patterns: patterns?,
                 kill_at_walltime,
                 cores_per_node: cores_per_node.map(cores_from).transpose()?,
             },
         })
     }
+}
+
+/// A pattern by name, or (name, Traffic) of a matrix.
+fn patterned(given: &Bound<'_, PyAny>) -> PyResult<Patterned> {
+    if let Ok(text) = given.extract::<String>() {
+        return pattern(&text).map_err(input_error);
+    }
+    let (name, matrix): (String, Bound<'_, Traffic>) = given.extract()?;
+    Ok(Patterned::measured(name, Arc::clone(&matrix.get().matrix)))
 }
 
 fn check_share(what: &str, value: f64) -> PyResult<()> {

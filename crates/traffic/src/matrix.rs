@@ -83,6 +83,21 @@ impl Traffic {
         )))
     }
 
+    /// The same program on another number of ranks: fewer take over ranks that follow each other, as evenly as
+    /// can be; of more the last are idle.
+    ///
+    /// # Errors
+    /// More than [`Self::MOST`] ranks.
+    pub fn folded(&self, ranks: u32) -> Result<Traffic, InputError> {
+        let fewer = u64::from(ranks.min(self.ranks));
+        let onto = |rank: u32| (u64::from(rank) * fewer / u64::from(self.ranks.max(1))) as u32;
+        let entries = self.entries.iter();
+        Traffic::new(
+            ranks,
+            entries.map(|entry| Entry { from: onto(entry.from), to: onto(entry.to), ..*entry }),
+        )
+    }
+
     /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks

@@ -3,10 +3,11 @@
 #![allow(clippy::float_cmp, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_traffic::PhaseKind::{self, Collective, PointToPoint};
-use topolane_traffic::{PATTERNS, Traffic, pattern};
+use topolane_traffic::{Entry, PATTERNS, Patterned, Traffic, pattern};
 
 fn traffic(text: &str, ranks: u32) -> Traffic {
     pattern(text).unwrap().traffic(ranks, 7).unwrap()
@@ -248,4 +249,21 @@ fn phases_say_how_their_messages_come_about() {
     assert_eq!(kinds("is"), [Collective, Collective, PointToPoint]);
     assert_eq!(kinds("alltoall"), [Collective]);
     assert_eq!(kinds("cg"), [PointToPoint]);
+}
+
+/// A measured matrix of 4 ranks on 2: ranks 0, 1 are the first, 2, 3 the second, and what neighbours sent each other
+/// inside is gone; on 6 the last two are idle. It has no other phases than its own.
+#[test]
+fn a_measured_matrix_is_folded_onto_other_numbers_of_ranks() {
+    let entry = |from, to, bytes| Entry { from, to, bytes, messages: 1.0 };
+    let entries = [entry(0, 1, 1.0), entry(0, 2, 2.0), entry(1, 3, 4.0), entry(3, 0, 8.0)];
+    let measured = Arc::new(Traffic::new(4, entries).unwrap());
+    let pattern = Patterned::measured("mine", Arc::clone(&measured));
+    assert_eq!(pattern.name(), "mine");
+    let two = pattern.traffic(2, 0).unwrap();
+    let folded = [Entry { messages: 2.0, ..entry(0, 1, 6.0) }, entry(1, 0, 8.0)];
+    assert_eq!(two.entries(), folded);
+    assert_eq!(pattern.traffic(4, 7).unwrap(), *measured);
+    let six = pattern.traffic(6, 0).unwrap();
+    assert_eq!((six.ranks(), six.entries()), (6, measured.entries()));
 }

@@ -42,7 +42,8 @@ network_options = options(
         "--patterns",
         default=",".join(Network().patterns),
         show_default=True,
-        help="Each job draws one of these (`topolane patterns` lists them).",
+        help="Each job draws one of these: patterns (`topolane patterns` lists them), or files of traffic, "
+        "such as `topolane mpi run` writes.",
     ),
     click.option(
         "--kill-at-walltime",

@@ -11,6 +11,7 @@ mod stencil;
 mod unstructured;
 
 use std::fmt;
+use std::sync::Arc;
 
 use topolane_fabric::InputError;
 
@@ -61,19 +62,26 @@ pub const PATTERNS: &[PatternInfo] = &[
     info("ep", npb::CLASS, npb::ep::ep, "NPB embarrassingly parallel: the whole run, the same in every class"),
 ];
 
-/// A pattern with its parameters: traffic for any number of ranks.
+/// A pattern with its parameters, or a matrix that was measured: traffic for any number of ranks.
 #[derive(Clone)]
-pub struct Patterned {
-    info: &'static PatternInfo,
-    values: Vec<f64>,
+pub struct Patterned(Source);
+
+#[derive(Clone)]
+enum Source {
+    Pattern { info: &'static PatternInfo, values: Vec<f64> },
+    Measured { name: String, traffic: Arc<Traffic> },
 }
 
 /// As it would be asked for, all parameters named.
 impl fmt::Display for Patterned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let given = self.info.parameters.iter().zip(&self.values);
+        let (info, values) = match &self.0 {
+            Source::Pattern { info, values } => (info, values),
+            Source::Measured { name, .. } => return f.write_str(name),
+        };
+        let given = info.parameters.iter().zip(values);
         let named: Vec<_> = given.map(|(p, &v)| format!("{}={}", p.name, p.write(v))).collect();
-        write!(f, "{}({})", self.info.name, named.join(", "))
+        write!(f, "{}({})", info.name, named.join(", "))
     }
 }
 
@@ -84,9 +92,17 @@ impl fmt::Debug for Patterned {
 }
 
 impl Patterned {
+    /// A matrix that was measured, under a name; for other numbers of ranks it is [`Traffic::folded`].
+    pub fn measured(name: impl Into<String>, traffic: Arc<Traffic>) -> Patterned {
+        Patterned(Source::Measured { name: name.into(), traffic })
+    }
+
     /// The pattern's name.
-    pub fn name(&self) -> &'static str {
-        self.info.name
+    pub fn name(&self) -> &str {
+        match &self.0 {
+            Source::Pattern { info, .. } => info.name,
+            Source::Measured { name, .. } => name,
+        }
     }
 
     /// The phases of one iteration, which add up to its traffic; none for a single rank. The seed
@@ -100,7 +116,14 @@ impl Patterned {
         if ranks < 2 {
             return Ok(Vec::new());
         }
-        let phases = (self.info.build)(ranks, &self.values, seed);
+        let (info, values) = match &self.0 {
+            Source::Pattern { info, values } => (info, values),
+            Source::Measured { traffic, .. } => {
+                let kind = PhaseKind::PointToPoint;
+                return Ok(vec![Phase { name: "measured", kind, traffic: traffic.folded(ranks)? }]);
+            }
+        };
+        let phases = (info.build)(ranks, values, seed);
         phases.map_err(|error| InputError::whole(format!("pattern {self}: {}", error.message)))
     }
 
@@ -151,7 +174,7 @@ pub fn pattern(text: &str) -> Result<Patterned, InputError> {
     let values =
         values.map(|(parameter, given)| parameter.read(given.unwrap_or(parameter.default)));
     let values = values.collect::<Result<_, _>>().map_err(|error| refuse(error.message))?;
-    Ok(Patterned { info, values })
+    Ok(Patterned(Source::Pattern { info, values }))
 }
 
 fn names<T>(list: &[T], name: fn(&T) -> &'static str) -> String {
