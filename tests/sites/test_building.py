@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -121,3 +122,13 @@ def test_a_cluster_that_cannot_be_built_whole_is_taken_down_again(place: Place) 
     assert done.returncode == 2 and "what was begun is taken down" in done.stderr, done.stderr
     assert place.pids() == [None, None] and place.links() == [set(), set()]
     assert place.managed.client.get("/clusters") == {}
+
+
+def test_the_policy_says_where_a_cluster_begins(place: Place) -> None:
+    """Two guests whose file names no host, and a host on each of two sites with room for both: on one site together,
+    where the most free cores alone would part them."""
+    place.file.write_text(re.sub(r'^host = ".*"\n', "", place.file.read_text(), flags=re.MULTILINE))
+    done = place.up()
+    assert done.returncode == 0, done.stderr
+    guests = place.managed.client.get("/guests")
+    assert len(guests) == 2 and len({guest["host"] for guest in guests}) == 1

@@ -41,6 +41,20 @@ def test_guests_go_where_they_are_told_and_else_where_most_cores_are_free(tmp_pa
     assert Cluster.of_json(cluster.json()) == cluster
 
 
+def test_the_policy_is_asked_where_the_file_leaves_it_the_choice(tmp_path: Path) -> None:
+    """Guests of one size of which none has its host: the hosts of the answer are taken, unless one is not the cluster's."""
+    cluster = _read(tmp_path, HEAD + A1 + B1 + _guest(tmp_path, 1) + _guest(tmp_path, 2))
+    wanted = {"guests": 2, "cores": 1, "memory": 256 << 20, "sites": ["a", "b"], "like": "c"}
+    assert cluster.wanted() == wanted
+    assert [guest.host for guest in cluster.on(["b1", "b1"]).guests] == ["b1", "b1"]
+    assert cluster.on(["b1", "n1"]) == cluster
+    told = _read(tmp_path, HEAD + A1 + B1 + _guest(tmp_path, 1, 'host = "a1"\n') + _guest(tmp_path, 2))
+    assert told.wanted() is None
+    assert (
+        _read(tmp_path, HEAD + A1 + B1 + _guest(tmp_path, 1) + _guest(tmp_path, 2, cores=2)).wanted() is None
+    )
+
+
 def test_room_that_others_take_is_not_given(tmp_path: Path) -> None:
     other = Guest("x", "other", 2, 1 << 20, "b1")
     cluster = _read(tmp_path, HEAD + A1 + B1 + _guest(tmp_path, 1) + _guest(tmp_path, 2), (other,))

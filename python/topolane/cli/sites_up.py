@@ -15,6 +15,7 @@ from topolane.cli.sites_client import client, manager_options, missing
 def up(file: str, config: str, manager: str, token_file: str | None, ca: str | None) -> None:
     """Build the virtual cluster that FILE describes, or what is missing of it, and tell the manager.
 
+    Where FILE names no guest's host, and the guests are of one size, the manager's policy says where they begin.
     A cluster that cannot be built whole is taken down again.
     """
     asked = client(manager, token_file, ca)
@@ -30,6 +31,8 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
     guests = [Guest(**{key: one[key] for key in fields}) for one in asked.get("/guests")]
     cluster = read_cluster(file, read_config(config).hosts, guests)
     cluster, there = building.located(cluster)
+    if not there and (wanted := cluster.wanted()) is not None:
+        cluster = cluster.on(asked.post("/place", wanted)["hosts"])
     known = cluster.name in asked.get("/clusters")
     asked.put(f"/clusters/{cluster.name}", cluster.json())
     try:

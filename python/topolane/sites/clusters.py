@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ class Cluster:
     """Of the guests, in their order."""
     sites: tuple[str, ...] = ()
     """Those it may use; none for all that its hosts are in."""
+    named: bool = False
+    """Whether its file names the host of a guest."""
 
     @property
     def prefix(self) -> int:
@@ -60,6 +62,28 @@ class Cluster:
     def member(self, name: str) -> Member:
         """How it is reached."""
         return next(member for member in self.members if member.name == name)
+
+    def wanted(self) -> dict[str, Any] | None:
+        """What to ask the manager's policy for, if it may choose: guests of one size, none of which has its host."""
+        sizes = {(guest.cores, guest.memory) for guest in self.guests}
+        if self.named or len(sizes) > 1:
+            return None
+        ((cores, memory),) = sizes
+        sites = sorted({host.site for host in self.hosts})
+        return {
+            "guests": len(self.guests),
+            "cores": cores,
+            "memory": memory,
+            "sites": sites,
+            "like": self.name,
+        }
+
+    def on(self, hosts: Sequence[str]) -> Cluster:
+        """With the guests on these, in their order; as it is where one of them is none of its hosts."""
+        if not {host.name for host in self.hosts}.issuperset(hosts):
+            return self
+        guests = (replace(guest, host=host) for guest, host in zip(self.guests, hosts, strict=True))
+        return replace(self, guests=tuple(guests))
 
     def json(self) -> dict[str, Any]:
         """For the manager, and for `of_json`."""
@@ -76,6 +100,7 @@ class Cluster:
             tuple(Guest(**one) for one in told["guests"]),
             tuple(Boot(**one) for one in told["boots"]),
             tuple(told["sites"]),
+            told.get("named", False),
         )
 
 
@@ -106,14 +131,17 @@ def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest
     others = [guest for guest in guests if guest.cluster != name]
     placed: list[Guest] = []
     boots = []
+    named = False
     for table in top.tables("guest"):
-        guest, boot = _guest(table, name, network, placed, used, others)
+        wanted = table.word("host", "")
+        named = named or bool(wanted)
+        guest, boot = _guest(table, wanted, name, network, placed, used, others)
         placed.append(guest)
         boots.append(boot)
     if not placed:
         raise top.refuse(None, "no [[guest]] is described")
     top.done()
-    return Cluster(name, str(network), used, members, tuple(placed), tuple(boots), sites)
+    return Cluster(name, str(network), used, members, tuple(placed), tuple(boots), sites, named)
 
 
 Network = ipaddress.IPv4Network
@@ -147,6 +175,7 @@ def _member(table: Table) -> Member:
 
 def _guest(
     table: Table,
+    wanted: str,
     cluster: str,
     network: Network,
     before: Sequence[Guest],
@@ -166,7 +195,6 @@ def _guest(
     cores, memory = table.whole("cores", 1, 1024), table.size("memory")
     boot = Boot(*(table.word(key, "") for key in ("kernel", "initramfs", "append", "image", "accelerator")))
     _check(table, boot)
-    wanted = table.word("host", "")
     allowed = [host for host in hosts if not wanted or host.name == wanted]
     if not allowed:
         raise table.refuse("host", f"= {wanted!r} is no host that the cluster may use")
