@@ -37,7 +37,7 @@ def command() -> None:
 @click.option(
     "--two-level",
     type=click.Choice(["auto", "always", "never"]),
-    help="Collectives in two levels, over the sites of a map (docs/mpi.md) [default: auto].",
+    help="Collectives in two levels, over the sites of a map (docs/mpi-collectives.md) [default: auto].",
 )
 @click.option("--sites", metavar="FILE", help="Site of every rank, where no manager sends them.")
 @click.argument("launch", nargs=-1, required=True, metavar="-- MPIEXEC...")
