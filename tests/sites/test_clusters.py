@@ -85,6 +85,15 @@ def test_room_that_others_take_is_not_given(tmp_path: Path) -> None:
             r"c\.toml:6: a guest starts from a kernel or from an image",
         ),
         (("cores = 1", 'cores = 1\ninitramfs = "/no"'), r"c\.toml:9: initramfs /no: there is no such file"),
+        (
+            ("cores = 1", 'cores = 1\nappend = "root=/dev/{disk}"'),
+            r"c\.toml:9: append .*only {name}, {address}",
+        ),
+        (("cores = 1", 'cores = 1\nappend = "{"'), r"c\.toml:9: append '{': only {name}"),
+        (('name = "g1"', 'name = "../g1"'), r"c\.toml:7: name '../g1' is no name of up to 64"),
+        (('name = "g1"', 'name = "g1,debug-threads=on"'), r"c\.toml:7: name .* is no name of up to 64"),
+        (('name = "g1"', 'name = "host"'), r"c\.toml:7: name 'host' is what a host's own file"),
+        (('name = "c"', 'name = "c;reboot"'), r"c\.toml:1: name 'c;reboot' is no name of up to 64"),
         (('name = "c"', 'name = "c"\nsites = ["x"]'), r"c\.toml:2: sites 'x' is no site"),
     ],
 )

@@ -111,7 +111,7 @@ def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest
     for what cannot be used, and for a guest no host has room for.
     """
     top = read(path)
-    name = top.word("name")
+    name = top.plain("name")
     network = _network(top)
     members = tuple(_member(table) for table in top.tables("host"))
     known = {host.name: host for host in hosts}
@@ -182,7 +182,9 @@ def _guest(
     hosts: Sequence[Host],
     others: Sequence[Guest],
 ) -> tuple[Guest, Boot]:
-    name = table.word("name")
+    name = table.plain("name")
+    if name == "host":
+        raise table.refuse("name", "'host' is what a host's own file is called")
     if any(guest.name == name for guest in (*before, *others)):
         raise table.refuse("name", f"{name!r} is a guest already")
     address = table.word("address")
@@ -218,6 +220,12 @@ def _check(table: Table, boot: Boot) -> None:
         file = getattr(boot, key)
         if file and not Path(file).is_file():
             raise table.refuse(key, f"{file}: there is no such file")
+    try:
+        boot.append.format(name="", address="", prefix=0)
+    except (LookupError, ValueError, AttributeError) as error:
+        raise table.refuse(
+            "append", f"{boot.append!r}: only {{name}}, {{address}} and {{prefix}} are filled in"
+        ) from error
     if boot.accelerator not in ("", "kvm", "tcg"):
         raise table.refuse("accelerator", f"{boot.accelerator!r} is neither kvm nor tcg")
 

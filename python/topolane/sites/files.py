@@ -10,7 +10,7 @@ from topolane._engine import InputError, site_policies
 from topolane.mpi.address import Address
 from topolane.sites.model import Guest, Host, Link, Site
 from topolane.sites.moving import DRIVERS
-from topolane.sites.reading import Table, read
+from topolane.sites.reading import MOST_CORES, Table, read
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,9 @@ def _sites(top: Table) -> tuple[Site, ...]:
 
 def _host(table: Table, site: str) -> Host:
     host = Host(
-        name=table.word("name"),
+        name=table.name("name"),
         site=site,
-        cores=table.whole("cores", 1, 1 << 20),
+        cores=table.whole("cores", 1, MOST_CORES),
         memory=table.size("memory"),
         driver=table.word("driver", "dry-run"),
         address=table.word("address", ""),
@@ -146,9 +146,9 @@ def _link(table: Table, sites: set[str]) -> Link:
 def _guest(table: Table, hosts: set[str]) -> Guest:
     dirty = table.size("dirty", 0)
     guest = Guest(
-        name=table.word("name"),
+        name=table.name("name"),
         cluster=table.word("cluster", ""),
-        cores=table.whole("cores", 1, 1 << 20),
+        cores=table.whole("cores", 1, MOST_CORES),
         memory=table.size("memory"),
         host=table.word("host"),
         address=table.word("address", ""),

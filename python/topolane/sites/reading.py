@@ -12,6 +12,8 @@ from topolane._engine import InputError
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _MISSING: Any = object()
+MOST_CORES = 1 << 20
+"""Of a host or a guest; the engine counts them in 32 bits."""
 
 
 def size(value: object) -> int | None:
@@ -24,6 +26,13 @@ def size(value: object) -> int | None:
     if match is None or match[2] not in _UNITS:
         return None
     return size(round(float(match[1]) * _UNITS[match[2]]))
+
+
+def is_name(value: object) -> bool:
+    """Whether it may name a host or a guest: drivers make files and arguments of commands of it."""
+    if not isinstance(value, str) or not 0 < len(value) < 256 or not value.isprintable():
+        return False
+    return "/" not in value and value[0] not in ".-"
 
 
 def read(path: str | Path) -> Table:
@@ -58,6 +67,24 @@ class Table:
         if value is not default and (not isinstance(value, str) or not value or not value.isprintable()):
             raise self.refuse(key, f"must be a word, not {value!r}")
         return str(value)
+
+    def name(self, key: str) -> str:
+        """The name of a host or a guest, see `is_name`."""
+        value = self.word(key)
+        if not is_name(value):
+            raise self.refuse(
+                key, f"{value!r} is no name: it has a slash, begins with . or -, or is too long"
+            )
+        return value
+
+    def plain(self, key: str) -> str:
+        """A name that neither a shell nor QEMU's options read anything into."""
+        value = self.word(key)
+        if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value):
+            raise self.refuse(
+                key, f"{value!r} is no name of up to 64 letters, digits, dots, dashes and underscores"
+            )
+        return value
 
     def words(self, key: str, default: tuple[str, ...] = _MISSING) -> tuple[str, ...]:
         """A list of texts, or one."""
