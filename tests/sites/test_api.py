@@ -85,6 +85,20 @@ def test_the_token_of_reports_opens_reports_only(open_manager: tuple[Managed, st
         asked.get("/status")
 
 
+def test_the_token_of_reports_brings_no_host_in(open_manager: tuple[Managed, str]) -> None:
+    """What drives a host and at which address the manager connects to: a new host, or a known one that changes, is
+    taken from the operator only; what the operator brought in may then report with the other token."""
+    operator, reporter = (client(*open_manager, token) for token in (TOKEN, REPORTS))
+    host = HOST | {"driver": "qmp", "address": "/nowhere"}
+    with pytest.raises(InputError, match="h9: it is not known as it says it is"):
+        reporter.post("/hosts/h9/report", host)
+    assert "h9" not in {one["name"] for one in operator.get("/hosts")}
+    assert operator.post("/hosts/h9/report", host) == {"taken": True}
+    assert reporter.post("/hosts/h9/report", host) == {"taken": True}
+    with pytest.raises(InputError, match="h9: it is not known as it says it is"):
+        reporter.post("/hosts/h9/report", host | {"address": "/elsewhere"})
+
+
 @pytest.mark.parametrize("token", [None, "guess", TOKEN[:-1], TOKEN + "x"])
 def test_without_the_token_nothing_is_said_or_done(
     open_manager: tuple[Managed, str], token: str | None
@@ -169,3 +183,40 @@ def test_commands_print_tables_and_json(tmp_path: Path) -> None:
         assert "no plan is called x" in run("apply", "x").stderr
     done = run("status")
     assert done.returncode == 2 and "no answer" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_what_cannot_be_kept_or_told_again_is_refused(tmp_path: Path) -> None:
+    """Reports and questions with numbers that the engine, JSON or the database has no room for, and names that are
+    paths: each is refused, and the manager goes on planning."""
+    guest = {"name": "g", "cores": 1, "memory": 1 << 30}
+    reports = [
+        {**HOST, "cores": 1 << 40},
+        {**HOST, "guests": [{**guest, "cores": 1 << 40}]},
+        {**HOST, "guests": [{**guest, "dirty": float("inf")}]},
+        {**HOST, "use": {"cpu": float("nan")}},
+        {**HOST, "use": {"who": "\ud800"}},
+        {**HOST, "driver": "hammer"},
+        {**HOST, "guests": [{**guest, "name": "../../tmp/g"}]},
+        {**HOST, "guests": [{**guest, "name": "-g"}]},
+    ]
+    with managing(tmp_path, {"g1": "e1"}):
+        transport = httpx.HTTPTransport(uds=f"{tmp_path}/a.sock")
+        with httpx.Client(transport=transport, base_url="http://localhost") as asked:
+            for report in reports:
+                answer = asked.post("/hosts/h9/report", content=json.dumps(report))
+                assert answer.status_code == 422, (report, answer.text)
+            for path, body in (
+                ("/clusters/c", {"x": float("nan")}),
+                ("/guests/g1/report", {"x": float("inf")}),
+            ):
+                answer = asked.request(
+                    "PUT" if "clusters" in path else "POST", path, content=json.dumps(body)
+                )
+                assert answer.status_code == 422, answer.text
+            for question in ("/events?limit=99999999999999999999", "/moves?limit=-1"):
+                assert asked.get(question).status_code == 422
+            cores = {"guests": 1, "cores": 1 << 40, "memory": 1}
+            assert asked.post("/place", json=cores).status_code == 422
+            for path in ("/status", "/hosts", "/guests", "/clusters"):
+                assert asked.get(path).status_code == 200
+            assert asked.post("/plan").json()["moves"] == []

@@ -8,11 +8,12 @@ import hmac
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from topolane.mpi.counts import KINDS
 from topolane.sites import shown
 from topolane.sites.manager import Manager
 from topolane.sites.metrics import exposition
@@ -21,6 +22,8 @@ from topolane.sites.state import StateError
 
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 Answer = dict[str, Any]
+Limit = Annotated[int, Query(ge=1, le=10_000)]
+Kind = Annotated[int, Query(ge=0, lt=len(KINDS))]
 
 
 def create(manager: Manager, *, token: str | None, report_token: str | None, loopback: bool) -> FastAPI:
@@ -36,15 +39,24 @@ def create(manager: Manager, *, token: str | None, report_token: str | None, loo
     app.include_router(_looks(manager), dependencies=operator)
     app.include_router(orders(manager), dependencies=operator)
     app.include_router(clusters(manager), dependencies=operator)
-    app.include_router(reports(manager), dependencies=reporter)
+    app.include_router(reports(manager, _is_shown(token)), dependencies=reporter)
     app.add_exception_handler(StateError, _state_failed)
     return app
 
 
+def _is_shown(token: str | None) -> Callable[[Bearer], bool]:
+    """Whether who asks shows the token; where there is none, everybody does."""
+
+    def shown(bearer: Bearer) -> bool:
+        given = (bearer.credentials if bearer else "").encode()
+        return token is None or hmac.compare_digest(given, token.encode())
+
+    return shown
+
+
 def _shows(*tokens: str | None) -> Callable[[Bearer], None]:
     def check(bearer: Bearer) -> None:
-        given = (bearer.credentials if bearer else "").encode()
-        if not any(token and hmac.compare_digest(given, token.encode()) for token in tokens):
+        if not any(token and _is_shown(token)(bearer) for token in tokens):
             raise HTTPException(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
 
     return check
@@ -92,7 +104,7 @@ def _looks(manager: Manager) -> APIRouter:
         return shown.program(manager, program_named(manager, id))
 
     @router.get("/programs/{id}/matrix", response_class=PlainTextResponse)
-    async def matrix(id: str, kind: int | None = None, recent: bool = False) -> str:
+    async def matrix(id: str, kind: Kind | None = None, recent: bool = False) -> str:
         """Who sent to whom, as CSV that `topolane traffic` reads; with `recent`, each second now."""
         one = program_named(manager, id)
         return await asyncio.to_thread((one.rates(kind) if recent else one.matrix(kind)).csv)
@@ -108,7 +120,7 @@ def _looks(manager: Manager) -> APIRouter:
         return [plan.json() for plan in sorted(manager.plans.values(), key=lambda one: -one.made)]
 
     @router.get("/moves")
-    async def moves(limit: int = 100) -> list[Answer]:
+    async def moves(limit: Limit = 100) -> list[Answer]:
         """The journal of moves, the newest first."""
         running = {move.id: move for move in manager.moves.under_way}
         return [
@@ -117,7 +129,7 @@ def _looks(manager: Manager) -> APIRouter:
         ]
 
     @router.get("/events")
-    async def events(limit: int = 100) -> list[Answer]:
+    async def events(limit: Limit = 100) -> list[Answer]:
         """What has happened, the newest first."""
         return manager.journal.newest(limit)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -9,6 +10,8 @@ from typing import Any
 
 from topolane.sites.files import Config
 from topolane.sites.model import Guest, Host, Link
+from topolane.sites.moving import DRIVERS
+from topolane.sites.reading import MOST_CORES, is_name
 from topolane.sites.state import State
 
 _SETTLING = 10.0
@@ -59,27 +62,23 @@ class Inventory:
             return self.site_of(guest.host)
         return self.site_of(name) or self.site_of(name.partition(".")[0])
 
-    def host_report(self, name: str, report: Mapping[str, Any]) -> list[str]:
+    def host_report(self, name: str, report: Mapping[str, Any], *, may_add: bool) -> list[str]:
         """Takes what a host says of itself; answers with sentences on what has changed.
+
+        may_add: whether hosts that are not known yet may come in, and known ones change what drives them; else that
+        raises PermissionError. Whoever names a driver and an address says what the manager connects to.
 
         Fields: site, cores, memory (bytes), driver, address; guests, a list of name, cluster, cores, memory, state,
         address, dirty. Raises KeyError, ValueError or TypeError for what cannot be used.
         """
         told = []
         if name not in self._file:
-            host = Host(
-                name,
-                str(report["site"]),
-                _positive(report, "cores"),
-                _positive(report, "memory"),
-                str(report.get("driver", "dry-run")),
-                str(report.get("address", "")),
-            )
-            if host.site not in self.sites:
-                raise ValueError(
-                    f"{host.site!r} is no site of this manager; there are {', '.join(self.sites)}"
-                )
+            host = self._host(name, report)
             if self.hosts.get(name) != host:
+                if not may_add:
+                    raise PermissionError(
+                        "it is not known as it says it is, and this token brings no host in"
+                    )
                 told.append(f"host {name} of {host.site}: {host.cores} cores, by {host.driver}")
                 self.hosts[name] = host
                 self._state.put("host", name, vars(host))
@@ -95,6 +94,21 @@ class Inventory:
         self._heard[name] = time.monotonic()
         self.reports[name] = {**report, "time": time.time()}
         return told
+
+    def _host(self, name: str, report: Mapping[str, Any]) -> Host:
+        host = Host(
+            _name({"name": name}),
+            str(report["site"]),
+            _positive(report, "cores", MOST_CORES),
+            _positive(report, "memory"),
+            str(report.get("driver", "dry-run")),
+            str(report.get("address", "")),
+        )
+        if host.site not in self.sites:
+            raise ValueError(f"{host.site!r} is no site of this manager; there are {', '.join(self.sites)}")
+        if host.driver not in DRIVERS:
+            raise ValueError(f"driver {host.driver!r} is not one of: {', '.join(DRIVERS)}")
+        return host
 
     def _gone(self, host: str, there: set[str]) -> list[str]:
         """Guests of its report before that are on a host no more, and that nobody else has reported since."""
@@ -196,10 +210,12 @@ class Inventory:
 
 def _guest(fields: Mapping[str, Any], host: str | None) -> Guest:
     dirty = fields.get("dirty")
+    if dirty is not None and not (math.isfinite(dirty) and dirty >= 0):
+        raise ValueError(f"dirty must be a number from 0, not {dirty!r}")
     return Guest(
-        name=_word(fields, "name"),
+        name=_name(fields),
         cluster=str(fields.get("cluster") or ""),
-        cores=_positive(fields, "cores"),
+        cores=_positive(fields, "cores", MOST_CORES),
         memory=_positive(fields, "memory"),
         host=host,
         address=str(fields.get("address") or ""),
@@ -207,15 +223,17 @@ def _guest(fields: Mapping[str, Any], host: str | None) -> Guest:
     )
 
 
-def _word(fields: Mapping[str, Any], key: str) -> str:
-    value = fields[key]
-    if not isinstance(value, str) or not value or len(value) > 255 or not value.isprintable():
-        raise ValueError(f"{key} must be a word, not {value!r}")
-    return value
+def _name(fields: Mapping[str, Any]) -> str:
+    value = fields["name"]
+    if not is_name(value):
+        raise ValueError(
+            f"name must be a word without slashes that begins with neither . nor -, not {value!r}"
+        )
+    return str(value)
 
 
-def _positive(fields: Mapping[str, Any], key: str) -> int:
+def _positive(fields: Mapping[str, Any], key: str, most: int = (1 << 62) - 1) -> int:
     value = fields[key]
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 62:
-        raise ValueError(f"{key} must be a whole number above 0, not {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
+        raise ValueError(f"{key} must be a whole number from 1 to {most}, not {value!r}")
     return value

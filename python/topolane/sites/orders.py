@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, Depends, HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 
 from topolane.mpi.counts import Watched
 from topolane.sites.arriving import Arrival, like
 from topolane.sites.manager import Manager
+from topolane.sites.reading import MOST_CORES
 
 Answer = dict[str, Any]
 
@@ -49,7 +52,7 @@ class Wanted(BaseModel):
     """A cluster that is about to be built."""
 
     guests: int = Field(gt=0, le=100_000)
-    cores: int = Field(gt=0, description="of each guest")
+    cores: int = Field(gt=0, le=MOST_CORES, description="of each guest")
     memory: int = Field(gt=0, lt=1 << 62, description="bytes of each guest")
     sites: list[str] = Field([], description="those it may use; none for all")
     like: str = Field("", description="name of a program that was watched before")
@@ -129,6 +132,7 @@ def clusters(manager: Manager) -> APIRouter:
     async def put(name: str, body: dict[str, Any]) -> Answer:
         """Keeps a cluster; its `guests` (name, cores, memory, host, address) are known from now on."""
         try:
+            _check_kept(body)
             inventory.put_cluster(name, body)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise HTTPException(422, f"cluster {name}: {error}") from error
@@ -144,15 +148,19 @@ def clusters(manager: Manager) -> APIRouter:
     return router
 
 
-def reports(manager: Manager) -> APIRouter:
-    """What the daemons of hosts and guests post."""
+def reports(manager: Manager, is_operator: Callable[..., bool]) -> APIRouter:
+    """What the daemons of hosts and guests post; `is_operator`, of who asks, whether hosts may come in by it."""
     router = APIRouter(tags=["report"])
 
     @router.post("/hosts/{name}/report")
-    async def host(name: str, report: HostReport) -> Answer:
-        """Taken from the daemon of a host, every few seconds."""
+    async def host(name: str, report: HostReport, operator: bool = Depends(is_operator)) -> Answer:
+        """Taken from the daemon of a host, every few seconds. The token for reports brings no new host in."""
         try:
-            told = manager.inventory.host_report(name, report.model_dump())
+            fields = report.model_dump()
+            _check_kept(fields)
+            told = manager.inventory.host_report(name, fields, may_add=operator)
+        except PermissionError as error:
+            raise HTTPException(403, f"host {name}: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise HTTPException(422, f"host {name}: {error}") from error
         for text in told:
@@ -164,10 +172,19 @@ def reports(manager: Manager) -> APIRouter:
         """Taken from the daemon in a guest: what runs there."""
         if manager.inventory.guest_of(name) is None:
             raise HTTPException(404, f"no guest is called {name}")
+        try:
+            _check_kept(report)
+        except ValueError as error:
+            raise HTTPException(422, f"guest {name}: {error}") from error
         manager.inventory.guest_report(name, report)
         return {"taken": True}
 
     return router
+
+
+def _check_kept(body: dict[str, Any]) -> None:
+    """Raises ValueError for what no answer could tell of again: JSON's parser takes more than JSON."""
+    json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
 
 
 def program_named(manager: Manager, id: str) -> Watched:
