@@ -22,7 +22,7 @@ if reason := missing("cc", "strip") or missing_libvirt():
 from topolane.sites.clusters import Boot
 from topolane.sites.domains import xml
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import GuestLost, MoveFailed, mover
+from topolane.sites.moving import MoveFailed, OutcomeUnknown, mover
 
 
 class Domains(Sites):
@@ -109,7 +109,7 @@ def test_a_target_whose_daemon_dies_leaves_the_domain_where_it_is(domains: Domai
         if share > 0.01:
             dying.kill()
 
-    with pytest.raises((MoveFailed, GuestLost), match="g1"):
+    with pytest.raises((MoveFailed, OutcomeUnknown), match="g1"):
         mover("libvirt").move(domains.guest, here, there, kill)
     dying.start()
     assert mover("libvirt").settle(domains.guest, here, there) == here.name

@@ -30,7 +30,10 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
     fields = Guest.__dataclass_fields__
     guests = [Guest(**{key: one[key] for key in fields}) for one in asked.get("/guests")]
     cluster = read_cluster(file, read_config(config).hosts, guests)
-    cluster, there = building.located(cluster)
+    try:
+        cluster, there = building.located(cluster)
+    except CommandFailed as error:
+        raise InputError(f"{cluster.name} is not built: {error}") from error
     if not there and (wanted := cluster.wanted()) is not None:
         cluster = cluster.on(asked.post("/place", wanted)["hosts"])
     known = cluster.name in asked.get("/clusters")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from topolane.sites import overlay
-from topolane.sites.moving import mover
+from topolane.sites.moving import OutcomeUnknown, mover
 from topolane.sites.qemu import Folder, Machine
 from topolane.sites.remote import CommandFailed, command
 
@@ -43,7 +43,7 @@ def builder(driver: str) -> Builder:
 
 
 def located(cluster: Cluster) -> tuple[Cluster, frozenset[str]]:
-    """The cluster with each guest that runs already where it runs, and the names of those."""
+    """The cluster with each guest that runs already where it runs, and the names of those. Raises CommandFailed."""
     where = {guest.name: _found(cluster, guest) for guest in cluster.guests}
     guests = tuple(replace(guest, host=where[guest.name] or guest.host) for guest in cluster.guests)
     return replace(cluster, guests=guests), frozenset(name for name, host in where.items() if host)
@@ -80,11 +80,10 @@ def down(cluster: Cluster, tell: Callable[[str], None]) -> list[str]:
     left = []
     for guest in cluster.guests:
         for host in cluster.hosts:
-            if not _is_on(guest, host):
-                continue
             try:
-                builder(host.driver).end(cluster, guest, host)
-                tell(f"{guest.name} is ended on {host.name}")
+                if _is_on(guest, host):
+                    builder(host.driver).end(cluster, guest, host)
+                    tell(f"{guest.name} is ended on {host.name}")
             except CommandFailed as error:
                 left.append(f"{guest.name} on {host.name}: {error}")
     return left + overlay.down(cluster.name, cluster.members)
@@ -151,7 +150,10 @@ class Qemu:
 
 
 def _is_on(guest: Guest, host: Host) -> bool:
-    return bool(mover(host.driver).where(guest, (host,)))
+    try:
+        return bool(mover(host.driver).where(guest, (host,)))
+    except OutcomeUnknown as error:
+        raise CommandFailed(f"host {host.name}: {error}") from error
 
 
 def _found(cluster: Cluster, guest: Guest) -> str | None:

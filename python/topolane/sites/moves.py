@@ -10,9 +10,9 @@ from dataclasses import replace
 from topolane._engine import InputError
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Move, Stage
-from topolane.sites.moving import GuestLost, MoveFailed, Mover, mover
+from topolane.sites.moving import GuestLost, MoveFailed, Mover, OutcomeUnknown, mover
 from topolane.sites.plans import PlannedMove
-from topolane.sites.state import State
+from topolane.sites.state import State, StateError
 
 PATIENCE = 600.0
 """Seconds that a planned move waits for room at its target."""
@@ -31,6 +31,7 @@ class Moves:
         self._movers: dict[str, Mover] = {}
         self._last: dict[str, float] = {}
         self._unsettled: list[Move] = []
+        self._unsettled_why: dict[int, str] = {}
         for move, changed in state.moves():
             if move.stage == Stage.PLANNED:
                 self._end(move, Stage.ROLLED_BACK, "the manager ended before it began")
@@ -65,11 +66,14 @@ class Moves:
 
     def start(self) -> None:
         """Starts what waits, as far as there is room."""
-        waiting, self._waiting = self._waiting, []
-        for move, since in waiting:
+        # Out of the list comes what has been journalled: the database may refuse.
+        for move, since in list(self._waiting):
             guest, source, target = self._parts(move)
             if guest is None or source is None or target is None or guest.host != move.source:
                 self._end(move, Stage.ROLLED_BACK, "its guest or a host is no longer there")
+            elif source.driver != target.driver:
+                why = f"{source.name} is driven by {source.driver}, {target.name} by {target.driver}"
+                self._end(move, Stage.ROLLED_BACK, why)
             elif target.name in self._inventory.away:
                 self._end(move, Stage.ROLLED_BACK, f"host {target.name} is silent")
             elif len(self._running) < self._at_once and self._fits(guest, target):
@@ -77,49 +81,57 @@ class Moves:
             elif time.monotonic() - since > PATIENCE:
                 self._end(move, Stage.ROLLED_BACK, f"host {target.name} has had no room for {PATIENCE:.0f} s")
             else:
-                self._waiting.append((move, since))
+                continue
+            self._waiting.remove((move, since))
 
     async def settle(self) -> None:
         """Finishes or takes back what an earlier manager left half done, where the hosts are known."""
-        moves, self._unsettled = self._unsettled, []
-        for move in moves:
+        for move in list(self._unsettled):
             guest, source, target = self._parts(move)
             if guest is None or source is None or target is None:
-                self._unsettled.append(move)
                 continue
             try:
                 host = await asyncio.to_thread(self._mover(target).settle, guest, source, target)
             except GuestLost as error:
+                self._inventory.moved(move.guest, None)
                 self._end(move, Stage.LOST, str(error))
-            except (InputError, MoveFailed) as error:
-                self._unsettled.append(move)
-                self._tell("not-settled", move.guest, f"{error}; it is tried again")
+            except (InputError, MoveFailed, OutcomeUnknown) as error:
+                self._say_unsettled(move, str(error))
+                continue
             else:
                 self._inventory.moved(move.guest, host)
                 done = Stage.DONE if host == move.target else Stage.ROLLED_BACK
-                self._end(move, done, f"half done when the manager ended; the guest runs on {host}")
+                self._end(move, done, f"it was left half done; the guest runs on {host}")
+            self._unsettled.remove(move)
+            self._unsettled_why.pop(move.id, None)
 
     async def finish(self) -> None:
         """Waits for the moves that run; those that wait are not begun."""
         await asyncio.gather(*self._tasks)
 
     def _run(self, move: Move, guest: Guest, source: Host, target: Host) -> None:
-        self._running[move.id] = move
         self._state.set_move(move)
+        self._running[move.id] = move
         self._tell("move-began", guest.name, f"from {source.name} to {target.name}: {move.why}")
         task = asyncio.create_task(self._make(move, guest, source, target))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _make(self, move: Move, guest: Guest, source: Host, target: Host) -> None:
+        try:
+            await self._make_and_journal(move, guest, source, target)
+        except StateError as error:
+            # It has ended somehow, and the journal does not say so: found out again when the database answers.
+            self._unsettled.append(move)
+            self._say_unsettled(move, f"the database: {error}")
+        finally:
+            del self._running[move.id]
+
+    async def _make_and_journal(self, move: Move, guest: Guest, source: Host, target: Host) -> None:
         def progress(share: float) -> None:
             self._running[move.id] = replace(move, progress=share)
 
         try:
-            if source.driver != target.driver:
-                raise MoveFailed(
-                    f"{source.name} is driven by {source.driver}, {target.name} by {target.driver}"
-                )
             driver = self._mover(target)
             detail = await asyncio.to_thread(driver.move, guest, source, target, progress)
         except (MoveFailed, InputError) as error:
@@ -127,6 +139,9 @@ class Moves:
         except GuestLost as error:
             self._inventory.moved(guest.name, None)
             self._end(move, Stage.LOST, str(error))
+        except OutcomeUnknown as error:
+            self._unsettled.append(move)
+            self._say_unsettled(move, str(error))
         except Exception as error:  # noqa: BLE001
             # A driver raises nothing else; if one does, nobody knows where the guest is: find out.
             self._tell("driver-failed", guest.name, f"{target.driver}: {type(error).__name__}: {error}")
@@ -134,8 +149,12 @@ class Moves:
         else:
             self._inventory.moved(guest.name, target.name)
             self._end(replace(move, progress=1.0, detail=detail), Stage.DONE, "")
-        finally:
-            del self._running[move.id]
+
+    def _say_unsettled(self, move: Move, why: str) -> None:
+        """Once for each reason: it is tried again at every look."""
+        if self._unsettled_why.get(move.id) != why:
+            self._unsettled_why[move.id] = why
+            self._tell("not-settled", move.guest, f"{why}; it is tried again")
 
     def _end(self, move: Move, stage: Stage, why: str) -> None:
         self._state.set_move(replace(move, stage=stage, why=f"{move.why}; {why}" if why else move.why))
@@ -151,11 +170,9 @@ class Moves:
         return self._inventory.guests.get(move.guest), hosts.get(move.source), hosts.get(move.target)
 
     def _fits(self, guest: Guest, target: Host) -> bool:
-        coming = [
-            self._inventory.guests[move.guest]
-            for move in self._running.values()
-            if move.target == target.name
-        ]
+        names = [move.guest for move in self._running.values() if move.target == target.name]
+        # Its cluster may have been dropped since.
+        coming = [known for name in names if (known := self._inventory.guests.get(name)) is not None]
         there = [*self._inventory.running_on([target.name]), *coming, guest]
         cores, memory = sum(one.cores for one in there), sum(one.memory for one in there)
         return cores <= target.cores and memory <= target.memory

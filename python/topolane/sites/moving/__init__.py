@@ -25,6 +25,10 @@ class GuestLost(Exception):
     """A guest runs nowhere any more: the reason, in a sentence."""
 
 
+class OutcomeUnknown(Exception):
+    """Nobody answers who knows what became of a guest: the reason, in a sentence. To be settled later."""
+
+
 class Mover(Protocol):
     """Moves guests of one kind. Every call may block; none raises anything but what it documents."""
 
@@ -36,18 +40,22 @@ class Mover(Protocol):
         `progress` is called with the copied share of memory, 0 to 1; where it raises MoveFailed the move is
         cancelled. Answers with what was measured
         (seconds, downtime in seconds, bytes). Raises MoveFailed with the guest running at the source,
-        GuestLost where it runs at neither.
+        GuestLost where it runs at neither, OutcomeUnknown where that cannot be seen.
         """
         ...
 
     def where(self, guest: Guest, hosts: tuple[Host, ...]) -> tuple[str, ...]:
-        """Names of those hosts on which the guest exists in any state, running ones first."""
+        """Names of those hosts on which the guest exists in any state, running ones first.
+
+        Raises OutcomeUnknown where that cannot be seen.
+        """
         ...
 
     def settle(self, guest: Guest, source: Host, target: Host) -> str:
         """After a crash: finishes or takes back a half-done move, so that exactly one copy runs.
 
-        Answers with the host it runs on. Raises GuestLost where there is none to run.
+        Answers with the host it runs on. Raises GuestLost where there is none to run, OutcomeUnknown where that cannot
+        be seen.
         """
         ...
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import libvirt
 
 from topolane.sites.domains import connection, domain
-from topolane.sites.moving import GuestLost, MoveFailed
+from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,10 @@ class Libvirt:
 
     def where(self, guest: Guest, hosts: tuple[Host, ...]) -> tuple[str, ...]:
         """See `Mover.where`."""
-        states = {host.name: _state(guest, host) for host in hosts}
+        try:
+            states = {host.name: _state(guest, host) for host in hosts}
+        except libvirt.libvirtError as error:
+            raise OutcomeUnknown(f"where {guest.name} is cannot be seen: {error}") from error
         found = [name for name, state in states.items() if state is not None]
         return tuple(sorted(found, key=lambda name: states[name] != RUNNING))
 
@@ -76,7 +79,7 @@ class Libvirt:
             host = target if _state(guest, target) is not None else source
             return _resumed(guest, host)
         except libvirt.libvirtError as error:
-            raise GuestLost(f"what became of {guest.name} cannot be seen: {error}") from error
+            raise OutcomeUnknown(f"what became of {guest.name} cannot be seen: {error}") from error
 
 
 def _copy(

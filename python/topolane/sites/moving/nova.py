@@ -13,7 +13,7 @@ import openstack
 from openstack import exceptions
 
 from topolane.nova.apply import NovaServers, Now
-from topolane.sites.moving import GuestLost, MoveFailed
+from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,7 @@ class Nova:
             if not now.busy:
                 break
             if time.monotonic() > deadline:
-                raise GuestLost(f"Nova has not decided on {guest.name} for {ENDS:g} s")
+                raise OutcomeUnknown(f"Nova has not decided on {guest.name} for {ENDS:g} s")
             time.sleep(LOOK)
         for host in (source, target):
             if now.host == _compute(host) and now.status != "ERROR":
@@ -110,12 +110,12 @@ class Nova:
                     time.sleep(LOOK)  # not begun, or ended
 
     def _look(self, guest: Guest) -> tuple[str, Now]:
-        """The id of the server, and how it is. Raises GuestLost where Nova has none, or does not answer."""
+        """The id of the server, and how it is. Raises GuestLost where Nova has none."""
         try:
             found = self._connection.compute.find_server(guest.name, all_projects=True)
             now = None if found is None else self._servers.look(found.id)
         except exceptions.SDKException as error:
-            raise GuestLost(f"what became of {guest.name} cannot be seen: {error}") from error
+            raise OutcomeUnknown(f"what became of {guest.name} cannot be seen: {error}") from error
         if found is None or now is None:
             raise GuestLost(f"Nova knows no server {guest.name}")
         return found.id, now

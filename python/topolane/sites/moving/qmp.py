@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from qemu.qmp import QMPClient, QMPError
 
-from topolane.sites.moving import GuestLost, MoveFailed
+from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
 from topolane.sites.qemu import Folder
 from topolane.sites.remote import CommandFailed
 
@@ -83,7 +83,7 @@ class Qmp:
             here, there = Folder.of(source), Folder.of(target)
             moved = asyncio.run(_settle(here, there, guest.name))
         except (*SILENT, CommandFailed) as error:
-            raise GuestLost(f"what became of {guest.name} cannot be seen: {error}") from error
+            raise OutcomeUnknown(f"what became of {guest.name} cannot be seen: {error}") from error
         return target.name if moved else source.name
 
 

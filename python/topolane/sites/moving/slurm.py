@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from topolane._engine import InputError
-from topolane.sites.moving import GuestLost, MoveFailed
+from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
 from topolane.slurm.scontrol import scontrol
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _wait(guest: Guest, host: Host, progress: Callable[[float], None]) -> None:
 
 
 def _place(guest: Guest) -> tuple[str, str]:
-    """State and node of a job; both empty where Slurm knows none. Raises GuestLost where Slurm does not answer."""
+    """State and node of a job; both empty where Slurm knows none. Raises OutcomeUnknown without an answer."""
     deadline = time.monotonic() + SILENT
     while True:
         try:
@@ -115,7 +115,7 @@ def _place(guest: Guest) -> tuple[str, str]:
             if "Invalid job id" in str(error):
                 return "", ""
             if time.monotonic() > deadline:
-                raise GuestLost(f"what became of job {guest.name} cannot be seen: {error}") from error
+                raise OutcomeUnknown(f"what became of job {guest.name} cannot be seen: {error}") from error
             time.sleep(LOOK)
     found = dict(re.findall(r"(\w+)=(\S*)", told))
     node = found.get("NodeList", "")

@@ -1,0 +1,148 @@
+"""Carrying out moves: what the journal says is what is so, also where the database or a driver does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="the extra sites is not installed")
+from topolane.mpi.address import Address
+from topolane.sites.files import Config
+from topolane.sites.inventory import Inventory
+from topolane.sites.model import Guest, Host, Site, Stage
+from topolane.sites.moves import Moves
+from topolane.sites.plans import PlannedMove
+from topolane.sites.state import State, StateError
+
+
+class Made:
+    """Moves of one guest, from e1 to w1."""
+
+    def __init__(self, folder: Path, driver: str, addresses: tuple[str, str]) -> None:
+        hosts = [Host(name, name[0], 4, 8 << 30, driver, at) for name, at in zip(("e1", "w1"), addresses)]
+        sites = tuple(Site(host.site, (host,)) for host in hosts)
+        guests = (Guest("g", "c", 1, 1 << 30, "e1"), Guest("h", "c", 1, 1 << 30, "e1"))
+        config = Config(sites, (), guests, (Address(path="/a"),), (), f"sqlite:///{folder}/s.db")
+        self.file = folder / "s.db"
+        self.state = State(config.state)
+        self.inventory = Inventory(config, self.state)
+        self.told: list[str] = []
+        self.moves = Moves(self.state, self.inventory, 1, lambda kind, *_: self.told.append(kind))
+
+    def add(self, guest: str) -> None:
+        """Journals a move."""
+        assert self.moves.add(PlannedMove(guest, "e1", "w1", ("p",), "why"))
+
+    def refuse(self, stage: str) -> Callable[[], None]:
+        """Lets the database refuse a stage of moves, until what it answers is called."""
+        self._execute(
+            f"create trigger no before update on move when new.stage = '{stage}' "
+            "begin select raise(abort, 'disk is full'); end"
+        )
+        return lambda: self._execute("drop trigger no")
+
+    def stages(self) -> list[str]:
+        """Of all moves, the newest first."""
+        return [move.stage for move, _ in self.state.moves()]
+
+    def _execute(self, words: str) -> None:
+        with sqlite3.connect(self.file) as other:
+            other.execute(words)
+        other.close()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Made]:
+    addresses = [tmp_path / "e1", tmp_path / "w1"]
+    for folder in addresses:
+        folder.mkdir()
+    for guest in ("g", "h"):
+        (addresses[0] / guest).write_text("running")
+    one = Made(tmp_path, "dry-run", (str(addresses[0]), str(addresses[1])))
+    yield one
+    one.state.close()
+
+
+def test_a_database_that_refuses_a_beginning_holds_no_move_up(made: Made) -> None:
+    """A move whose beginning cannot be journalled does not begin, keeps nobody else from beginning, and begins when
+    the database answers again; so do those that wait behind it."""
+
+    async def body() -> None:
+        made.add("g")
+        made.add("h")
+        again = made.refuse("copying")
+        with pytest.raises(StateError, match="disk is full"):
+            made.moves.start()
+        assert made.moves.under_way == [] and made.moves.moving == {"g", "h"}
+        again()
+        for _ in range(2):
+            made.moves.start()
+            await made.moves.finish()
+
+    asyncio.run(body())
+    assert made.stages() == [Stage.DONE, Stage.DONE]
+
+
+def test_an_end_that_cannot_be_journalled_is_found_out_later(made: Made) -> None:
+    """The guest has moved and the database refuses to know it: nothing else moves the guest meanwhile, and the journal
+    says `done` when it answers again."""
+
+    async def body() -> None:
+        made.add("g")
+        again = made.refuse("done")
+        made.moves.start()
+        await made.moves.finish()
+        assert made.stages() == [Stage.COPYING] and made.moves.moving == {"g"}
+        with pytest.raises(StateError, match="disk is full"):
+            await made.moves.settle()
+        assert made.moves.moving == {"g"}
+        again()
+        await made.moves.settle()
+
+    asyncio.run(body())
+    assert made.stages() == [Stage.DONE] and made.moves.moving == set()
+    assert made.inventory.guests["g"].host == "w1"
+    assert made.told == ["move-began", "not-settled", "move-done"]
+
+
+def test_a_guest_whose_cluster_is_dropped_while_it_moves_holds_nobody_up(made: Made) -> None:
+    """Another move to the same host is looked at all the same."""
+    Path(made.inventory.hosts["w1"].address, ".seconds").write_text("1")
+
+    async def body() -> None:
+        made.moves._at_once = 2
+        made.add("g")
+        made.moves.start()
+        made.inventory.guests.pop("g")
+        made.add("h")
+        made.moves.start()
+        await made.moves.finish()
+
+    asyncio.run(body())
+    assert made.stages() == [Stage.DONE, Stage.DONE]
+
+
+def test_a_daemon_that_is_away_loses_no_guest(tmp_path: Path) -> None:
+    """Where nobody answers who knows what became of a guest, it is not given up: the move stays open, and that is said
+    once for all looks."""
+    pytest.importorskip("libvirt", reason="libvirt's binding is not installed")
+    one = Made(
+        tmp_path, "libvirt", (f"qemu:///system?socket={tmp_path}/a", f"qemu:///system?socket={tmp_path}/b")
+    )
+
+    async def body() -> None:
+        one.add("g")
+        one.moves.start()
+        await one.moves.finish()
+        for _ in range(3):
+            await one.moves.settle()
+
+    asyncio.run(body())
+    assert one.stages() == [Stage.COPYING] and one.moves.moving == {"g"}
+    assert one.inventory.guests["g"].host == "e1"
+    assert one.told == ["move-began", "not-settled"]
+    one.state.close()
