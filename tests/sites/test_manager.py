@@ -280,3 +280,22 @@ def test_hosts_guests_and_clusters_that_are_reported_are_kept(tmp_path: Path) ->
         client.delete("/clusters/c1")
         assert client.get("/guests") == [] and client.get("/clusters") == {}
         wait(lambda: "topolane_sites_programs 0.0" in client.text("/metrics"))
+
+
+def test_what_the_database_has_no_room_for_holds_nobody_up(tmp_path: Path) -> None:
+    """A rank says that it gave up 2^63 frames: it is cut off, and others are acknowledged as before."""
+
+    async def body(manager: Managed) -> None:
+        liar = Rank(manager.programs, 0, 2, program="liar")
+        liar.start()
+        liar.bye(2**63)
+        await inside(wait, lambda: manager.events("garbled"))
+        rank = Rank(manager.programs, 0, 1)
+        rank.start()
+        rank.report((0, 0, 1, 1, 1))
+        await until(lambda: not rank.unacknowledged)
+        for one in (liar, rank):
+            await one.stop()
+
+    with managing(tmp_path, {}) as manager:
+        asyncio.run(body(manager))

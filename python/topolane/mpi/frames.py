@@ -219,7 +219,7 @@ class Records:
 
 def dropped(payload: bytes) -> int:
     """Of a BYE: the frames that were given up. Raises FrameError."""
-    return _whole(_object(payload), "dropped", 2**63)
+    return _whole(_object(payload), "dropped", MOST_COUNT)
 
 
 def sites_frame(epoch: int, sites: NDArray[np.uint16]) -> bytes:
