@@ -19,9 +19,6 @@ static _Thread_local struct {
     uint32_t freed;
 } last __attribute__((tls_model("initial-exec")));
 
-/* Not every library has it yet. */
-#pragma weak levels_free
-
 static int on_free(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)extra;
@@ -29,12 +26,11 @@ static int on_free(MPI_Comm comm, int key, void *value, void *extra)
     atomic_fetch_add(&freed, 1);
     /* Now, when all ranks free theirs: its communicators are freed collectively, and holders may stay for long. */
     struct Levels *levels = atomic_exchange(&gone->levels, NULL);
-    if (levels && levels_free)
+    if (levels)
         levels_free(levels);
     communicator_release(gone);
     return MPI_SUCCESS;
 }
-
 
 int *world_ranks(MPI_Group group, int size)
 {

@@ -6,7 +6,6 @@
 #include "models/model.h"
 #include "skew.h"
 
-
 #define UNPACK(...) __VA_ARGS__
 
 /* After a collective: its bytes, and unless it was counted by itself, its model. */

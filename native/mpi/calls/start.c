@@ -7,7 +7,6 @@
 #include "report/report.h"
 #include "windows.h"
 
-
 /* A process that another program has spawned has a world of its own, which nobody asked to watch. */
 static bool is_spawned(void)
 {
