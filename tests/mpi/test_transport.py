@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import shutil
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
-from mpis import AROUND, Mpi
+import pytest
+from mpis import AROUND, HERE, Mpi
 from test_matrix_closed_form import ring, sent
 from topolane.mpi import build, launch, matrix
 from topolane.mpi.address import Address
+from topolane.mpi.frames import Kind, encode
 from topolane.mpi.receiver import Receiver
 
 ROUNDS = 150
@@ -27,20 +31,23 @@ class Run:
 
     mpi: Mpi
     kernels: Path
-    socket: Path
+    socket: Path | str
+    """A Unix socket's path, or host:port."""
+    around: tuple[str, ...] = ()
+    """What to put before the command."""
 
     async def to_its_end(self, kernel: str = "slow_ring", rounds: int = ROUNDS) -> tuple[int, str]:
         """Exit code and output."""
         command = self.mpi.launch(self.kernels, kernel, rounds, ranks=2)
         library = await asyncio.to_thread(lambda: build.library(build.mpicc_for(command)))
         environment = {
-            "TOPOLANE_MPI_MANAGER": f"unix:{self.socket}",
+            "TOPOLANE_MPI_MANAGER": f"unix:{self.socket}" if isinstance(self.socket, Path) else self.socket,
             "TOPOLANE_MPI_PROGRAM": "one",
             "TOPOLANE_MPI_SECONDS": "0.02",
         }
         words, around = launch.arranged(command, library, environment)
         process = await asyncio.create_subprocess_exec(
-            *words, env=around | AROUND, stdout=asyncio.subprocess.PIPE
+            *self.around, *words, env=around | AROUND, stdout=asyncio.subprocess.PIPE
         )
         out, _ = await asyncio.wait_for(process.communicate(), 120)
         assert process.returncode is not None
@@ -125,6 +132,55 @@ def test_manager_that_never_answers(mpi: Mpi, kernels: Path, tmp_path: Path) -> 
 
     with contextlib.suppress(asyncio.CancelledError):
         after(runs())
+
+
+def test_manager_that_acknowledges_nothing(mpi: Mpi, tmp_path: Path) -> None:
+    """A second after MPI_Finalize began the thread that reports is gone, and a process that lives on is left alone."""
+    program = mpi.compile([HERE / "programs" / "after_the_end.c"], tmp_path / "program")
+    plain = mpi.plain(program, ranks=2).stdout
+
+    async def runs() -> None:
+        async def welcoming(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(encode(Kind.WELCOME, b'{"last": 0}'))
+            await asyncio.sleep(100)
+
+        async with await asyncio.start_unix_server(welcoming, tmp_path / "welcoming") as server:
+            assert await Run(mpi, program, tmp_path / "welcoming").to_its_end() == (0, plain)
+            server.close()
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+
+    with contextlib.suppress(asyncio.CancelledError):
+        after(runs())
+
+
+def test_a_name_with_two_addresses(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
+    """A manager's name has two addresses, and at the first one nobody answers: the ranks find him at the second."""
+    (tmp_path / "hosts").write_text("127.0.0.1 localhost manager.test\n127.0.0.2 manager.test\n")
+    # In a mount namespace of its own, where the file of names is ours.
+    script = 'mount --bind "$0" /etc/hosts && exec "$@"'
+    own = ("unshare", "--mount", "sh", "-c", script, str(tmp_path / "hosts"))
+    if shutil.which("unshare") is None or subprocess.run([*own, "true"], capture_output=True).returncode:
+        pytest.skip("a mount namespace needs root and unshare")
+
+    async def runs() -> None:
+        turned_away: list[int] = []
+
+        def turn_away(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            turned_away.append(1)
+            writer.close()
+
+        receiver = Receiver(interval=0.05)
+        port = (await receiver.listen(Address(host="127.0.0.2"))).port
+        async with await asyncio.start_server(turn_away, "127.0.0.1", port):
+            code, _ = await Run(mpi, kernels, f"manager.test:{port}", own).to_its_end()
+            await drained(receiver)
+        await receiver.close()
+        assert code == 0
+        assert turned_away
+        assert sent(counted(receiver)) == SLOW_RING
+
+    after(runs())
 
 
 def test_manager_restarted(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:

@@ -12,6 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Which of a name's addresses is tried: the next one after one that led to nobody who answers. */
+static int turn;
+
 static int begin(int family, const struct sockaddr *address, socklen_t length)
 {
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -48,9 +51,15 @@ static int begin_tcp(const char *text)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
     if (getaddrinfo(host, colon + 1, &hints, &found))
         return -1;
-    int fd = -1;
-    for (struct addrinfo *one = found; one && fd < 0; one = one->ai_next)
+    int fd = -1, known = 0;
+    for (struct addrinfo *one = found; one; one = one->ai_next)
+        known++;
+    for (int tried = 0; tried < known && fd < 0; tried++) {
+        struct addrinfo *one = found;
+        for (int at = (turn + tried) % known; at; at--)
+            one = one->ai_next;
         fd = begin(one->ai_family, one->ai_addr, one->ai_addrlen);
+    }
     freeaddrinfo(found);
     return fd;
 }
@@ -61,7 +70,7 @@ bool connection_open(Connection *connection, const char *address)
         connection->fd = begin_unix(address + 5);
     else
         connection->fd = begin_tcp(address + (strncmp(address, "tcp:", 4) ? 0 : 4));
-    connection->connected = connection->welcome = false;
+    connection->welcome = false;
     connection->got = 0;
     return connection->fd >= 0;
 }
@@ -70,6 +79,8 @@ void connection_close(Connection *connection)
 {
     if (connection->fd >= 0)
         close(connection->fd);
+    if (connection->fd >= 0 && !connection->welcome)
+        turn = (turn + 1) % 1024;
     free(connection->in);
     *connection = (Connection){.fd = -1};
 }

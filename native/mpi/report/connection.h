@@ -6,7 +6,7 @@
 
 typedef struct {
     int fd;                  /* -1: none */
-    bool connected, welcome; /* the stream stands; WELCOME has come */
+    bool welcome;            /* WELCOME has come */
     unsigned char *in;       /* what has come of a frame */
     size_t got, room;
 } Connection;

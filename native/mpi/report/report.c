@@ -15,15 +15,13 @@
 #include "../counts.h"
 #include "connection.h"
 #include "records.h"
+#include "site_maps.h"
 
 /* Nanoseconds. */
 #define SECOND 1000000000u
 static const uint64_t LEAST_BETWEEN = SECOND / 10;      /* reports that entries ask for */
 static const uint64_t LEAST_BACK_OFF = SECOND / 10, MOST_BACK_OFF = 5 * (uint64_t)SECOND;
 static const uint64_t PATIENCE = 5 * (uint64_t)SECOND;  /* for a receiver's WELCOME */
-
-/* Not every build has it yet. */
-#pragma weak sites_publish
 
 /* All but `ending` and `wake` is the thread's. */
 static struct {
@@ -33,7 +31,7 @@ static struct {
     Connection connection;
     Kept kept;
     uint64_t sequence, dropped;
-    uint64_t interval, next, back_off, next_try, give_up;
+    uint64_t interval, next, back_off, next_try, give_up, end;
     bool refused, once_welcome, said_bye;
     _Atomic bool ending;
     int wake;
@@ -49,29 +47,6 @@ void report_wake(void)
 static uint64_t now(void)
 {
     return nanoseconds(CLOCK_MONOTONIC);
-}
-
-static void take_sites(const unsigned char *payload, size_t length)
-{
-    struct {
-        uint64_t epoch;
-        uint32_t ranks, sites;
-    } head;
-    if (length < sizeof head)
-        return;
-    memcpy(&head, payload, sizeof head);
-    if (length != sizeof head + 2 * (size_t)head.ranks || head.ranks != (uint32_t)counts.ranks || !sites_publish)
-        return;
-    uint16_t *site = malloc(2 * (size_t)head.ranks);
-    if (!site)
-        return;
-    memcpy(site, payload + sizeof head, 2 * (size_t)head.ranks);
-    bool sound = head.sites <= UINT16_MAX + 1u;
-    for (uint32_t rank = 0; rank < head.ranks; rank++)
-        sound &= site[rank] < head.sites;
-    if (sound)
-        sites_publish(&(SiteMap){head.epoch, (int)head.ranks, (int)head.sites, site});
-    free(site);
 }
 
 static void heard(void *to, int kind, const unsigned char *payload, size_t length)
@@ -91,7 +66,7 @@ static void heard(void *to, int kind, const unsigned char *payload, size_t lengt
         memcpy(&last, payload, sizeof last);
         kept_drop(&report.kept, last);
     } else if (kind == SITES) {
-        take_sites(payload, length);
+        site_map_heard(payload, length);
     } else if (kind == REFUSED) {
         report.refused = true;
     }
@@ -130,6 +105,7 @@ static void make_frames(bool ending)
     if (ending && !report.said_bye) {
         report.dropped += records_make(&report.kept, &report.sequence, true);
         say_bye();
+        report.end = now() + SECOND;
     } else if (!ending && now() >= report.next) {
         if (report.kept.bytes < MOST_KEPT)
             report.dropped += records_make(&report.kept, &report.sequence, true);
@@ -162,10 +138,10 @@ static uint64_t earliest(void)
     return first;
 }
 
-/* At the end there is nothing more to wait for. */
+/* At the end there is nothing more to wait for, or nobody waits any more. */
 static bool finished(void)
 {
-    return !report.kept.first || (report.connection.fd < 0 && !report.once_welcome);
+    return !report.kept.first || (report.connection.fd < 0 && !report.once_welcome) || now() > report.end;
 }
 
 static void *reporting(void *nothing)
