@@ -190,4 +190,4 @@ def test_jobs_draw_a_matrix_that_was_measured(topolane, crowd, write):
     topolane(*run, "--patterns", matrix, "--out", "out")
     assert {row["pattern"] for row in read(topolane, "out/jobs.csv")} == {"mine"}
     bad = write("bad.csv", "from,to,bytes\n0,x,1000\n")
-    assert "bad.csv, line 2" in topolane(*run, "--patterns", bad, code=2)
+    topolane.refused(*run, "--patterns", bad, "--out", "bad", says=("bad.csv:2:", '"x" is not a rank'))
