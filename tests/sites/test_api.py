@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import socket
 import subprocess
@@ -16,6 +17,7 @@ pytest.importorskip("fastapi", reason="the extra sites is not installed")
 import httpx
 from managed import MAIN, Managed, managing, wait
 from topolane import InputError
+from topolane.cli.sites_client import lost
 from topolane.sites.client import Client
 
 TOKEN, REPORTS = "operator-" + "x" * 16, "reporter-" + "y" * 16
@@ -181,6 +183,9 @@ def test_commands_print_tables_and_json(tmp_path: Path) -> None:
         assert run("planning", "pause").stdout == "paused\n"
         assert "no program is called lu" in run("explain", "lu").stderr
         assert "no plan is called x" in run("apply", "x").stderr
+        for words in (("explain", "../status"), ("apply", ""), ("host", "--site=a", "--driver=qmp")):
+            done = run(*words)
+            assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     done = run("status")
     assert done.returncode == 2 and "no answer" in done.stderr and done.stderr.count("\n") == 1
 
@@ -220,3 +225,8 @@ def test_what_cannot_be_kept_or_told_again_is_refused(tmp_path: Path) -> None:
             for path in ("/status", "/hosts", "/guests", "/clusters"):
                 assert asked.get(path).status_code == 200
             assert asked.post("/plan").json()["moves"] == []
+
+
+def test_what_is_lost_is_a_share() -> None:
+    """A second that takes a second longer loses half of its time, one that never ends all of it."""
+    assert [lost(longer) for longer in (0.0, 1.0, math.inf)] == ["0.0 %", "50.0 %", "100.0 %"]

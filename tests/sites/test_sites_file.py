@@ -81,6 +81,15 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     [
         ("interval = 2", "interval = 0", 7, "interval must be a number from 0.05 to 3600, not 0"),
         ("interval = 2", "interval = true", 7, "not True"),
+        ('state = "sites.db"', 'state = "mysql://x"', 4, "state is neither a file nor a URL"),
+        (
+            'host = "w1"',
+            'host = "w1"\n[[guest]]\nname = "g1"\ncores = 1\nmemory = 1\nhost = "e1"',
+            42,
+            "'g1' is a guest",
+        ),
+        ('memory = "1.5 GB"', 'memory = 1\ndriver = "qmp"', 29, "'qmp' wants an address"),
+        ("cores = 4", "cores = 0", 20, "from 1 to "),
         ("interval = 2", "pause = 2", 7, "pause is not known here; there are listen"),
         ('policy = "inter-site-traffic"', 'policy = "best"', 5, "'best' is not known; there are stay"),
         ('name = "e2"', 'name = "e1"', 19, "'e1' is a host already"),

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import itertools
 import json
+import math
 import os
 import re
 import sys
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 
 HOUR = 3600.0
 WORD = click.IntRange(0, 2**64 - 1)
+
+
+class Number(click.FloatRange):
+    """A range that nan is not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
 
 
 def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
@@ -19,6 +21,7 @@ manager_options = options(
         envvar="TOPOLANE_SITES",
         default="unix:/run/topolane/sites.sock",
         show_default=True,
+        show_envvar=True,
         help="Where the manager listens: unix:/path, http://host:port or https://host:port.",
     ),
     click.option("--token-file", metavar="FILE", help="The token to show, at a TCP address."),
@@ -33,6 +36,18 @@ def client(manager: str, token_file: str | None, ca: str | None) -> Client:
     except ImportError as error:
         raise missing(error) from error
     return Client(manager, token_file, ca)
+
+
+def segment(name: str) -> str:
+    """A name in the path of a request. Raises InputError for what can be none."""
+    if name in ("", ".", "..") or "/" in name:
+        raise InputError(f"{name!r} is no name that a manager knows")
+    return quote(name, safe="")
+
+
+def lost(longer: float) -> str:
+    """What a WAN takes of a program's time, from the seconds that a second of its run on one site takes longer."""
+    return f"{100 * (longer / (1 + longer) if math.isfinite(longer) else 1):.1f} %"
 
 
 def missing(error: ImportError) -> InputError:

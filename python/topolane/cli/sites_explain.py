@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from topolane.cli.common import json_option, print_json, print_table
-from topolane.cli.sites_client import client, manager_options
+from topolane.cli.sites_client import client, lost, manager_options, segment
 
 
 @click.command()
@@ -14,7 +14,7 @@ from topolane.cli.sites_client import client, manager_options
 @json_option
 def explain(manager: str, token_file: str | None, ca: str | None, program: str, as_json: bool) -> None:
     """Say what crosses the middle of PROGRAM, what the WAN costs it, and why it stays or moves."""
-    answer = client(manager, token_file, ca).get(f"/explain/{program}")
+    answer = client(manager, token_file, ca).get(f"/explain/{segment(program)}")
     if as_json:
         print_json(answer)
         return
@@ -31,7 +31,7 @@ def explain(manager: str, token_file: str | None, ca: str | None, program: str, 
                 f"{answer[key]['messages']:.1f}",
                 f"{answer[key]['bytes'] / 1e6:.3f}",
                 f"{answer[key]['turns']:.1f}",
-                *(f"{100 * answer[key]['loss'][link]:.1f} %" for link in links),
+                *(lost(answer[key]["loss"][link]) for link in links),
             ]
             for words, key in cuts
         ],

@@ -8,7 +8,7 @@ import threading
 import click
 
 from topolane._engine import InputError
-from topolane.cli.sites_client import client, manager_options, missing
+from topolane.cli.sites_client import client, manager_options, missing, segment
 from topolane.cli.sites_host import every_option
 
 
@@ -37,7 +37,7 @@ def guest(
         raise missing(error) from error
     if (relay is None) != (programs is None):
         raise InputError("--relay and --programs belong together")
-    path = f"/guests/{name or os.uname().nodename}/report"
+    path = f"/guests/{segment(name or os.uname().nodename)}/report"
     reporting = (every, asked, path, daemon.GuestWatch().look)
     if relay is None or programs is None:
         host.every(*reporting)

@@ -6,12 +6,14 @@ import os
 
 import click
 
-from topolane.cli.sites_client import client, manager_options, missing
-from topolane.sites.moving import DRIVERS
+from topolane._engine import InputError
+from topolane.cli.common import Number
+from topolane.cli.sites_client import client, manager_options, missing, segment
+from topolane.sites.moving import DRIVERS, WANT_ADDRESS, mover
 
 every_option = click.option(
     "--every",
-    type=click.FloatRange(0.2, 3600),
+    type=Number(0.2, 3600),
     default=5.0,
     show_default=True,
     metavar="SECONDS",
@@ -23,7 +25,7 @@ every_option = click.option(
 @click.option("--name", help="The host's name [default: what it calls itself].")
 @click.option("--site", required=True, help="The site it is on.")
 @click.option("--driver", type=click.Choice(tuple(DRIVERS)), required=True, help="What runs its guests.")
-@click.option("--address", default="", help="A libvirt URI, or a folder of QMP sockets.")
+@click.option("--address", default="", help="A folder of QMP sockets, or a libvirt URI.")
 @click.option("--cores", type=click.IntRange(1), help="For guests [default: all].")
 @click.option("--memory", metavar="SIZE", help='For guests, such as "16 GiB" [default: all].')
 @every_option
@@ -50,8 +52,12 @@ def host(
         from topolane.sites.reading import size
     except ImportError as error:
         raise missing(error) from error
+    if driver in WANT_ADDRESS and not address:
+        raise InputError(f"--driver {driver} wants --address: {WANT_ADDRESS[driver]}")
+    if driver == "libvirt":
+        mover(driver)  # says what to install
     room = psutil.virtual_memory().total if memory is None else size(memory)
     if room is None:
         raise click.BadParameter(f'{memory} is no number of bytes, nor text such as "16 GiB"')
     told = Host(name or os.uname().nodename, site, cores or os.cpu_count() or 1, room, driver, address)
-    daemon.every(every, asked, f"/hosts/{told.name}/report", daemon.HostWatch(told).look)
+    daemon.every(every, asked, f"/hosts/{segment(told.name)}/report", daemon.HostWatch(told).look)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from topolane.cli.common import json_option, print_json, print_table
-from topolane.cli.sites_client import client, manager_options
+from topolane.cli.sites_client import client, lost, manager_options, segment
 
 
 @click.command()
@@ -43,11 +43,14 @@ def apply(manager: str, token_file: str | None, ca: str | None, plan: str, as_js
 
     A guest that is elsewhere by now, or is being moved, is left out.
     """
-    answer = client(manager, token_file, ca).post(f"/plans/{plan}/apply")
+    from topolane.report.units import plural
+
+    answer = client(manager, token_file, ca).post(f"/plans/{segment(plan)}/apply")
     if as_json:
         print_json(answer)
     else:
-        click.echo(f"{answer['moves']} moves are on their way; 'topolane sites status' shows them.")
+        count = plural(answer["moves"], "move")
+        click.echo(f"{count} on the way; 'topolane sites status' shows what becomes of them.")
 
 
 def _judged(judged: list[dict[str, Any]]) -> None:
@@ -63,8 +66,8 @@ def _judged(judged: list[dict[str, Any]]) -> None:
                 places(one["then"]),
                 f"{one['turns']:.1f}",
                 f"{one['bytes'] / 1e6:.2f}",
-                f"{100 * one['loss_now']:.1f} %",
-                f"{100 * one['loss_then']:.1f} %",
+                lost(one["loss_now"]),
+                lost(one["loss_then"]),
                 f"{one['gain']:.0f}",
                 f"{one['cost']:.1f}",
             ]

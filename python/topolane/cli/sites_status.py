@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from topolane.cli.common import json_option, print_json, print_table
-from topolane.cli.sites_client import client, manager_options
+from topolane.cli.sites_client import client, lost, manager_options
 
 
 @click.command()
@@ -87,7 +87,7 @@ def _programs(programs: list[dict[str, Any]], plan: dict[str, Any] | None) -> No
                 f"{one['bytes_per_second'] / 1e6:.2f}",
                 f"{one['between_sites']['bytes'] / 1e6:.2f}",
                 f"{100 * one['in_mpi']:.0f} %",
-                f"{100 * loss[one['id']]['loss_now']:.0f} %" if one["id"] in loss else "–",
+                lost(loss[one["id"]]["loss_now"]) if one["id"] in loss else "–",
             ]
             for one in programs
         ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from topolane._engine import InputError
-from topolane.cli.sites_client import client, manager_options, missing
+from topolane.cli.sites_client import client, manager_options, missing, segment
 
 
 @click.command()
@@ -61,7 +61,7 @@ def down(name: str, manager: str, token_file: str | None, ca: str | None) -> Non
     except ImportError as error:
         raise missing(error) from error
     try:
-        cluster = Cluster.of_json(asked.get(f"/clusters/{name}"))
+        cluster = Cluster.of_json(asked.get(f"/clusters/{segment(name)}"))
     except (KeyError, TypeError) as error:
         raise InputError(
             f"{name} was not built by 'topolane sites up': {error} is not known of it"

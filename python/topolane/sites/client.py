@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ class Client:
             try:
                 headers["Authorization"] = f"Bearer {Path(token_file).read_text(encoding='ascii').strip()}"
             except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{token_file}: {getattr(error, 'strerror', 'not ASCII text')}") from error
+                raise InputError(
+                    f"--token-file {token_file}: {getattr(error, 'strerror', 'not ASCII text')}"
+                ) from error
         self._name = manager
         try:
             if manager.startswith(("http://", "https://")):
@@ -33,7 +36,7 @@ class Client:
                     raise InputError(f"{manager!r}: write http://{manager} or https://{manager}")
                 transport, base = httpx.HTTPTransport(uds=path), "http://localhost"
         except OSError as error:
-            raise InputError(f"{ca}: {error.strerror or error}") from error
+            raise InputError(f"--ca {ca}: {error.strerror or error}") from error
         self._http = httpx.Client(transport=transport, base_url=base, headers=headers, timeout=60.0)
 
     def get(self, path: str, **parameters: Any) -> Any:
@@ -63,7 +66,7 @@ class Client:
         try:
             answer = self._http.request(method, path, **what)
         except httpx.HTTPError as error:
-            raise InputError(f"manager {self._name}: no answer: {error}") from error
+            raise InputError(f"manager {self._name}: no answer: {_plain(error)}") from error
         if answer.is_error:
             try:
                 detail = answer.json()["detail"]
@@ -71,6 +74,10 @@ class Client:
                 detail = answer.reason_phrase
             raise InputError(f"manager {self._name}: {detail if isinstance(detail, str) else _first(detail)}")
         return answer
+
+
+def _plain(error: Exception) -> str:
+    return re.sub(r"^\[Errno -?[0-9]+\] ", "", str(error))
 
 
 def _trusted(ca: str | None) -> Any:

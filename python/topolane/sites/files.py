@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from topolane._engine import InputError, site_policies
 from topolane.mpi.address import Address
 from topolane.sites.model import Guest, Host, Link, Site
-from topolane.sites.moving import DRIVERS
+from topolane.sites.moving import DRIVERS, WANT_ADDRESS
 from topolane.sites.reading import MOST_CORES, Table, read
 
 
@@ -56,7 +56,7 @@ def read_config(path: str | Path) -> Config:
     sites = _sites(top)
     links = tuple(_link(table, {site.name for site in sites}) for table in top.tables("link"))
     hosts = {host.name for site in sites for host in site.hosts}
-    guests = tuple(_guest(table, hosts) for table in top.tables("guest"))
+    guests = _guests(top, hosts)
     table = top.table("manager")
     folder = Path(path).resolve().parent
     listen = table.words("listen", ("unix:/run/topolane/sites.sock",))
@@ -72,7 +72,7 @@ def read_config(path: str | Path) -> Config:
         guests=guests,
         listen=tuple(_address(table, "listen", one) for one in listen),
         programs=tuple(_address(table, "programs", one) for one in programs),
-        state=_database(table.word("state", "sites.db"), folder),
+        state=_database(table, folder),
         policy=policy,
         act=table.flag("act", False),
         interval=table.number("interval", 0.05, 3600, 5.0),
@@ -124,6 +124,8 @@ def _host(table: Table, site: str) -> Host:
     )
     if host.driver not in DRIVERS:
         raise table.refuse("driver", f"{host.driver!r} is not known; there are {', '.join(DRIVERS)}")
+    if host.driver in WANT_ADDRESS and not host.address:
+        raise table.refuse("driver", f"{host.driver!r} wants an address: {WANT_ADDRESS[host.driver]}")
     table.done()
     return host
 
@@ -141,6 +143,16 @@ def _link(table: Table, sites: set[str]) -> Link:
     )
     table.done()
     return link
+
+
+def _guests(top: Table, hosts: set[str]) -> tuple[Guest, ...]:
+    guests: dict[str, Guest] = {}
+    for table in top.tables("guest"):
+        guest = _guest(table, hosts)
+        if guest.name in guests:
+            raise table.refuse("name", f"{guest.name!r} is a guest already")
+        guests[guest.name] = guest
+    return tuple(guests.values())
 
 
 def _guest(table: Table, hosts: set[str]) -> Guest:
@@ -167,11 +179,15 @@ def _address(table: Table, key: str, text: str) -> Address:
         raise table.refuse(key, f"= {error}") from error
 
 
-def _database(text: str, folder: Path) -> str:
+def _database(table: Table, folder: Path) -> str:
     """A URL; a path is that of an SQLite file."""
+    text = table.word("state", "sites.db")
     if urlsplit(text).scheme.startswith("postgresql"):
         return text.replace("postgresql://", "postgresql+psycopg://", 1)
-    return f"sqlite:///{folder / text.removeprefix('sqlite:///')}"
+    name = text.removeprefix("sqlite:///")
+    if "://" in name:
+        raise table.refuse("state", "is neither a file nor a URL that begins with postgresql://")
+    return f"sqlite:///{folder / name}"
 
 
 def _token(table: Table, key: str, folder: Path) -> str | None:

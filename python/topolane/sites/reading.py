@@ -35,6 +35,10 @@ def is_name(value: object) -> bool:
     return "/" not in value and value[0] not in ".-"
 
 
+def _said(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
+
+
 def read(path: str | Path) -> Table:
     """The top of a TOML file. Raises InputError for what is none."""
     try:
@@ -98,7 +102,7 @@ class Table:
         """A number within bounds."""
         value = self._take(key, default)
         if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-            raise self.refuse(key, f"must be a number from {least:g} to {most:g}, not {value!r}")
+            raise self.refuse(key, f"must be a number from {_said(least)} to {_said(most)}, not {value!r}")
         return float(value)
 
     def whole(self, key: str, least: int, most: int, default: int = _MISSING) -> int:

@@ -120,11 +120,13 @@ def explain(manager: Manager, one: Watched) -> Shown:
     least = least_halves(total)
     plan = manager.latest
     judged = next((group for group in plan.judged if one.id in group.programs), None) if plan else None
+    places = _places(manager, one)
+    lost = _lost(manager, rates, places)
     return {
         "program": program(manager, one),
-        "halves": _cut(manager, rates, halves(one.ranks)),
-        "least_halves": _cut(manager, rates, least),
-        "now": _cut(manager, rates, _places(manager, one)),
+        "halves": _cut(manager, rates, halves(one.ranks), lost),
+        "least_halves": _cut(manager, rates, least, lost),
+        "now": _cut(manager, rates, places, lost),
         "judged": dataclasses.asdict(judged) if judged else None,
         "moves": [
             dataclasses.asdict(move) for move in (plan.moves if plan else ()) if one.id in move.programs
@@ -133,10 +135,26 @@ def explain(manager: Manager, one: Watched) -> Shown:
     }
 
 
-def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64]) -> Shown:
-    """What crosses a second, and the loss over each link."""
+def _lost(manager: Manager, rates: Matrix, places: np.typing.NDArray[np.int64]) -> float:
+    """Seconds of each that are lost now, where the program is on several sites."""
+    names = manager.inventory.sites
+    used = {names[place] for place in set(places.tolist()) if place < len(names)}
+    asked = _asked(crossing(rates, places))
+    links = (link for link in manager.inventory.links if used.issuperset(link.between))
+    return max((asked.loss(link.latency, link.bandwidth, link.window) for link in links), default=0.0)
+
+
+def _asked(cut: Cut) -> _engine.Cut:
+    return _engine.Cut(cut.turns, cut.bytes, cut.pair_bursts, cut.pair_bytes)
+
+
+def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64], lost: float) -> Shown:
+    """What crosses a second now, and what a second of a run on one site loses over each link.
+
+    lost: of each second now.
+    """
     cut: Cut = crossing(rates, part)
-    asked = _engine.Cut(cut.turns, cut.bytes, cut.pair_bursts, cut.pair_bytes)
+    asked = _asked(cut).undisturbed(lost)
     return {
         **dataclasses.asdict(cut),
         "loss": {
@@ -166,7 +184,7 @@ def _why(manager: Manager, one: Watched) -> str:
     judged = next((group for group in plan.judged if one.id in group.programs), None) if plan else None
     if judged is None:
         return "it was not planned yet"
-    lost = f"a second of its run takes {judged.loss_now:.3f} s longer by the WAN"
+    lost = f"a second of its run on one site takes {judged.loss_now:.3f} s longer by the WAN"
     if not judged.moves:
         return f"{lost}; no other place brings more than the moves there must bring, so it stays"
     then = f"{judged.loss_then:.3f} s where it is to be"

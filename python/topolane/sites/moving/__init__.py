@@ -68,6 +68,8 @@ DRIVERS = {
     "slurm": ("slurm", "Slurm"),
 }
 """Module and class by the name of a driver. A module is imported when its driver is used: each needs its own extra."""
+WANT_ADDRESS = {"qmp": "a folder for its guests", "libvirt": "a URI such as qemu:///system"}
+"""What a host's address must say, of drivers that cannot do without."""
 
 
 def mover(driver: str) -> Mover:
@@ -78,5 +80,8 @@ def mover(driver: str) -> Mover:
     try:
         made: Mover = getattr(importlib.import_module(f"topolane.sites.moving.{module}"), name)()
     except ModuleNotFoundError as error:
-        raise InputError(f"driver {driver!r} needs {error.name}: install topolane[sites]") from error
+        extra = driver if driver in ("libvirt", "nova") else "sites"
+        raise InputError(
+            f"driver {driver!r} needs the Python module {error.name}: install the extra {extra}"
+        ) from error
     return made
