@@ -74,7 +74,8 @@ def compiled(option: str, compiler: str, words: Sequence[str], made: Path) -> Pa
     except OSError as error:
         raise InputError(f"{option} {compiler}: cannot be started: {error.strerror}") from error
     if done.returncode != 0 or not made.is_file():
-        raise InputError(f"{option} {compiler}: {ended(done.returncode)}{first_error(done.stderr)}")
+        why = f"{ended(done.returncode)}{first_error(done.stderr)}" if done.returncode else "it made nothing"
+        raise InputError(f"{option} {compiler}: {why}")
     return made
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +32,18 @@ def command() -> None:
     help="Where ranks of other nodes reach this command, host:port [default: a Unix socket of this node].",
 )
 @click.option("--name", help="What the program is called [default: as its file].")
-@click.option(
-    "--seconds", type=click.FloatRange(0.01, 3600), help="Between two reports of a rank [default: 1]."
-)
+@click.option("--seconds", type=common.Number(0.01, 3600), help="Between two reports of a rank [default: 1].")
 @click.option("--mpicc", help="Compiles the library [default: the launcher's].")
 @click.option(
     "--two-level",
     type=click.Choice(["auto", "always", "never"]),
     help="Collectives in two levels, over the sites of a map (docs/mpi-collectives.md) [default: auto].",
 )
-@click.option("--sites", metavar="FILE", help="Site of every rank, where no manager sends them.")
+@click.option(
+    "--sites",
+    metavar="MAP",
+    help="Site of every rank, where no manager sends them: 0,0,1,1, or a file of lines 'host site'.",
+)
 @click.argument("launch", nargs=-1, required=True, metavar="-- MPIEXEC...")
 def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) -> None:
     """Run an MPI program and write the matrix of what its ranks sent.
@@ -52,7 +56,7 @@ def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) 
     library = build.library(options["mpicc"] or build.mpicc_for(launch))
     environment = _environment(options)
     if manager is not None:
-        _check_manager(manager, options["listen"])
+        _check_manager(manager, options["listen"], _note)
         sys.exit(watch.unwatched(launch, library, environment | {"TOPOLANE_MPI_MANAGER": manager}))
     _check_out(out)
     code, recorded = watch.run(launch, library, environment, listen=options["listen"], tell=_note)
@@ -80,19 +84,29 @@ def _environment(options: dict[str, Any]) -> dict[str, str]:
     return program | {name: str(value) for name, value in given.items() if value is not None}
 
 
-def _check_manager(manager: str, listen: str | None) -> None:
+def _check_manager(manager: str, listen: str | None, tell: Callable[[str], None]) -> None:
+    """One that is away may come yet, and only the ranks may reach it: that is said, and no error."""
     from topolane.mpi.address import Address
 
-    Address.parse(manager.removeprefix("tcp:"))
+    address = Address.parse(manager.removeprefix("tcp:"))
     if listen is not None:
         raise InputError("--listen: with --manager it is that which listens")
+    if (reason := address.silent()) is not None:
+        tell(f"--manager {manager}: nobody answers there now ({reason}); the ranks go on trying")
 
 
 def _check_out(out: str) -> None:
     """Before the program has run for hours."""
     where = Path(out).resolve()
-    if where.is_dir() or not where.parent.is_dir():
-        raise InputError(f"--out {out}: cannot be written: {'is' if where.is_dir() else 'in'} no directory")
+    if where.is_dir():
+        raise InputError(f"--out {out}: cannot be written: it is a directory")
+    if where.exists() and not where.is_file():
+        return
+    try:
+        with tempfile.TemporaryFile(dir=where.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
 
 
 def _note(sentence: str) -> None:

@@ -41,6 +41,19 @@ class Address:
         except ValueError:
             return False
 
+    def silent(self) -> str | None:
+        """Why nobody answers there within a second; None where somebody does."""
+        try:
+            if self.path is None:
+                socket.create_connection((self.host, self.port), timeout=1.0).close()
+            else:
+                with socket.socket(socket.AF_UNIX) as asked:
+                    asked.settimeout(1.0)
+                    asked.connect(self.path)
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
     def __str__(self) -> str:
         if self.path is not None:
             return f"unix:{self.path}"

@@ -158,9 +158,8 @@ def _draw_one(axes: Axes, recorded: Recorded, name: str) -> None:
     colorbar.outline.set_visible(False)
     colorbar.minorticks_off()
     # In powers of ten as Matplotlib writes them there would be formulas, which no setting of ours draws.
-    colorbar.set_ticklabels(
-        [EngFormatter(unit="B" if name == "bytes" else "", places=1)(one) for one in ticks]
-    )
+    said = EngFormatter(unit="B" if name == "bytes" else "", places=1)
+    colorbar.set_ticklabels([said(one).replace(".0 ", " ").removesuffix(".0") for one in ticks])
 
 
 def _cells_of(recorded: Recorded, name: str) -> tuple[NDArray[np.float64], int]:
