@@ -104,6 +104,7 @@ def test_show(watched: Path, tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ("# topolane mpi:", "# other:", "not a matrix"),
+        ("# ranks: 4", "# ranks: 9", "of a run that had 4"),
         ('"ranks": 4', '"ranks": 5', "damaged"),
         ('{"program"', '["program"', "damaged"),
         (",turns,", ",turn,", "columns"),

@@ -115,9 +115,11 @@ def read(path: str | Path) -> Recorded:
         raise InputError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{path}: not UTF-8 text") from error
-    Traffic.parse(text, str(path))  # says what is wrong with ranks and totals, and where
+    traffic = Traffic.parse(text, str(path))  # says what is wrong with ranks and totals, and where
     lines = text.splitlines()
     about = _about(lines, str(path))
+    if about.ranks != traffic.ranks:
+        raise InputError(f"{path}: a matrix of {traffic.ranks} ranks, of a run that had {about.ranks}")
     at = next(place for place, line in enumerate(lines) if line.strip() and not line.startswith("#"))
     if tuple(lines[at].split(",")) != COLUMNS:
         raise InputError(f"{path}:{at + 1}: the columns are not those of `topolane mpi run`")
