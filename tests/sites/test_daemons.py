@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,8 +17,12 @@ import pytest
 from guest_image import missing
 from managed import MAIN, Managed
 from tick_guests import Sites, until
+from topolane import InputError
 
 pytest.importorskip("psutil", reason="the daemons need the extra sites")
+from topolane.sites.host import HostWatch
+from topolane.sites.model import Host
+from topolane.sites.qemu import Folder, Machine
 
 
 @pytest.fixture
@@ -84,6 +89,35 @@ def test_a_host_tells_of_the_guests_that_really_run_there(managed: Managed, tmp_
             assert kept["host"] == "w9"
     finally:
         sites.end()
+
+
+def test_a_guest_that_hangs_is_still_on_its_host(tmp_path: Path) -> None:
+    """A QEMU process that is alive and answers nobody is told of as it was last seen: its room is not free. Once it is
+    dead it is not told of."""
+    if shutil.which("qemu-system-x86_64") is None:
+        pytest.skip("qemu-system-x86_64 is not installed")
+    host = Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path))
+    watch, folder = HostWatch(host), Folder.of(host)
+    folder.start(Machine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
+    pid = folder.pid("g1")
+    try:
+        (before,) = watch.look()["guests"]
+        os.kill(pid, signal.SIGSTOP)
+        (after,) = watch.look()["guests"]
+        assert [after[key] for key in ("name", "state", "cores", "memory")] == ["g1", "running", 1, 16 << 20]
+        assert before["state"] == "running"
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        folder.end("g1")
+    assert watch.look()["guests"] == []
+
+
+def test_a_host_whose_libvirt_is_away_reports_nothing(tmp_path: Path) -> None:
+    """No report, which the manager sees as silence: a report without guests would have them ended."""
+    pytest.importorskip("libvirt", reason="libvirt's binding is not installed")
+    host = Host("e1", "east", 4, 1 << 33, "libvirt", f"qemu:///system?socket={tmp_path}/none")
+    with pytest.raises(InputError, match="libvirt of e1: "):
+        HostWatch(host).look()
 
 
 def test_a_guest_tells_what_runs_in_it(managed: Managed) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -46,9 +46,14 @@ class HostWatch:
         self._host = host
         self._traffic: tuple[float, int, int] | None = None
         self._busy: dict[int, psutil.Process] = {}
+        self._seen: dict[str, Report] = {}
+        """What each QEMU process said last: one that is alive and does not answer is there all the same."""
 
     def look(self) -> Report:
-        """One report; see the HTTP interface's `HostReport`, whose further fields are those of `use`."""
+        """One report; see the HTTP interface's `HostReport`, whose further fields are those of `use`.
+
+        Raises InputError where the guests cannot be seen: that is no report of a host without any.
+        """
         host = self._host
         return {
             "site": host.site,
@@ -83,15 +88,18 @@ class HostWatch:
     def _of_folder(self) -> list[Report]:
         from topolane.sites.watching import watched
 
-        found = []
-        with contextlib.suppress(CommandFailed):
+        if not Path(self._host.address).exists():
+            return []
+        try:
             folder = Folder.of(self._host)
-            for name in folder.guests():
-                pid = folder.pid(name)
-                seen = asyncio.run(watched(folder, name)) if pid is not None else None
-                if pid is not None and seen is not None:
-                    found.append({"name": name, **seen, **self._process(pid)})
-        return found
+        except CommandFailed as error:
+            raise InputError(str(error)) from error
+        alive = {name: pid for name in folder.guests() if (pid := folder.pid(name)) is not None}
+        self._seen = {name: seen for name, seen in self._seen.items() if name in alive}
+        for name in alive:
+            if (seen := asyncio.run(watched(folder, name))) is not None:
+                self._seen[name] = seen
+        return [{"name": name, **seen, **self._process(alive[name])} for name, seen in self._seen.items()]
 
     def _process(self, pid: int) -> dict[str, float]:
         """Cores that a guest's process keeps busy, since the look before, and bytes that it holds."""
@@ -107,20 +115,27 @@ class HostWatch:
 
         from topolane.sites.domains import connection
 
-        found = []
         try:
             with connection(self._host) as made:
-                for domain in made.listAllDomains():
-                    state, memory, _, cores, busy = domain.info()
-                    found.append(
-                        {
-                            "name": domain.name(),
-                            "cores": cores,
-                            "memory": memory << 10,
-                            "state": "running" if state == libvirt.VIR_DOMAIN_RUNNING else "stopped",
-                            "cpu_seconds": busy / 1e9,
-                        }
-                    )
+                return [told for domain in made.listAllDomains() if (told := _told(domain)) is not None]
         except libvirt.libvirtError as error:
-            print(f"libvirt of {self._host.name}: {error}", file=sys.stderr, flush=True)
-        return found
+            raise InputError(f"libvirt of {self._host.name}: {error}") from error
+
+
+def _told(domain: Any) -> Report | None:
+    """What libvirt says of a domain; None for one that has ended since. Raises libvirtError."""
+    import libvirt
+
+    try:
+        state, memory, _, cores, busy = domain.info()
+    except libvirt.libvirtError as error:
+        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+            return None
+        raise
+    return {
+        "name": domain.name(),
+        "cores": cores,
+        "memory": memory << 10,
+        "state": "running" if state == libvirt.VIR_DOMAIN_RUNNING else "stopped",
+        "cpu_seconds": busy / 1e9,
+    }
