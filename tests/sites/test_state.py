@@ -18,6 +18,7 @@ from topolane.mpi.window import Window
 from topolane.sites.files import _database
 from topolane.sites.keeping import program_row, rank_rows, watched
 from topolane.sites.model import Stage
+from topolane.sites.reading import Table
 from topolane.sites.state import State, StateError
 
 
@@ -31,12 +32,16 @@ def server() -> Iterator[str]:
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Of an empty database."""
     if request.param == "sqlite":
-        return _database("kept/sites.db", tmp_path)
-    url = _database(request.getfixturevalue("server"), tmp_path)
+        return _database(_told("kept/sites.db"), tmp_path)
+    url = _database(_told(request.getfixturevalue("server")), tmp_path)
     with create_engine(url).begin() as connection:
         connection.execute(text("drop schema public cascade"))
         connection.execute(text("create schema public"))
     return url
+
+
+def _told(state: str) -> Table:
+    return Table({"state": state}, "sites.toml", [], "", 0)
 
 
 def program() -> Watched:
