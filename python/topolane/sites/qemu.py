@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import time
 import zlib
 from dataclasses import asdict, dataclass, field
@@ -150,11 +148,12 @@ def tap(guest: str) -> str:
 
 
 def _end(pid: int) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        deadline = time.monotonic() + ENDING
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-        while time.monotonic() < deadline:
-            if not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie":
-                return
-            time.sleep(0.02)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for end in (process.terminate, process.kill):
+            deadline = time.monotonic() + ENDING
+            end()
+            while time.monotonic() < deadline:
+                if process.status() == "zombie":
+                    return
+                time.sleep(0.02)
