@@ -76,6 +76,7 @@ def test_other_launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["--mpicc", "true", "--", "sh"], "made nothing"),
         (["--manager", "nowhere", "--", "sh"], "nowhere"),
         (["--manager", "unix:/x", "--listen", "127.0.0.1:0", "--", "sh"], "--listen"),
+        (["--listen", "0.0.0.0:0", "--", "sh"], "an address that leads to this one"),
     ],
 )
 def test_bad_input(words: list[str], told: str) -> None:

@@ -54,10 +54,36 @@ class Address:
             return error.strerror or str(error)
         return None
 
+    @property
+    def is_unspecified(self) -> bool:
+        """Whether it stands for every address of this machine, and so tells nobody where to go."""
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
+
     def __str__(self) -> str:
         if self.path is not None:
             return f"unix:{self.path}"
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def bound_socket(path: str) -> socket.socket:
+    """A Unix socket that its owner alone may open, from its first moment on; removes a dead one in its place.
+
+    Raises InputError where somebody listens, OSError where nothing can.
+    """
+    remove_dead_socket(path)
+    made = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        made.bind(path)
+    except OSError:
+        made.close()
+        raise
+    finally:
+        os.umask(before)
+    return made
 
 
 def remove_dead_socket(path: str) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from topolane._engine import InputError
 from topolane.mpi.acknowledging import Acknowledger, Taken
-from topolane.mpi.address import Address, remove_dead_socket
+from topolane.mpi.address import Address, bound_socket
 from topolane.mpi.connection import Connection, Refused
 from topolane.mpi.counts import RankCounts, Watched
 from topolane.mpi.frames import FrameError, Hello, Records, dropped, sites_frame
@@ -78,9 +78,9 @@ class Receiver:
 
         try:
             if address.path is not None:
-                remove_dead_socket(address.path)
-                server = await loop.create_unix_server(connection, address.path, backlog=1024)
-                os.chmod(address.path, 0o600)
+                server = await loop.create_unix_server(
+                    connection, sock=bound_socket(address.path), backlog=1024
+                )
                 self._sockets.append(address.path)
             else:
                 server = await loop.create_server(
@@ -128,7 +128,9 @@ class Receiver:
 
     def send_sites(self, program: str, epoch: int, sites: NDArray[np.uint16]) -> None:
         """Tells all ranks of a program the site of each, now and whenever one comes back."""
-        known = self.programs[program]
+        known = self.programs.get(program)
+        if known is None:
+            return  # it has ended since, and made room for another
         known.epoch, known.sites = epoch, sites
         frame = sites_frame(epoch, sites)
         for rank in known.of_rank:

@@ -60,6 +60,10 @@ async def _run(
         token = None
         if listen is not None:
             address = Address.parse(listen)
+            if address.is_unspecified:
+                raise InputError(
+                    f"--listen {listen}: ranks of other nodes need an address that leads to this one"
+                )
             token = environment.setdefault("TOPOLANE_MPI_TOKEN", secrets.token_hex(16))
         address = await receiver.listen(address, token=token)
         environment["TOPOLANE_MPI_MANAGER"] = str(address)

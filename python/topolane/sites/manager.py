@@ -98,6 +98,8 @@ class Manager:
             self.moves.start()
         for old in self.state.forget_programs(time.time() - KEEP_ENDED):
             self.receiver.forget(old)
+            if self.remaining.pop(old, None) is not None:
+                self.state.drop("remaining", old)
         self.journal.write()
 
     def picture(self) -> Problem:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import uvicorn
 
 from topolane._engine import InputError
-from topolane.mpi.address import Address, remove_dead_socket
+from topolane.mpi.address import Address, bound_socket
 from topolane.sites.api import create
 from topolane.sites.files import Config
 from topolane.sites.manager import Manager
@@ -85,15 +85,7 @@ def _server(manager: Manager, address: Address) -> tuple[_Server, socket.socket]
 def _bound(address: Address) -> socket.socket:
     try:
         if address.path is not None:
-            remove_dead_socket(address.path)
-            listener = socket.socket(socket.AF_UNIX)
-            # Whoever may open the socket may move machines.
-            before = os.umask(0o177)
-            try:
-                listener.bind(address.path)
-            finally:
-                os.umask(before)
-            return listener
+            return bound_socket(address.path)  # whoever may open it may move machines
         return socket.create_server(
             (address.host, address.port), family=socket.AF_INET6 if ":" in address.host else socket.AF_INET
         )
