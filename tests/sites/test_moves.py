@@ -15,6 +15,7 @@ from topolane.sites.files import Config
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Site, Stage
 from topolane.sites.moves import Moves
+from topolane.sites.moving import MoveFailed, mover
 from topolane.sites.plans import PlannedMove
 from topolane.sites.state import State, StateError
 
@@ -124,6 +125,24 @@ def test_a_guest_whose_cluster_is_dropped_while_it_moves_holds_nobody_up(made: M
 
     asyncio.run(body())
     assert made.stages() == [Stage.DONE, Stage.DONE]
+
+
+def test_a_domain_that_somebody_paused_stays_paused(tmp_path: Path) -> None:
+    """A move that cannot begin changes nothing: libvirt's own driver for tests, the guest suspended at the source."""
+    libvirt = pytest.importorskip("libvirt", reason="libvirt's binding is not installed")
+    (tmp_path / "node.xml").write_text("<node></node>")
+    guest = Guest("test", "c", 1, 1 << 30, "e1")
+    here, there = (
+        Host(name, name[0], 4, 8 << 30, "libvirt", address)
+        for name, address in (("e1", "test:///default"), ("w1", f"test://{tmp_path}/node.xml"))
+    )
+    connection = libvirt.open(here.address)
+    domain = connection.lookupByName("test")
+    domain.suspend()
+    with pytest.raises(MoveFailed, match="test does not run on e1"):
+        mover("libvirt").move(guest, here, there, lambda _: None)
+    assert domain.state()[0] == libvirt.VIR_DOMAIN_PAUSED
+    connection.close()
 
 
 def test_a_daemon_that_is_away_loses_no_guest(tmp_path: Path) -> None:

@@ -42,15 +42,18 @@ class Libvirt:
         self, guest: Guest, source: Host, target: Host, progress: Callable[[float], None]
     ) -> dict[str, float]:
         """See `Mover.move`."""
-        began = time.monotonic()
+        began, paused = time.monotonic(), False
         failed: list[Exception] = []
         try:
             with connection(source) as here, connection(source) as beside, connection(target):
                 found = domain(here, guest.name)
-                if found is None or found.state()[0] != RUNNING:
+                paused = found is not None and found.state()[0] != RUNNING
+                if found is None or paused:
                     raise MoveFailed(f"{guest.name} does not run on {source.name}")
                 _copy(found, beside.lookupByName(guest.name), target, progress, failed)
         except (libvirt.libvirtError, MoveFailed) as error:
+            if paused:
+                raise  # and stays so: it was somebody else who paused it
             failed.insert(0, error)
         if failed and self.settle(guest, source, target) == source.name:
             raise MoveFailed(f"{guest.name} stays at {source.name}: {failed[0]}") from failed[0]
