@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,13 +11,16 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("sqlalchemy", reason="the extra sites is not installed")
+pytest.importorskip("qemu.qmp", reason="the extra sites is not installed")
 from topolane.mpi.address import Address
 from topolane.sites.files import Config
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Site, Stage
 from topolane.sites.moves import Moves
 from topolane.sites.moving import MoveFailed, mover
+from topolane.sites.moving.qmp import _monitor
 from topolane.sites.plans import PlannedMove
+from topolane.sites.qemu import Folder, Machine
 from topolane.sites.state import State, StateError
 
 
@@ -143,6 +147,30 @@ def test_a_domain_that_somebody_paused_stays_paused(tmp_path: Path) -> None:
         mover("libvirt").move(guest, here, there, lambda _: None)
     assert domain.state()[0] == libvirt.VIR_DOMAIN_PAUSED
     connection.close()
+
+
+def test_a_qemu_guest_that_somebody_paused_stays_paused(tmp_path: Path) -> None:
+    """The same of a QEMU process, which needs no system to run its firmware."""
+    if shutil.which("qemu-system-x86_64") is None:
+        pytest.skip("qemu-system-x86_64 is not installed")
+    here, there = (Host(name, name[0], 4, 8 << 30, "qmp", str(tmp_path / name)) for name in ("e1", "w1"))
+    for host in (here, there):
+        Path(host.address).mkdir()
+    folder = Folder.of(here)
+    folder.start(Machine("g", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
+
+    async def told(*commands: str) -> dict[str, object]:
+        async with _monitor(folder, "g") as monitor:
+            return [await monitor.execute(command) for command in commands][-1]
+
+    try:
+        asyncio.run(told("stop"))
+        with pytest.raises(MoveFailed, match="g is paused at e1"):
+            mover("qmp").move(Guest("g", "c", 1, 16 << 20, "e1"), here, there, lambda _: None)
+        assert asyncio.run(told("query-status"))["status"] == "paused"
+    finally:
+        folder.end("g")
+        Folder.of(there).end("g")
 
 
 def test_a_daemon_that_is_away_loses_no_guest(tmp_path: Path) -> None:

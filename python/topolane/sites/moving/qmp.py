@@ -56,6 +56,8 @@ class Qmp:
             here, there = Folder.of(source), Folder.of(target)
             if there.pid(guest.name) is not None:
                 raise MoveFailed(f"{guest.name} is at {target.name} already")
+            if asyncio.run(_status(here, guest.name)) == "paused":
+                raise MoveFailed(f"{guest.name} is paused at {source.name}, by somebody else, and stays so")
             there.start(here.machine(guest.name), incoming=True)
         except CommandFailed as error:
             raise MoveFailed(f"{guest.name} cannot move to {target.name}: {error}") from error
