@@ -60,6 +60,7 @@ class Manager:
         self.latest: Plan | None = max(self.plans.values(), key=lambda plan: plan.made, default=None)
         """What the loop thinks now, whether or not anything is to be moved."""
         self._proposed: set[tuple[str, str]] = set()
+        self._settling: asyncio.Task[None] | None = None
         self._silent: dict[str, float] = {}
         self._writing = asyncio.Lock()
         """Held while rows of programs are made and written, so that no older row is written after a newer one."""
@@ -87,7 +88,8 @@ class Manager:
 
     async def look(self) -> None:
         """One round."""
-        await self.moves.settle()
+        if self._settling is None or self._settling.done():
+            self._settling = asyncio.create_task(self._settle())
         self._say_silent(self.inventory.silent())
         self._end_silent_programs()
         for program in list(self.receiver.programs.values()):
@@ -116,6 +118,13 @@ class Manager:
             moved=self.moves.last,
             moving=self.moves.moving,
         )
+
+    async def _settle(self) -> None:
+        """Beside the looks: a driver may wait for minutes for its own decision."""
+        try:
+            await self.moves.settle()
+        except StateError as error:
+            self.journal.tell("state-failed", "", f"{error}; looked at again")
 
     async def plan(self) -> Plan:
         """What the policy would do now."""
