@@ -115,8 +115,9 @@ nova-cloud: wheel
 
 # Four small guests on two sites, an MPI program across them, and a manager that moves them. TRANSCRIPT=FILE keeps
 # what it prints.
+sites-demo: SHELL := /bin/bash
 sites-demo: build $(VENV)/.test-installed $(VENV)/.components
-	$(BIN)/python tests/sites/demo/demo.py | tee $(or $(TRANSCRIPT),/dev/null)
+	set -o pipefail; $(BIN)/python tests/sites/demo/demo.py | tee $(or $(TRANSCRIPT),/dev/null)
 
 paper: build
 	$(BIN)/topolane paper sc18
