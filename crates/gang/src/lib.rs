@@ -1,0 +1,22 @@
+//! Which jobs run in which time slice when more threads want to run than there are cores.
+//!
+//! A policy answers with a [`Round`] of slices; a driver, the simulated hypervisor or the Linux agent, lets run what
+//! each slice names, measures what the jobs did with it, and asks again.
+
+mod job;
+mod limits;
+mod matrix;
+mod observer;
+mod policy;
+mod round;
+mod rows;
+
+/// One file per policy.
+pub mod policies;
+
+pub use job::{Barriers, Job, JobId, Observation};
+pub use limits::Limits;
+pub use matrix::Matrix;
+pub use observer::{Observer, Used};
+pub use policy::{GANG_POLICIES, GangPolicy, GangPolicyInfo, gang_policy};
+pub use round::{Round, Slice};

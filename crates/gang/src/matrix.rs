@@ -1,0 +1,112 @@
+//! The matrix of Ousterhout: rows are time slices, columns are cores.
+
+use std::collections::BTreeMap;
+
+use crate::job::JobId;
+
+/// Which job has which cores in which row. Every job is in one row.
+///
+/// Source: J. K. Ousterhout, Scheduling techniques for concurrent systems, ICDCS 1982, section 3; packing and
+/// unification as in D. G. Feitelson, Packing schemes for gang scheduling, JSSPP 1996, section 2.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Matrix {
+    cores: usize,
+    rows: Vec<BTreeMap<JobId, Vec<usize>>>,
+}
+
+impl Matrix {
+    /// An empty matrix of so many columns.
+    pub fn new(cores: usize) -> Self {
+        Matrix { cores, rows: Vec::new() }
+    }
+
+    /// The number of columns.
+    pub fn cores(&self) -> usize {
+        self.cores
+    }
+
+    /// The jobs of every row with their columns, ascending.
+    pub fn rows(&self) -> &[BTreeMap<JobId, Vec<usize>>] {
+        &self.rows
+    }
+
+    /// Whether the job is in the matrix.
+    pub fn contains(&self, job: JobId) -> bool {
+        self.rows.iter().any(|row| row.contains_key(&job))
+    }
+
+    /// The columns of every job.
+    pub fn columns(&self) -> BTreeMap<JobId, Vec<usize>> {
+        self.rows.iter().flatten().map(|(job, columns)| (*job, columns.clone())).collect()
+    }
+
+    /// The columns that nobody has in a row.
+    pub fn free(&self, row: usize) -> Vec<usize> {
+        let row = &self.rows[row];
+        let taken = |core: &usize| row.values().any(|columns| columns.contains(core));
+        (0..self.cores).filter(|core| !taken(core)).collect()
+    }
+
+    /// Puts a job, of at most as many threads as there are cores, into the fullest row that has room, else into a
+    /// new one.
+    pub fn place(&mut self, job: JobId, threads: usize) {
+        debug_assert!(threads <= self.cores);
+        let room = |row: &usize| self.free(*row).len();
+        let fits = (0..self.rows.len()).filter(|row| room(row) >= threads);
+        let row = fits.min_by_key(room).unwrap_or_else(|| {
+            self.rows.push(BTreeMap::new());
+            self.rows.len() - 1
+        });
+        let mut columns = self.free(row);
+        columns.truncate(threads);
+        self.rows[row].insert(job, columns);
+    }
+
+    /// Removes all jobs but those, and unifies what is left.
+    pub fn retain(&mut self, keep: impl Fn(JobId) -> bool) {
+        let before = self.columns().len();
+        for row in &mut self.rows {
+            row.retain(|job, _| keep(*job));
+        }
+        if self.columns().len() < before {
+            self.unify();
+        }
+    }
+
+    /// As few rows as moving the jobs of a row into the gaps of others gives, the emptiest row first. A job keeps its
+    /// columns where they are free in another row.
+    fn unify(&mut self) {
+        self.rows.retain(|row| !row.is_empty());
+        let mut sources: Vec<usize> = (0..self.rows.len()).collect();
+        sources.sort_by_key(|&row| (self.cores - self.free(row).len(), row));
+        for source in sources {
+            let mut without = self.clone();
+            let jobs = std::mem::take(&mut without.rows[source]);
+            if jobs
+                .into_iter()
+                .rev()
+                .all(|(job, columns)| without.move_into_gap(source, job, &columns))
+            {
+                *self = without;
+            }
+        }
+        self.rows.retain(|row| !row.is_empty());
+    }
+
+    /// Puts a job into the gap of a row other than `except` that is not empty; whether there was one.
+    fn move_into_gap(&mut self, except: usize, job: JobId, columns: &[usize]) -> bool {
+        let others =
+            (0..self.rows.len()).filter(|&row| row != except && !self.rows[row].is_empty());
+        let gaps: Vec<(usize, Vec<usize>)> = others.map(|row| (row, self.free(row))).collect();
+        let stays = gaps.iter().find(|(_, free)| columns.iter().all(|core| free.contains(core)));
+        if let Some(&(row, _)) = stays {
+            self.rows[row].insert(job, columns.to_vec());
+            return true;
+        }
+        let fits = gaps.into_iter().filter(|(_, free)| free.len() >= columns.len());
+        let Some((row, mut free)) = fits.min_by_key(|(_, free)| free.len()) else { return false };
+        free.truncate(columns.len());
+        self.rows[row].insert(job, free);
+        true
+    }
+}

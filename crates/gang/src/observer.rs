@@ -1,0 +1,55 @@
+//! From what the jobs used to what the policies know of them.
+
+use std::collections::BTreeMap;
+
+use crate::job::{Barriers, JobId, Observation};
+
+/// What a driver measured of a job over the slices since it told last.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Used {
+    /// Thread-seconds in which the job was let run as a first one: its threads times the seconds of its slices.
+    pub given: f64,
+    /// Of those, thread-seconds on a core.
+    pub ran: f64,
+    /// Of those, thread-seconds ready without a core.
+    pub ready: f64,
+    /// Its barriers, where something counts them.
+    pub barriers: Option<Barriers>,
+}
+
+/// What is remembered of all jobs: averages in which what was seen `MEMORY` seconds ago counts for 1/e.
+#[derive(Debug, Clone, Default)]
+pub struct Observer {
+    jobs: BTreeMap<JobId, Observation>,
+}
+
+/// Thread-seconds after which the past is forgotten by half or more.
+const MEMORY: f64 = 1.0;
+
+impl Observer {
+    /// Nobody has been seen.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What a job did; nothing is learnt from a job that was not let run.
+    pub fn tell(&mut self, job: JobId, used: Used) {
+        let seen = self.jobs.entry(job).or_default();
+        if used.given > 0.0 {
+            let now = (1.0 - (used.ran + used.ready) / used.given).clamp(0.0, 1.0);
+            let weight = 1.0 - (-used.given / MEMORY).exp();
+            seen.blocked = Some(seen.blocked.map_or(now, |then| then + weight * (now - then)));
+        }
+        seen.barriers = used.barriers.or(seen.barriers);
+    }
+
+    /// What is known of a job.
+    pub fn seen(&self, job: JobId) -> Observation {
+        self.jobs.get(&job).copied().unwrap_or_default()
+    }
+
+    /// Forgets a job that ended.
+    pub fn forget(&mut self, job: JobId) {
+        self.jobs.remove(&job);
+    }
+}

@@ -1,0 +1,167 @@
+//! Gangs, without the waste.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::gang::{fill, heaviest, longest_interval, with_alternates};
+use crate::job::{Job, JobId};
+use crate::limits::Limits;
+use crate::matrix::Matrix;
+use crate::policy::GangPolicy;
+use crate::round::{Round, Slice};
+use crate::rows;
+
+/// A job is a gang until it is seen to gain nothing by it: one thread, more threads than cores, threads that are
+/// blocked most of the time, or that meet less than once in the time a gang may be made to wait. Such jobs are
+/// "loose": they share a slice, in which they run where the operating system puts them.
+///
+/// What is left idle in a slice, empty columns and the time in which its threads are blocked, goes to fillers: first
+/// the jobs that can use most of it (those that block least beside one that blocks most), among equals those that had
+/// least. A filler runs on a core only while no thread of a first job is ready there, so that it holds up nobody's
+/// barrier. Gang scheduling for predictable performance (poster) asks for such a form.
+#[derive(Default)]
+pub struct Adaptive {
+    matrix: Matrix,
+    loose: BTreeSet<JobId>,
+    helped: BTreeMap<JobId, f64>,
+}
+
+/// Threads blocked for more of their time than this are no gang any more.
+const BLOCKED: f64 = 0.5;
+/// Threads blocked for less than this are a gang again.
+const BUSY: f64 = 0.25;
+/// Idle time of a core worth giving away, as a share of the slice.
+const WORTH: f64 = 0.05;
+/// A job of close barriers needs all its cores at once, for at least this share of the slice.
+const TOGETHER: f64 = 0.5;
+
+impl GangPolicy for Adaptive {
+    fn name(&self) -> &'static str {
+        "adaptive"
+    }
+
+    fn round(&mut self, jobs: &[Job], cores: usize, limits: &Limits) -> Round {
+        self.sort(jobs, cores, limits);
+        let loose: Vec<&Job> = jobs.iter().filter(|job| self.loose.contains(&job.id)).collect();
+        let gangs = || jobs.iter().filter(|job| !self.loose.contains(&job.id));
+        fill(&mut self.matrix, gangs(), cores);
+        let mut columns = self.matrix.columns();
+        columns.extend(loose.iter().map(|job| (job.id, (0..cores).collect())));
+
+        let mut firsts: Vec<Vec<JobId>> =
+            (0..self.matrix.rows().len()).map(|row| with_alternates(&self.matrix, row)).collect();
+        let mut weights: Vec<f64> =
+            self.matrix.rows().iter().map(|row| heaviest(jobs, row.keys())).collect();
+        if !loose.is_empty() {
+            firsts.push(loose.iter().map(|job| job.id).collect());
+            // As many rows as they would fill.
+            let filled: f64 = loose.iter().map(|job| job.weight * job.threads as f64).sum();
+            weights
+                .push(heaviest(jobs, firsts[firsts.len() - 1].iter()).max(filled / cores as f64));
+        }
+        let seconds = rows::seconds(&weights, longest_interval(jobs), limits);
+        let gangs = gangs().map(|job| job.id).collect();
+        let each = firsts.into_iter().zip(seconds);
+        let slices = each.map(|(first, seconds)| {
+            let fillers = self.fillers(jobs, &columns, &first, cores, seconds);
+            Slice { seconds, first, fillers }
+        });
+        Round { slices: slices.collect(), cores: columns, gangs }
+    }
+}
+
+impl Adaptive {
+    /// Which jobs are loose, by what was seen of them.
+    fn sort(&mut self, jobs: &[Job], cores: usize, limits: &Limits) {
+        let here = |id: &JobId| jobs.iter().any(|job| job.id == *id);
+        self.loose.retain(here);
+        self.helped.retain(|id, _| here(id));
+        for job in jobs {
+            let bound = if self.loose.contains(&job.id) { BUSY } else { BLOCKED };
+            let blocked = job.seen.blocked.is_some_and(|blocked| blocked > bound);
+            let apart = job.seen.barriers.is_some_and(|barriers| barriers.interval > limits.delay);
+            if job.threads == 1 || job.threads > cores || blocked || apart {
+                self.loose.insert(job.id);
+            } else {
+                self.loose.remove(&job.id);
+            }
+        }
+    }
+
+    /// Who fills what the first jobs of a slice leave.
+    fn fillers(
+        &mut self,
+        jobs: &[Job],
+        columns: &BTreeMap<JobId, Vec<usize>>,
+        first: &[JobId],
+        cores: usize,
+        seconds: f64,
+    ) -> Vec<JobId> {
+        let mut idle = self.idle(jobs, columns, first, cores);
+        let mut waiting: Vec<&Job> = jobs.iter().filter(|job| !first.contains(&job.id)).collect();
+        let mut fillers = Vec::new();
+        loop {
+            let gain = |job: &Job| self.gain(job, &columns[&job.id], &idle);
+            let worth = waiting
+                .iter()
+                .enumerate()
+                .filter(|(_, job)| gain(job) > WORTH * job.threads as f64);
+            let best = worth.max_by(|(_, one), (_, other)| {
+                let had = |job: &Job| self.helped.get(&job.id).copied().unwrap_or(0.0) / job.weight;
+                let order = gain(one).total_cmp(&gain(other));
+                order.then(had(other).total_cmp(&had(one))).then(other.id.cmp(&one.id))
+            });
+            let Some((at, _)) = best else { return fillers };
+            let job = waiting.remove(at);
+            let gained = self.gain(job, &columns[&job.id], &idle);
+            *self.helped.entry(job.id).or_default() += gained * seconds;
+            take(&columns[&job.id], &mut idle, gained);
+            fillers.push(job.id);
+        }
+    }
+
+    /// Which share of the slice every core has nothing to do.
+    fn idle(
+        &self,
+        jobs: &[Job],
+        columns: &BTreeMap<JobId, Vec<usize>>,
+        first: &[JobId],
+        cores: usize,
+    ) -> Vec<f64> {
+        let mut idle = vec![1.0; cores];
+        let running = || jobs.iter().filter(|job| first.contains(&job.id));
+        if running().all(|job| self.loose.contains(&job.id)) {
+            let busy: f64 = running().map(demand).sum();
+            return vec![(1.0 - busy / cores as f64).max(0.0); cores];
+        }
+        for job in running() {
+            for &core in &columns[&job.id] {
+                idle[core] = job.seen.blocked.unwrap_or(0.0);
+            }
+        }
+        idle
+    }
+
+    /// Cores that a job could use, on average over the slice.
+    fn gain(&self, job: &Job, columns: &[usize], idle: &[f64]) -> f64 {
+        if self.loose.contains(&job.id) {
+            return demand(job).min(idle.iter().sum());
+        }
+        let least = columns.iter().map(|&core| idle[core]).fold(f64::INFINITY, f64::min);
+        let close = job.seen.barriers.is_some() && least < TOGETHER;
+        let usable: f64 = columns.iter().map(|&core| idle[core]).sum();
+        if close { 0.0 } else { demand(job).min(usable) }
+    }
+}
+
+/// Cores that a job keeps busy where it has them.
+fn demand(job: &Job) -> f64 {
+    job.threads as f64 * (1.0 - job.seen.blocked.unwrap_or(0.0))
+}
+
+/// What is still idle beside a filler.
+fn take(columns: &[usize], idle: &mut [f64], gained: f64) {
+    let there: f64 = columns.iter().map(|&core| idle[core]).sum();
+    for &core in columns {
+        idle[core] *= 1.0 - gained / there;
+    }
+}

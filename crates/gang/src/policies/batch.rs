@@ -1,0 +1,47 @@
+//! One job after another.
+
+use std::collections::BTreeMap;
+
+use crate::job::{Job, JobId};
+use crate::limits::Limits;
+use crate::policy::GangPolicy;
+use crate::round::{Round, Slice};
+
+/// Jobs start in the order they came and run until they end, each on cores of its own; nobody overtakes.
+/// A job with more threads than there are cores has them all.
+#[derive(Default)]
+pub struct Batch {
+    running: BTreeMap<JobId, Vec<usize>>,
+}
+
+impl GangPolicy for Batch {
+    fn name(&self) -> &'static str {
+        "batch"
+    }
+
+    fn round(&mut self, jobs: &[Job], cores: usize, _limits: &Limits) -> Round {
+        self.running.retain(|id, _| jobs.iter().any(|job| job.id == *id));
+        for job in jobs {
+            if self.running.contains_key(&job.id) {
+                continue;
+            }
+            let taken = |core: &usize| self.running.values().any(|held| held.contains(core));
+            let free: Vec<usize> = (0..cores).filter(|core| !taken(core)).collect();
+            let wanted = job.threads.min(cores);
+            if free.len() < wanted {
+                break;
+            }
+            self.running.insert(job.id, free[..wanted].to_vec());
+        }
+        let first: Vec<JobId> = self.running.keys().copied().collect();
+        Round {
+            slices: vec![Slice {
+                seconds: f64::INFINITY,
+                first: first.clone(),
+                fillers: Vec::new(),
+            }],
+            cores: self.running.clone(),
+            gangs: first,
+        }
+    }
+}

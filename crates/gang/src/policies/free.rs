@@ -1,0 +1,25 @@
+//! Everybody at once.
+
+use crate::job::Job;
+use crate::limits::Limits;
+use crate::policy::GangPolicy;
+use crate::round::{Round, Slice};
+
+/// One slice without end, in which everybody runs everywhere.
+pub struct Free;
+
+impl GangPolicy for Free {
+    fn name(&self) -> &'static str {
+        "free"
+    }
+
+    fn round(&mut self, jobs: &[Job], cores: usize, _limits: &Limits) -> Round {
+        let first = jobs.iter().map(|job| job.id).collect();
+        let everywhere = |job: &Job| (job.id, (0..cores).collect());
+        Round {
+            slices: vec![Slice { seconds: f64::INFINITY, first, fillers: Vec::new() }],
+            cores: jobs.iter().map(everywhere).collect(),
+            gangs: Vec::new(),
+        }
+    }
+}
