@@ -37,9 +37,10 @@ const BARRIERS: f64 = 20.0;
 impl Limits {
     /// The length of a slice of average weight, for so many rows and the longest of the jobs' barrier intervals.
     pub fn seconds(&self, rows: usize, interval: f64) -> f64 {
-        let wanted = self.slice.unwrap_or_else(|| {
-            (self.switch / self.overhead).max(BARRIERS * interval).min(self.longest)
-        });
+        if let Some(chosen) = self.slice {
+            return chosen.max(self.shortest);
+        }
+        let wanted = (self.switch / self.overhead).max(BARRIERS * interval).min(self.longest);
         let others = rows.saturating_sub(1).max(1) as f64;
         wanted.min(self.delay / others).max(self.shortest)
     }

@@ -141,15 +141,16 @@ impl Adaptive {
         idle
     }
 
-    /// Cores that a job could use, on average over the slice.
+    /// Cores that a job could use, on average over the slice: of the idle time of its cores, the part in which it is
+    /// not blocked itself.
     fn gain(&self, job: &Job, columns: &[usize], idle: &[f64]) -> f64 {
-        if self.loose.contains(&job.id) {
-            return demand(job).min(idle.iter().sum());
+        let there: f64 = columns.iter().map(|&core| idle[core]).sum();
+        let threads = job.threads as f64;
+        let meets = job.seen.barriers.is_some() && !self.loose.contains(&job.id);
+        if meets && there < TOGETHER * threads {
+            return 0.0;
         }
-        let least = columns.iter().map(|&core| idle[core]).fold(f64::INFINITY, f64::min);
-        let close = job.seen.barriers.is_some() && least < TOGETHER;
-        let usable: f64 = columns.iter().map(|&core| idle[core]).sum();
-        if close { 0.0 } else { demand(job).min(usable) }
+        there.min(threads) * demand(job) / threads
     }
 }
 

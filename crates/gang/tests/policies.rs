@@ -1,0 +1,276 @@
+//! What the policies promise, over jobs that come and go.
+
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use topolane_gang::{Barriers, Job, JobId, Limits, Observation, Round, Slice, Used, gang_policy};
+use topolane_gang::{Matrix, Observer};
+
+const CORES: usize = 8;
+
+fn job(id: JobId, threads: usize) -> Job {
+    Job { id, threads, weight: 1.0, seen: Observation::default() }
+}
+
+fn blocked(job: Job, share: f64) -> Job {
+    Job { seen: Observation { blocked: Some(share), ..job.seen }, ..job }
+}
+
+fn weighing(job: Job, weight: f64) -> Job {
+    Job { weight, ..job }
+}
+
+/// A job of any size, some of them wider than the machine, of which anything may have been seen.
+fn any_job() -> impl Strategy<Value = Job> {
+    let barriers = (1e-4..3.0, 0.0..0.1).prop_map(|(interval, skew)| Barriers { interval, skew });
+    let seen = (proptest::option::of(0.0..=1.0), proptest::option::of(barriers));
+    (1..=CORES + 2, 0.1..10.0, seen).prop_map(|(threads, weight, (blocked, barriers))| Job {
+        id: 0,
+        threads,
+        weight,
+        seen: Observation { blocked, barriers },
+    })
+}
+
+/// What there is at each question: one more job, or one fewer.
+fn histories() -> impl Strategy<Value = Vec<Vec<Job>>> {
+    let steps =
+        proptest::collection::vec((any_job(), any::<prop::sample::Index>(), any::<bool>()), 1..20);
+    steps.prop_map(|steps| {
+        let mut jobs: Vec<Job> = Vec::new();
+        let mut history = Vec::new();
+        for (id, (job, leaves, comes)) in steps.into_iter().enumerate() {
+            if comes || jobs.is_empty() {
+                jobs.push(Job { id: id as JobId, ..job });
+            } else {
+                jobs.remove(leaves.index(jobs.len()));
+            }
+            history.push(jobs.clone());
+        }
+        history
+    })
+}
+
+fn rounds(policy: &str, history: &[Vec<Job>], limits: &Limits) -> Vec<Round> {
+    let mut policy = gang_policy(policy).unwrap();
+    history.iter().map(|jobs| policy.round(jobs, CORES, limits)).collect()
+}
+
+fn one_round(policy: &str, jobs: &[Job], limits: &Limits) -> Round {
+    gang_policy(policy).unwrap().round(jobs, CORES, limits)
+}
+
+fn first_somewhere(round: &Round, job: JobId) -> bool {
+    round.slices.iter().any(|slice| slice.first.contains(&job))
+}
+
+proptest! {
+    /// In a slice no core has two gangs, whose every thread has a core: all of them can run at once.
+    #[test]
+    fn gangs_have_their_cores_alone(history in histories()) {
+        for policy in ["batch", "gang", "adaptive"] {
+            for (jobs, round) in history.iter().zip(rounds(policy, &history, &Limits::default())) {
+                for slice in &round.slices {
+                    let gangs = slice.first.iter().filter(|job| round.gangs.contains(job));
+                    let mut cores: Vec<usize> = gangs.flat_map(|job| &round.cores[job]).copied().collect();
+                    let all = cores.len();
+                    cores.sort_unstable();
+                    cores.dedup();
+                    prop_assert_eq!(cores.len(), all, "{}", policy);
+                }
+                for id in &round.gangs {
+                    let threads = jobs.iter().find(|job| job.id == *id).unwrap().threads;
+                    prop_assert_eq!(round.cores[id].len(), threads.min(CORES));
+                }
+            }
+        }
+    }
+
+    /// Everybody has a slice of his own in each round, and waits for it no longer than the delay that is allowed,
+    /// or than the shortest slices of all other rows take.
+    #[test]
+    fn nobody_waits_longer_than_allowed(history in histories(), delay in 0.02..2.0) {
+        let limits = Limits { delay, ..Limits::default() };
+        for policy in ["gang", "adaptive"] {
+            for (jobs, round) in history.iter().zip(rounds(policy, &history, &limits)) {
+                let shortest = (round.slices.len().saturating_sub(1)) as f64 * limits.shortest;
+                for job in jobs {
+                    prop_assert!(first_somewhere(&round, job.id), "{policy}");
+                    prop_assert!(round.delay(job.id) <= delay.max(shortest) + 1e-9, "{policy}");
+                }
+            }
+        }
+    }
+
+    /// No slice is shorter than the shortest, whatever the weights.
+    #[test]
+    fn no_slice_is_too_short(history in histories()) {
+        let limits = Limits::default();
+        for policy in ["gang", "adaptive"] {
+            for round in rounds(policy, &history, &limits) {
+                prop_assert!(round.slices.iter().all(|slice| slice.seconds >= limits.shortest));
+            }
+        }
+    }
+
+    /// Two rows whose jobs would fit one are one row, also after jobs have gone.
+    #[test]
+    fn rows_are_unified(history in histories()) {
+        let mut matrix = Matrix::new(CORES);
+        for jobs in &history {
+            matrix.retain(|id| jobs.iter().any(|job| job.id == id));
+            for job in jobs {
+                if !matrix.contains(job.id) {
+                    matrix.place(job.id, job.threads.min(CORES));
+                }
+            }
+            let used: Vec<usize> = (0..matrix.rows().len()).map(|row| CORES - matrix.free(row).len()).collect();
+            for (row, one) in used.iter().enumerate() {
+                prop_assert!(used[..row].iter().all(|other| one + other > CORES), "{matrix:?}");
+            }
+        }
+    }
+
+    /// In batch nobody overtakes: those that run came before all that wait.
+    #[test]
+    fn batch_keeps_the_order(history in histories()) {
+        for (jobs, round) in history.iter().zip(rounds("batch", &history, &Limits::default())) {
+            let running = round.slices[0].first.len();
+            let came: Vec<JobId> = jobs.iter().take(running).map(|job| job.id).collect();
+            prop_assert_eq!(&round.slices[0].first, &came);
+            prop_assert!(running > 0 || jobs.is_empty());
+        }
+    }
+
+    /// A filler is no first job of its slice, and has cores; only adaptive has fillers.
+    #[test]
+    fn fillers_fill(history in histories()) {
+        for policy in ["batch", "free", "gang", "adaptive"] {
+            for round in rounds(policy, &history, &Limits::default()) {
+                for Slice { first, fillers, .. } in &round.slices {
+                    prop_assert!(fillers.is_empty() || policy == "adaptive");
+                    prop_assert!(fillers.iter().all(|job| !first.contains(job) && !round.cores[job].is_empty()));
+                }
+            }
+        }
+    }
+
+    /// The same questions in the same order get the same answers.
+    #[test]
+    fn answers_repeat(history in histories()) {
+        for policy in ["batch", "free", "gang", "adaptive"] {
+            let limits = Limits::default();
+            prop_assert_eq!(rounds(policy, &history, &limits), rounds(policy, &history, &limits));
+        }
+    }
+
+    /// Of jobs that are never seen to block, with a core for every thread and more than one of them, adaptive makes
+    /// the gangs that gang makes.
+    #[test]
+    fn adaptive_is_gang_by_default(history in histories()) {
+        let busy = |jobs: &Vec<Job>| -> Vec<Job> {
+            let plain = |known: &Job| Job { threads: known.threads.clamp(2, CORES), ..known.clone() };
+            jobs.iter().map(plain).map(|job| Job { seen: Observation::default(), ..job }).collect()
+        };
+        let history: Vec<Vec<Job>> = history.iter().map(busy).collect();
+        let limits = Limits::default();
+        for (one, other) in rounds("gang", &history, &limits).iter().zip(rounds("adaptive", &history, &limits)) {
+            prop_assert_eq!(&one.cores, &other.cores);
+            for (one, other) in one.slices.iter().zip(&other.slices) {
+                prop_assert_eq!((&one.first, one.seconds), (&other.first, other.seconds));
+            }
+        }
+    }
+}
+
+/// Two jobs as wide as the machine, one of twice the weight: two thirds of the time are its.
+#[test]
+fn time_goes_by_weight() {
+    let round = one_round("gang", &[weighing(job(0, 8), 2.0), job(1, 8)], &Limits::default());
+    let share = round.slices[0].seconds / round.seconds();
+    assert!((share - 2.0 / 3.0).abs() < 1e-9);
+}
+
+/// A length that a user chose is kept, and the delay gives way.
+#[test]
+fn a_chosen_slice_is_kept() {
+    let limits = Limits { slice: Some(5.0), ..Limits::default() };
+    let round = one_round("gang", &[job(0, 8), job(1, 8)], &limits);
+    assert_eq!(round.slices.iter().map(|slice| slice.seconds).collect::<Vec<f64>>(), [5.0, 5.0]);
+}
+
+/// The slice costs a hundredth to switch, and holds twenty barriers, whichever is longer.
+#[test]
+fn slices_are_as_long_as_switches_and_barriers_ask() {
+    let limits = Limits { switch: 2e-4, overhead: 0.01, ..Limits::default() };
+    let seconds = |jobs: &[Job]| one_round("gang", jobs, &limits).slices[0].seconds;
+    assert!((seconds(&[job(0, 8), job(1, 8)]) - 0.02).abs() < 1e-9);
+    let barriers = Some(Barriers { interval: 0.005, skew: 0.0 });
+    let meets = Job { seen: Observation { blocked: None, barriers }, ..job(0, 8) };
+    assert!((seconds(&[meets, job(1, 8)]) - 0.1).abs() < 1e-9);
+}
+
+/// A narrow job also runs in a slice that leaves its columns empty: no core is idle that it could have.
+#[test]
+fn alternates_use_empty_columns() {
+    let round = one_round("gang", &[job(0, 6), job(1, 5), job(2, 3)], &Limits::default());
+    let of: Vec<&[JobId]> = round.slices.iter().map(|slice| slice.first.as_slice()).collect();
+    assert_eq!(of, [&[0][..], &[1, 2]]);
+    let round = one_round("gang", &[job(0, 2), job(1, 8)], &Limits::default());
+    assert_eq!(round.slices.len(), 2);
+    let narrow = one_round("gang", &[job(0, 5), job(1, 5), job(2, 2)], &Limits::default());
+    assert_eq!(narrow.slices.iter().filter(|slice| slice.first.contains(&2)).count(), 2);
+}
+
+/// Threads blocked half of their time are no gang; they are one again only when they are much busier.
+#[test]
+fn a_job_that_blocks_is_loose_until_it_is_busy() {
+    let mut policy = gang_policy("adaptive").unwrap();
+    let mut is_gang = |share: f64| {
+        let jobs = [blocked(job(0, 8), share), job(1, 8)];
+        policy.round(&jobs, CORES, &Limits::default()).gangs.contains(&0)
+    };
+    assert_eq!([0.4, 0.6, 0.4, 0.2, 0.4].map(&mut is_gang), [true, false, false, true, true]);
+}
+
+/// Barriers further apart than a gang may be made to wait are not worth a gang.
+#[test]
+fn a_job_that_hardly_meets_is_loose() {
+    let limits = Limits::default();
+    let barriers = Some(Barriers { interval: 1.5 * limits.delay, skew: 0.0 });
+    let meets = Job { seen: Observation { blocked: None, barriers }, ..job(0, 8) };
+    assert_eq!(one_round("adaptive", &[meets, job(1, 8)], &limits).gangs, [1]);
+}
+
+/// In the slice of a job that blocks, the one that computes most fills; a busy job leaves nothing to fill.
+#[test]
+fn blocked_cores_go_to_whom_they_serve_most() {
+    let jobs = [blocked(job(0, 8), 0.4), blocked(job(1, 8), 0.3), blocked(job(2, 8), 0.0)];
+    let round = one_round("adaptive", &jobs, &Limits::default());
+    assert_eq!(round.slices[0].fillers.first(), Some(&2));
+    assert_eq!(round.slices[2].fillers, []);
+}
+
+/// Of two equal jobs the one that filled least fills next.
+#[test]
+fn fillers_take_turns() {
+    let jobs = [blocked(job(0, 8), 0.4), blocked(job(1, 8), 0.0), blocked(job(2, 8), 0.0)];
+    let mut policy = gang_policy("adaptive").unwrap();
+    let mut filler = || policy.round(&jobs, CORES, &Limits::default()).slices[0].fillers.clone();
+    assert_eq!([filler(), filler(), filler()], [[1], [2], [1]]);
+}
+
+/// What was blocked is the time neither running nor ready; old times fade; a job that was not let run teaches nothing.
+#[test]
+fn the_observer_forgets_slowly() {
+    let mut observer = Observer::new();
+    observer.tell(0, Used { given: 2.0, ran: 1.0, ready: 0.5, barriers: None });
+    assert_eq!(observer.seen(0).blocked, Some(0.25));
+    observer.tell(0, Used::default());
+    assert_eq!(observer.seen(0).blocked, Some(0.25));
+    observer.tell(0, Used { given: 1.0, ran: 0.0, ready: 0.0, barriers: None });
+    let blocked = observer.seen(0).blocked.unwrap();
+    assert!(blocked > 0.6 && blocked < 0.8);
+    observer.forget(0);
+    assert_eq!(observer.seen(0), Observation::default());
+}
