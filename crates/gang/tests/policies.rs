@@ -233,6 +233,18 @@ fn a_job_that_blocks_is_loose_until_it_is_busy() {
     assert_eq!([0.4, 0.6, 0.4, 0.2, 0.4].map(&mut is_gang), [true, false, false, true, true]);
 }
 
+/// Threads that come to their barriers far apart once they are loose, and did not as a gang, are a gang for good.
+#[test]
+fn a_loose_job_that_falls_out_of_step_is_a_gang_again() {
+    let mut policy = gang_policy("adaptive").unwrap();
+    let mut is_gang = |skew: f64| {
+        let barriers = Some(Barriers { interval: 0.01, skew });
+        let meets = Job { seen: Observation { blocked: Some(0.6), barriers }, ..job(0, 8) };
+        policy.round(&[meets, job(1, 8)], CORES, &Limits::default()).gangs.contains(&0)
+    };
+    assert_eq!([0.001, 0.0015, 0.004, 0.001].map(&mut is_gang), [false, false, true, true]);
+}
+
 /// Barriers further apart than a gang may be made to wait are not worth a gang.
 #[test]
 fn a_job_that_hardly_meets_is_loose() {

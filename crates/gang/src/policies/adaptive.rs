@@ -12,7 +12,8 @@ use crate::rows;
 
 /// A job is a gang until it is seen to gain nothing by it: one thread, more threads than cores, threads that are
 /// blocked most of the time, or that meet less than once in the time a gang may be made to wait. Such jobs are
-/// "loose": they share a slice, in which they run where the operating system puts them.
+/// "loose": they share a slice, in which they run where the operating system puts them. One whose threads then come to
+/// their barriers further apart than they did as a gang did gain by it, and is a gang from then on.
 ///
 /// What is left idle in a slice, empty columns and the time in which its threads are blocked, goes to fillers: first
 /// the jobs that can use most of it (those that block least beside one that blocks most), among equals those that had
@@ -21,7 +22,10 @@ use crate::rows;
 #[derive(Default)]
 pub struct Adaptive {
     matrix: Matrix,
-    loose: BTreeSet<JobId>,
+    /// The loose jobs, each with how far apart its threads came to barriers as a gang.
+    loose: BTreeMap<JobId, Option<f64>>,
+    /// Jobs that were loose and gained as gangs.
+    close: BTreeSet<JobId>,
     helped: BTreeMap<JobId, f64>,
 }
 
@@ -29,6 +33,8 @@ pub struct Adaptive {
 const BLOCKED: f64 = 0.5;
 /// Threads blocked for less than this are a gang again.
 const BUSY: f64 = 0.25;
+/// Threads came to their barriers further apart if it was by this share of the time between them.
+const APART: f64 = 0.1;
 /// Idle time of a core worth giving away, as a share of the slice.
 const WORTH: f64 = 0.05;
 /// A job of close barriers needs all its cores at once, for at least this share of the slice.
@@ -41,8 +47,8 @@ impl GangPolicy for Adaptive {
 
     fn round(&mut self, jobs: &[Job], cores: usize, limits: &Limits) -> Round {
         self.sort(jobs, cores, limits);
-        let loose: Vec<&Job> = jobs.iter().filter(|job| self.loose.contains(&job.id)).collect();
-        let gangs = || jobs.iter().filter(|job| !self.loose.contains(&job.id));
+        let loose: Vec<&Job> = jobs.iter().filter(|job| self.loose.contains_key(&job.id)).collect();
+        let gangs = || jobs.iter().filter(|job| !self.loose.contains_key(&job.id));
         fill(&mut self.matrix, gangs(), cores);
         let mut columns = self.matrix.columns();
         columns.extend(loose.iter().map(|job| (job.id, (0..cores).collect())));
@@ -73,18 +79,28 @@ impl Adaptive {
     /// Which jobs are loose, by what was seen of them.
     fn sort(&mut self, jobs: &[Job], cores: usize, limits: &Limits) {
         let here = |id: &JobId| jobs.iter().any(|job| job.id == *id);
-        self.loose.retain(here);
+        self.loose.retain(|id, _| here(id));
+        self.close.retain(here);
         self.helped.retain(|id, _| here(id));
         for job in jobs {
-            let bound = if self.loose.contains(&job.id) { BUSY } else { BLOCKED };
-            let blocked = job.seen.blocked.is_some_and(|blocked| blocked > bound);
-            let apart = job.seen.barriers.is_some_and(|barriers| barriers.interval > limits.delay);
-            if job.threads == 1 || job.threads > cores || blocked || apart {
-                self.loose.insert(job.id);
+            let skew = job.seen.barriers.map(|barriers| barriers.skew / barriers.interval);
+            let ganged = self.loose.get(&job.id).copied().flatten();
+            if ganged.zip(skew).is_some_and(|(ganged, now)| now > ganged + APART) {
+                self.close.insert(job.id);
+            }
+            if job.threads == 1 || job.threads > cores || self.gains_nothing(job, limits) {
+                self.loose.entry(job.id).or_insert(skew);
             } else {
                 self.loose.remove(&job.id);
             }
         }
+    }
+
+    fn gains_nothing(&self, job: &Job, limits: &Limits) -> bool {
+        let bound = if self.loose.contains_key(&job.id) { BUSY } else { BLOCKED };
+        let blocked = job.seen.blocked.is_some_and(|blocked| blocked > bound);
+        let rare = job.seen.barriers.is_some_and(|barriers| barriers.interval > limits.delay);
+        rare || blocked && !self.close.contains(&job.id)
     }
 
     /// Who fills what the first jobs of a slice leave.
@@ -129,7 +145,7 @@ impl Adaptive {
     ) -> Vec<f64> {
         let mut idle = vec![1.0; cores];
         let running = || jobs.iter().filter(|job| first.contains(&job.id));
-        if running().all(|job| self.loose.contains(&job.id)) {
+        if running().all(|job| self.loose.contains_key(&job.id)) {
             let busy: f64 = running().map(demand).sum();
             return vec![(1.0 - busy / cores as f64).max(0.0); cores];
         }
@@ -146,7 +162,7 @@ impl Adaptive {
     fn gain(&self, job: &Job, columns: &[usize], idle: &[f64]) -> f64 {
         let there: f64 = columns.iter().map(|&core| idle[core]).sum();
         let threads = job.threads as f64;
-        let meets = job.seen.barriers.is_some() && !self.loose.contains(&job.id);
+        let meets = job.seen.barriers.is_some() && !self.loose.contains_key(&job.id);
         if meets && there < TOGETHER * threads {
             return 0.0;
         }
