@@ -203,6 +203,37 @@ def test_a_manager_killed_in_the_middle_of_a_move_settles_it(tmp_path: Path) -> 
         with_ranks(manager, lambda ranks: declared(manager, ranks, body))
 
 
+def test_a_driver_that_takes_long_to_decide_holds_no_look_up(tmp_path: Path) -> None:
+    """Killed while a guest is copied, and started again where the driver cannot say yet how that has ended: programs
+    that begin meanwhile are watched and told their sites, the move stays open; and it is settled when it is decided."""
+    for host in ("e1", "w1", "e2", "w2"):
+        (tmp_path / host).mkdir()
+        (tmp_path / host / ".seconds").write_text("5")
+
+    async def body(ranks: list[Rank]) -> None:
+        plan = await inside(manager.client.post, "/plan")
+        move = plan["moves"][0]
+        undecided = tmp_path / move["target"] / ".undecided"
+        await inside(manager.client.post, f"/plans/{plan['id']}/apply")
+        await until(lambda: len(manager.copies(move["guest"])) == 2)
+        await inside(manager.kill)
+        undecided.touch()
+        late = Rank(manager.programs, 0, 1, program="late", host="g0")
+        try:
+            await inside(manager.start)
+            late.start()
+            await until(lambda: late.epochs == [1])
+            assert (await inside(manager.stages))[move["guest"]] == "copying"
+        finally:
+            undecided.unlink()
+            await late.stop()
+        await until(lambda: "copying" not in manager.stages().values())
+        assert manager.copies(move["guest"]) == [move["source"]]
+
+    with managing(tmp_path, APART) as manager:
+        with_ranks(manager, lambda ranks: declared(manager, ranks, body))
+
+
 def test_pause_dry_run_and_explain(tmp_path: Path) -> None:
     """While paused nothing is begun, also after a restart; a dry manager refuses to apply; explain says why."""
 

@@ -2,7 +2,8 @@
 
 A host whose `address` is a folder keeps its guests there, a file each with `running` or `incoming` in it, so that
 they outlive the process. Other files in the folder of a move's target say how moves to it go: `.seconds` (how long
-one takes), `.fail` (it fails half way, with this reason), `.lost` (it fails and takes the guest along).
+one takes), `.fail` (it fails half way, with this reason), `.lost` (it fails and takes the guest along), `.undecided`
+(as long as it is there, how a half-done move has ended is not decided).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 STEPS = 10
 """How often a move tells its progress."""
+LOOK = 0.05
 
 
 class DryRun:
@@ -62,6 +64,8 @@ class DryRun:
 
     def settle(self, guest: Guest, source: Host, target: Host) -> str:
         """See `Mover.settle`."""
+        while _told(target, "undecided") is not None:
+            time.sleep(LOOK)
         for host, other in ((source, target), (target, source)):
             if self.where(guest, (host,)) and self._state(guest, host) in ("running", None):
                 self._keep(guest, host, "running")
