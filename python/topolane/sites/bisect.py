@@ -90,15 +90,15 @@ def divide(weights: NDArray[np.float64], sizes: Sequence[int], now: Parts | None
     """
     groups = len(weights)
     start = np.full(groups, -1, np.int64) if now is None else now
-    few = _fill(weights, sizes, start)
     used = [part for part, size in enumerate(sizes) if size]
     if len(used) < 2:
-        return few
+        return _fill(weights, sizes, start)
     sender, receiver = np.nonzero(weights)
     found = _parted(groups, sender, receiver, weights[sender, receiver], [sizes[part] for part in used])
     fresh = _matched(np.array(used)[found], sizes, start)
     if (start < 0).all():
         return fresh
+    few = _fill(weights, sizes, start)
     return fresh if cut_weight(weights, fresh) < _WORTH * cut_weight(weights, few) else few
 
 

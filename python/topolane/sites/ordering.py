@@ -23,13 +23,14 @@ def in_order(
         if guest.host in cores:
             cores[guest.host] -= guest.cores
             memory[guest.host] -= guest.memory
-    waiting, ordered = list(moves), []
-    while fitting := [
-        move
-        for move in waiting
-        if cores[move.target] >= of[move.guest].cores and memory[move.target] >= of[move.guest].memory
-    ]:
-        move = fitting[0]
+
+    def fits(move: PlannedMove) -> bool:
+        guest = of[move.guest]
+        return cores[move.target] >= guest.cores and memory[move.target] >= guest.memory
+
+    waiting: list[PlannedMove] = list(moves)
+    ordered: list[PlannedMove] = []
+    while (move := next(filter(fits, waiting), None)) is not None:
         waiting.remove(move)
         ordered.append(move)
         guest = of[move.guest]
