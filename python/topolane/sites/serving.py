@@ -17,6 +17,7 @@ from topolane.sites.api import create
 from topolane.sites.files import Config
 from topolane.sites.manager import Manager
 from topolane.sites.state import State
+from topolane.sites.unhurried import Unhurried
 
 
 class _Server(uvicorn.Server):
@@ -31,7 +32,8 @@ def serve(config: Config, *, dry_run: bool = False) -> None:
     """Runs a manager until SIGTERM or SIGINT. Raises InputError where it cannot begin."""
     state = State(config.state)
     try:
-        asyncio.run(_serve(config, state, dry_run))
+        with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(Unhurried())) as runner:
+            runner.run(_serve(config, state, dry_run))
     finally:
         state.close()
 
