@@ -1,0 +1,130 @@
+/* Clocks, the kernel, and who was on which core. */
+#include "work.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const double CHUNK = 2e-5; /* seconds of work between two looks at the clock */
+static const double BREAK = 2e-4; /* between two looks: the thread was off its core */
+enum { TRIES = 8 };
+
+static double rate;
+static bool tracing;
+
+static double clock_of(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+double now(void)
+{
+    return clock_of(CLOCK_MONOTONIC);
+}
+
+void note(Lines *lines, double start, double end, int number)
+{
+    if (lines->count == lines->room) {
+        lines->room = lines->room ? 2 * lines->room : 1024;
+        lines->lines = realloc(lines->lines, (size_t)lines->room * sizeof *lines->lines);
+        if (lines->lines == NULL)
+            abort();
+    }
+    lines->lines[lines->count++] = (Line){start, end, number};
+}
+
+/* Each round needs the one before it: it runs at the core's latency, whatever the memory does. */
+static void kernel(uint64_t rounds)
+{
+    static _Thread_local volatile uint64_t kept;
+    uint64_t x = kept;
+    for (uint64_t round = 0; round < rounds; round++)
+        x = x * 6364136223846793005u + 1442695040888963407u;
+    kept = x;
+}
+
+double measured_rate(void)
+{
+    const uint64_t rounds = 10 * 1000 * 1000;
+    double best = 0;
+    for (int try = 0; try < TRIES; try++) {
+        const double start = clock_of(CLOCK_THREAD_CPUTIME_ID);
+        kernel(rounds);
+        const double found = (double)rounds / (clock_of(CLOCK_THREAD_CPUTIME_ID) - start);
+        best = found > best ? found : best;
+    }
+    return best;
+}
+
+void set_rate(double of, bool with_trace)
+{
+    rate = of;
+    tracing = with_trace;
+}
+
+void enter_core(Member *member)
+{
+    member->on_core_since = member->seen = now();
+    member->core = sched_getcpu();
+}
+
+static void end_of_run(Member *member)
+{
+    if (member->seen > member->on_core_since)
+        note(&member->trace, member->on_core_since, member->seen, member->core);
+}
+
+void leave_core(Member *member)
+{
+    if (!tracing)
+        return;
+    member->seen = now();
+    end_of_run(member);
+}
+
+/* A look at the clock and the core: a break or another core ends the line and begins one. */
+static void look(Member *member)
+{
+    if (!tracing)
+        return;
+    const double time = now();
+    if (time - member->seen > BREAK || sched_getcpu() != member->core) {
+        end_of_run(member);
+        enter_core(member);
+    }
+    member->seen = time;
+}
+
+void compute(Member *member, double seconds)
+{
+    const uint64_t chunk = (uint64_t)(rate * CHUNK) + 1;
+    uint64_t rounds = (uint64_t)(rate * seconds);
+    while (rounds > 0) {
+        const uint64_t part = rounds < chunk ? rounds : chunk;
+        kernel(part);
+        rounds -= part;
+        look(member);
+    }
+}
+
+void spin_on(Member *member)
+{
+    for (int pause = 0; pause < 8; pause++)
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#else
+        __asm__ volatile("" ::: "memory");
+#endif
+    look(member);
+}
+
+void nap(Member *member, double seconds)
+{
+    struct timespec left = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    leave_core(member);
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) != 0)
+        ;
+    enter_core(member);
+}

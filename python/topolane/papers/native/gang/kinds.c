@@ -1,0 +1,94 @@
+/* What the kinds do. */
+#include "work.h"
+
+#include <math.h>
+#include <signal.h>
+
+static volatile sig_atomic_t told_to_end;
+
+static void end_soon(int number)
+{
+    (void)number;
+    told_to_end = 1;
+}
+
+/* splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. */
+static uint64_t mixed(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* A number from 0 up to, without, 1: the same for the same seed, iteration and place. */
+static double drawn(const Options *options, uint64_t iteration, uint64_t place)
+{
+    const uint64_t seed = mixed((uint64_t)options->seed);
+    return (double)(mixed(mixed(seed ^ iteration) ^ place) >> 11) * 0x1p-53;
+}
+
+/* Log-normal with mean `fine`, whatever the spread, so that the spread changes no sum of work. */
+static double fine_seconds(const Options *options, uint64_t iteration, int task)
+{
+    const double one = 1 - drawn(options, iteration, 2 * (uint64_t)task);
+    const double other = drawn(options, iteration, 2 * (uint64_t)task + 1);
+    const double normal = sqrt(-2 * log(one)) * cos(2 * acos(-1) * other);
+    const double sigma = options->spread;
+    return options->fine * exp(sigma * normal - sigma * sigma / 2);
+}
+
+static void independent(Member *member, const Options *options, uint64_t iteration)
+{
+    (void)iteration;
+    compute(member, options->iteration);
+}
+
+static void barrier(Member *member, const Options *options, uint64_t iteration)
+{
+    const double aside = 2 * drawn(options, iteration, (uint64_t)member->me) - 1;
+    compute(member, options->interval * (1 + options->imbalance * aside));
+}
+
+/* The tasks done. */
+static int step(Member *member, const Options *options, uint64_t iteration)
+{
+    int done = 0;
+    if (member->me == 0) {
+        compute(member, options->coarse);
+        put_tasks();
+    }
+    meet(member, false, false);
+    for (int task = take_task(); task < (int)options->tasks; task = take_task()) {
+        compute(member, fine_seconds(options, iteration, task));
+        done++;
+    }
+    return done;
+}
+
+void work(Member *member, const Options *options)
+{
+    signal(SIGTERM, end_soon);
+    enter_core(member);
+    meet(member, false, false);
+    double start = now();
+    const double last = start + (options->seconds > 0 ? options->seconds : INFINITY);
+    bool over = false;
+    for (uint64_t iteration = 0; !over; iteration++) {
+        int done = 0;
+        if (options->kind == COEVP)
+            done = step(member, options, iteration);
+        else
+            (options->kind == BARRIER ? barrier : independent)(member, options, iteration);
+        const bool enough = options->iterations > 0 && (double)(iteration + 1) >= options->iterations;
+        over = enough || told_to_end || now() >= last;
+        if (options->kind != INDEPENDENT)
+            over = meet(member, over, options->spin);
+        if (options->wait > 0 && options->kind == COEVP)
+            nap(member, options->wait);
+        const double end = now();
+        note(&member->log, start, end, done);
+        start = end;
+    }
+    leave_core(member);
+}
