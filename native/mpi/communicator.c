@@ -7,6 +7,7 @@
 #include "counts.h"
 
 static Communicator of_world;
+Communicator *communicator_world;
 static int keyval = MPI_KEYVAL_INVALID;
 static MPI_Group world_group;
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
@@ -91,13 +92,13 @@ bool communicator_open(void)
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL) != MPI_SUCCESS)
         return false;
-    return fill(&of_world, MPI_COMM_WORLD);
+    if (fill(&of_world, MPI_COMM_WORLD))
+        communicator_world = &of_world;
+    return communicator_world != NULL;
 }
 
-Communicator *communicator_of(MPI_Comm comm)
+Communicator *communicator_found(MPI_Comm comm)
 {
-    if (comm == MPI_COMM_WORLD)
-        return of_world.world ? &of_world : NULL;
     uint32_t now = atomic_load_explicit(&freed, memory_order_relaxed);
     if (last.comm == comm && last.communicator && last.freed == now)
         return last.communicator;

@@ -37,36 +37,47 @@ static Peer *first_spoken_to(int world_rank)
     return made;
 }
 
-static PeerCount *count_of(int world_rank, Kind kind)
+static Peer *peer_of(int world_rank)
 {
     if (world_rank < 0 || world_rank >= counts.ranks)
         return NULL;
     Peer *peer = atomic_load_explicit(&counts.peers[world_rank], memory_order_acquire);
-    if (!peer && !(peer = first_spoken_to(world_rank)))
-        return NULL;
-    return &peer->of[kind];
+    return peer ? peer : first_spoken_to(world_rank);
 }
 
 void count_sent(int world_rank, Kind kind, uint64_t messages, uint64_t bytes)
 {
-    PeerCount *count = count_of(world_rank, kind);
-    if (!count)
+    Peer *peer = peer_of(world_rank);
+    if (!peer)
         return;
+    PeerCount *count = &peer->of[kind];
     add(&count->messages, messages);
     add(&count->bytes, bytes);
-    atomic_store_explicit(&count->waiting, true, memory_order_relaxed);
+    atomic_store_explicit(&peer->waiting, true, memory_order_relaxed);
     changed(&count->round);
 }
 
 void count_received(int world_rank, Kind kind)
 {
-    PeerCount *count = count_of(world_rank, kind);
-    if (!count || !atomic_load_explicit(&count->waiting, memory_order_relaxed))
+    Peer *peer = peer_of(world_rank);
+    if (!peer || !atomic_load_explicit(&peer->waiting, memory_order_relaxed))
         return;
     if (!many_threads)
-        atomic_store_explicit(&count->waiting, false, memory_order_relaxed);
-    else if (!atomic_exchange_explicit(&count->waiting, false, memory_order_relaxed))
+        atomic_store_explicit(&peer->waiting, false, memory_order_relaxed);
+    else if (!atomic_exchange_explicit(&peer->waiting, false, memory_order_relaxed))
         return;
+    add(&peer->of[kind].turns, 1);
+    changed(&peer->of[kind].round);
+}
+
+void count_fetched(int world_rank, uint64_t bytes)
+{
+    Peer *peer = peer_of(world_rank);
+    if (!peer)
+        return;
+    PeerCount *count = &peer->of[FETCHED];
+    add(&count->messages, 1);
+    add(&count->bytes, bytes);
     add(&count->turns, 1);
     changed(&count->round);
 }

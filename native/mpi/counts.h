@@ -14,11 +14,11 @@
 typedef struct {
     _Atomic uint64_t messages, bytes, turns;
     _Atomic uint32_t round;    /* of the report in which it last changed */
-    _Atomic bool waiting;      /* something was sent since the last receive */
     uint64_t reported[3];      /* of the thread of `report` */
 } PeerCount;
 
 typedef struct {
+    _Atomic bool waiting;      /* something was sent since the last receive, of whatever kind */
     PeerCount of[KINDS];
 } Peer;
 
@@ -49,7 +49,7 @@ void report_wake(void);
 
 static inline void add(_Atomic uint64_t *counter, uint64_t amount)
 {
-    if (many_threads)
+    if (__builtin_expect(many_threads, false))
         atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
     else
         atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount,
@@ -100,11 +100,19 @@ static inline void leave(int call, uint64_t spent, uint64_t bytes)
         return result;                          \
     } while (0)
 
-/* Bytes of data in so many elements of a type. */
+/* Bytes of data in so many elements of a type. MPI is not asked for the most usual ones. */
 static inline uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
 {
     int size;
-    if (count <= 0 || PMPI_Type_size(type, &size) != MPI_SUCCESS)
+    if (count <= 0)
+        return 0;
+    if (type == MPI_DOUBLE)
+        return (uint64_t)count * sizeof(double);
+    if (type == MPI_BYTE || type == MPI_CHAR)
+        return (uint64_t)count;
+    if (type == MPI_INT)
+        return (uint64_t)count * sizeof(int);
+    if (PMPI_Type_size(type, &size) != MPI_SUCCESS)
         return 0;
     if (size == MPI_UNDEFINED) {
         MPI_Count large;

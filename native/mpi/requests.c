@@ -45,15 +45,22 @@ static Table *following(Table *table)
     return none;
 }
 
+/* Where one thread at a time calls MPI nobody else can be after the slot. */
+static bool claim(_Atomic uint64_t *key)
+{
+    uint64_t empty = 0;
+    if (atomic_load_explicit(key, memory_order_relaxed))
+        return false;
+    return !many_threads ||
+           atomic_compare_exchange_strong_explicit(key, &empty, CLAIMED, memory_order_acquire, memory_order_relaxed);
+}
+
 void hold(uint64_t key, Value value)
 {
     for (Table *table = &first; value && table; table = following(table)) {
         Bucket *bucket = &table->bucket[place(key)];
         for (int slot = 0; slot < SLOTS; slot++) {
-            uint64_t empty = 0;
-            if (atomic_load_explicit(&bucket->key[slot], memory_order_relaxed) ||
-                !atomic_compare_exchange_strong_explicit(&bucket->key[slot], &empty, CLAIMED,
-                                                         memory_order_acquire, memory_order_relaxed))
+            if (!claim(&bucket->key[slot]))
                 continue;
             atomic_store_explicit(&bucket->value[slot], value, memory_order_relaxed);
             atomic_store_explicit(&bucket->key[slot], key, memory_order_release);

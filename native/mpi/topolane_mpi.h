@@ -39,14 +39,24 @@ typedef struct Communicator {
 /* Frees what collectives/levels.c keeps, when the communicator is freed. */
 void levels_free(struct Levels *levels);
 
+/* Of MPI_COMM_WORLD; NULL before MPI is initialised. */
+extern Communicator *communicator_world;
+/* Of any other. */
+Communicator *communicator_found(MPI_Comm comm);
+
 /* Never NULL for a valid communicator once MPI is initialised; NULL otherwise. Any thread. */
-Communicator *communicator_of(MPI_Comm comm);
+static inline Communicator *communicator_of(MPI_Comm comm)
+{
+    return comm == MPI_COMM_WORLD ? communicator_world : communicator_found(comm);
+}
 
 /* Counts what this process sent to, or received from, a world rank; a negative rank (a process outside
- * MPI_COMM_WORLD) is passed over. A message received after one was sent, of the same kind, is a turn.
+ * MPI_COMM_WORLD) is passed over. A message received after one was sent is a turn, of the kind of the one received.
  * Any thread, no lock. */
 void count_sent(int world_rank, Kind kind, uint64_t messages, uint64_t bytes);
 void count_received(int world_rank, Kind kind);
+/* A message from a world rank that it was asked for by this one: a turn by itself. */
+void count_fetched(int world_rank, uint64_t bytes);
 
 /* A site of every world rank. Immutable once published. */
 typedef struct {

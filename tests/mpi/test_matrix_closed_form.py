@@ -57,6 +57,16 @@ def test_pingpong(mpi: Mpi, kernels: Path) -> None:
     )
 
 
+def test_turns_across_kinds(mpi: Mpi, kernels: Path) -> None:
+    """A turn is of the kind that is received: rank 0 asks by N messages and gets N answers by broadcasts.
+
+    Rank 1 is asked again after each of its broadcasts but the last.
+    """
+    recorded = found(mpi, kernels, "answered_by_all", 30, ranks=2)
+    assert sent(recorded) == {(0, 1): (30, 120, 0), (1, 0): (0, 0, 29)}
+    assert sent(recorded, "modelled") == {(1, 0): (30, 120, 0), (0, 1): (0, 0, 30)}
+
+
 def test_halo(mpi: Mpi, kernels: Path) -> None:
     """On a line, 10 x 3 doubles go to each neighbour: bytes of data, not of the gaps; none to MPI_PROC_NULL.
 

@@ -16,8 +16,7 @@ static inline uint64_t fetched(MPI_Win window, int target, MPI_Count count, MPI_
 {
     int rank = window_rank(window, target);
     uint64_t bytes = bytes_of(count, type);
-    count_sent(rank, FETCHED, 1, bytes);
-    count_received(rank, FETCHED);
+    count_fetched(rank, bytes);
     return bytes;
 }
 

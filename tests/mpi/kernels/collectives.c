@@ -107,3 +107,17 @@ long neighbours(int rounds)
     MPI_Comm_free(&graph);
     return in[0];
 }
+
+/* Rank 0 asks rank 1 by a message; the answer is a broadcast. */
+long answered_by_all(int rounds)
+{
+    int value = 0;
+    for (int round = 0; round < rounds; round++) {
+        if (rank == 0)
+            MPI_Send(&round, 1, MPI_INT, 1, 0, WORLD);
+        else
+            MPI_Recv(&value, 1, MPI_INT, 0, 0, WORLD, MPI_STATUS_IGNORE);
+        MPI_Bcast(&value, 1, MPI_INT, 1, WORLD);
+    }
+    return value;
+}

@@ -15,6 +15,7 @@ typedef long Kernel(int rounds);
 
 Kernel ring, pingpong, slow_ring, halo, conjugate_gradient, wavefront, self, modes, completion, any_source, many,
     probes, cancelled, persistent, split, churn, between, one_sided, threads, spawn, spawned, forking, dying, blocking,
-    nonblocking, persistent_collectives, large_counts, neighbours;
+    nonblocking, persistent_collectives, large_counts, neighbours,
+    answered_by_all;
 
 #endif

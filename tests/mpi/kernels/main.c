@@ -10,7 +10,7 @@ static const struct {
     K(ring), K(pingpong), K(slow_ring), K(halo), K(conjugate_gradient), K(wavefront), K(self), K(modes),
     K(completion), K(any_source), K(many), K(probes), K(cancelled), K(persistent), K(split), K(churn), K(between),
     K(one_sided), K(threads), K(spawn), K(spawned), K(forking), K(dying), K(blocking), K(nonblocking),
-    K(persistent_collectives), K(large_counts), K(neighbours),
+    K(persistent_collectives), K(large_counts), K(neighbours), K(answered_by_all),
 };
 
 int main(int count, char **words)
