@@ -92,7 +92,7 @@ static inline void leave(int call, uint64_t spent, uint64_t bytes)
         if (!enter(&began))                     \
             return real;                        \
         int result = real;                      \
-        uint64_t spent = ticks() - began;       \
+        uint64_t spent = ticks_since(began);    \
         if (result == MPI_SUCCESS) {            \
             then;                               \
         }                                       \

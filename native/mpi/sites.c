@@ -36,14 +36,28 @@ uint64_t sites_newest(void)
     return epoch;
 }
 
-const SiteMap *sites_at(uint64_t epoch)
+/* In one block. */
+static SiteMap *copy_of(const SiteMap *map)
 {
-    const SiteMap *found = NULL;
+    size_t bytes = (size_t)map->ranks * sizeof *map->site;
+    SiteMap *copy = malloc(sizeof *copy + bytes);
+    if (!copy)
+        return NULL;
+    *copy = *map;
+    copy->site = memcpy(copy + 1, map->site, bytes);
+    return copy;
+}
+
+SiteMap *sites_at(uint64_t epoch)
+{
+    SiteMap *found = NULL;
+    bool known = false;
     pthread_mutex_lock(&lock);
-    for (uint64_t back = 1; back <= KEPT && back <= published && !found; back++) {
+    for (uint64_t back = 1; back <= KEPT && back <= published && !known; back++) {
         const SiteMap *map = &kept[(published - back) % KEPT];
-        if (map->epoch == epoch)
-            found = map;
+        known = map->epoch == epoch;
+        if (known)
+            found = copy_of(map); /* its place may get another map as soon as the lock is free */
     }
     pthread_mutex_unlock(&lock);
     return found;

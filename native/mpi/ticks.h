@@ -25,4 +25,11 @@ static inline uint64_t ticks(void)
 #endif
 }
 
+/* Clocks of two cores may differ a little, and a thread may change its core: no time is less than none. */
+static inline uint64_t ticks_since(uint64_t began)
+{
+    uint64_t now = ticks();
+    return now > began ? now - began : 0;
+}
+
 #endif

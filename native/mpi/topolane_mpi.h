@@ -69,8 +69,8 @@ typedef struct {
 void sites_publish(const SiteMap *map);
 /* Epoch of the newest map, 0 without one. */
 uint64_t sites_newest(void);
-/* The map of an epoch, NULL if it is no longer kept: the last 64 are. */
-const SiteMap *sites_at(uint64_t epoch);
+/* A copy of the map of an epoch, to be freed; NULL if it is no longer kept: the last 64 are. */
+SiteMap *sites_at(uint64_t epoch);
 
 /* Two-level collectives. Each answers whether it did the work; `*result` is then MPI's return code. It answers
  * the same on all ranks of the communicator. One function per call, declared in collectives/two_level.h. */

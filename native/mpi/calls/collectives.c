@@ -29,7 +29,7 @@
         bool counted = TWO;                                                                  \
         if (!counted)                                                                        \
             result = REAL(Name) ARGUMENTS;                                                   \
-        uint64_t spent = ticks() - began;                                                    \
+        uint64_t spent = ticks_since(began);                                                 \
         SEEN(BYTES, MODEL, counted)                                                          \
         if (of)                                                                              \
             waited(CALL_##Name, of->size, bytes, spent);                                     \
@@ -44,7 +44,7 @@
         if (!enter(&began))                                                                  \
             return REAL(Name)(UNPACK ARGUMENTS, request);                                    \
         int result = REAL(Name)(UNPACK ARGUMENTS, request);                                  \
-        uint64_t spent = ticks() - began;                                                    \
+        uint64_t spent = ticks_since(began);                                                 \
         SEEN(BYTES, MODEL, false)                                                            \
         leave(CALL_##Name, spent, bytes);                                                    \
         return result;                                                                       \

@@ -10,7 +10,7 @@
             return plain;                                                 \
         batch_open(&batch, count, requests, status, one);                 \
         int result = real;                                                \
-        uint64_t spent = ticks() - began;                                 \
+        uint64_t spent = ticks_since(began);                              \
         if (result == MPI_SUCCESS && batch.any) {                         \
             then;                                                         \
         }                                                                 \

@@ -69,12 +69,11 @@ static int64_t hash_of(const Levels *levels, const SiteMap *map)
     return (int64_t)(hash >> 2) + 1;
 }
 
-static const SiteMap *fitting(const Levels *levels, uint64_t epoch)
+static bool fits(const Levels *levels, const SiteMap *map)
 {
-    const SiteMap *map = sites_at(epoch);
     for (int rank = 0; map && rank < levels->size; rank++)
         if (levels->world[rank] >= map->ranks)
-            return NULL;
+            return false;
     return map;
 }
 
@@ -82,12 +81,14 @@ static const SiteMap *fitting(const Levels *levels, uint64_t epoch)
  * what it takes. If not, the communicator stays flat until an agreement finds one that they have. */
 static bool adopt(Levels *levels, uint64_t epoch, MPI_Comm comm)
 {
-    const SiteMap *map = fitting(levels, epoch);
-    int64_t hash = map ? hash_of(levels, map) : 0, all[ROUND];
+    SiteMap *map = sites_at(epoch);
+    bool fit = fits(levels, map);
+    int64_t hash = fit ? hash_of(levels, map) : 0, all[ROUND];
     bool same = levels->sites && levels->hash == hash;
-    bool may = map && (levels->counted || communicators < MOST_COMMUNICATORS);
+    bool may = fit && (levels->counted || communicators < MOST_COMMUNICATORS);
     if (may && !same)
         may = levels_sort(levels, map);
+    free(map);
     if (!least((int64_t[ROUND]){may, hash, -hash}, all, comm) || !all[0] || all[1] != -all[2])
         return false;
     levels->epoch = epoch;

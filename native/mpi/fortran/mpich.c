@@ -25,7 +25,7 @@
         if (watched) {                                                                   \
             before;                                                                      \
             next ARGUMENTS;                                                              \
-            uint64_t spent = ticks() - began;                                            \
+            uint64_t spent = ticks_since(began);                                         \
             after;                                                                       \
             leave(call, spent, 0);                                                       \
         } else {                                                                         \

@@ -50,7 +50,7 @@ void records_begin(void)
 
 static double seconds_per_tick(void)
 {
-    uint64_t passed = ticks() - clocks.ticks;
+    uint64_t passed = ticks_since(clocks.ticks);
     return passed ? 1e-9 * (double)(nanoseconds(CLOCK_MONOTONIC) - clocks.time) / (double)passed : 0;
 }
 
