@@ -1,8 +1,10 @@
-"""What watching costs: `make bench-mpi`, or `python benches/mpi/overhead.py [--quick] [--json] [--programs DIR]`.
+"""What watching costs: `make bench-mpi`, or `python benches/mpi/overhead.py [--quick] [--json FILE] [--programs DIR]`.
 
-Runs in pairs, without the library and with it (reporting to a receiver every second), in turns, with each MPI of
-Debian that is installed. `--programs` names a directory with programs that print "Time in seconds = T", as NPB's do,
-for the MPI that --mpi names; their names end in the number of ranks, as cg.W.2 does.
+Two ways. In one run, watched calls take turns with unwatched ones (pairs.h): what the calls cost, without what changes
+from run to run; the same without the library shows how far the method can be trusted. In pairs of runs, without the library
+and with it: all that watching costs, the thread that reports every second and the receiver as well, and all
+that disturbs a run. `--programs` names a directory with programs that print "Time in seconds = T", as NPB's do, for the
+MPI that --mpi names; their names end in the number of ranks, as cg.W.2 does.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 HERE = Path(__file__).resolve().parent
 TOPOLANE = [
@@ -37,81 +40,108 @@ AROUND = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
 }
-ROUNDS = {"cg": 2000, "lu": 2000, "mg": 1500, "ep": 1500}
+STEPS = {"cg": 2000, "lu": 2000, "mg": 1500, "ep": 1500}
 """Of a kernel: some seconds each."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-    """Pairs of one figure."""
+class Calls:
+    """Runs in which watched and unwatched calls take turns: medians of each run."""
 
     mpi: str
     what: str
     unit: str
     without: list[float]
     watched: list[float]
+    more: list[float]
+    nobody: list[float]
+    """What is more where the library is not there: nothing, but for what disturbs."""
 
-    @property
-    def ratio(self) -> float:
-        """The least of the watched over the least of the others: what disturbs a run makes it longer."""
-        return min(self.watched) / min(self.without)
-
-    @property
-    def more(self) -> float:
-        """Median over the pairs of what is more with the library."""
-        return statistics.median(after - before for before, after in zip(self.without, self.watched))
+    def __str__(self) -> str:
+        without, more = statistics.median(self.without), statistics.median(self.more)
+        return (
+            f"| {self.mpi} | {self.what} | {without:.4g} {self.unit} | {statistics.median(self.watched):.4g} {self.unit} | "
+            f"{more:+.3g} {self.unit} | {100 * more / without:+.2f} % | {100 * min(self.more) / without:+.2f} to "
+            f"{100 * max(self.more) / without:+.2f} % | {100 * statistics.median(self.nobody) / without:+.2f} % |"
+        )
 
 
-def figure(command: Sequence[str]) -> float:
-    """The number that a program prints."""
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    """Pairs of runs: seconds."""
+
+    mpi: str
+    what: str
+    without: list[float]
+    watched: list[float]
+
+    def __str__(self) -> str:
+        least, watched = min(self.without), min(self.watched)
+        ratios = sorted(after / before for before, after in zip(self.without, self.watched))
+        return (
+            f"| {self.mpi} | {self.what} | {least:.4g} s | {watched:.4g} s | {100 * (watched / least - 1):+.1f} % | "
+            f"{100 * (statistics.median(ratios) - 1):+.1f} % | {100 * (ratios[0] - 1):+.1f} to {100 * (ratios[-1] - 1):+.1f} % |"
+        )
+
+
+Row = TypeVar("Row", Calls, Runs)
+HEADS = {
+    Calls: "| MPI | a call or step, in one run | without | watched | more | | of all runs | nobody watching |",
+    Runs: "| MPI | whole runs | without | watched | more, least of all | more, median of pairs | of all pairs |",
+}
+
+
+def figures(command: Sequence[str]) -> list[float]:
+    """The numbers that a program prints."""
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | AROUND)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
-    found = re.search(r"Time in seconds\s*=\s*([0-9.]+)", done.stdout) or re.search(r"([0-9.]+)", done.stdout)
-    assert found is not None, done.stdout
-    return float(found[1])
+    found = re.search(r"Time in seconds\s*=\s*([0-9.]+)", done.stdout)
+    return [float(number) for number in ([found[1]] if found else done.stdout.split())]
 
 
-def pairs(mpi: str, what: str, unit: str, command: Sequence[str], times: int) -> Row:
+def calls(mpi: str, what: str, unit: str, command: Sequence[str], times: int) -> Calls:
+    """Watched and unwatched calls in turns, and both again where nobody watches."""
+    nobody, watched = [], []
+    figures([*TOPOLANE, *command])  # compiles the library
+    for _ in range(times):
+        nobody.append(figures(command))
+        watched.append(figures([*TOPOLANE, *command]))
+    without, seen, more = (list(column) for column in zip(*watched))
+    return told(Calls(mpi, what, unit, without, seen, more, [run[2] for run in nobody]))
+
+
+def runs(mpi: str, what: str, command: Sequence[str], times: int) -> Runs:
     """Runs in turns; a first pair that compiles the library and warms up is not counted."""
-    figure([*TOPOLANE, *command])
+    figures([*TOPOLANE, *command])
     without, watched = [], []
     for _ in range(times):
-        without.append(figure(command))
-        watched.append(figure([*TOPOLANE, *command]))
-    row = Row(mpi, what, unit, without, watched)
-    print(words(row), file=sys.stderr, flush=True)
+        without += figures(command)
+        watched += figures([*TOPOLANE, *command])
+    return told(Runs(mpi, what, without, watched))
+
+
+def told(row: Row) -> Row:
+    print(row, file=sys.stderr, flush=True)
     return row
 
 
-def words(row: Row) -> str:
-    first, second = min(row.without), min(row.watched)
-    return (
-        f"| {row.mpi} | {row.what} | {first:.4g} {row.unit} | {second:.4g} {row.unit} | "
-        f"{second - first:+.3g} {row.unit} | {100 * (row.ratio - 1):+.1f} % | {row.more:+.3g} {row.unit} |"
-    )
-
-
-def measure(mpi: str, times: int, quick: bool, programs: Path | None) -> list[Row]:
+def measure(mpi: str, times: int, quick: bool, programs: Path | None) -> Iterator[Calls | Runs]:
     """All rows of one MPI."""
-    rows = []
+    # As many ranks as cores: more of them measure the scheduler.
+    launch = [f"mpiexec.{mpi}", "-n"]
     with tempfile.TemporaryDirectory() as scratch:
         for name in ("pingpong", "kernels"):
             made = ["-O2", "-w", "-o", f"{scratch}/{name}", str(HERE / f"{name}.c")]
             subprocess.run([f"mpicc.{mpi}", *made], check=True)
         for ranks, what in ((1, "a call, to itself"), (2, "a call, ping-pong")):
-            command = [f"mpiexec.{mpi}", "-n", str(ranks), f"{scratch}/pingpong"]
-            rows.append(pairs(mpi, what, "ns", command, times))
-        for name, rounds in ROUNDS.items():
-            number = str(rounds // 20 if quick else rounds)
-            # As many ranks as cores: more of them measure the scheduler.
-            command = [f"mpiexec.{mpi}", "-n", "2", f"{scratch}/kernels", name, number]
-            rows.append(pairs(mpi, f"{name}-like, 2 ranks", "s", command, times))
+            yield calls(mpi, what, "ns", [*launch, str(ranks), f"{scratch}/pingpong"], times)
+        for name, steps in STEPS.items():
+            command = [*launch, "2", f"{scratch}/kernels", name, str(steps // 10 if quick else steps)]
+            yield calls(mpi, f"a step, {name}-like", "us", [*command, "pairs"], times)
+            yield runs(mpi, f"{name}-like, 2 ranks", command, times)
     for program in sorted(programs.iterdir()) if programs else ():
-        rows.append(
-            pairs(mpi, program.name, "s", [f"mpiexec.{mpi}", "-n", program.suffix[1:], str(program)], times)
-        )
-    return rows
+        yield runs(mpi, program.name, [*launch, program.suffix[1:], str(program)], times)
 
 
 def main() -> None:
@@ -123,15 +153,15 @@ def main() -> None:
         "--programs", type=Path, metavar="DIR", help="more programs, as cg.W.2: 2 is the ranks"
     )
     asked = parser.parse_args()
-    rows = []
+    rows: list[Calls | Runs] = []
     for mpi in asked.mpi or ["mpich", "openmpi"]:
         if shutil.which(f"mpiexec.{mpi}") is None or shutil.which(f"mpicc.{mpi}") is None:
             print(f"not measured: mpicc.{mpi} or mpiexec.{mpi} is missing", file=sys.stderr)
             continue
         rows += measure(mpi, 2 if asked.quick else 7, asked.quick, asked.programs)
-    print("| MPI | what | without | watched | more, least of all | | more, median of pairs |")
-    print("|---|---|---|---|---|---|---|")
-    print("\n".join(map(words, rows)))
+    for kind, head in HEADS.items():
+        print(head, "|---" * (head.count("|") - 1) + "|", sep="\n")
+        print("\n".join(str(row) for row in rows if isinstance(row, kind)), end="\n\n")
     if asked.json:
         asked.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
 
