@@ -120,6 +120,23 @@ def test_a_host_whose_libvirt_is_away_reports_nothing(tmp_path: Path) -> None:
         HostWatch(host).look()
 
 
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("kind", ["host", "guest", "relay"])
+def test_a_daemon_that_is_asked_to_end_has_not_failed(kind: str, ending: int, tmp_path: Path) -> None:
+    """Its exit code is 0 after either signal, and no traceback is printed; with no manager too."""
+    words = {
+        "host": ["host", "--site", "east", "--driver", "dry-run"],
+        "guest": ["guest"],
+        "relay": ["guest", "--relay", tmp_path / "p.sock", "--programs", "127.0.0.1:1"],
+    }[kind]
+    with _daemon(*words, "--manager", f"unix:{tmp_path}/none.sock") as daemon:
+        said = daemon.stderr.readline()  # it is at work
+        daemon.send_signal(ending)
+        said += daemon.communicate(timeout=60)[1]
+        assert daemon.returncode == 0, said
+        assert "Traceback" not in said
+
+
 def test_a_guest_tells_what_runs_in_it(managed: Managed) -> None:
     words = ["guest", "--name", "g1", "--every", "0.2", "--manager", f"unix:{managed.folder}/a.sock"]
 

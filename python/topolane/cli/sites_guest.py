@@ -9,7 +9,7 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli.sites_client import client, manager_options, missing, segment
-from topolane.cli.sites_host import every_option
+from topolane.cli.sites_host import end_when_asked, every_option
 
 
 @click.command()
@@ -38,6 +38,7 @@ def guest(
     if (relay is None) != (programs is None):
         raise InputError("--relay and --programs belong together")
     path = f"/guests/{segment(name or os.uname().nodename)}/report"
+    end_when_asked()
     reporting = (every, asked, path, daemon.GuestWatch().look)
     if relay is None or programs is None:
         host.every(*reporting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import click
 
@@ -19,6 +20,12 @@ every_option = click.option(
     metavar="SECONDS",
     help="How often.",
 )
+
+
+def end_when_asked() -> None:
+    """A daemon that a signal ends has done what it was asked to: exit code 0, and nothing to be put away."""
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: os._exit(0))
 
 
 @click.command()
@@ -60,4 +67,5 @@ def host(
     if room is None:
         raise click.BadParameter(f'{memory} is no number of bytes, nor text such as "16 GiB"')
     told = Host(name or os.uname().nodename, site, cores or os.cpu_count() or 1, room, driver, address)
+    end_when_asked()
     daemon.every(every, asked, f"/hosts/{segment(told.name)}/report", daemon.HostWatch(told).look)
