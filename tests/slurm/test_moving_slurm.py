@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from live_cluster import Cluster, until
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import GuestLost, MoveFailed, mover
+from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown, mover, slurm
 
 HERE, THERE = (
     Host(name, name, 16, 1 << 30, "slurm", node) for name, node in (("a", "node1"), ("b", "node4"))
@@ -57,6 +57,25 @@ def test_what_a_killed_mover_left_waiting_runs_again(cluster: Cluster, job: Gues
     cluster.run("scontrol", "requeuehold", job.name)
     assert mover("slurm").settle(job, HERE, THERE) == "a"
     assert _runs_on(cluster, job) == "node1"
+
+
+def test_a_job_that_waits_is_not_lost_and_runs_when_there_is_room(
+    cluster: Cluster, job: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both nodes are drained while it waits: that it waits is said; and when one is back it runs there."""
+    monkeypatch.setattr(slurm, "STARTS", 5.0)
+    cluster.run("scontrol", "requeuehold", job.name)
+    cluster.run("scontrol", "update", "NodeName=node1,node4", "State=DRAIN", "Reason=test")
+    try:
+        with pytest.raises(OutcomeUnknown, match=f"job {job.name} waits: it starts on neither a nor b"):
+            mover("slurm").settle(job, HERE, THERE)
+    finally:
+        cluster.run("scontrol", "update", "NodeName=node1,node4", "State=RESUME")
+    monkeypatch.undo()
+    for name, value in cluster.facts.items():
+        monkeypatch.setenv(name, value)
+    assert mover("slurm").settle(job, HERE, THERE) in ("a", "b")
+    assert _runs_on(cluster, job) in ("node1", "node4")
 
 
 def test_a_job_that_has_ended_is_lost(cluster: Cluster, job: Guest) -> None:

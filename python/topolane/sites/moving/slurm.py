@@ -56,7 +56,10 @@ class Slurm:
         return tuple(host.name for host in hosts if _node(host) == node)
 
     def settle(self, guest: Guest, source: Host, target: Host) -> str:
-        """See `Mover.settle`. A job that waits goes back to where it was, or to the target if that is full."""
+        """See `Mover.settle`. A job that waits goes back to where it was, or to the target if that is full.
+
+        One that starts on neither waits on: it is not lost, and is asked for again when this is called again.
+        """
         for host in (source, target):
             state, node = _place(guest)
             if state == "RUNNING":
@@ -72,6 +75,10 @@ class Slurm:
         for host in (source, target):
             if state == "RUNNING" and node == _node(host):
                 return host.name
+        if state in ("PENDING", *ENDING):
+            raise OutcomeUnknown(
+                f"job {guest.name} waits: it starts on neither {source.name} nor {target.name}"
+            )
         raise GuestLost(f"job {guest.name} is {state or 'unknown to Slurm'}, on {node or 'no node'}")
 
 
