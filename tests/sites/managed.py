@@ -41,14 +41,17 @@ class Managed:
             (folder / host / guest).write_text("running")
             lines += ["[[guest]]", f'name = "{guest}"', "cores = 2", 'memory = "1 GiB"', f'host = "{host}"']
         self.file.write_text("\n".join(lines) + "\n")
-        self.process: subprocess.Popen[str] | None = None
+        self.said = folder / "said"
+        """What it says on standard error."""
+        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, *options: str) -> None:
         """Starts it and waits until it answers."""
         command = [sys.executable, "-c", MAIN, "sites", "run", "--config", str(self.file), *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        with open(self.said, "a") as said:
+            self.process = subprocess.Popen(command, stderr=said)
         wait(lambda: self.answers() or self.process.poll() is not None)
-        assert self.process.poll() is None, self.process.stderr.read()
+        assert self.process.poll() is None, self.said.read_text()
 
     def answers(self) -> bool:
         """Whether anybody answers."""
@@ -66,7 +69,8 @@ class Managed:
         """Ends it as it should; answers with what it said on standard error."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        said = self.process.communicate(timeout=180)[1]
+        self.process.wait(180)
+        said = self.said.read_text()
         assert self.process.returncode in (0, -signal.SIGKILL), said
         return said
 

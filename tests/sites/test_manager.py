@@ -143,20 +143,24 @@ def test_a_manager_that_may_act_does(tmp_path: Path) -> None:
 
 
 def test_a_move_that_fails_is_taken_back_and_said(tmp_path: Path) -> None:
-    """A migration that fails half way: its guest runs where it ran, once; the journal and the events say why, and the
-    ranks are told no new sites by it."""
+    """A migration that fails half way: its guest runs where it ran, once; the journal and the events say why, each in a
+    line on standard error too, and the ranks are told no new sites by it."""
     for host in ("e1", "w1", "e2", "w2"):
         (tmp_path / host).mkdir()
-        (tmp_path / host / ".fail").write_text("the wire broke")
+        (tmp_path / host / ".fail").write_text("the wire\nbroke")
 
     async def body(ranks: list[Rank]) -> None:
         plan = await inside(manager.client.post, "/plan")
         await inside(manager.client.post, f"/plans/{plan['id']}/apply")
         await until(lambda: list(manager.stages().values()) == ["rolled-back"] * 2)
         assert all(manager.copies(guest) == [host] for guest, host in APART.items())
-        assert all("the wire broke" in event["text"] for event in manager.events("move-rolled-back"))
+        assert all("the wire\nbroke" in event["text"] for event in manager.events("move-rolled-back"))
         assert [rank.epochs for rank in ranks] == [[1]] * 4
         assert (await inside(manager.client.post, "/plan"))["moves"] == []  # a rest before it is tried again
+        said = manager.said.read_text().splitlines()
+        for kind in ("move-began", "move-rolled-back"):
+            lines = [line for line in said if kind in line]
+            assert len(lines) == 2 and all(" g" in line for line in lines)
 
     with managing(tmp_path, APART) as manager:
         with_ranks(manager, lambda ranks: declared(manager, ranks, body))

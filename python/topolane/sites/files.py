@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -37,6 +38,8 @@ class Config:
     connected after which a program is."""
     at_once: int = 1
     """Moves at one time."""
+    keep: float = 30.0
+    """Days for which what has ended is kept: programs, guests, moves."""
     token: str | None = None
     """For all of the HTTP interface."""
     report_token: str | None = None
@@ -55,7 +58,7 @@ def read_config(path: str | Path) -> Config:
     top = read(path)
     sites = _sites(top)
     links = tuple(_link(table, {site.name for site in sites}) for table in top.tables("link"))
-    hosts = {host.name for site in sites for host in site.hosts}
+    hosts = {host.name: host for site in sites for host in site.hosts}
     guests = _guests(top, hosts)
     table = top.table("manager")
     folder = Path(path).resolve().parent
@@ -78,6 +81,7 @@ def read_config(path: str | Path) -> Config:
         interval=table.number("interval", 0.05, 3600, 5.0),
         silence=table.number("silence", 1, 86400, 30.0),
         at_once=table.whole("moves-at-once", 1, 64, 1),
+        keep=table.number("keep", 0, 36500, 30.0),
         token=_token(table, "token-file", folder),
         report_token=_token(table, "report-token-file", folder),
         certificate=str(folder / certificate) if certificate else None,
@@ -145,7 +149,7 @@ def _link(table: Table, sites: set[str]) -> Link:
     return link
 
 
-def _guests(top: Table, hosts: set[str]) -> tuple[Guest, ...]:
+def _guests(top: Table, hosts: Mapping[str, Host]) -> tuple[Guest, ...]:
     guests: dict[str, Guest] = {}
     for table in top.tables("guest"):
         guest = _guest(table, hosts)
@@ -155,7 +159,7 @@ def _guests(top: Table, hosts: set[str]) -> tuple[Guest, ...]:
     return tuple(guests.values())
 
 
-def _guest(table: Table, hosts: set[str]) -> Guest:
+def _guest(table: Table, hosts: Mapping[str, Host]) -> Guest:
     dirty = table.size("dirty", 0)
     guest = Guest(
         name=table.name("name"),
@@ -166,8 +170,17 @@ def _guest(table: Table, hosts: set[str]) -> Guest:
         address=table.word("address", ""),
         dirty=float(dirty) if dirty else None,
     )
-    if guest.host not in hosts:
+    host = hosts.get(guest.host or "")
+    if host is None:
         raise table.refuse("host", f"{guest.host!r} is no host of this file")
+    if guest.cores > host.cores:
+        raise table.refuse(
+            "cores", f"of guest {guest.name!r} are {guest.cores}; host {host.name!r} has {host.cores}"
+        )
+    if guest.memory > host.memory:
+        raise table.refuse(
+            "memory", f"of guest {guest.name!r} is {guest.memory} bytes; host {host.name!r} has {host.memory}"
+        )
     table.done()
     return guest
 

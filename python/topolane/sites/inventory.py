@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -11,7 +10,8 @@ from typing import Any
 from topolane.sites.files import Config
 from topolane.sites.model import Guest, Host, Link
 from topolane.sites.moving import DRIVERS
-from topolane.sites.reading import MOST_CORES, is_name
+from topolane.sites.reading import MOST_CORES
+from topolane.sites.reported import positive, reported_guest, reported_name
 from topolane.sites.state import State
 
 _SETTLING = 10.0
@@ -36,7 +36,9 @@ class Inventory:
         """Guests that are being moved; of them reports say nothing."""
         self._running: dict[str, set[str]] = {}
         self._state, self._silence = state, config.silence
-        self._file = set(self.hosts)
+        self._file, self._named = set(self.hosts), set(self.guests)
+        self._nowhere: dict[str, float] = state.get("nowhere")
+        """Since when guests that nothing names run nowhere, seconds since 1970."""
         self._heard: dict[str, float] = {}
         self._moved: dict[str, float] = {}
         for name, fields in state.get("host").items():
@@ -86,7 +88,9 @@ class Inventory:
             self.away.discard(name)
             told.append(f"host {name} is back")
         guests = [
-            _guest(one, name) for one in report.get("guests", ()) if one.get("state", "running") == "running"
+            reported_guest(one, name)
+            for one in report.get("guests", ())
+            if one.get("state", "running") == "running"
         ]
         for guest in guests:
             told += self._seen(guest)
@@ -97,10 +101,10 @@ class Inventory:
 
     def _host(self, name: str, report: Mapping[str, Any]) -> Host:
         host = Host(
-            _name({"name": name}),
+            reported_name({"name": name}),
             str(report["site"]),
-            _positive(report, "cores", MOST_CORES),
-            _positive(report, "memory"),
+            positive(report, "cores", MOST_CORES),
+            positive(report, "memory"),
             str(report.get("driver", "dry-run")),
             str(report.get("address", "")),
         )
@@ -176,7 +180,9 @@ class Inventory:
 
         Raises KeyError, ValueError or TypeError for guests that cannot be used.
         """
-        guests = [_guest({**one, "cluster": name}, one.get("host")) for one in cluster.get("guests", ())]
+        guests = [
+            reported_guest({**one, "cluster": name}, one.get("host")) for one in cluster.get("guests", ())
+        ]
         self._state.put("cluster", name, cluster)
         self.clusters[name] = cluster
         named = {guest.name for guest in guests}
@@ -199,41 +205,25 @@ class Inventory:
         wanted = set(hosts)
         return [guest for guest in self.guests.values() if guest.host in wanted]
 
+    def forget(self, before: float, now: float) -> None:
+        """Drops guests that neither a file nor a cluster names and that were running nowhere before a time already."""
+        for name, guest in list(self.guests.items()):
+            if guest.host is not None or name in self._named or guest.cluster in self.clusters:
+                if self._nowhere.pop(name, None) is not None:
+                    self._state.drop("nowhere", name)
+            elif name not in self._nowhere:
+                self._nowhere[name] = now
+                self._state.put("nowhere", name, now)
+            elif self._nowhere[name] < before:
+                self._drop(name)
+
     def _keep(self, guest: Guest) -> None:
         self.guests[guest.name] = guest
         self._state.put("guest", guest.name, vars(guest))
 
     def _drop(self, guest: str) -> None:
         self.guests.pop(guest, None)
+        self.guest_reports.pop(guest, None)
         self._state.drop("guest", guest)
-
-
-def _guest(fields: Mapping[str, Any], host: str | None) -> Guest:
-    dirty = fields.get("dirty")
-    if dirty is not None and not (math.isfinite(dirty) and dirty >= 0):
-        raise ValueError(f"dirty must be a number from 0, not {dirty!r}")
-    return Guest(
-        name=_name(fields),
-        cluster=str(fields.get("cluster") or ""),
-        cores=_positive(fields, "cores", MOST_CORES),
-        memory=_positive(fields, "memory"),
-        host=host,
-        address=str(fields.get("address") or ""),
-        dirty=None if dirty is None else float(dirty),
-    )
-
-
-def _name(fields: Mapping[str, Any]) -> str:
-    value = fields["name"]
-    if not is_name(value):
-        raise ValueError(
-            f"name must be a word without slashes that begins with neither . nor -, not {value!r}"
-        )
-    return str(value)
-
-
-def _positive(fields: Mapping[str, Any], key: str, most: int = (1 << 62) - 1) -> int:
-    value = fields[key]
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
-        raise ValueError(f"{key} must be a whole number from 1 to {most}, not {value!r}")
-    return value
+        if self._nowhere.pop(guest, None) is not None:
+            self._state.drop("nowhere", guest)

@@ -1,35 +1,46 @@
-"""What has happened, for people: kept in memory until it is written, about once a second."""
+"""What has happened, for people: kept in memory until it is written and said, about once a second."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 from topolane.mpi.limits import Event
 from topolane.sites.state import Row, State, StateError
 
 _MOST_WAITING = 1000
 """A flood of events, which a hostile sender can make, is cut to so many a second."""
+OF_RANKS = {"rank-gone", "rank-began-again", "frames-dropped", "garbled", "refused"}
+"""Kinds of which anybody who may connect can make as many as he likes: they are kept and not said."""
 
 
 class Journal:
-    """Events on their way to the database."""
+    """Events on their way to the database, and to whoever runs the manager.
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    say: takes a line for each.
+    """
+
+    def __init__(self, state: State, say: Callable[[str], None] = lambda _: None) -> None:
+        self._state, self._say = state, say
         self._waiting: deque[Row] = deque(maxlen=_MOST_WAITING)
+        self._unsaid: deque[Row] = deque(maxlen=_MOST_WAITING)
 
     def tell(self, kind: str, subject: str, text: str) -> None:
         """Something happened to a program, a guest or a host."""
         row = {"time": time.time(), "kind": kind[:32], "subject": subject[:255], "text": text}
         self._waiting.append(row)
+        if kind not in OF_RANKS:
+            self._unsaid.append(row)
 
     def happened(self, event: Event) -> None:
         """Something happened at the receiver."""
         self.tell(event.kind, event.program, event.text)
 
     def write(self) -> None:
-        """Writes down what waits; keeps it where the database does not answer."""
+        """Says and writes down what waits; keeps what is to be written where the database does not answer."""
+        while self._unsaid:
+            self._say(_line(self._unsaid.popleft()))
         rows = list(self._waiting)
         try:
             self._state.add_events(rows)
@@ -42,3 +53,10 @@ class Journal:
         """The newest first."""
         self.write()
         return self._state.events(limit)
+
+
+def _line(row: Row) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["time"]))
+    # A driver's reason may have lines of its own.
+    words = [one for one in (when, row["kind"], row["subject"], " ".join(row["text"].split())) if one]
+    return "  ".join(words)

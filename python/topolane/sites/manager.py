@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from topolane.mpi.limits import Limits
 from topolane.mpi.receiver import Receiver
 from topolane.sites.arriving import Arrival, place
 from topolane.sites.files import Config
+from topolane.sites.forgetting import forget
 from topolane.sites.inventory import Inventory
 from topolane.sites.journal import Journal
 from topolane.sites.keeping import program_row, rank_rows, watched
@@ -24,8 +26,6 @@ from topolane.sites.plans import Plan
 from topolane.sites.problem import Problem, picture
 from topolane.sites.state import State, StateError
 
-KEEP_ENDED = 30 * 86400.0
-"""Seconds for which programs that ended are kept."""
 KEEP_PLANS = 50
 KEEP_EVERY = 2.0
 """Seconds between commits of what ranks reported; they are acknowledged then."""
@@ -34,12 +34,20 @@ KEEP_EVERY = 2.0
 class Manager:
     """All parts of a manager, and the loop that goes round them."""
 
-    def __init__(self, config: Config, state: State, *, dry_run: bool = False) -> None:
+    def __init__(
+        self,
+        config: Config,
+        state: State,
+        *,
+        dry_run: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`say` takes a line for each thing that happens."""
         self.config, self.state = config, state
         self.act = config.act and not dry_run
         self.dry_run = dry_run
         self.began = time.time()
-        self.journal = Journal(state)
+        self.journal = Journal(state, say)
         self.inventory = Inventory(config, state)
         self.moves = Moves(state, self.inventory, config.at_once, self.journal.tell)
         self.inventory.moving = lambda: self.moves.moving
@@ -80,6 +88,7 @@ class Manager:
                 await self.look()
             except StateError as error:
                 self.journal.tell("state-failed", "", f"{error}; looked at again")
+            self.journal.write()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), self.config.interval)
         await self.moves.finish()
@@ -91,18 +100,14 @@ class Manager:
         if self._settling is None or self._settling.done():
             self._settling = asyncio.create_task(self._settle())
         self._say_silent(self.inventory.silent())
-        self._end_silent_programs()
+        await self._end_silent_programs()
         for program in list(self.receiver.programs.values()):
             await self._tell_sites(program)
         if not self.paused:
             self.latest = await self.plan()
             self._answer(self.latest)
             self.moves.start()
-        for old in self.state.forget_programs(time.time() - KEEP_ENDED):
-            self.receiver.forget(old)
-            if self.remaining.pop(old, None) is not None:
-                self.state.drop("remaining", old)
-        self.journal.write()
+        forget(self)
 
     def picture(self) -> Problem:
         """What there is now, for a policy to look at."""
@@ -220,14 +225,18 @@ class Manager:
             if self.inventory.away.issuperset(of_site):
                 self.journal.tell("site-silent", site, "none of its hosts reports")
 
-    def _end_silent_programs(self) -> None:
+    async def _end_silent_programs(self) -> None:
         now = time.time()
-        for program in self.receiver.programs.values():
+        for program in list(self.receiver.programs.values()):
             if program.ended is not None or self.receiver.connected(program.id):
                 self._silent.pop(program.id, None)
             elif now - self._silent.setdefault(program.id, now) > self.config.silence:
+                async with self._writing:
+                    row = program_row(replace(program, ended=now))
+                    await asyncio.to_thread(self.state.keep, [row], [])
+                if self.receiver.connected(program.id):
+                    continue  # it is back: what it says next is written with it
                 program.ended = now
-                self.state.keep([program_row(program)], [])
                 self.journal.tell(
                     "program-gone", program.id, f"{program.name}: no rank for {self.config.silence:g} s"
                 )

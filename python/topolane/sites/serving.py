@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 
 import uvicorn
@@ -42,7 +43,7 @@ async def _serve(config: Config, state: State, dry_run: bool) -> None:
     stopping = asyncio.Event()
     for ending in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(ending, stopping.set)
-    manager = Manager(config, state, dry_run=dry_run)
+    manager = Manager(config, state, dry_run=dry_run, say=_say)
     servers = [_server(manager, address) for address in config.listen]
     serving = [asyncio.create_task(server.serve(sockets=[bound])) for server, bound in servers]
     try:
@@ -55,6 +56,11 @@ async def _serve(config: Config, state: State, dry_run: bool) -> None:
             if address.path is not None:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(address.path)
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):  # nobody reads it any more
+        print(line, file=sys.stderr, flush=True)
 
 
 def _server(manager: Manager, address: Address) -> tuple[_Server, socket.socket]:

@@ -132,6 +132,12 @@ class State:
         query = select(schema.moves).order_by(schema.moves.c.id.desc()).limit(limit)
         return [(_move(row), row["changed"]) for row in self._rows(query)]
 
+    def forget_moves(self, before: float) -> None:
+        """Deletes the moves that ended before a time."""
+        over = schema.moves.c.stage.in_([Stage.DONE, Stage.ROLLED_BACK, Stage.LOST])
+        with self._begin() as connection:
+            connection.execute(delete(schema.moves).where(over & (schema.moves.c.changed < before)))
+
     # Events.
 
     def add_events(self, rows: list[Row]) -> None:
