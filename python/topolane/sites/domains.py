@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 libvirt.registerErrorHandler(lambda _, __: None, None)
 
 
-@contextlib.contextmanager
-def connection(host: Host) -> Iterator[libvirt.virConnect]:
+def connection(host: Host) -> contextlib.AbstractContextManager[libvirt.virConnect]:
     """The libvirt of a host, whose `address` is its URI. Raises libvirt.libvirtError."""
-    made = libvirt.open(host.address)
+    return opened(host.address)
+
+
+@contextlib.contextmanager
+def opened(uri: str | None) -> Iterator[libvirt.virConnect]:
+    """The libvirt of that URI; of None that of LIBVIRT_DEFAULT_URI, or of this machine. Raises libvirt.libvirtError."""
+    made = libvirt.open(uri)
     try:
         yield made
     finally:

@@ -90,11 +90,12 @@ class Qmp:
 
 
 @contextlib.asynccontextmanager
-async def _monitor(folder: Folder, guest: str) -> AsyncIterator[QMPClient]:
-    client = QMPClient(guest)
+async def monitor(path: str) -> AsyncIterator[QMPClient]:
+    """A client of the monitor at a socket. Raises one of SILENT where nobody answers there as one."""
+    client = QMPClient(path)
     # A client that tries again says why on its own: ours are told by exceptions.
     client.logger.setLevel(logging.CRITICAL)
-    await asyncio.wait_for(client.connect(str(folder.file(guest, "qmp"))), ANSWER)
+    await asyncio.wait_for(client.connect(path), ANSWER)
     try:
         yield client
     finally:
@@ -102,7 +103,12 @@ async def _monitor(folder: Folder, guest: str) -> AsyncIterator[QMPClient]:
             await asyncio.wait_for(client.disconnect(), ANSWER)
 
 
-async def _ask(client: QMPClient, command: str, **words: object) -> Any:
+def _monitor(folder: Folder, guest: str) -> contextlib.AbstractAsyncContextManager[QMPClient]:
+    return monitor(str(folder.file(guest, "qmp")))
+
+
+async def ask(client: QMPClient, command: str, **words: object) -> Any:
+    """What it answers to a command. Raises one of SILENT."""
     named = {word.replace("_", "-"): value for word, value in words.items()}
     return await asyncio.wait_for(client.execute(command, named or None), ANSWER)
 
@@ -113,7 +119,7 @@ async def _status(folder: Folder, guest: str) -> str:
         return "dead"
     try:
         async with _monitor(folder, guest) as client:
-            status: str = (await _ask(client, "query-status"))["status"]
+            status: str = (await ask(client, "query-status"))["status"]
             return status
     except SILENT:
         return "silent" if folder.pid(guest) is not None else "dead"
@@ -124,15 +130,15 @@ async def _copy(
 ) -> dict[str, float]:
     """Copies and hands over; any exception leaves what `_settle` puts right."""
     async with _monitor(here, guest) as source, _monitor(there, guest) as target:
-        if (await _ask(source, "query-status"))["status"] != "running":
+        if (await ask(source, "query-status"))["status"] != "running":
             raise MoveFailed("it does not run")
         # Postcopy would leave memory at both ends, and a broken link would lose the guest.
         off = [{"capability": "postcopy-ram", "state": False}]
         for client in (source, target):
-            await _ask(client, "migrate-set-capabilities", capabilities=off)
-        await _ask(target, "migrate-incoming", uri=f"tcp:{there.address}:0")
-        listens = (await _ask(target, "query-migrate"))["socket-address"][0]
-        await _ask(source, "migrate", uri=f"tcp:{listens['host']}:{listens['port']}")
+            await ask(client, "migrate-set-capabilities", capabilities=off)
+        await ask(target, "migrate-incoming", uri=f"tcp:{there.address}:0")
+        listens = (await ask(target, "query-migrate"))["socket-address"][0]
+        await ask(source, "migrate", uri=f"tcp:{listens['host']}:{listens['port']}")
         info = await _copied(source, progress)
         stopped = time.monotonic() - info["downtime"] / 1000
         await _until(target, "paused")
@@ -149,7 +155,7 @@ async def _copied(source: QMPClient, progress: Callable[[float], None]) -> dict[
     """Waits until all memory has been copied."""
     most, moved_on = 0, time.monotonic()
     while True:
-        info: dict[str, Any] = await _ask(source, "query-migrate")
+        info: dict[str, Any] = await ask(source, "query-migrate")
         if info["status"] == "completed":
             return info
         if info["status"] in ("failed", "cancelled", "cancelling"):
@@ -165,7 +171,7 @@ async def _copied(source: QMPClient, progress: Callable[[float], None]) -> dict[
 
 async def _until(client: QMPClient, wanted: str) -> None:
     deadline = time.monotonic() + ANSWER
-    while (status := (await _ask(client, "query-status"))["status"]) != wanted:
+    while (status := (await ask(client, "query-status"))["status"]) != wanted:
         if time.monotonic() > deadline:
             raise MoveFailed(f"it is {status}, not {wanted}, after {ANSWER:g} s")
         await asyncio.sleep(LOOK / 5)
@@ -173,7 +179,7 @@ async def _until(client: QMPClient, wanted: str) -> None:
 
 async def _hand_over(there: Folder, guest: str, target: QMPClient) -> None:
     there.file(guest, "handed-over").write_text("")
-    await _ask(target, "cont")
+    await ask(target, "cont")
 
 
 async def _settle(here: Folder, there: Folder, guest: str) -> bool:
@@ -208,7 +214,7 @@ async def _go_on(here: Folder, guest: str) -> None:
             raise GuestLost(f"{guest} is {status} at its source and does not go on")
         if status != "finish-migrate":
             async with _monitor(here, guest) as source:
-                await _ask(source, "cont")
+                await ask(source, "cont")
         await asyncio.sleep(LOOK)
 
 
@@ -217,8 +223,8 @@ async def _cancel(here: Folder, there: Folder, guest: str) -> None:
     deadline = time.monotonic() + ANSWER
     with contextlib.suppress(*SILENT):
         async with _monitor(here, guest) as source:
-            await _ask(source, "migrate_cancel")
-            while (await _ask(source, "query-migrate")).get("status") in ("cancelling", "active", "device"):
+            await ask(source, "migrate_cancel")
+            while (await ask(source, "query-migrate")).get("status") in ("cancelling", "active", "device"):
                 await asyncio.sleep(LOOK)
     # A source that does not answer cannot be cancelled: it may complete, and must not be cut off then.
     while await _status(there, guest) == "inmigrate" and await _status(here, guest) == "silent":

@@ -1,0 +1,133 @@
+"""The threads that are the cores of a running guest: a libvirt domain, or a QEMU process.
+
+They alone are the job. Stopping QEMU's other threads would stop its monitor and its disks, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from topolane._engine import InputError
+
+VCPU = re.compile(r"(CPU \d+|ALL CPUs)/\w+")
+"""What QEMU calls them where `-name ...,debug-threads=on` is given, as libvirt does (accel/*/*-accel-ops*.c)."""
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A guest that runs on this machine."""
+
+    name: str
+    process: int
+    """QEMU's."""
+    threads: tuple[int, ...]
+    """Those of its vCPUs, ascending; one for all where QEMU emulates them in turns."""
+
+
+def guest(named: str) -> Guest:
+    """The guest of that name in libvirt, of that QMP socket (with a `/`), or of the QEMU process of that number.
+
+    libvirt is that of LIBVIRT_DEFAULT_URI. Raises InputError, in a sentence.
+    """
+    if "/" in named:
+        return _of_socket(named)
+    return _of_process(named, int(named)) if re.fullmatch(r"[0-9]{1,9}", named) else _of_libvirt(named)
+
+
+def _of_process(name: str, process: int) -> Guest:
+    threads = []
+    try:
+        for task in Path(f"/proc/{process}/task").iterdir():
+            if VCPU.fullmatch((task / "comm").read_text().rstrip("\n")):
+                threads.append(int(task.name))
+    except OSError as error:
+        raise InputError(f"guest {name}: process {process}: {error.strerror}") from error
+    if not threads:
+        raise InputError(
+            f"guest {name}: process {process} has no thread that is called a vCPU: it is no QEMU with "
+            "debug-threads=on (name its QMP socket)"
+        )
+    return Guest(name, process, tuple(sorted(threads)))
+
+
+def _of_libvirt(name: str) -> Guest:
+    try:
+        import libvirt
+
+        from topolane.sites import domains
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"guest {name}: libvirt needs the Python module {error.name}: install the extra libvirt"
+        ) from error
+    try:
+        with domains.opened(None) as made:
+            found = domains.domain(made, name)
+            if found is None:
+                raise InputError(f"guest {name}: {made.getURI()} knows none of that name")
+            if not found.isActive():
+                raise InputError(f"guest {name} is shut off")
+            uuid = found.UUIDString()
+    except libvirt.libvirtError as error:
+        raise InputError(f"guest {name}: libvirt: {error}") from error
+    process = _process_with("-uuid", uuid)
+    if process is None:
+        raise InputError(f"guest {name} is no QEMU process on this machine")
+    return _of_process(name, process)
+
+
+def _process_with(option: str, value: str) -> int | None:
+    """The process that was started with an option of that value."""
+    wanted = f"\0{option}\0{value}\0".encode()
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if wanted in file.read_bytes():
+                return int(file.parent.name)
+        except OSError:
+            continue  # it has ended
+    return None
+
+
+def _of_socket(path: str) -> Guest:
+    try:
+        from topolane.sites.moving.qmp import SILENT
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"guest {path}: QMP needs the Python module {error.name}: install the extra sites"
+        ) from error
+    try:
+        threads = asyncio.run(_threads(path))
+    except TimeoutError as error:
+        raise InputError(
+            f"guest {path}: nobody answers as QMP there; a QMP socket serves one client at a time"
+        ) from error
+    except (*SILENT, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"guest {path}: no QMP is heard there: {' '.join(str(error).split())}") from error
+    return Guest(path, _process_of(path, threads), tuple(threads))
+
+
+async def _threads(path: str) -> list[int]:
+    from topolane.sites.moving.qmp import ask, monitor
+
+    async with monitor(path) as client:
+        return sorted({int(core["thread-id"]) for core in await ask(client, "query-cpus-fast")})
+
+
+def _process_of(path: str, threads: list[int]) -> int:
+    """The process that these are threads of. QEMU tells their numbers as it sees them: in a container not as we do."""
+    processes = set()
+    for thread in threads:
+        try:
+            status = Path(f"/proc/{thread}/status").read_text()
+        except OSError as error:
+            raise InputError(
+                f"guest {path}: its thread {thread} is not one of this machine's, or of another process namespace"
+            ) from error
+        processes.update(re.findall(r"^Tgid:\s*(\d+)$", status, re.MULTILINE))
+    if len(processes) != 1:
+        raise InputError(
+            f"guest {path}: its threads {threads} are not those of one process here: it is in another process namespace"
+        )
+    return int(processes.pop())
