@@ -831,3 +831,121 @@ def presets() -> list[tuple[str, str]]:
 
 def workload_presets() -> list[tuple[str, str]]:
     """(name, summary) of every workload that can be made up."""
+
+@final
+class GangJob:
+    """A job for `simulate_gangs`. Immutable.
+
+    kind: "independent": every thread computes `iteration` over and over; "barrier": all compute `interval`,
+    give or take a share `imbalance` of it, then meet, with the core kept busy if `spin`, else blocked; "coevp":
+    thread 0 computes `coarse`, then all do `tasks` tasks from one queue, log-normal with mean `fine` and sigma
+    `spread`, then all are blocked for `wait`. These are the kinds and the random numbers of the program `work`
+    of the gang paper. The job ends after so many `iterations`, or with the first that ends `seconds` after it
+    first ran; one of both is given. weight: its share of the time; arrival: when it comes.
+    """
+
+    def __new__(
+        cls,
+        kind: str,
+        threads: int,
+        *,
+        iterations: int | None = None,
+        seconds: float | None = None,
+        iteration: float = 0.1,
+        interval: float = 1e-3,
+        spin: bool = False,
+        imbalance: float = 0.0,
+        coarse: float = 0.01,
+        tasks: int = 16,
+        fine: float = 0.01,
+        spread: float = 0.0,
+        wait: float = 0.0,
+        weight: float = 1.0,
+        arrival: float = 0.0,
+        seed: int = 0,
+    ) -> GangJob: ...
+
+@final
+class GangJobOutcome:
+    """What became of a simulated job."""
+
+    @property
+    def finished(self) -> float | None:
+        """When its last thread ended; None where it had not."""
+
+    @property
+    def ends(self) -> list[NDArray[float64]]:
+        """When each thread ended each of its iterations."""
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the thread that ended fewest."""
+
+    @property
+    def ran(self) -> float:
+        """Thread-seconds on a core, costs of switching included."""
+
+    @property
+    def ready(self) -> float:
+        """Thread-seconds ready for a core while the job was let run."""
+
+    @property
+    def blocked(self) -> float:
+        """Thread-seconds waiting for something other than a core."""
+
+    @property
+    def stopped(self) -> float:
+        """Thread-seconds that it could have run but was not let."""
+
+@final
+class GangOutcome:
+    """What became of simulated jobs."""
+
+    @property
+    def jobs(self) -> list[GangJobOutcome]:
+        """In the order given."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds simulated: less than asked for where all jobs ended before."""
+
+    @property
+    def switches(self) -> int:
+        """Switches from one slice to another that changed who may run."""
+
+    @property
+    def timeline(self) -> list[tuple[float, float, int, int, int]]:
+        """(start, end, core, job, thread) of every time on a core, by its end; empty unless asked for."""
+
+    @property
+    def slices(self) -> list[tuple[float, list[int], list[int]]]:
+        """(start, first jobs, fillers) of every slice that ran; empty unless asked for."""
+
+def gang_policies() -> list[tuple[str, str]]:
+    """(name, summary) of every gang policy."""
+
+def simulate_gangs(
+    jobs: Sequence[GangJob],
+    cores: int,
+    policy: str,
+    seconds: float,
+    *,
+    slice: float | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
+    delay: float | None = None,
+    overhead: float | None = None,
+    context_switch: float | None = None,
+    slice_switch: float | None = None,
+    wake_up: float | None = None,
+    background: float = 0.0,
+    seed: int = 0,
+    timeline: bool = False,
+) -> GangOutcome:
+    """Jobs on simulated cores, 1 to 256, under Xen's credit scheduler and a gang policy.
+
+    slice to overhead: the limits of slices, as in docs/gang.md; context_switch, slice_switch: seconds of a core
+    that changes threads, within a slice and at its start; wake_up: seconds until a blocked thread is ready;
+    background: share of every core that the host's own work takes; seed: for the clocks of the cores and that work.
+    Raises InputError for a value that makes no sense.
+    """

@@ -11,6 +11,8 @@ mod policy;
 mod round;
 mod rows;
 
+/// The simulated hypervisor.
+pub mod hypervisor;
 /// One file per policy.
 pub mod policies;
 

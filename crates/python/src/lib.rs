@@ -1,6 +1,7 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
 mod error;
+mod gang_hypervisor;
 mod machine;
 mod mapping;
 mod network;
@@ -21,6 +22,10 @@ mod workload;
 mod _engine {
     #[pymodule_export]
     use crate::error::InputError;
+    #[pymodule_export]
+    use crate::gang_hypervisor::{
+        GangJob, GangJobOutcome, GangOutcome, gang_policies, simulate_gangs,
+    };
     #[pymodule_export]
     use crate::machine::{Machine, presets};
     #[pymodule_export]

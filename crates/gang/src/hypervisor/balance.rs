@@ -1,0 +1,137 @@
+//! The queues of the cores.
+
+use super::machine::{FIRST, Machine};
+use super::thread::{Priority, State};
+use super::time::NEVER;
+
+impl Machine {
+    /// Puts a thread into a core's queue, behind its equals.
+    pub fn insert(&mut self, core: usize, thread: usize) {
+        let rank = self.rank(thread);
+        let queue = &self.cores[core].queue;
+        let place = queue.iter().position(|&other| self.rank(other) < rank);
+        let place = place.unwrap_or(queue.len());
+        self.cores[core].queue.insert(place, thread);
+        self.threads[thread].core = core;
+        self.queued += 1;
+        if self.cores[core].queue.len() == 1 {
+            // From now on ticks matter.
+            self.set_alarm(core);
+        }
+    }
+
+    /// Puts a queue in order again.
+    pub fn sort(&mut self, core: usize) {
+        let mut queue = std::mem::take(&mut self.cores[core].queue);
+        queue.sort_by_key(|&thread| std::cmp::Reverse(self.rank(thread)));
+        self.cores[core].queue = queue;
+    }
+
+    /// Takes from its queue, or from another's, who is to run on a core.
+    pub fn pick(&mut self, core: usize) -> Option<usize> {
+        let best = self.cores[core].queue.first().map_or(0, |&thread| self.rank(thread));
+        if best <= FIRST {
+            // A first thread before fillers, wherever it waits.
+            let stolen = if best < FIRST { self.steal(core, FIRST - 1) } else { None };
+            if let Some(thread) = stolen.or_else(|| self.steal(core, best)) {
+                return Some(thread);
+            }
+        }
+        if self.cores[core].queue.is_empty() {
+            self.cores[core].turn = NEVER;
+            return None;
+        }
+        self.queued -= 1;
+        Some(self.cores[core].queue.remove(0))
+    }
+
+    /// Takes a thread of higher rank than that from another core's queue, the nearest in number.
+    fn steal(&mut self, core: usize, above: u8) -> Option<usize> {
+        if self.queued == self.cores[core].queue.len() {
+            return None;
+        }
+        let count = self.cores.len();
+        for peer in (1..count).map(|after| (core + after) % count) {
+            let it = &self.cores[peer];
+            // A core that is idle is about to take the only one itself.
+            if it.queue.len() < 2 && it.current.is_none() {
+                continue;
+            }
+            let fits = |&thread: &usize| {
+                let it = &self.threads[thread];
+                self.rank(thread) > above && self.runs[it.job].allows(it.index, core)
+            };
+            if let Some(place) = it.queue.iter().position(fits) {
+                self.queued -= 1;
+                return Some(self.cores[peer].queue.remove(place));
+            }
+        }
+        None
+    }
+
+    /// A blocked thread can go on.
+    pub fn wake(&mut self, thread: usize) {
+        let job = self.threads[thread].job;
+        if self.runs[job].class.is_none() {
+            self.enter(thread, State::Stopped);
+            return;
+        }
+        self.enter(thread, State::Ready);
+        if self.threads[thread].priority == Priority::Under {
+            self.threads[thread].priority = Priority::Boost;
+        }
+        let core = self.home(thread);
+        self.insert(core, thread);
+        self.tickle(core, thread);
+    }
+
+    /// Has a core look at a thread that came into a queue: its own core where that is idle, else an idle one, else its
+    /// own where the thread goes before who is there, who then may go on elsewhere.
+    pub fn tickle(&mut self, core: usize, thread: usize) {
+        if self.cores[core].current.is_none() {
+            self.schedule(core);
+            return;
+        }
+        if let Some(idler) = self.idler(thread) {
+            self.schedule(idler);
+            return;
+        }
+        if self.rank(thread) > self.current_rank(core) {
+            let displaced = self.cores[core].current;
+            self.schedule(core);
+            let idler = displaced.and_then(|displaced| self.idler(displaced));
+            if let Some(idler) = idler {
+                self.schedule(idler);
+            }
+        }
+    }
+
+    /// A core that could run a ready thread at once: nobody is on it, or only a filler where the thread is a first one.
+    fn idler(&self, thread: usize) -> Option<usize> {
+        let it = &self.threads[thread];
+        let run = &self.runs[it.job];
+        let below = if self.rank(thread) >= FIRST { FIRST } else { 1 };
+        let free = |core: usize| self.current_rank(core) < below;
+        if run.pinned {
+            return Some(run.cores[it.index]).filter(|&core| free(core));
+        }
+        let idle = run.cores.iter().copied().find(|&core| self.cores[core].current.is_none());
+        idle.or_else(|| run.cores.iter().copied().find(|&core| free(core)))
+    }
+
+    /// The core in whose queue a thread is put: where it was, or where fewest are.
+    pub fn home(&self, thread: usize) -> usize {
+        let it = &self.threads[thread];
+        let run = &self.runs[it.job];
+        if run.pinned {
+            return run.cores[it.index];
+        }
+        if run.allows(it.index, it.core) {
+            return it.core;
+        }
+        let load = |core: usize| {
+            self.cores[core].queue.len() + usize::from(self.cores[core].current.is_some())
+        };
+        run.cores.iter().copied().min_by_key(|&core| load(core)).unwrap_or(0)
+    }
+}

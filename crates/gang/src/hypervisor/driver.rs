@@ -1,0 +1,302 @@
+//! Asks the policy, and lets run what it answers.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::machine::{Machine, TURN};
+use super::outcome::{JobOutcome, Outcome, SliceRun};
+use super::program::{Kind, Program};
+use super::setup::{Setup, SetupError, Task};
+use super::slices::Leave;
+use super::thread::{Class, Given, Run, State, Thread};
+use super::time::{NEVER, Nanos, nanos, seconds};
+use crate::job::{Job, JobId};
+use crate::limits::Limits;
+use crate::observer::{Observer, Used};
+use crate::policy::GangPolicy;
+use crate::round::Round;
+
+/// The mean length of a burst of the host's own work, seconds.
+const BURST: f64 = 1e-3;
+
+/// Simulates jobs on cores under a policy, which must not have been asked before.
+///
+/// # Errors
+///
+/// Where a value makes no sense.
+pub fn simulate(setup: &Setup, policy: &mut dyn GangPolicy) -> Result<Outcome, SetupError> {
+    setup.check()?;
+    let mut driver = Driver::new(setup, policy);
+    driver.run();
+    Ok(driver.outcome())
+}
+
+struct Driver<'a> {
+    setup: &'a Setup,
+    policy: &'a mut dyn GangPolicy,
+    limits: Limits,
+    machine: Machine,
+    observer: Observer,
+    /// The jobs in the order of their arrival, which is that of the policy's numbers.
+    order: Vec<usize>,
+    arrived: usize,
+    /// Those that came and did not end: places in `order`, and in `Machine::runs` behind the host's.
+    present: Vec<usize>,
+    round: Round,
+    slice: usize,
+    /// When the slice ends.
+    deadline: Nanos,
+    accounting: Nanos,
+    horizon: Nanos,
+    switches: u64,
+    slices: Vec<SliceRun>,
+}
+
+impl<'a> Driver<'a> {
+    fn new(setup: &'a Setup, policy: &'a mut dyn GangPolicy) -> Self {
+        let mut order: Vec<usize> = (0..setup.jobs.len()).collect();
+        order.sort_by(|&one, &other| setup.jobs[one].arrival.total_cmp(&setup.jobs[other].arrival));
+        let mut driver = Driver {
+            setup,
+            policy,
+            limits: Limits { switch: setup.costs.slice_switch, ..setup.limits },
+            machine: Machine::new(setup),
+            observer: Observer::new(),
+            order,
+            arrived: 0,
+            present: Vec::new(),
+            round: Round::default(),
+            slice: 0,
+            deadline: NEVER,
+            accounting: TURN,
+            horizon: nanos(setup.seconds),
+            switches: 0,
+            slices: Vec::new(),
+        };
+        driver.add_host();
+        driver
+    }
+
+    fn run(&mut self) {
+        loop {
+            let arrival = self.next_arrival();
+            let over = arrival == NEVER && self.present.is_empty();
+            let next = arrival.min(self.deadline).min(self.accounting).min(self.horizon);
+            if over {
+                return;
+            }
+            self.run_machine(next);
+            if self.machine.ended || self.machine.now == arrival {
+                self.admit();
+                self.ask();
+            } else if self.machine.now == self.deadline {
+                self.next_slice();
+            } else if self.machine.now == self.accounting {
+                self.machine.account();
+                self.accounting += TURN;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Goes on until then, or until a job ends.
+    fn run_machine(&mut self, until: Nanos) {
+        let machine = &mut self.machine;
+        loop {
+            let (alarm, core) = machine.alarms.first();
+            let timer = machine.timers.peek().map_or(NEVER, |Reverse((at, _))| *at);
+            if alarm.min(timer) > until {
+                machine.now = until;
+                return;
+            }
+            if alarm <= timer {
+                machine.now = alarm;
+                machine.alarm(core);
+            } else if let Some(Reverse((at, thread))) = machine.timers.pop() {
+                machine.now = at;
+                machine.wake(thread);
+            }
+            if machine.ended {
+                return;
+            }
+        }
+    }
+
+    fn next_arrival(&self) -> Nanos {
+        self.order.get(self.arrived).map_or(NEVER, |&job| nanos(self.setup.jobs[job].arrival))
+    }
+
+    /// The jobs that are there now.
+    fn admit(&mut self) {
+        self.machine.ended = false;
+        let (runs, observer) = (&self.machine.runs, &mut self.observer);
+        self.present.retain(|&id| {
+            let stays = runs[id + 1].finished.is_none();
+            if !stays {
+                observer.forget(id as JobId);
+            }
+            stays
+        });
+        while self.next_arrival() <= self.machine.now {
+            let task = &self.setup.jobs[self.order[self.arrived]];
+            let Task { threads, weight, workload, length, seed, .. } = *task;
+            let program = Program::new(Kind::Job(workload, length), threads, seed);
+            self.present.push(self.arrived);
+            self.arrived += 1;
+            add(&mut self.machine, threads, weight, program);
+        }
+    }
+
+    /// The host's own work: it is no policy's, and may run at any time.
+    fn add_host(&mut self) {
+        let share = self.setup.background;
+        let threads = if share > 0.0 { self.setup.cores } else { 0 };
+        let kind = Kind::Host { burst: BURST, rest: BURST * (1.0 - share) / share };
+        add(&mut self.machine, threads, 1.0, Program::new(kind, threads, self.setup.seed));
+    }
+
+    fn next_slice(&mut self) {
+        if self.slice + 1 < self.round.slices.len() {
+            self.slice += 1;
+            self.start_slice();
+        } else {
+            self.ask();
+        }
+    }
+
+    /// Tells what the jobs did, and starts a new round.
+    fn ask(&mut self) {
+        for &id in &self.present {
+            let used = used(&mut self.machine, id + 1);
+            self.observer.tell(id as JobId, used);
+        }
+        let job = |&id: &usize| {
+            let task = &self.setup.jobs[self.order[id]];
+            let id = id as JobId;
+            Job { id, threads: task.threads, weight: task.weight, seen: self.observer.seen(id) }
+        };
+        let jobs: Vec<Job> = self.present.iter().map(job).collect();
+        self.round = self.policy.round(&jobs, self.setup.cores, &self.limits);
+        self.slice = 0;
+        self.start_slice();
+    }
+
+    fn start_slice(&mut self) {
+        let leaves = (0..self.machine.runs.len()).map(|run| self.leave(run)).collect();
+        self.switches += u64::from(self.machine.let_run(leaves));
+        let length = self.round.slices.get(self.slice).map_or(NEVER, |slice| nanos(slice.seconds));
+        self.deadline = (self.machine.now + length.max(1)).min(NEVER);
+        if let (true, Some(slice)) = (self.setup.timeline, self.round.slices.get(self.slice)) {
+            let given = |ids: &[JobId]| ids.iter().map(|&id| self.order[id as usize]).collect();
+            self.slices.push(SliceRun {
+                start: seconds(self.machine.now),
+                first: given(&slice.first),
+                fillers: given(&slice.fillers),
+                delays: slice.first.iter().map(|&id| self.round.delay(id)).collect(),
+            });
+        }
+    }
+
+    /// How a job is let run in this slice.
+    fn leave(&self, run: usize) -> Leave {
+        let cores = || (0..self.setup.cores).collect();
+        let Some(id) = run.checked_sub(1) else {
+            return Leave { class: Some(Class::First), cores: cores(), pinned: true };
+        };
+        let id = id as JobId;
+        let slice = self.round.slices.get(self.slice);
+        let class = slice.and_then(|slice| match () {
+            () if slice.first.contains(&id) => Some(Class::First),
+            () if slice.fillers.contains(&id) => Some(Class::Filler),
+            () => None,
+        });
+        let cores = self.round.cores.get(&id).cloned().unwrap_or_default();
+        let class = class.filter(|_| !cores.is_empty());
+        let enough = cores.len() >= self.machine.runs[run].threads.len();
+        Leave { class, pinned: enough && self.round.gangs.contains(&id), cores }
+    }
+
+    fn outcome(mut self) -> Outcome {
+        let machine = &mut self.machine;
+        for thread in 0..machine.threads.len() {
+            let state = machine.threads[thread].state;
+            if state != State::Ended {
+                machine.enter(thread, state);
+            }
+        }
+        let mut jobs = vec![JobOutcome::default(); self.setup.jobs.len()];
+        for (id, &job) in self.order.iter().enumerate() {
+            if id < self.arrived {
+                let threads = machine.runs[id + 1].threads.clone();
+                jobs[job] = job_outcome(machine, id, threads);
+            }
+        }
+        let mut spells = machine.spells.take().unwrap_or_default();
+        spells.retain(|spell| spell.job > 0);
+        for spell in &mut spells {
+            spell.job = self.order[spell.job - 1];
+        }
+        let seconds = seconds(machine.now);
+        Outcome { jobs, seconds, switches: self.switches, spells, slices: self.slices }
+    }
+}
+
+/// Adds a job, and its threads, stopped.
+fn add(machine: &mut Machine, threads: usize, weight: f64, program: Program) {
+    let job = machine.runs.len();
+    let first = machine.threads.len();
+    machine.threads.extend((0..threads).map(|index| Thread::new(job, index, machine.now)));
+    machine.runs.push(Run {
+        threads: first..first + threads,
+        weight,
+        arrived: machine.now,
+        class: None,
+        cores: Vec::new(),
+        pinned: false,
+        program,
+        living: threads,
+        finished: None,
+        given: Given { since: machine.now, ..Given::default() },
+    });
+}
+
+/// What a job used since this was last asked.
+fn used(machine: &mut Machine, run: usize) -> Used {
+    let threads = machine.runs[run].threads.clone();
+    let count = threads.len() as f64;
+    for thread in threads {
+        machine.count(thread);
+    }
+    let run = &mut machine.runs[run];
+    run.count(machine.now);
+    let given = &mut run.given;
+    let take = |time: &mut Nanos| seconds(std::mem::take(time));
+    Used {
+        given: count * take(&mut given.first),
+        ran: take(&mut given.ran),
+        ready: take(&mut given.ready),
+        barriers: run.program.barriers(),
+    }
+}
+
+fn job_outcome(machine: &mut Machine, id: usize, threads: Range<usize>) -> JobOutcome {
+    let spent = |state: State| {
+        let each = machine.threads[threads.clone()].iter().map(|it| it.spent[state as usize]);
+        seconds(each.sum())
+    };
+    let run = &machine.runs[id + 1];
+    let lifetime = |it: &Thread| {
+        let end = if it.state == State::Ended { it.entered } else { machine.now };
+        end - run.arrived
+    };
+    JobOutcome {
+        finished: run.finished.map(seconds),
+        ran: spent(State::Running),
+        ready: spent(State::Ready),
+        blocked: spent(State::Blocked),
+        stopped: spent(State::Stopped),
+        lifetime: seconds(machine.threads[threads.clone()].iter().map(lifetime).sum()),
+        ends: threads.map(|it| std::mem::take(&mut machine.threads[it].ends)).collect(),
+    }
+}

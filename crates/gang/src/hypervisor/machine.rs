@@ -1,0 +1,189 @@
+//! The cores, and who runs on them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::alarms::Alarms;
+use super::outcome::Spell;
+use super::setup::Setup;
+use super::thread::{Class, Core, Priority, Run, State, Thread};
+use super::time::{NEVER, Nanos, nanos, seconds};
+use super::workload::drawn;
+
+/// A thread's turn on a core (`CSCHED_DEFAULT_TSLICE_MS`).
+pub const TURN: Nanos = 30_000_000;
+/// From one tick of a core to the next (`CSCHED_TICKS_PER_TSLICE` is 3).
+pub const TICK: Nanos = 10_000_000;
+
+/// Everything that is simulated but the policy.
+pub struct Machine {
+    pub now: Nanos,
+    pub cores: Vec<Core>,
+    pub threads: Vec<Thread>,
+    pub runs: Vec<Run>,
+    pub alarms: Alarms,
+    /// When blocked threads wake.
+    pub timers: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Threads in queues.
+    pub queued: usize,
+    /// Whether a slice starts now.
+    pub switching: bool,
+    /// Whether a job ended since this was last reset.
+    pub ended: bool,
+    pub spells: Option<Vec<Spell>>,
+    context_switch: Nanos,
+    slice_switch: Nanos,
+    pub wake_up: Nanos,
+}
+
+impl Machine {
+    pub fn new(setup: &Setup) -> Self {
+        let offset = |core: usize| (drawn(setup.seed, 0, core as u64) * TURN as f64) as Nanos;
+        Machine {
+            now: 0,
+            cores: (0..setup.cores).map(|core| Core::new(offset(core))).collect(),
+            threads: Vec::new(),
+            runs: Vec::new(),
+            alarms: Alarms::new(setup.cores),
+            timers: BinaryHeap::new(),
+            queued: 0,
+            switching: false,
+            ended: false,
+            spells: setup.timeline.then(Vec::new),
+            context_switch: nanos(setup.costs.context_switch),
+            slice_switch: nanos(setup.costs.slice_switch),
+            wake_up: nanos(setup.costs.wake_up),
+        }
+    }
+
+    /// Counts a thread's time in its state.
+    pub fn count(&mut self, thread: usize) {
+        let it = &mut self.threads[thread];
+        let time = self.now - it.counted;
+        it.counted = self.now;
+        if it.state == State::Ended {
+            return;
+        }
+        it.spent[it.state as usize] += time;
+        let run = &mut self.runs[it.job];
+        if run.class == Some(Class::First) {
+            match it.state {
+                State::Running => run.given.ran += time,
+                State::Ready => run.given.ready += time,
+                _ => {}
+            }
+        }
+    }
+
+    /// Puts a thread into another state.
+    pub fn enter(&mut self, thread: usize, state: State) {
+        self.count(thread);
+        let it = &mut self.threads[thread];
+        let was = std::mem::replace(&mut it.state, state);
+        let start = std::mem::replace(&mut it.entered, self.now);
+        let Some(spells) = &mut self.spells else { return };
+        if start < self.now && matches!(was, State::Running | State::Ready) {
+            let (start, end) = (seconds(start), seconds(self.now));
+            let ran = was == State::Running;
+            spells.push(Spell { start, end, core: it.core, job: it.job, thread: it.index, ran });
+        }
+    }
+
+    /// Which goes first: fillers behind first ones, then by priority. Nobody has rank 0.
+    pub fn rank(&self, thread: usize) -> u8 {
+        let it = &self.threads[thread];
+        let class = if self.runs[it.job].class == Some(Class::First) { FIRST } else { FILLER };
+        class + it.priority as u8
+    }
+
+    /// The rank of who is on a core.
+    pub fn current_rank(&self, core: usize) -> u8 {
+        self.cores[core].current.map_or(0, |thread| self.rank(thread))
+    }
+
+    /// Sets a core's alarm: its thread goes on with its program, its turn ends, or it ticks, where a tick matters.
+    pub fn set_alarm(&mut self, core: usize) {
+        let it = &self.cores[core];
+        let Some(current) = it.current else {
+            self.alarms.set(core, NEVER);
+            return;
+        };
+        let thread = &self.threads[current];
+        let mut at = it.turn;
+        if !thread.spinning {
+            at = at.min(thread.from + thread.work);
+        }
+        if !it.queue.is_empty() || thread.priority == Priority::Boost || !thread.active {
+            at = at.min(it.strike(TICK, self.now));
+        }
+        self.alarms.set(core, at);
+    }
+
+    /// A core's alarm went off.
+    pub fn alarm(&mut self, core: usize) {
+        let Some(current) = self.cores[core].current else {
+            self.alarms.set(core, NEVER);
+            return;
+        };
+        let thread = &self.threads[current];
+        if !thread.spinning && thread.from + thread.work <= self.now {
+            self.threads[current].work = 0;
+            self.step(current);
+        } else if self.cores[core].turn <= self.now {
+            self.schedule(core);
+        } else {
+            self.tick(core);
+        }
+    }
+
+    /// Takes the thread off a core, still able to run.
+    pub fn take_off(&mut self, core: usize) -> Option<usize> {
+        let current = self.cores[core].current.take()?;
+        self.pay(current);
+        let it = &mut self.threads[current];
+        if !it.spinning {
+            it.work -= it.work.min(self.now.saturating_sub(it.from));
+        }
+        Some(current)
+    }
+
+    /// Chooses who runs on a core now.
+    pub fn schedule(&mut self, core: usize) {
+        if let Some(current) = self.take_off(core) {
+            self.enter(current, State::Ready);
+            self.insert(core, current);
+        }
+        match self.pick(core) {
+            Some(thread) => self.put_on(core, thread),
+            None => self.set_alarm(core),
+        }
+    }
+
+    /// Lets a thread run on a core that is free.
+    fn put_on(&mut self, core: usize, thread: usize) {
+        self.enter(thread, State::Running);
+        let (now, switching) = (self.now, self.switching);
+        let cost = if switching { self.slice_switch } else { self.context_switch };
+        let (on, it) = (&mut self.cores[core], &mut self.threads[thread]);
+        it.from = if on.last == Some(thread) { it.from.max(now) } else { now + cost };
+        it.paid = now;
+        it.core = core;
+        // A core that was idle is somewhere in a turn by its own clock.
+        on.turn = if on.turn == NEVER { on.strike(TURN, now) } else { now + TURN };
+        on.current = Some(thread);
+        on.last = Some(thread);
+        self.set_alarm(core);
+    }
+
+    /// The thread on a core waits for something, or ended.
+    pub fn leave(&mut self, thread: usize, state: State) {
+        let core = self.threads[thread].core;
+        self.take_off(core);
+        self.enter(thread, state);
+        self.schedule(core);
+    }
+}
+
+/// Ranks of a filler without credits, and of a first thread.
+pub const FILLER: u8 = 1;
+pub const FIRST: u8 = 5;

@@ -1,0 +1,106 @@
+//! From one slice to the next.
+
+use super::machine::Machine;
+use super::thread::{Class, Run, State};
+use super::time::NEVER;
+
+/// How a job is let run in a slice.
+#[derive(Clone, PartialEq)]
+pub struct Leave {
+    pub class: Option<Class>,
+    /// Ascending.
+    pub cores: Vec<usize>,
+    pub pinned: bool,
+}
+
+impl Machine {
+    /// Lets every job run as told, on all cores at this instant; whether that changed anything.
+    pub fn let_run(&mut self, leaves: Vec<Leave>) -> bool {
+        let changed: Vec<bool> =
+            self.runs.iter().zip(&leaves).map(|(run, leave)| differs(run, leave)).collect();
+        if !changed.contains(&true) {
+            return false;
+        }
+        for run in 0..self.runs.len() {
+            for thread in self.runs[run].threads.clone() {
+                self.count(thread);
+            }
+            self.runs[run].count(self.now);
+        }
+        for (run, leave) in self.runs.iter_mut().zip(leaves) {
+            run.class = leave.class;
+            run.pinned = leave.pinned;
+            if leave.class.is_some() {
+                run.cores = leave.cores;
+            }
+        }
+        for core in 0..self.cores.len() {
+            self.clear(core);
+        }
+        for run in (0..self.runs.len()).filter(|&run| changed[run]) {
+            self.admit(run);
+        }
+        self.switching = true;
+        for core in 0..self.cores.len() {
+            let best = self.cores[core].queue.first().map_or(0, |&thread| self.rank(thread));
+            if best > self.current_rank(core) || self.cores[core].current.is_none() {
+                self.schedule(core);
+            }
+        }
+        for core in 0..self.cores.len() {
+            if let Some(&first) = self.cores[core].queue.first() {
+                self.tickle(core, first);
+            }
+        }
+        self.switching = false;
+        true
+    }
+
+    /// Takes those off a core and out of its queue who may not be there any more.
+    fn clear(&mut self, core: usize) {
+        let stays = |machine: &Self, thread: usize| {
+            let it = &machine.threads[thread];
+            let run = &machine.runs[it.job];
+            run.class.is_some() && run.allows(it.index, core)
+        };
+        if let Some(current) = self.cores[core].current {
+            if !stays(self, current) {
+                self.take_off(core);
+                self.enter(current, State::Stopped);
+                self.cores[core].turn = NEVER;
+            }
+        }
+        let (queue, gone): (Vec<usize>, Vec<usize>) = std::mem::take(&mut self.cores[core].queue)
+            .into_iter()
+            .partition(|&thread| stays(self, thread));
+        self.queued -= gone.len();
+        self.cores[core].queue = queue;
+        for thread in gone {
+            self.enter(thread, State::Stopped);
+        }
+        self.sort(core);
+        self.set_alarm(core);
+    }
+
+    /// Puts a job's stopped threads into queues, if it is let run.
+    fn admit(&mut self, run: usize) {
+        if self.runs[run].class.is_none() {
+            return;
+        }
+        for thread in self.runs[run].threads.clone() {
+            if self.threads[thread].state == State::Stopped {
+                let core = self.home(thread);
+                self.enter(thread, State::Ready);
+                self.insert(core, thread);
+            }
+        }
+    }
+}
+
+/// Whether a job is let run otherwise than before.
+fn differs(run: &Run, leave: &Leave) -> bool {
+    if leave.class.is_none() {
+        return run.class.is_some();
+    }
+    run.class != leave.class || run.pinned != leave.pinned || run.cores != leave.cores
+}

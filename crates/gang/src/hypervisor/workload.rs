@@ -1,0 +1,64 @@
+//! What simulated jobs do. The real workloads of `topolane paper gang` take the same parameters and draw the same
+//! numbers.
+
+/// What a job's threads do over and over. Times in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Workload {
+    /// Every thread computes on its own.
+    Independent {
+        /// Computing in an iteration.
+        iteration: f64,
+    },
+    /// All threads compute, then meet.
+    Barrier {
+        /// Computing between two barriers.
+        interval: f64,
+        /// Whether a thread that waits keeps its core busy.
+        spin: bool,
+        /// How far from `interval` a thread's computing may be, as a share, drawn evenly.
+        imbalance: f64,
+    },
+    /// A coarse step by one thread, then fine-scale tasks by all from one queue, then communication: like `CoEVP`.
+    Coevp {
+        /// Computing of the coarse step.
+        coarse: f64,
+        /// Tasks in a step.
+        tasks: u32,
+        /// Mean of their log-normal times.
+        fine: f64,
+        /// Sigma of these.
+        spread: f64,
+        /// Time that all threads are blocked after a step.
+        wait: f64,
+    },
+}
+
+/// When a job ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Length {
+    /// After so many iterations.
+    Iterations(u64),
+    /// With the first iteration that ends so many seconds after the job first ran.
+    Seconds(f64),
+}
+
+/// splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+pub fn mixed(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// A number from 0 up to, without, 1: the same for the same seed, iteration and place.
+pub fn drawn(seed: u64, iteration: u64, place: u64) -> f64 {
+    (mixed(mixed(mixed(seed) ^ iteration) ^ place) >> 11) as f64 * 2.0_f64.powi(-53)
+}
+
+/// The computing of a fine-scale task: log-normal, its mean `fine` whatever the spread.
+pub fn fine_seconds(seed: u64, iteration: u64, task: u32, fine: f64, spread: f64) -> f64 {
+    let one = 1.0 - drawn(seed, iteration, 2 * u64::from(task));
+    let other = drawn(seed, iteration, 2 * u64::from(task) + 1);
+    let normal = (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos();
+    fine * (spread * normal - spread * spread / 2.0).exp()
+}
