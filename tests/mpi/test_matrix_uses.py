@@ -108,9 +108,9 @@ def test_show(watched: Path, tmp_path: Path) -> None:
         ('"ranks": 4', '"ranks": 5', "damaged"),
         ('{"program"', '["program"', "damaged"),
         (",turns,", ",turn,", "columns"),
-        ("\n0,2,40,10,", "\n0,2,40,x,", ":4"),
-        ("\n0,2,40,10,10,", "\n0,2,40,10,-1,", ":4"),
-        ("\n0,2,40,10,10,", "\n0,9,40,10,10,", ":4"),
+        ("\n0,2,40,10,", "\n0,2,40,x,", ":5"),
+        ("\n0,2,40,10,10,", "\n0,2,40,10,-1,", ":5"),
+        ("\n0,2,40,10,10,", "\n0,9,40,10,10,", ":5"),
     ],
 )
 def test_damaged_files(watched: Path, tmp_path: Path, old: str, new: str, told: str) -> None:
@@ -122,6 +122,18 @@ def test_damaged_files(watched: Path, tmp_path: Path, old: str, new: str, told: 
     with pytest.raises(InputError, match="damaged.csv") as error:
         matrix.read(path)
     assert told in str(error.value)
+
+
+def test_a_file_that_was_cut_is_refused_by_all_that_read_it(watched: Path, tmp_path: Path) -> None:
+    """Cut at the end of any line, last line included: one sentence with the file, and the line where it has its columns."""
+    lines = watched.read_text().splitlines(keepends=True)
+    header = next(at for at, line in enumerate(lines) if line.startswith("from,"))
+    path = tmp_path / "cut.csv"
+    for count in range(len(lines)):
+        path.write_text("".join(lines[:count]))
+        for read in (matrix.read, read_traffic):
+            with pytest.raises(InputError, match=f"cut.csv:{count}: " if count > header else "cut.csv: "):
+                read(path)
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

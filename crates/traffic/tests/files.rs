@@ -53,6 +53,7 @@ fn bad_lines_are_named() {
         ("0,1,8", "\"0,1,8\" has 3 cells, the header 4 columns"),
         ("0,1,8,1,", "has 5 cells"),
         ("# ranks: 5", "ranks: stands once, before the header"),
+        ("# entries: 1", "entries: stands once, before the header"),
     ] {
         let error = read::csv(&format!("{header}{line}\n")).unwrap_err().in_file("t.csv");
         let message = error.to_string();
@@ -65,6 +66,13 @@ fn bad_lines_are_named() {
         ("from,to,to,bytes\n", 1, "names column \"to\" twice"),
         ("# ranks: many\nfrom,to,bytes\n", 1, "ranks: \"many\" is not a whole number"),
         ("# ranks: 4294967295\nfrom,to,bytes\n", 1, "is not a whole number up to 16777216"),
+        ("# entries: -1\nfrom,to,bytes\n", 1, "entries: \"-1\" is not a whole number"),
+        (
+            "# entries: 2\nfrom,to,bytes\n0,1,8\n",
+            3,
+            "1 entries where 'entries:' says 2: this is no whole file",
+        ),
+        ("# entries: 0\nfrom,to,bytes\n0,1,8\n", 3, "1 entries where 'entries:' says 0"),
         ("from,to,bytes\n0,4294967295,1\n", 2, "rank 4294967295 is not among the 16777216"),
         ("from,to,bytes\n0,1,1e308\n", 2, "0 or from 1e-30 to 1e30, not 1e308"),
         ("from,to,bytes\n0,1,1e-320\n", 2, "0 or from 1e-30 to 1e30, not 1e-320"),

@@ -143,7 +143,7 @@ class Matrix:
 
     def csv(self) -> str:
         """As `topolane traffic` reads it."""
-        lines = [f"# ranks: {self.ranks}", "from,to,bytes,messages"]
+        lines = [f"# ranks: {self.ranks}", f"# entries: {len(self.sender)}", "from,to,bytes,messages"]
         for sender, receiver, (messages, size, _) in zip(
             self.sender.tolist(), self.receiver.tolist(), self.counts.tolist()
         ):

@@ -70,6 +70,7 @@ class Recorded:
         """The file."""
         lines = [
             f"# ranks: {self.about.ranks}",
+            f"# entries: {len(self.sender)}",
             f"{MARK} {json.dumps(asdict(self.about))}",
             ",".join(COLUMNS),
         ]

@@ -7,11 +7,12 @@ use crate::matrix::{Entry, Traffic};
 
 /// Reads `from,to,bytes[,messages]` with a header line, one message an entry if it names no column
 /// for them; `# ranks: N` anywhere before it, or else the highest rank, says how many ranks there are.
+/// `# entries: N` there says how many lines follow, so that a file that was cut off is not taken for a whole one.
 ///
 /// # Errors
 /// A line that does not read so, and what [`Traffic::new`] refuses, by line.
 pub fn csv(text: &str) -> Result<Traffic, InputError> {
-    let mut ranks = None;
+    let (mut ranks, mut expected) = (None, None);
     let mut columns: Option<Columns> = None;
     let mut entries = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -19,10 +20,12 @@ pub fn csv(text: &str) -> Result<Traffic, InputError> {
         let line = line.trim_start_matches('\u{feff}').trim();
         let here = |error: InputError| InputError::at(index + 1, error.message);
         if let Some(remark) = line.strip_prefix('#') {
-            if let Some(value) = remark.trim().strip_prefix("ranks:") {
-                let count = number_of_ranks(value.trim()).map_err(here)?;
-                if columns.is_some() || ranks.replace(count).is_some() {
-                    return Err(here(refuse("ranks: stands once, before the header")));
+            for (name, told) in [("ranks:", &mut ranks), ("entries:", &mut expected)] {
+                if let Some(value) = remark.trim().strip_prefix(name) {
+                    let count = count(name, value.trim()).map_err(here)?;
+                    if columns.is_some() || told.replace(count).is_some() {
+                        return Err(here(refuse(format!("{name} stands once, before the header"))));
+                    }
                 }
             }
         } else if let Some(columns) = columns.as_ref().filter(|_| !line.is_empty()) {
@@ -36,14 +39,19 @@ pub fn csv(text: &str) -> Result<Traffic, InputError> {
     if columns.is_none() {
         return Err(refuse("no header: a traffic file begins with from,to,bytes"));
     }
+    if let Some(count) = expected.filter(|&count| count as usize != entries.len()) {
+        let found = entries.len();
+        let why = format!("{found} entries where 'entries:' says {count}: this is no whole file");
+        return Err(InputError::at(text.lines().count(), why));
+    }
     let highest = entries.iter().map(|entry| entry.from.max(entry.to)).max();
     Traffic::new(ranks.unwrap_or(highest.map_or(0, |rank| rank + 1)), entries)
 }
 
-fn number_of_ranks(text: &str) -> Result<u32, InputError> {
-    let most = Traffic::MOST;
+fn count(name: &str, text: &str) -> Result<u32, InputError> {
+    let most = if name == "ranks:" { Traffic::MOST } else { u32::MAX as usize };
     let count = text.parse().ok().filter(|&count: &u32| count as usize <= most);
-    count.ok_or_else(|| refuse(format!("ranks: {text:?} is not a whole number up to {most}")))
+    count.ok_or_else(|| refuse(format!("{name} {text:?} is not a whole number up to {most}")))
 }
 
 /// Where the columns stand in a line.
