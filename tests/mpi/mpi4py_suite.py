@@ -25,8 +25,9 @@ VERSION = "mpi4py==4.1.2"
 NUMPY = "numpy==2.4.6"
 LIMIT = 1800.0
 """Seconds of one run."""
-# What starts processes needs slots that a launcher on one machine may not have.
-LEFT_OUT = "spawn|dynproc|util_pool"
+# What starts processes needs slots that a launcher on one machine may not have; in util_sync, whose ranks wait for
+# each other by one-sided calls, MPICH 4.0.2 hangs without the library.
+LEFT_OUT = "spawn|dynproc|util_pool|util_sync"
 RESULT = re.compile(r"^Ran (\d+) tests? in .*\n\n(?:OK|FAILED)(?: \((.*)\))?", re.MULTILINE)
 BAD = re.compile(r"^(?:FAIL|ERROR): (\S+) \(([\w.]+)", re.MULTILINE)
 
