@@ -1,7 +1,7 @@
 //! Credits.
 
 use super::machine::{Machine, TURN};
-use super::thread::{Priority, State};
+use super::thread::{Priority, Run, State};
 
 /// More credits than this and a thread stops earning; less than minus this it cannot owe.
 const MOST: f64 = TURN as f64;
@@ -35,71 +35,60 @@ impl Machine {
         for &thread in &running {
             self.pay(thread);
         }
-        let takes_part = |thread: usize| {
+        let earns = |&thread: &usize| {
             let it = &self.threads[thread];
             it.active && !matches!(it.state, State::Stopped | State::Ended)
         };
-        let active = |run: usize| self.runs[run].threads.clone().filter(|&one| takes_part(one));
-        let mut runs: Vec<(usize, f64)> =
-            (0..self.runs.len()).map(|run| (run, active(run).count() as f64)).collect();
-        runs.retain(|&(_, threads)| threads > 0.0);
-        let shares = self.shares(&mut runs, active);
-        for (run, share) in shares {
-            for thread in self.runs[run].threads.clone() {
-                self.earn(thread, share);
-            }
+        let earners = |run: &Run| -> Vec<usize> { run.threads.clone().filter(earns).collect() };
+        let mut domains: Vec<(f64, Vec<usize>)> =
+            self.runs.iter().map(|run| (run.weight, earners(run))).collect();
+        domains.retain(|(_, threads)| !threads.is_empty());
+        let shares = self.shares(&mut domains);
+        let mut balance = 0.0;
+        for ((_, threads), share) in domains.iter().zip(shares) {
+            balance += threads.iter().map(|&thread| self.earn(thread, share)).sum::<f64>();
         }
+        self.owed = f64::max(-balance, 0.0);
         for thread in running {
             let core = self.threads[thread].core;
             self.set_alarm(core);
         }
     }
 
-    /// What each active thread of each job gets: by weight, but no more than it could use in a turn while all
-    /// together owe nothing. What is over goes to others.
-    fn shares<I: Iterator<Item = usize>>(
-        &self,
-        runs: &mut [(usize, f64)],
-        active: impl Fn(usize) -> I,
-    ) -> Vec<(usize, f64)> {
-        let balance: f64 =
-            runs.iter().flat_map(|&(run, _)| active(run)).map(|one| self.threads[one].credit).sum();
-        let owed = (-balance).max(0.0);
-        let weights: f64 = runs.iter().map(|&(run, threads)| self.runs[run].weight * threads).sum();
-        let turn = TURN as f64;
-        // In the order in which jobs meet their most, so that what they leave reaches all others.
-        runs.sort_by(|one, other| self.runs[other.0].weight.total_cmp(&self.runs[one.0].weight));
-        let mut total = turn * self.cores.len() as f64 + owed;
+    /// What each thread of each domain gets: by weight, and back what all together owe, but no more than it could
+    /// use in a turn. What is over goes to the others.
+    fn shares(&self, domains: &mut [(f64, Vec<usize>)]) -> Vec<f64> {
+        // The order in which domains meet their most, so that what one leaves reaches all others.
+        domains.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let weighs = |(weight, threads): &(f64, Vec<usize>)| weight * threads.len() as f64;
+        let weights: f64 = domains.iter().map(weighs).sum();
+        let mut total = TURN as f64 * self.cores.len() as f64 + self.owed;
         let mut left = weights;
-        let share = |&mut (run, _): &mut (usize, f64)| {
-            let weight = self.runs[run].weight;
-            let most = turn + owed * weight / weights;
-            let fair = total * weight / left;
-            let share = fair.min(most);
-            let threads = active(run).count() as f64;
-            total -= share * threads;
-            left -= weight * threads;
-            (run, share)
+        let share = |domain: &(f64, Vec<usize>)| {
+            let most = TURN as f64 + self.owed * domain.0 / weights;
+            let share = most.min(total * domain.0 / left);
+            total -= share * domain.1.len() as f64;
+            left -= weighs(domain);
+            share
         };
-        runs.iter_mut().map(share).collect()
+        domains.iter().map(share).collect()
     }
 
-    fn earn(&mut self, thread: usize, share: f64) {
+    /// Gives a thread its share; what it then has.
+    fn earn(&mut self, thread: usize, share: f64) -> f64 {
         let it = &mut self.threads[thread];
-        if !it.active || matches!(it.state, State::Stopped | State::Ended) {
-            return;
-        }
         it.credit += share;
         if it.credit < 0.0 {
             it.credit = it.credit.max(-MOST);
             it.priority = Priority::Over;
-            return;
+        } else {
+            it.priority = Priority::Under;
+            if it.credit > MOST {
+                // It does not use what it gets. Half is kept, so that it is a little ahead when it comes back.
+                it.active = false;
+                it.credit /= 2.0;
+            }
         }
-        it.priority = Priority::Under;
-        if it.credit > MOST {
-            // It does not use what it gets. Half is kept, so that it starts a little ahead when it comes back.
-            it.active = false;
-            it.credit /= 2.0;
-        }
+        it.credit
     }
 }

@@ -26,6 +26,8 @@ pub struct Machine {
     pub timers: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Threads in queues.
     pub queued: usize,
+    /// Credits that all together owed at the last accounting, nanoseconds of a core.
+    pub owed: f64,
     /// Whether a slice starts now.
     pub switching: bool,
     /// Whether a job ended since this was last reset.
@@ -47,6 +49,7 @@ impl Machine {
             alarms: Alarms::new(setup.cores),
             timers: BinaryHeap::new(),
             queued: 0,
+            owed: 0.0,
             switching: false,
             ended: false,
             spells: setup.timeline.then(Vec::new),

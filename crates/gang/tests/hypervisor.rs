@@ -1,0 +1,345 @@
+//! What the simulated hypervisor promises, whatever runs on it.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use topolane_gang::hypervisor::{Costs, Length, Outcome, Setup, Spell, Task, Workload, simulate};
+use topolane_gang::{Limits, gang_policy};
+
+const FREE_OF_COST: Costs = Costs { context_switch: 0.0, slice_switch: 0.0, wake_up: 0.0 };
+const ROUNDING: f64 = 1e-6;
+
+fn run(setup: &Setup, policy: &str) -> Outcome {
+    simulate(setup, gang_policy(policy).unwrap().as_mut()).unwrap()
+}
+
+fn setup(jobs: Vec<Task>, cores: usize, seconds: f64) -> Setup {
+    Setup {
+        jobs,
+        cores,
+        seconds,
+        limits: Limits::default(),
+        costs: Costs::default(),
+        background: 0.0,
+        seed: 1,
+        timeline: true,
+    }
+}
+
+fn task(threads: usize, workload: Workload, length: Length) -> Task {
+    Task { threads, weight: 1.0, arrival: 0.0, workload, length, seed: 0 }
+}
+
+fn endless(threads: usize, workload: Workload) -> Task {
+    task(threads, workload, Length::Seconds(1e5))
+}
+
+fn barrier(interval: f64, spin: bool) -> Workload {
+    Workload::Barrier { interval, spin, imbalance: 0.0 }
+}
+
+const BUSY: Workload = Workload::Independent { iteration: 0.1 };
+
+fn workloads() -> impl Strategy<Value = Workload> {
+    prop_oneof![
+        (1e-3..0.2).prop_map(|iteration| Workload::Independent { iteration }),
+        (2e-4..2e-2, any::<bool>(), 0.0..0.5).prop_map(|(interval, spin, imbalance)| {
+            Workload::Barrier { interval, spin, imbalance }
+        }),
+        (0.0..0.01, 1_u32..20, 1e-3..0.01, 0.0..1.0, 0.0..0.02).prop_map(
+            |(coarse, tasks, fine, spread, wait)| Workload::Coevp {
+                coarse,
+                tasks,
+                fine,
+                spread,
+                wait
+            }
+        ),
+    ]
+}
+
+fn tasks(most: usize) -> impl Strategy<Value = Task> {
+    let length = prop_oneof![
+        (1_u64..200).prop_map(Length::Iterations),
+        (0.1..3.0).prop_map(Length::Seconds),
+    ];
+    (1..=most, 0.5..4.0, 0.0..1.0, workloads(), length, any::<u64>()).prop_map(
+        |(threads, weight, arrival, workload, length, seed)| Task {
+            threads,
+            weight,
+            arrival,
+            workload,
+            length,
+            seed,
+        },
+    )
+}
+
+fn setups() -> impl Strategy<Value = Setup> {
+    (1_usize..7).prop_flat_map(|cores| {
+        let background = prop_oneof![Just(0.0), 0.01..0.3];
+        (vec(tasks(2 * cores), 0..6), background, any::<u64>()).prop_map(
+            move |(jobs, background, seed)| Setup { background, seed, ..setup(jobs, cores, 3.0) },
+        )
+    })
+}
+
+fn policies() -> impl Strategy<Value = &'static str> {
+    prop_oneof![Just("batch"), Just("free"), Just("gang"), Just("adaptive")]
+}
+
+/// The spells on cores, by core and start.
+fn on_cores(outcome: &Outcome) -> Vec<Spell> {
+    let mut spells: Vec<Spell> = outcome.spells.iter().copied().filter(|it| it.ran).collect();
+    spells.sort_by(|one, other| {
+        (one.core, one.start).partial_cmp(&(other.core, other.start)).unwrap()
+    });
+    spells
+}
+
+/// (start, end, first jobs, fillers) of all slices.
+fn slices(outcome: &Outcome) -> Vec<(f64, f64, &[usize], &[usize])> {
+    let ends = outcome.slices.iter().skip(1).map(|slice| slice.start).chain([outcome.seconds]);
+    let each = outcome.slices.iter().zip(ends);
+    each.map(|(it, end)| (it.start, end, &it.first[..], &it.fillers[..])).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Every second of a thread's life is spent running, ready, blocked or stopped, and what the jobs ran is what
+    /// was seen on the cores, of which each runs one thread at a time and each thread is on one core at a time.
+    #[test]
+    fn thread_seconds_are_conserved(setup in setups(), policy in policies()) {
+        let outcome = run(&setup, policy);
+        for (at, job) in outcome.jobs.iter().enumerate() {
+            let spent = job.ran + job.ready + job.blocked + job.stopped;
+            prop_assert!((spent - job.lifetime).abs() < ROUNDING, "{spent} {job:?}");
+            let seen = outcome.spells.iter().filter(|spell| spell.ran && spell.job == at);
+            let seen: f64 = seen.map(|spell| spell.end - spell.start).sum();
+            prop_assert!((seen - job.ran).abs() < ROUNDING, "{seen} {job:?}");
+        }
+        let mut spells = on_cores(&outcome);
+        for pair in spells.windows(2).filter(|pair| pair[0].core == pair[1].core) {
+            prop_assert!(pair[0].end <= pair[1].start, "{pair:?}");
+        }
+        spells.sort_by(|one, other| {
+            (one.job, one.thread, one.start).partial_cmp(&(other.job, other.thread, other.start)).unwrap()
+        });
+        let same = |pair: &&[Spell]| (pair[0].job, pair[0].thread) == (pair[1].job, pair[1].thread);
+        for pair in spells.windows(2).filter(same) {
+            prop_assert!(pair[0].end <= pair[1].start, "{pair:?}");
+        }
+    }
+
+    /// A job ends after its iterations, no earlier than its work takes, whoever schedules it.
+    #[test]
+    fn nothing_is_left_out(setup in setups(), policy in policies()) {
+        let outcome = run(&setup, policy);
+        for (task, job) in setup.jobs.iter().zip(&outcome.jobs) {
+            if let (Length::Iterations(count), Some(_)) = (task.length, job.finished) {
+                for ends in &job.ends {
+                    prop_assert_eq!(ends.len() as u64, count);
+                }
+            }
+            let Workload::Independent { iteration } = task.workload else { continue };
+            let did: usize = job.ends.iter().map(Vec::len).sum();
+            prop_assert!(job.ran + ROUNDING >= did as f64 * iteration);
+        }
+    }
+
+    /// No core idles while a thread that may run on it is ready: under credit alone all jobs may run everywhere.
+    #[test]
+    fn the_credit_scheduler_wastes_no_core(setup in setups()) {
+        let outcome = run(&setup, "free");
+        if setup.background > 0.0 {
+            return Ok(());
+        }
+        let mut edges: Vec<(f64, i64, i64)> = Vec::new();
+        for spell in &outcome.spells {
+            let (running, ready) = if spell.ran { (1, 0) } else { (0, 1) };
+            edges.push((spell.start, running, ready));
+            edges.push((spell.end, -running, -ready));
+        }
+        edges.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (mut running, mut ready, mut before) = (0, 0, 0.0);
+        let cores = i64::try_from(setup.cores).unwrap();
+        for (at, more_running, more_ready) in edges {
+            if at > before + 1e-9 {
+                prop_assert!(ready == 0 || running == cores, "{running} {ready} at {at}");
+            }
+            running += more_running;
+            ready += more_ready;
+            before = at;
+        }
+    }
+
+    /// Only jobs of the slice run in it: under gang no two threads of jobs that share no row run at the same time.
+    #[test]
+    fn only_the_slices_jobs_run(setup in setups(), policy in policies()) {
+        let outcome = run(&setup, policy);
+        let slices = slices(&outcome);
+        for spell in &outcome.spells {
+            for (start, end, first, fillers) in &slices {
+                if spell.start < end - ROUNDING && spell.end > start + ROUNDING {
+                    prop_assert!(first.contains(&spell.job) || fillers.contains(&spell.job), "{spell:?}");
+                }
+            }
+        }
+    }
+
+    /// A ready first thread does not wait on a core that runs a filler: what a filler can cost a barrier is the
+    /// switch away from it.
+    #[test]
+    fn fillers_hold_up_no_first_thread(setup in setups()) {
+        let outcome = run(&setup, "adaptive");
+        let cores = on_cores(&outcome);
+        for (start, end, first, fillers) in slices(&outcome) {
+            let within = |spell: &&Spell| spell.start < end && spell.end > start;
+            let waits = |spell: &&Spell| !spell.ran && first.contains(&spell.job);
+            for wait in outcome.spells.iter().filter(within).filter(waits) {
+                let held = cores.iter().filter(within).filter(|spell| {
+                    spell.core == wait.core && fillers.contains(&spell.job)
+                });
+                for filler in held {
+                    let overlap = filler.end.min(wait.end).min(end) - filler.start.max(wait.start).max(start);
+                    prop_assert!(overlap <= setup.costs.context_switch + ROUNDING, "{wait:?} {filler:?}");
+                }
+            }
+        }
+    }
+
+    /// Between its slices a gang waits no longer than `Round::delay` says, while no job comes or goes and slices
+    /// are of one length.
+    #[test]
+    fn a_gang_waits_no_longer_than_its_round_says(
+        threads in vec(1_usize..5, 2..6),
+        slice in 0.01_f64..0.05,
+    ) {
+        let jobs = threads.iter().map(|&threads| endless(threads, barrier(1e-3, true))).collect();
+        let limits = Limits { slice: Some(slice), ..Limits::default() };
+        let setup = Setup { limits, ..setup(jobs, 4, 2.0) };
+        let outcome = run(&setup, "gang");
+        for job in 0..threads.len() {
+            let mut since = 0.0;
+            for (it, (start, end, first, _)) in outcome.slices.iter().zip(slices(&outcome)) {
+                let Some(place) = first.iter().position(|&one| one == job) else { continue };
+                let (waited, delay) = (start - since, it.delays[place]);
+                prop_assert!(waited <= delay + ROUNDING, "{waited} {delay}");
+                since = end;
+            }
+            prop_assert!(since > 1.0);
+        }
+    }
+
+    /// Under batch nobody begins before one that came earlier, and on cores of its own a job is never ready for long.
+    #[test]
+    fn batch_keeps_the_order(setup in setups()) {
+        let outcome = run(&setup, "batch");
+        let mut order: Vec<usize> = (0..setup.jobs.len()).collect();
+        order.sort_by(|&one, &other| setup.jobs[one].arrival.total_cmp(&setup.jobs[other].arrival));
+        let begins = |&job: &usize| {
+            let spells = outcome.spells.iter().filter(|spell| spell.job == job);
+            spells.map(|spell| spell.start).fold(f64::INFINITY, f64::min)
+        };
+        let begins: Vec<f64> = order.iter().map(begins).collect();
+        prop_assert!(begins.is_sorted(), "{begins:?}");
+    }
+
+    /// The same setup gives the same outcome.
+    #[test]
+    fn it_is_deterministic(setup in setups(), policy in policies()) {
+        prop_assert_eq!(run(&setup, policy), run(&setup, policy));
+    }
+}
+
+/// Under credit alone equal jobs get equal shares of cores that are all busy, and a job of twice the weight twice the
+/// share of one, to 5 %: debts over a turn are forgiven, so small jobs get a little more.
+#[test]
+fn credits_share_by_weight() {
+    for cores in [1, 2, 5, 16] {
+        for weights in [vec![1.0, 1.0], vec![1.0, 1.0, 1.0], vec![2.0, 1.0], vec![1.0, 2.0, 1.0]] {
+            let job = |weight: &f64| Task { weight: *weight, ..endless(cores, BUSY) };
+            let jobs = weights.iter().map(job).collect();
+            let outcome = run(&Setup { costs: FREE_OF_COST, ..setup(jobs, cores, 60.0) }, "free");
+            let sum: f64 = weights.iter().sum();
+            for (job, weight) in outcome.jobs.iter().zip(&weights) {
+                let fair = 60.0 * cores as f64 * weight / sum;
+                let share = job.ran / fair;
+                assert!((share - 1.0).abs() < 0.05, "{cores} {weights:?}: {share} of a fair share");
+            }
+        }
+    }
+}
+
+/// A thread that blocks often and wakes with credits left does not wait behind threads that compute: it is boosted.
+#[test]
+fn who_wakes_with_credits_goes_first() {
+    let coevp = Workload::Coevp { coarse: 0.0, tasks: 1, fine: 1e-3, spread: 0.0, wait: 9e-3 };
+    let jobs = vec![endless(1, coevp), endless(2, BUSY)];
+    let outcome = run(&Setup { costs: FREE_OF_COST, ..setup(jobs, 1, 10.0) }, "free");
+    let latency = outcome.jobs[0].ready / outcome.jobs[0].ends[0].len() as f64;
+    assert!(latency < 1e-3, "waits {latency} s each time");
+}
+
+/// A barrier job alone takes its iterations times the interval, under every policy.
+#[test]
+fn a_barrier_job_alone_takes_what_it_computes() {
+    for policy in ["batch", "free", "gang", "adaptive"] {
+        for (spin, cores) in [(true, 4), (false, 4), (true, 64), (false, 64)] {
+            let job = task(cores, barrier(2e-3, spin), Length::Iterations(1000));
+            let outcome =
+                run(&Setup { costs: FREE_OF_COST, ..setup(vec![job], cores, 10.0) }, policy);
+            let finished = outcome.jobs[0].finished.unwrap();
+            assert!((finished - 2.0).abs() < 1e-3, "{policy} {spin}: {finished}");
+        }
+    }
+}
+
+/// Who waits at a spin barrier keeps its core busy; at a blocking one it does not.
+#[test]
+fn spinning_is_running_and_blocking_is_not() {
+    let uneven = |spin| Workload::Barrier { interval: 1e-3, spin, imbalance: 1.0 };
+    let share = |spin| {
+        let outcome = run(&setup(vec![endless(4, uneven(spin))], 4, 2.0), "free");
+        outcome.jobs[0].blocked / outcome.jobs[0].lifetime
+    };
+    assert!(share(true) < 1e-9);
+    assert!(share(false) > 0.2);
+}
+
+/// A switch between slices takes its time from the jobs.
+#[test]
+fn switching_slices_costs() {
+    let jobs = || vec![endless(2, BUSY), endless(2, BUSY)];
+    let limits = Limits { slice: Some(0.02), ..Limits::default() };
+    let did = |slice_switch: f64| {
+        let costs = Costs { slice_switch, ..FREE_OF_COST };
+        let outcome = run(&Setup { limits, costs, ..setup(jobs(), 2, 100.0) }, "gang");
+        outcome.jobs.iter().map(|job| job.ends[0].len() as f64).sum::<f64>()
+    };
+    let share = did(0.002) / did(0.0);
+    assert!((share - 0.9).abs() < 0.005, "{share}");
+}
+
+/// A value that makes no sense is refused by its name.
+#[test]
+fn errors_name_the_value() {
+    let refused = |setup: Setup| {
+        simulate(&setup, gang_policy("gang").unwrap().as_mut()).unwrap_err().to_string()
+    };
+    let good = || setup(vec![endless(1, BUSY)], 4, 1.0);
+    assert_eq!(
+        refused(Setup { cores: 257, ..good() }),
+        "cores must be a number from 1 to 256, not 257"
+    );
+    assert_eq!(
+        refused(Setup { seconds: f64::NAN, ..good() }),
+        "seconds must be a number from 0.000001 to 1000000, not NaN"
+    );
+    let job = endless(1, barrier(-1.0, true));
+    assert_eq!(
+        refused(Setup { jobs: vec![endless(1, BUSY), job], ..good() }),
+        "job 1: interval must be a number from 0.000001 to 1000000, not -1"
+    );
+}
