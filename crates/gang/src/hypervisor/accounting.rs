@@ -60,15 +60,15 @@ impl Machine {
     fn shares(&self, domains: &mut [(f64, Vec<usize>)]) -> Vec<f64> {
         // The order in which domains meet their most, so that what one leaves reaches all others.
         domains.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let weighs = |(weight, threads): &(f64, Vec<usize>)| weight * threads.len() as f64;
-        let weights: f64 = domains.iter().map(weighs).sum();
+        let demand = |(weight, threads): &(f64, Vec<usize>)| weight * threads.len() as f64;
+        let weights: f64 = domains.iter().map(demand).sum();
         let mut total = TURN as f64 * self.cores.len() as f64 + self.owed;
         let mut left = weights;
         let share = |domain: &(f64, Vec<usize>)| {
             let most = TURN as f64 + self.owed * domain.0 / weights;
             let share = most.min(total * domain.0 / left);
             total -= share * domain.1.len() as f64;
-            left -= weighs(domain);
+            left -= demand(domain);
             share
         };
         domains.iter().map(share).collect()

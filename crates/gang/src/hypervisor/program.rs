@@ -1,6 +1,6 @@
 //! A job's threads, step by step.
 
-use super::time::{Nanos, nanos};
+use super::time::{Nanos, nanos, seconds};
 use super::workload::{Length, Workload, drawn, fine_seconds};
 use crate::job::Barriers;
 
@@ -46,7 +46,7 @@ pub struct Program {
     started: Option<Nanos>,
     over: bool,
     arrived: usize,
-    first_arrival: f64,
+    first_arrival: Nanos,
     next_task: u32,
     meetings: Meetings,
 }
@@ -54,9 +54,9 @@ pub struct Program {
 /// The barriers of a job since they were asked for.
 #[derive(Default)]
 struct Meetings {
-    skews: Vec<f64>,
-    last: f64,
-    known: f64,
+    skews: Vec<Nanos>,
+    last: Nanos,
+    known: Nanos,
 }
 
 impl Program {
@@ -69,7 +69,7 @@ impl Program {
             started: None,
             over: false,
             arrived: 0,
-            first_arrival: 0.0,
+            first_arrival: 0,
             next_task: 0,
             meetings: Meetings::default(),
         }
@@ -194,12 +194,12 @@ impl Program {
     fn enough(&self, iterations: u64, length: Length, now: Nanos) -> bool {
         match length {
             Length::Iterations(count) => iterations >= count,
-            Length::Seconds(seconds) => now - self.started.unwrap_or(now) >= nanos(seconds),
+            Length::Seconds(time) => now - self.started.unwrap_or(now) >= nanos(time),
         }
     }
 
-    /// A thread came to where all meet, so long, in seconds, after the job began to be let run; whether it is the last.
-    pub fn meet(&mut self, thread: usize, now: Nanos, clock: f64) -> bool {
+    /// A thread came to where all meet, when its job had been let run for so long; whether it is the last.
+    pub fn meet(&mut self, thread: usize, now: Nanos, clock: Nanos) -> bool {
         if self.arrived == 0 {
             self.first_arrival = clock;
         }
@@ -226,9 +226,10 @@ impl Program {
         if count == 0 {
             return None;
         }
-        let interval = (*last - *known) / count as f64;
+        let interval = seconds(*last - *known) / count as f64;
         *known = *last;
-        let (_, &mut skew, _) = skews.select_nth_unstable_by(count / 2, f64::total_cmp);
+        let (_, &mut skew, _) = skews.select_nth_unstable(count / 2);
+        let skew = seconds(skew);
         skews.clear();
         Some(Barriers { interval, skew })
     }

@@ -48,7 +48,7 @@ impl Machine {
     fn meet(&mut self, thread: usize, spin: bool) -> bool {
         let (job, index) = (self.threads[thread].job, self.threads[thread].index);
         let run = &mut self.runs[job];
-        let clock = seconds(run.clock(self.now));
+        let clock = run.clock(self.now);
         if run.program.meet(index, self.now, clock) {
             self.release(job);
             return true;

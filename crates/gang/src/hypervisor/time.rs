@@ -8,8 +8,8 @@ pub const NEVER: Nanos = u64::MAX >> 8;
 
 /// From seconds.
 pub fn nanos(seconds: f64) -> Nanos {
-    let nanos = (seconds * 1e9).round();
-    if nanos < NEVER as f64 { nanos as Nanos } else { NEVER }
+    // Rounded: `as` cuts off, and to infinity it gives the largest.
+    ((seconds * 1e9 + 0.5) as Nanos).min(NEVER)
 }
 
 /// In seconds.
