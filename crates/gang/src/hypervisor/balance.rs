@@ -1,6 +1,6 @@
 //! The queues of the cores.
 
-use super::machine::{FIRST, Machine};
+use super::machine::{FILLER, FIRST, Machine};
 use super::thread::{Priority, State};
 use super::time::NEVER;
 
@@ -110,13 +110,17 @@ impl Machine {
     fn idler(&self, thread: usize) -> Option<usize> {
         let it = &self.threads[thread];
         let run = &self.runs[it.job];
-        let below = if self.rank(thread) >= FIRST { FIRST } else { 1 };
-        let free = |core: usize| self.current_rank(core) < below;
+        let gives_way = |core: usize| {
+            let first = self.rank(thread) >= FIRST;
+            self.current_rank(core) < if first { FIRST } else { FILLER }
+        };
         if run.pinned {
-            return Some(run.cores[it.index]).filter(|&core| free(core));
+            return Some(run.cores[it.index]).filter(|&core| gives_way(core));
         }
-        let idle = run.cores.iter().copied().find(|&core| self.cores[core].current.is_none());
-        idle.or_else(|| run.cores.iter().copied().find(|&core| free(core)))
+        self.idle.first_of_both(&run.allowed).or_else(|| {
+            let mut cores = run.cores.iter().copied().filter(|_| self.fillers);
+            cores.find(|&core| gives_way(core))
+        })
     }
 
     /// The core in whose queue a thread is put: where it was, or where fewest are.

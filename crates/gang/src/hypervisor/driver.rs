@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use super::core_set::CoreSet;
 use super::machine::{Machine, TURN};
 use super::outcome::{JobOutcome, Outcome, SliceRun};
 use super::program::{Kind, Program};
@@ -253,6 +254,7 @@ fn add(machine: &mut Machine, threads: usize, weight: f64, program: Program) {
         arrived: machine.now,
         class: None,
         cores: Vec::new(),
+        allowed: CoreSet::default(),
         pinned: false,
         program,
         living: threads,

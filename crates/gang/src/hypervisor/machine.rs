@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::alarms::Alarms;
+use super::core_set::CoreSet;
 use super::outcome::Spell;
 use super::setup::Setup;
 use super::thread::{Class, Core, Priority, Run, State, Thread};
@@ -24,6 +25,10 @@ pub struct Machine {
     pub alarms: Alarms,
     /// When blocked threads wake.
     pub timers: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Cores with nobody on them.
+    pub idle: CoreSet,
+    /// Whether the slice has fillers.
+    pub fillers: bool,
     /// Threads in queues.
     pub queued: usize,
     /// Credits that all together owed at the last accounting, nanoseconds of a core.
@@ -48,6 +53,8 @@ impl Machine {
             runs: Vec::new(),
             alarms: Alarms::new(setup.cores),
             timers: BinaryHeap::new(),
+            idle: (0..setup.cores).collect(),
+            fillers: false,
             queued: 0,
             owed: 0.0,
             switching: false,
@@ -109,6 +116,7 @@ impl Machine {
         let it = &self.cores[core];
         let Some(current) = it.current else {
             self.alarms.set(core, NEVER);
+            self.idle.insert(core);
             return;
         };
         let thread = &self.threads[current];
@@ -173,6 +181,7 @@ impl Machine {
         it.core = core;
         // A core that was idle is somewhere in a turn by its own clock.
         on.turn = if on.turn == NEVER { on.strike(TURN, now) } else { now + TURN };
+        self.idle.remove(core);
         on.current = Some(thread);
         on.last = Some(thread);
         self.set_alarm(core);

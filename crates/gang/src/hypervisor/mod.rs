@@ -13,6 +13,7 @@
 mod accounting;
 mod alarms;
 mod balance;
+mod core_set;
 mod driver;
 mod machine;
 mod outcome;

@@ -31,9 +31,11 @@ impl Machine {
             run.class = leave.class;
             run.pinned = leave.pinned;
             if leave.class.is_some() {
+                run.allowed = leave.cores.iter().copied().collect();
                 run.cores = leave.cores;
             }
         }
+        self.fillers = self.runs.iter().any(|run| run.class == Some(Class::Filler));
         for core in 0..self.cores.len() {
             self.clear(core);
         }

@@ -1,5 +1,6 @@
 //! Threads, cores and jobs as the scheduler sees them.
 
+use super::core_set::CoreSet;
 use super::program::Program;
 use super::time::{NEVER, Nanos};
 
@@ -118,6 +119,8 @@ pub struct Run {
     pub class: Option<Class>,
     /// Ascending.
     pub cores: Vec<usize>,
+    /// The same.
+    pub allowed: CoreSet,
     /// Whether each thread has one core of these to itself.
     pub pinned: bool,
     pub program: Program,
@@ -143,11 +146,7 @@ pub struct Given {
 impl Run {
     /// Whether its thread of that number may run on a core.
     pub fn allows(&self, index: usize, core: usize) -> bool {
-        if self.pinned {
-            self.cores[index] == core
-        } else {
-            self.cores.binary_search(&core).is_ok()
-        }
+        if self.pinned { self.cores[index] == core } else { self.allowed.contains(core) }
     }
 
     /// How long it was let run, as far as `now`.
