@@ -112,7 +112,8 @@ static inline uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
         return (uint64_t)count;
     if (type == MPI_INT)
         return (uint64_t)count * sizeof(int);
-    if (PMPI_Type_size(type, &size) != MPI_SUCCESS)
+    /* A wrong call may have come back as a success: the error handler of the program had dealt with it. */
+    if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS)
         return 0;
     if (size == MPI_UNDEFINED) {
         MPI_Count large;
