@@ -11,7 +11,7 @@ use topolane_gang::{Limits, gang_policy};
 
 const CORES: usize = 64;
 const SECONDS: f64 = 60.0;
-const REPETITIONS: usize = 5;
+const REPETITIONS: usize = 3;
 
 fn main() {
     let spin = |interval: f64| Workload::Barrier { interval, spin: true, imbalance: 0.0 };
