@@ -30,12 +30,13 @@ impl Machine {
     /// Takes from its queue, or from another's, who is to run on a core.
     pub fn pick(&mut self, core: usize) -> Option<usize> {
         let best = self.cores[core].queue.first().map_or(0, |&thread| self.rank(thread));
-        if best <= FIRST {
-            // A first thread before fillers, wherever it waits.
-            let stolen = if best < FIRST { self.steal(core, FIRST - 1) } else { None };
-            if let Some(thread) = stolen.or_else(|| self.steal(core, best)) {
-                return Some(thread);
-            }
+        // A first thread before fillers, wherever it waits.
+        let mut stolen = if best <= FIRST { self.steal(core, best.max(FIRST - 1)) } else { None };
+        if stolen.is_none() && best < FIRST && self.fillers {
+            stolen = self.steal(core, best);
+        }
+        if stolen.is_some() {
+            return stolen;
         }
         if self.cores[core].queue.is_empty() {
             self.cores[core].turn = NEVER;
