@@ -4,7 +4,8 @@ Node indices count from 0 in leaf order. What cannot be used raises InputError, 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from pathlib import Path
+from typing import Any, Self, final
 
 from numpy import float64, uint32
 from numpy.typing import NDArray
@@ -831,6 +832,146 @@ def presets() -> list[tuple[str, str]]:
 
 def workload_presets() -> list[tuple[str, str]]:
     """(name, summary) of every workload that can be made up."""
+
+class GangLimits:
+    """How long slices may be. Times in seconds. Immutable."""
+
+    slice: float | None
+    """The length a user chose; None to choose by what is measured."""
+    shortest: float
+    longest: float
+    delay: float
+    """How long a gang may wait between two of its slices."""
+    switch: float
+    """What a switch costs, until it is measured."""
+    overhead: float
+    """The share of a slice that a switch may cost."""
+
+    def __new__(
+        cls,
+        *,
+        slice: float | None = None,
+        shortest: float | None = None,
+        longest: float | None = None,
+        delay: float | None = None,
+        switch: float | None = None,
+        overhead: float | None = None,
+    ) -> Self: ...
+
+class GangHeld:
+    """A job, as it is. Times in seconds, of all its threads together."""
+
+    id: int
+    name: str
+    threads: int
+    weight: float
+    state: str
+    """running, filling, stopped, released, ended or lost"""
+    reason: str | None
+    """Why it is lost."""
+    given: float
+    """Threads times seconds of the slices that were measured, in which it was a first job."""
+    ran: float
+    """Of those, on a core."""
+    ready: float
+    """Of those, ready without a core."""
+    blocked: float
+    """Of those, neither."""
+    cpu: float
+    """On a core, all in all."""
+    cores: list[int]
+    """CPU numbers."""
+    stopping: str | None
+    """How it is stopped: freeze, freezer or signals."""
+
+class GangRound:
+    """The slices now. Immutable."""
+
+    slices: list[tuple[float, list[int], list[int]]]
+    """(seconds, first jobs, fillers) of every slice."""
+    cores: dict[int, list[int]]
+    """CPU numbers of every job."""
+    gangs: list[int]
+    """Jobs whose threads are kept together."""
+    now: tuple[list[int], list[int]]
+    """(first jobs, fillers) that run now."""
+
+class GangSwitch:
+    """A switch. Times in seconds of CLOCK_MONOTONIC. Immutable."""
+
+    deadline: float
+    """When it was due."""
+    began: float
+    ended: float
+    """When the kernel had been told all."""
+    seconds: float
+    """How long the slice is."""
+    slice: int
+    """Its place in the round."""
+    first: list[int]
+    fillers: list[int]
+
+class GangMeans:
+    """What the agent works with. Immutable."""
+
+    stopping: str
+    """freeze, freezer or signals"""
+    pinning: str
+    """cpuset or affinity"""
+    ranking: str
+    """group, threads or nothing"""
+    real_time: bool
+    missing: list[str]
+    """What is missing and what is done instead: a sentence each."""
+    groups: list[Path]
+    """Its own control groups; those of jobs are below."""
+
+class GangAgent:
+    """Runs gangs of real processes. The methods raise InputError for what cannot be done."""
+
+    def __new__(
+        cls,
+        policy: str,
+        cores: Sequence[int],
+        limits: GangLimits,
+        *,
+        switch_by: str | None = None,
+        alive: Path | None = None,
+    ) -> Self: ...
+    def add(
+        self,
+        name: str,
+        *,
+        processes: Sequence[int] | None = None,
+        tids: Sequence[int] | None = None,
+        threads: int = 1,
+        weight: float = 1.0,
+    ) -> int:
+        """Takes processes, with all that descend from them, or single threads. Returns the job's number."""
+
+    def release(self, id: int) -> None:
+        """Lets a job run outside all slices from now on."""
+
+    def signal(self, id: int, number: int) -> None:
+        """Sends a signal to all processes of a job."""
+
+    def forget(self, id: int) -> None:
+        """Lets a job run, removes its groups and forgets it."""
+
+    def jobs(self) -> list[GangHeld]:
+        """All jobs that were not forgotten."""
+
+    def round(self) -> GangRound:
+        """The slices now."""
+
+    def switches(self, most: int = 4096) -> list[GangSwitch]:
+        """The last switches, the latest at the end."""
+
+    def means(self) -> GangMeans:
+        """What it works with."""
+
+    def close(self) -> None:
+        """Ends: all jobs run from now on as if it had never been."""
 
 @final
 class GangJob:

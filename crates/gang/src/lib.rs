@@ -10,6 +10,11 @@ mod observer;
 mod policy;
 mod round;
 mod rows;
+mod turns;
+
+/// The Linux agent.
+#[cfg(target_os = "linux")]
+pub mod linux;
 
 /// The simulated hypervisor.
 pub mod hypervisor;

@@ -1,6 +1,9 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
 mod error;
+mod gang;
+#[cfg(target_os = "linux")]
+mod gang_agent;
 mod gang_hypervisor;
 mod machine;
 mod mapping;
@@ -22,6 +25,11 @@ mod workload;
 mod _engine {
     #[pymodule_export]
     use crate::error::InputError;
+    #[pymodule_export]
+    use crate::gang::GangLimits;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::gang_agent::{GangAgent, GangHeld, GangMeans, GangRound, GangSwitch};
     #[pymodule_export]
     use crate::gang_hypervisor::{
         GangJob, GangJobOutcome, GangOutcome, gang_policies, simulate_gangs,

@@ -13,6 +13,7 @@ from topolane._engine import InputError
 from topolane.cli import (
     calibrate,
     compare,
+    gang,
     links,
     machine,
     map,
@@ -52,6 +53,7 @@ for command in (
     nova,
     mpi,
     sites,
+    gang,
     paper,
 ):
     cli.add_command(command.command)

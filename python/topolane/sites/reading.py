@@ -98,6 +98,13 @@ class Table:
             raise self.refuse(key, f"must be a list of words, not {value!r}")
         return tuple(listed)
 
+    def texts(self, key: str) -> dict[str, str]:
+        """A table of texts by name, such as an environment; empty where there is none."""
+        value = self._take(key, {})
+        if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+            raise self.refuse(key, f"must be a table of texts, not {value!r}")
+        return dict(value)
+
     def number(self, key: str, least: float, most: float, default: float = _MISSING) -> float:
         """A number within bounds."""
         value = self._take(key, default)

@@ -1,0 +1,272 @@
+//! The agent: a real-time thread around a driver, and how others talk to it.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::{read, write};
+use rustix::process::Signal;
+
+use super::clock::{Nanos, Timer, nanos, now};
+use super::driver::Driver;
+use super::entry::Entry;
+use super::held::{Held, Who};
+use super::means::Means;
+use super::priority;
+use crate::job::JobId;
+use crate::limits::Limits;
+use crate::policy::GangPolicy;
+
+type Order = Box<dyn FnOnce(&mut Driver) + Send>;
+
+/// Runs gangs until dropped: then all jobs run as if it had never been.
+pub struct Agent {
+    orders: Mutex<Sender<Order>>,
+    bell: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+    janitor: Option<JoinHandle<()>>,
+    means: Means,
+    next: Mutex<JobId>,
+    real_time: bool,
+}
+
+/// A sentence that says why something cannot be done.
+pub type Refused = String;
+
+/// Signs of life come so often, seconds.
+const SIGN: f64 = 0.25;
+/// Without a sign for so long, seconds, others may have let run what the agent had stopped.
+const SILENCE: f64 = 0.9;
+
+impl Agent {
+    /// Starts to run gangs on these CPUs. `alive`, a pipe, gets a byte, four times a second, as a sign of life.
+    ///
+    /// # Errors
+    /// Where the kernel refuses what cannot be done without.
+    pub fn start(
+        policy: Box<dyn GangPolicy>,
+        limits: Limits,
+        cores: Vec<usize>,
+        means: Means,
+        alive: Option<PathBuf>,
+    ) -> Result<Self, Refused> {
+        let alive = alive.map(|path| open(&path)).transpose()?;
+        let failed = |error: rustix::io::Errno| format!("the agent cannot start: {error}");
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let bell = Arc::new(eventfd(0, flags).map_err(failed)?);
+        let timer = Timer::new().map_err(failed)?;
+        let (orders, inbox) = channel();
+        let (released, garbage) = channel::<Held>();
+        let driver = Driver::new(policy, limits, cores, means.ranking, released);
+        let (tell, told) = channel();
+        let its_bell = Arc::clone(&bell);
+        let thread = thread::Builder::new().name("gang-agent".into()).spawn(move || {
+            let _ = tell.send(priority::real_time().is_ok());
+            Loop { driver, inbox, bell: its_bell, timer, alive, signed: 0 }.run();
+        });
+        let janitor = thread::Builder::new().name("gang-janitor".into());
+        let janitor = janitor.spawn(move || garbage.into_iter().for_each(drop));
+        let failed = |error: std::io::Error| format!("the agent cannot start: {error}");
+        Ok(Agent {
+            thread: Some(thread.map_err(failed)?),
+            janitor: Some(janitor.map_err(failed)?),
+            orders: Mutex::new(orders),
+            bell,
+            means,
+            next: Mutex::new(1),
+            real_time: told.recv().unwrap_or(false),
+        })
+    }
+
+    /// How jobs are stopped and ranked, and what is missing.
+    pub fn means(&self) -> &Means {
+        &self.means
+    }
+
+    /// Whether it has real-time priority.
+    pub fn real_time(&self) -> bool {
+        self.real_time
+    }
+
+    /// Takes a job and lets it wait for its slice. Returns its number.
+    ///
+    /// # Errors
+    /// Where it is not there or may not be stopped.
+    pub fn add(
+        &self,
+        name: &str,
+        who: &Who,
+        threads: usize,
+        weight: f64,
+    ) -> Result<JobId, Refused> {
+        let id = {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            *next += 1;
+            *next - 1
+        };
+        let share = ((threads as f64 * weight).round() as usize).max(1);
+        let held = Held::take(&self.means, &format!("job-{id}"), who, share)?;
+        let entry = Entry::new(id, name.to_owned(), threads, weight, held);
+        self.ask(move |driver| driver.add(entry))?;
+        Ok(id)
+    }
+
+    /// Lets a job run from now on, outside all slices.
+    ///
+    /// # Errors
+    /// Where the agent has ended.
+    pub fn release(&self, id: JobId) -> Result<(), Refused> {
+        self.ask(move |driver| driver.release(id))
+    }
+
+    /// Sends a signal to all processes of a job.
+    ///
+    /// # Errors
+    /// Where the agent has ended, or the signal cannot be sent.
+    pub fn signal(&self, id: JobId, number: i32) -> Result<(), Refused> {
+        let unknown = || format!("there is no signal {number}");
+        let signal = Signal::from_named_raw(number).ok_or_else(unknown)?;
+        self.ask(move |driver| {
+            let held = driver.jobs.get_mut(&id).and_then(|entry| entry.held.as_mut());
+            let Some(held) = held.filter(|held| held.threads_only().is_none()) else {
+                return Ok(());
+            };
+            held.sweep().and_then(|()| held.signal(signal)).map_err(|error| error.to_string())
+        })?
+    }
+
+    /// Forgets a job: it is let run, its groups are removed.
+    ///
+    /// # Errors
+    /// Where the agent has ended.
+    pub fn forget(&self, id: JobId) -> Result<(), Refused> {
+        self.ask(move |driver| driver.forget(id))
+    }
+
+    /// Has the driver do something, between two switches, and answers with what that gave.
+    ///
+    /// # Errors
+    /// Where the agent has ended.
+    pub fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Driver) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let (tell, told) = channel();
+        let order: Order = Box::new(move |driver| {
+            let _ = tell.send(question(driver));
+        });
+        let over = || "the agent has ended".to_owned();
+        let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.send(order).map_err(|_| over())?;
+        drop(orders);
+        let _ = write(&self.bell, &1_u64.to_ne_bytes());
+        told.recv().map_err(|_| over())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Without anybody who could order something, the loop ends.
+        *self.orders.lock().unwrap_or_else(PoisonError::into_inner) = channel().0;
+        let _ = write(&self.bell, &1_u64.to_ne_bytes());
+        for thread in [self.thread.take(), self.janitor.take()].into_iter().flatten() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A full pipe must not hold up the loop.
+fn open(path: &Path) -> Result<File, Refused> {
+    let opened = File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path);
+    opened.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+struct Loop {
+    driver: Driver,
+    inbox: Receiver<Order>,
+    bell: Arc<OwnedFd>,
+    timer: Timer,
+    alive: Option<File>,
+    signed: Nanos,
+}
+
+impl Loop {
+    fn run(mut self) {
+        self.signed = now();
+        loop {
+            let sign = self.signed + nanos(SIGN);
+            if self.timer.set(self.driver.deadline().min(sign)).is_err() {
+                return;
+            }
+            self.wait();
+            loop {
+                match self.inbox.try_recv() {
+                    Ok(order) => order(&mut self.driver),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            }
+            if now() >= sign {
+                self.sign();
+            }
+            self.driver.step();
+        }
+    }
+
+    /// Until a deadline, an order, or the end of a process.
+    fn wait(&mut self) {
+        let of = |entry: &Entry| entry.watched.len();
+        let owners: Vec<JobId> = self
+            .driver
+            .jobs
+            .values()
+            .flat_map(|job| std::iter::repeat_n(job.id, of(job)))
+            .collect();
+        let watched = self.driver.jobs.values().flat_map(|job| &job.watched);
+        let mut files =
+            vec![PollFd::new(&self.timer, PollFlags::IN), PollFd::new(&*self.bell, PollFlags::IN)];
+        files.extend(watched.map(|process| PollFd::new(process, PollFlags::IN)));
+        // A failure can only be an interruption or a lack of memory: look and wait again.
+        let _ = poll(&mut files, None);
+        let fired = |at: usize| !files[at].revents().is_empty();
+        let mut ended: Vec<JobId> =
+            owners.iter().enumerate().filter(|(at, _)| fired(at + 2)).map(|(_, &id)| id).collect();
+        let rung = fired(1);
+        drop(files);
+        if rung {
+            let _ = read(&*self.bell, &mut [0; 8]);
+        }
+        ended.dedup();
+        for id in ended {
+            let nobody = self.driver.jobs.get_mut(&id).is_some_and(|entry| !entry.watch());
+            if nobody {
+                self.driver.ended(id);
+            }
+        }
+    }
+
+    /// A sign of life, and a look around.
+    fn sign(&mut self) {
+        if now() > self.signed + nanos(SILENCE) {
+            self.driver.stop_again();
+        }
+        self.signed = now();
+        if let Some(alive) = &mut self.alive {
+            // Full, where nobody reads: then there is nobody to tell.
+            let _ = alive.write(b".");
+        }
+        self.driver.look();
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.driver.release_all();
+    }
+}

@@ -1,0 +1,319 @@
+//! What the agent's real-time thread does: waits for the end of a slice, and lets run the next.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+
+use super::clock::{Nanos, nanos, now, seconds};
+use super::entry::{Entry, State};
+use super::held::Held;
+use super::means::{Ranking, Stopping};
+use super::switches::{Switch, Switches};
+use crate::job::{Job, JobId};
+use crate::limits::Limits;
+use crate::observer::Observer;
+use crate::policy::GangPolicy;
+use crate::round::{Round, Slice};
+
+/// The jobs, the policy and the slices.
+pub struct Driver {
+    policy: Box<dyn GangPolicy>,
+    /// What the user chose; what a switch costs is measured.
+    pub limits: Limits,
+    /// CPU numbers, by the policy's number of a core.
+    pub cores: Vec<usize>,
+    ranking: Ranking,
+    /// All jobs, those that ended too until they are forgotten.
+    pub jobs: BTreeMap<JobId, Entry>,
+    /// The slices now.
+    pub round: Round,
+    /// The last switches.
+    pub switches: Switches,
+    observer: Observer,
+    /// The slice of the round that comes next.
+    next: usize,
+    /// What runs.
+    pub slice: Slice,
+    deadline: Nanos,
+    stale: bool,
+    /// Takes groups that are no longer needed: to remove one can take long.
+    released: Sender<Held>,
+}
+
+/// The end of a slice that has none.
+pub const NEVER: Nanos = Nanos::MAX;
+
+impl Driver {
+    /// Nobody is there yet.
+    pub fn new(
+        policy: Box<dyn GangPolicy>,
+        limits: Limits,
+        cores: Vec<usize>,
+        ranking: Ranking,
+        released: Sender<Held>,
+    ) -> Self {
+        Driver {
+            policy,
+            limits,
+            cores,
+            ranking,
+            jobs: BTreeMap::new(),
+            round: Round::default(),
+            switches: Switches::default(),
+            observer: Observer::new(),
+            next: 0,
+            slice: Slice { seconds: f64::INFINITY, first: Vec::new(), fillers: Vec::new() },
+            deadline: NEVER,
+            stale: false,
+            released,
+        }
+    }
+
+    /// When it wants to be called next.
+    pub fn deadline(&self) -> Nanos {
+        self.deadline
+    }
+
+    /// A job came. It waits for the end of the slice, where that has one.
+    pub fn add(&mut self, entry: Entry) {
+        self.jobs.insert(entry.id, entry);
+        self.changed(false);
+    }
+
+    /// Jobs came or went; `at_once`: cores stand idle for it.
+    fn changed(&mut self, at_once: bool) {
+        self.stale = true;
+        if at_once || self.slice.seconds.is_infinite() {
+            self.deadline = now();
+        }
+    }
+
+    /// Lets a job run from now on, whatever the slices say.
+    pub fn release(&mut self, id: JobId) {
+        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.held.is_some()) else {
+            return;
+        };
+        if entry.state == State::Scheduled {
+            entry.state = State::Released;
+        }
+        entry.with("it cannot be let run", |held| held.rank(false).and(held.start()));
+        self.observer.forget(id);
+        self.changed(true);
+    }
+
+    /// A job of which nothing is left.
+    pub fn ended(&mut self, id: JobId) {
+        let running = self.runs(id);
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.end_sample(now());
+        entry.state = State::Ended;
+        if let Some(held) = entry.held.take() {
+            let _ = self.released.send(held);
+        }
+        self.observer.forget(id);
+        self.changed(running);
+    }
+
+    /// Nothing more is to be known of a job.
+    pub fn forget(&mut self, id: JobId) {
+        self.release(id);
+        if let Some(held) = self.jobs.remove(&id).and_then(|entry| entry.held) {
+            let _ = self.released.send(held);
+        }
+    }
+
+    fn runs(&self, id: JobId) -> bool {
+        self.slice.first.contains(&id) || self.slice.fillers.contains(&id)
+    }
+
+    /// To be called after every event, and at `deadline`.
+    pub fn step(&mut self) {
+        if self.stale {
+            self.stale = false;
+            self.ask();
+            let now = now();
+            let waited = |id| {
+                let since = self.jobs.get(&id).and_then(|entry| entry.ran_at);
+                since.map_or(f64::INFINITY, |since| seconds(now.saturating_sub(since)))
+            };
+            self.next = self.round.longest_waiting(waited);
+        }
+        if now() >= self.deadline {
+            self.turn();
+        }
+    }
+
+    /// Asks the policy for the slices from now on.
+    fn ask(&mut self) {
+        let scheduled = self.jobs.values().filter(|entry| entry.state == State::Scheduled);
+        let seen = |entry: &Entry| Job {
+            id: entry.id,
+            threads: entry.threads,
+            weight: entry.weight,
+            seen: self.observer.seen(entry.id),
+        };
+        let jobs: Vec<Job> = scheduled.map(seen).collect();
+        if let Some(cost) = self.switches.cost() {
+            self.limits.switch = cost;
+        }
+        self.round = self.policy.round(&jobs, self.cores.len(), &self.limits);
+        if self.ranking == Ranking::Nothing {
+            self.round.slices.iter_mut().for_each(|slice| slice.fillers.clear());
+        }
+        self.next = 0;
+    }
+
+    /// Goes to the next slice.
+    fn turn(&mut self) {
+        let nobody = Slice { seconds: f64::INFINITY, first: Vec::new(), fillers: Vec::new() };
+        let slice = self.round.slices.get(self.next).cloned().unwrap_or(nobody);
+        let (deadline, began) = (self.deadline, now());
+        let changed = self.switch(&slice);
+        let ended = now();
+        self.measure(&slice, began, ended);
+        // A slice that began late ends on time, unless it would be over already.
+        let end = |from: Nanos| from.saturating_add(nanos(slice.seconds));
+        self.deadline = if end(deadline) > ended { end(deadline) } else { end(ended) };
+        let Slice { seconds, ref first, ref fillers } = slice;
+        if changed {
+            let (first, fillers) = (first.clone(), fillers.clone());
+            let switch =
+                Switch { deadline, began, ended, seconds, slice: self.next, first, fillers };
+            self.switches.push(switch, changed);
+        }
+        self.slice = slice;
+        self.next += 1;
+        if self.next >= self.round.slices.len() {
+            self.ask();
+        }
+        self.sweep();
+    }
+
+    /// Stops who is not in the slice, then lets run who is: whether anybody was.
+    fn switch(&mut self, slice: &Slice) -> bool {
+        let mut changed = false;
+        let in_slice = |id| slice.first.contains(&id) || slice.fillers.contains(&id);
+        let scheduled = |entry: &&mut Entry| entry.state == State::Scheduled;
+        for entry in self.jobs.values_mut().filter(scheduled) {
+            if !in_slice(entry.id) && entry.held.as_ref().is_some_and(|held| !held.stopped) {
+                changed = true;
+                entry.with("it cannot be stopped", Held::stop);
+            }
+        }
+        // Those that run on are ranked before anybody else is let run, and all are let run as close together as can be.
+        for entry in self.jobs.values_mut().filter(scheduled).filter(|entry| in_slice(entry.id)) {
+            let columns = self.round.cores.get(&entry.id).map_or(&[][..], Vec::as_slice);
+            let cores: Vec<usize> = columns.iter().map(|&column| self.cores[column]).collect();
+            let behind = slice.fillers.contains(&entry.id);
+            entry.with("it cannot be kept to its cores", |held| {
+                let pinned = if held.cores == cores { Ok(()) } else { held.pin(&cores) };
+                pinned.and_then(|()| if held.behind == behind { Ok(()) } else { held.rank(behind) })
+            });
+        }
+        for entry in self.jobs.values_mut().filter(scheduled).filter(|entry| in_slice(entry.id)) {
+            if entry.held.as_ref().is_some_and(|held| held.stopped) {
+                changed = true;
+                entry.with("it cannot be let run", Held::start);
+            }
+        }
+        changed
+    }
+
+    /// Looks at what the jobs did, while those of the next slice run already.
+    fn measure(&mut self, slice: &Slice, began: Nanos, ended: Nanos) {
+        for entry in self.jobs.values_mut() {
+            let was = self.slice.first.contains(&entry.id);
+            let is = slice.first.contains(&entry.id);
+            if was || is {
+                entry.ran_at = Some(if is { ended } else { began });
+            }
+            let over = entry.sample_closed();
+            if was && !is {
+                entry.close_sample(began);
+            }
+            if over || (was && slice.fillers.contains(&entry.id)) {
+                if let Some(used) = entry.end_sample(ended) {
+                    self.observer.tell(entry.id, used);
+                }
+            }
+            if is && !was {
+                entry.begin_sample(ended);
+            }
+        }
+    }
+
+    /// Measures those that run on and on; to be called now and then.
+    pub fn look(&mut self) {
+        let now = now();
+        for entry in self.jobs.values_mut().filter(|entry| self.slice.first.contains(&entry.id)) {
+            if let Some(used) = entry.end_sample(now) {
+                self.observer.tell(entry.id, used);
+            }
+            entry.begin_sample(now);
+        }
+        let left =
+            |entry: &&mut Entry| entry.state == State::Scheduled && !entry.watched.is_empty();
+        for entry in self.jobs.values_mut().filter(left) {
+            let empty = entry.held.as_ref().is_some_and(|held| {
+                held.group().is_some() && held.threads().is_ok_and(|threads| threads.is_empty())
+            });
+            if empty && entry.lives() {
+                entry.state =
+                    State::Lost("its processes were moved out of its control group".into());
+            }
+        }
+        self.let_go();
+    }
+
+    /// Stops by signals what jobs started meanwhile.
+    fn sweep(&mut self) {
+        for entry in self.jobs.values_mut().filter(|entry| entry.state == State::Scheduled) {
+            let swept = |held: &Held| held.stopped && held.stopping() == Stopping::Signals;
+            if entry.held.as_ref().is_some_and(swept) {
+                entry.with("its processes cannot be found", Held::sweep);
+            }
+        }
+        self.let_go();
+    }
+
+    /// Lets go of jobs that were lost.
+    fn let_go(&mut self) {
+        let mut lost = false;
+        for entry in self.jobs.values_mut().filter(|entry| matches!(entry.state, State::Lost(_))) {
+            if let Some(mut held) = entry.held.take() {
+                lost = true;
+                // What can still be undone is.
+                let _ = held.start();
+                let _ = held.rank(false);
+                let _ = self.released.send(held);
+            }
+        }
+        if lost {
+            self.changed(false);
+        }
+    }
+
+    /// All that is stopped, as after a watchdog let it run.
+    pub fn stop_again(&mut self) {
+        let stopped = |entry: &&mut Entry| entry.held.as_ref().is_some_and(|held| held.stopped);
+        for entry in self.jobs.values_mut().filter(stopped) {
+            entry.with("it cannot be stopped", Held::stop);
+        }
+        for entry in self.jobs.values_mut() {
+            let behind = entry.held.as_ref().is_some_and(|held| held.behind);
+            if behind {
+                entry.with("it cannot be ranked", |held| held.rank(true));
+            }
+        }
+    }
+
+    /// Lets everybody run, for good.
+    pub fn release_all(&mut self) {
+        for entry in self.jobs.values_mut() {
+            if let Some(mut held) = entry.held.take() {
+                let _ = held.start();
+                let _ = held.rank(false);
+                let _ = self.released.send(held);
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! A job in the agent's hands: stopping it, letting it run, keeping it to cores, ranking it.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group, test_kill_process};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::files;
+use super::group::Group;
+use super::means::{Means, Ranking, Stopping};
+use super::priority;
+use super::processes::{self, Number};
+
+/// Who a job is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// Processes and all that descend from them.
+    Processes(Vec<Number>),
+    /// Single threads of a process that is otherwise left alone.
+    Threads(Vec<Number>),
+}
+
+/// A job in the agent's hands.
+#[derive(Debug)]
+pub struct Held {
+    group: Option<Group>,
+    stopping: Stopping,
+    ranking: Ranking,
+    /// The process group that the first process leads, if it does.
+    leader: Option<Number>,
+    /// Processes outside it, as seen last, with what tells them from later ones of the same number.
+    others: BTreeMap<Number, u64>,
+    threads_only: Option<Vec<Number>>,
+    /// It is not let run.
+    pub stopped: bool,
+    /// It is ranked behind others.
+    pub behind: bool,
+    /// CPU numbers that it is kept to; empty before the first time.
+    pub cores: Vec<usize>,
+}
+
+impl Held {
+    /// Takes a job, stopped. `Err` is a sentence.
+    pub fn take(means: &Means, name: &str, who: &Who, threads: usize) -> Result<Self, String> {
+        let (Who::Processes(listed) | Who::Threads(listed)) = who;
+        let of_threads = matches!(who, Who::Threads(_));
+        let first = *listed.first().ok_or("a job needs at least one process or thread")?;
+        for &number in listed {
+            check(number, of_threads)?;
+        }
+        let failed = |error: io::Error| format!("a control group for process {first}: {error}");
+        let group = Group::make(&means.hierarchies, name, first, of_threads, threads);
+        let group = group.map_err(failed)?;
+        let has = |way: &Stopping| match (way, &group) {
+            (Stopping::Freeze, Some(group)) => group.freeze.is_some(),
+            (Stopping::Freezer, Some(group)) => group.freezer.is_some(),
+            (Stopping::Signals, _) => !of_threads,
+            (_, None) => false,
+        };
+        let ways = [means.stopping].into_iter().chain(Stopping::ALL);
+        let Some(stopping) = ways.into_iter().find(has) else {
+            return Err(format!(
+                "thread {first} cannot be stopped without its process: that takes the freezer of control groups version 1"
+            ));
+        };
+        let leads = !of_threads && pid(first).is_some_and(|pid| getpgid(Some(pid)) == Ok(pid));
+        let mut held = Held {
+            group,
+            stopping,
+            ranking: means.ranking,
+            leader: leads.then_some(first),
+            others: BTreeMap::new(),
+            threads_only: of_threads.then(|| listed.clone()),
+            stopped: false,
+            behind: false,
+            cores: Vec::new(),
+        };
+        held.gather(listed).map_err(|error| format!("process {first} cannot be taken: {error}"))?;
+        Ok(held)
+    }
+
+    /// Stops it and moves all that belongs to it into its groups, until nothing is left outside.
+    fn gather(&mut self, listed: &[Number]) -> io::Result<()> {
+        let remember = |one: Number| processes::stat(one).map(|stat| (one, stat.began));
+        if self.threads_only.is_none() {
+            self.others =
+                processes::tree(listed.iter().copied()).into_iter().filter_map(remember).collect();
+        }
+        self.stop()?;
+        let Some(group) = &self.group else { return self.sweep() };
+        loop {
+            let there = match self.threads_only {
+                Some(_) => group.threads()?,
+                None => group.processes()?,
+            };
+            let belong: Vec<Number> = match &self.threads_only {
+                Some(threads) => threads.clone(),
+                None => processes::tree(listed.iter().copied()).into_iter().collect(),
+            };
+            let mut moved = false;
+            for member in belong.into_iter().filter(|member| !there.contains(member)) {
+                match group.take(member) {
+                    Ok(()) => moved = true,
+                    Err(error) if gone(&error) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if !moved {
+                return self.sweep();
+            }
+        }
+    }
+
+    /// Stops it.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.stopped = true;
+        self.switch("1", "FROZEN", Signal::STOP)
+    }
+
+    /// Lets it run.
+    pub fn start(&mut self) -> io::Result<()> {
+        self.stopped = false;
+        self.switch("0", "THAWED", Signal::CONT)
+    }
+
+    fn switch(&self, freeze: &str, freezer: &str, signal: Signal) -> io::Result<()> {
+        match (self.stopping, &self.group) {
+            (Stopping::Freeze, Some(Group { freeze: Some(file), .. })) => files::set(file, freeze),
+            (Stopping::Freezer, Some(Group { freezer: Some(file), .. })) => {
+                files::set(file, freezer)
+            }
+            _ => self.signal(signal),
+        }
+    }
+
+    /// Sends a signal to all that belonged to it when it was last swept.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        if let Some(leader) = self.leader.and_then(pid) {
+            unless_gone(kill_process_group(leader, signal))?;
+        }
+        let mut others = self.others.keys().filter_map(|&other| pid(other));
+        others.try_for_each(|other| unless_gone(kill_process(other, signal)))
+    }
+
+    /// Finds out who belongs to it now, and stops by signals whoever came while the others were being stopped.
+    pub fn sweep(&mut self) -> io::Result<()> {
+        if self.threads_only.is_some() {
+            return Ok(());
+        }
+        loop {
+            let before = self.others.clone();
+            let leader = self.leader;
+            let outside = |one: &Number| {
+                leader.is_none()
+                    || pid(*one).and_then(|one| getpgid(Some(one)).ok()) != leader.and_then(pid)
+            };
+            let now = self.processes()?.into_iter().filter(outside);
+            self.others = now.filter_map(|one| Some((one, processes::stat(one)?.began))).collect();
+            let new = self.others.keys().any(|one| !before.contains_key(one));
+            if !new || self.stopping != Stopping::Signals || !self.stopped {
+                return Ok(());
+            }
+            self.signal(Signal::STOP)?;
+        }
+    }
+
+    /// The living processes that belong to it.
+    pub fn processes(&self) -> io::Result<Vec<Number>> {
+        if let Some(group) = &self.group {
+            return Ok(group
+                .processes()?
+                .into_iter()
+                .filter(|&one| processes::lives(one))
+                .collect());
+        }
+        let same = |(&one, &began): (&Number, &u64)| {
+            processes::stat(one).is_some_and(|stat| stat.began == began).then_some(one)
+        };
+        let known = self.others.iter().filter_map(same).chain(self.leader);
+        Ok(processes::tree(known).into_iter().collect())
+    }
+
+    /// The threads that belong to it.
+    pub fn threads(&self) -> io::Result<Vec<Number>> {
+        match &self.group {
+            Some(group) => group.threads(),
+            None => Ok(self.processes()?.into_iter().flat_map(processes::threads).collect()),
+        }
+    }
+
+    /// Keeps it to these CPUs.
+    pub fn pin(&mut self, cores: &[usize]) -> io::Result<()> {
+        self.cores = cores.to_vec();
+        if let Some(Group { cpus: Some(file), .. }) = &self.group {
+            let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
+            return files::set(file, &list.join(","));
+        }
+        let mut set = CpuSet::new();
+        for &core in cores {
+            set.set(core);
+        }
+        let mut threads = self.threads()?.into_iter().filter_map(pid);
+        threads.try_for_each(|thread| unless_gone(sched_setaffinity(Some(thread), &set)))
+    }
+
+    /// Ranks it behind others, or as usual again.
+    pub fn rank(&mut self, behind: bool) -> io::Result<()> {
+        self.behind = behind;
+        match (self.ranking, &self.group) {
+            (_, Some(Group { idle: Some(file), .. })) => {
+                files::set(file, if behind { "1" } else { "0" })
+            }
+            (Ranking::Nothing, _) => Ok(()),
+            _ => self.threads()?.into_iter().try_for_each(|thread| {
+                match priority::rank(thread, behind) {
+                    Err(error) if !gone(&error) => Err(error),
+                    _ => Ok(()),
+                }
+            }),
+        }
+    }
+
+    /// Its single threads, where it is some.
+    pub fn threads_only(&self) -> Option<&[Number]> {
+        self.threads_only.as_deref()
+    }
+
+    /// The group it is in, if any.
+    pub fn group(&self) -> Option<&Group> {
+        self.group.as_ref()
+    }
+
+    /// How it is stopped.
+    pub fn stopping(&self) -> Stopping {
+        self.stopping
+    }
+}
+
+fn pid(number: Number) -> Option<Pid> {
+    Pid::from_raw(number)
+}
+
+fn gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
+}
+
+fn unless_gone(done: rustix::io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(Errno::SRCH) | Ok(()) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether it is there and ours to stop.
+fn check(number: Number, thread: bool) -> Result<(), String> {
+    let what = if thread { "thread" } else { "process" };
+    let number_of = if thread { processes::process_of(number) } else { Some(number) };
+    let missing = || format!("there is no {what} {number}");
+    let process = number_of.filter(|&of| of > 0).and_then(pid).ok_or_else(missing)?;
+    match test_kill_process(process) {
+        Ok(()) if processes::lives(number) => Ok(()),
+        Err(Errno::PERM) => {
+            Err(format!("{what} {number} belongs to another user: no permission to stop it"))
+        }
+        _ => Err(missing()),
+    }
+}

@@ -1,0 +1,28 @@
+//! The Linux agent: gangs of real processes on real cores.
+//!
+//! A real-time thread sleeps until the absolute end of a slice, stops the jobs that are not in the next one and lets
+//! run those that are. It never waits for a job to be stopped: a thread of its priority that waits spinning keeps from
+//! its core the very thread it waits for.
+
+mod agent;
+mod clock;
+mod driver;
+mod entry;
+mod files;
+mod group;
+mod held;
+mod hierarchy;
+mod means;
+mod mounts;
+mod priority;
+mod processes;
+mod switches;
+mod usage;
+
+pub use agent::{Agent, Refused};
+pub use clock::seconds;
+pub use driver::Driver;
+pub use entry::{Entry, State};
+pub use held::Who;
+pub use means::{Means, Ranking, Stopping};
+pub use switches::Switch;

@@ -1,0 +1,92 @@
+//! Where control groups are mounted, and where this process stands in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A hierarchy of control groups: the directories, best first, below which groups of ours may be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mounts {
+    /// Version 2.
+    pub unified: Vec<PathBuf>,
+    /// Version 1, by controller.
+    pub freezer: Vec<PathBuf>,
+    /// Version 1.
+    pub cpuset: Vec<PathBuf>,
+    /// Version 1.
+    pub cpu: Vec<PathBuf>,
+}
+
+/// Of this machine.
+pub fn mounts() -> Mounts {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
+}
+
+fn parse(mountinfo: &str, own: &str) -> Mounts {
+    let mut mounts = Mounts::default();
+    for line in mountinfo.lines() {
+        let Some((mount, system)) = line.split_once(" - ") else { continue };
+        let Some(point) = mount.split_ascii_whitespace().nth(4) else { continue };
+        let mut system = system.split_ascii_whitespace();
+        let kind = system.next();
+        let options = system.nth(1).unwrap_or_default();
+        let has = |controller: &str| options.split(',').any(|option| option == controller);
+        let point = Path::new(point);
+        match kind {
+            Some("cgroup2") => mounts.unified.extend(places(point, own, "")),
+            Some("cgroup") => {
+                for (controller, of) in [
+                    ("freezer", &mut mounts.freezer),
+                    ("cpuset", &mut mounts.cpuset),
+                    ("cpu", &mut mounts.cpu),
+                ] {
+                    if has(controller) {
+                        of.extend(places(point, own, controller));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    mounts
+}
+
+/// The top of a hierarchy, and the group that this process is in: the second is what a user may have been given.
+fn places(point: &Path, own: &str, controller: &str) -> Vec<PathBuf> {
+    let mut places = vec![point.to_path_buf()];
+    if let Some(mine) = path_in(own, controller).filter(|&mine| mine != "/") {
+        places.push(point.join(mine.trim_start_matches('/')));
+    }
+    places
+}
+
+/// The path in the hierarchy of a controller, none for version 2, by /proc/PID/cgroup.
+pub fn path_in<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let controllers = fields.next()?;
+        let path = fields.next()?;
+        controllers.split(',').any(|one| one == controller).then_some(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both versions beside each other, as many machines still have them: each is found by what it is, not by where.
+    #[test]
+    fn hierarchies_are_found_by_their_kind() {
+        let mountinfo = "30 20 0:26 / /groups/unified rw - cgroup2 cgroup2 rw\n\
+            31 20 0:27 / /groups/cold rw,nosuid - cgroup cgroup rw,freezer\n\
+            32 20 0:28 / /groups/both rw - cgroup cgroup rw,cpu,cpuacct\n\
+            33 20 0:29 / /home rw - ext4 /dev/cpuset rw,cpuset\n";
+        let own = "5:freezer:/\n4:cpu,cpuacct:/a/b\n0::/mine\n";
+        let mounts = parse(mountinfo, own);
+        let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(mounts.unified, paths(&["/groups/unified", "/groups/unified/mine"]));
+        assert_eq!(mounts.freezer, paths(&["/groups/cold"]));
+        assert_eq!(mounts.cpu, paths(&["/groups/both", "/groups/both/a/b"]));
+        assert_eq!(mounts.cpuset, paths(&[]));
+    }
+}

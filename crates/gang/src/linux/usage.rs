@@ -1,0 +1,115 @@
+//! What the threads of a job did, from /proc/TID/schedstat.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::Vacant;
+use std::fs::File;
+use std::ops::{Add, Sub};
+use std::os::unix::fs::FileExt;
+
+use super::processes::Number;
+
+/// Nanoseconds on a core, and ready for one without having it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// On a core.
+    pub ran: u64,
+    /// Ready.
+    pub ready: u64,
+}
+
+impl Add for Counts {
+    type Output = Counts;
+    fn add(self, other: Counts) -> Counts {
+        Counts { ran: self.ran + other.ran, ready: self.ready + other.ready }
+    }
+}
+
+impl Sub for Counts {
+    type Output = Counts;
+    fn sub(self, other: Counts) -> Counts {
+        Counts {
+            ran: self.ran.saturating_sub(other.ran),
+            ready: self.ready.saturating_sub(other.ready),
+        }
+    }
+}
+
+/// The counters of a job's threads. Their files stay open; what threads that ended had is kept.
+#[derive(Debug, Default)]
+pub struct Counters {
+    threads: BTreeMap<Number, (File, Counts)>,
+    ended: Counts,
+    /// What they had done before they were taken.
+    before: Counts,
+}
+
+impl Counters {
+    /// Begins with what those threads have done so far.
+    pub fn new(threads: &[Number]) -> Self {
+        let mut counters = Counters::default();
+        counters.before = counters.read(threads);
+        counters
+    }
+
+    /// What all threads did since the beginning; those are its threads now.
+    pub fn read(&mut self, threads: &[Number]) -> Counts {
+        for &thread in threads {
+            if let Vacant(place) = self.threads.entry(thread) {
+                if let Ok(file) = File::open(format!("/proc/{thread}/schedstat")) {
+                    place.insert((file, Counts::default()));
+                }
+            }
+        }
+        let mut sum = Counts::default();
+        let ended = &mut self.ended;
+        self.threads.retain(|_, (file, last)| {
+            let now = counts(file);
+            match now {
+                Some(now) => {
+                    *last = now;
+                    sum = sum + now;
+                }
+                None => *ended = *ended + *last,
+            }
+            now.is_some()
+        });
+        sum + self.ended - self.before
+    }
+}
+
+/// "ran ready slices", see Documentation/scheduler/sched-stats.rst.
+fn counts(file: &File) -> Option<Counts> {
+    let mut text = [0; 64];
+    let length = file.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?;
+    let mut fields = text.split_ascii_whitespace().map(str::parse);
+    Some(Counts { ran: fields.next()?.ok()?, ready: fields.next()?.ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::clock::now;
+
+    /// A thread that spins is on a core or ready for one all the time, and what it did stays counted when it ends.
+    #[test]
+    fn a_spinning_thread_is_never_blocked() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let spinner = std::thread::spawn(move || {
+            tell.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+            let until = now() + 100_000_000;
+            while now() < until {}
+        });
+        let itself = told.recv().unwrap();
+        let thread = itself.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        let mut counters = Counters::new(&[thread]);
+        let began = now();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let seen = counters.read(&[thread]);
+        let passed = now() - began;
+        assert!(seen.ran + seen.ready > passed / 2, "{seen:?} of {passed}");
+        spinner.join().unwrap();
+        let after = counters.read(&[]);
+        assert!(after.ran >= seen.ran && after.ready >= seen.ready, "{after:?} {seen:?}");
+    }
+}

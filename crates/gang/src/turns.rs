@@ -1,0 +1,36 @@
+//! Where a round that replaces another one begins.
+
+use crate::job::JobId;
+use crate::round::Round;
+
+impl Round {
+    /// The slice of whose first jobs one has waited longest, by how long each has; the earliest among equals.
+    /// A driver that was told of a job in mid-round goes on there, so that jobs that come and go hold up nobody.
+    pub fn longest_waiting(&self, waited: impl Fn(JobId) -> f64) -> usize {
+        let longest =
+            |at: usize| self.slices[at].first.iter().map(|&id| waited(id)).fold(0.0, f64::max);
+        (0..self.slices.len())
+            .rev()
+            .max_by(|&one, &other| longest(one).total_cmp(&longest(other)))
+            .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::round::Slice;
+
+    /// Who never ran waits longest of all; among equals the order of the round decides.
+    #[test]
+    fn the_longest_waiting_job_is_next() {
+        let slice =
+            |first: &[JobId]| Slice { seconds: 0.1, first: first.to_vec(), fillers: vec![] };
+        let round =
+            Round { slices: vec![slice(&[1]), slice(&[2, 1]), slice(&[3])], ..Round::default() };
+        assert_eq!(round.longest_waiting(|id| [0.0, 0.0, 0.2, 0.1][id as usize]), 1);
+        assert_eq!(round.longest_waiting(|id| if id == 3 { f64::INFINITY } else { 1.0 }), 2);
+        assert_eq!(round.longest_waiting(|_| 1.0), 0);
+        assert_eq!(Round::default().longest_waiting(|_| 1.0), 0);
+    }
+}

@@ -1,0 +1,155 @@
+"""`topolane gang add|list|stop|top`: talking to a running agent."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topolane._engine import InputError
+from topolane.cli import common, gang_common
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+@click.command(cls=gang_common.WithCommand, options_metavar="[OPTIONS] [-- COMMAND...]")
+@click.option("--pid", "pids", type=click.IntRange(1, 1 << 30), multiple=True, help="Adopt this process.")
+@gang_common.threads_option
+@gang_common.weight_option
+@gang_common.name_option
+@gang_common.socket_option
+@click.pass_context
+def add(ctx: click.Context, /, pids: tuple[int, ...], **options: Any) -> None:
+    """Add a job to the running agent: a COMMAND, or processes that run already with all they started."""
+    from topolane.gang import control
+
+    if bool(pids) == bool(ctx.obj):
+        raise InputError("give a command after --, or processes with --pid")
+    request: dict[str, Any] = {"do": "add", "weight": options["weight"], "threads": options["threads"]}
+    files: tuple[int, ...] = ()
+    if pids:
+        request |= {"name": options["name"] or f"process-{pids[0]}", "pids": pids}
+    else:
+        name = options["name"] or os.path.basename(ctx.obj[0])
+        request |= {
+            "name": name,
+            "command": ctx.obj,
+            "directory": os.getcwd(),
+            "environment": dict(os.environ),
+        }
+        files = (sys.stdout.fileno(), sys.stderr.fileno())
+    click.echo(control.ask(gang_common.socket_of(options["socket"]), request, files))
+
+
+@click.command("list")
+@gang_common.socket_option
+@common.json_option
+def list_(socket: str | None, as_json: bool) -> None:
+    """List the jobs of the running agent with what each has had."""
+    from topolane.gang import control
+
+    shown = control.ask(gang_common.socket_of(socket), {"do": "show"})
+    if as_json:
+        common.print_json(shown)
+        return
+    common.print_table(COLUMNS, [_row(job) for job in shown["jobs"]], ["name", "state", "cores"])
+    for job in shown["jobs"]:
+        if job["reason"]:
+            click.echo(f"{job['name']}: {job['reason']}")
+
+
+COLUMNS = ("job", "name", "state", "threads", "weight", "cores", "CPU s", "given s", "blocked")
+
+
+def _row(job: dict[str, Any]) -> list[str]:
+    given = job["given"]
+    return [
+        str(job["id"]),
+        job["name"],
+        job["state"],
+        str(job["threads"]),
+        f"{job['weight']:g}",
+        ",".join(map(str, job["cores"])),
+        gang_common.seconds(job["cpu"]),
+        gang_common.seconds(given),
+        f"{100 * min(1, job['blocked'] / given):.0f} %" if given > 0 else "–",
+    ]
+
+
+@click.command()
+@click.argument("job", required=False)
+@click.option(
+    "--grace",
+    type=common.Number(0, 20),
+    default=5.0,
+    show_default=True,
+    help="Seconds from SIGTERM to SIGKILL.",
+)
+@gang_common.socket_option
+def stop(job: str | None, grace: float, socket: str | None) -> None:
+    """End JOB, by name or number, or the agent with all jobs that it started."""
+    from topolane.gang import control
+
+    stopped = control.ask(gang_common.socket_of(socket), {"do": "stop", "job": job, "grace": grace})
+    for name in stopped:
+        click.echo(f"{name} ended")
+
+
+@click.command()
+@click.option(
+    "--interval",
+    type=common.Number(0.05, 60),
+    default=0.5,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two looks.",
+)
+@gang_common.socket_option
+@common.json_option
+def top(interval: float, socket: str | None, as_json: bool) -> None:
+    """Show the matrix live: a row for each slice, a column for each core. Once where that is no terminal."""
+    from topolane.gang import control
+
+    path = gang_common.socket_of(socket)
+    shown = control.ask(path, {"do": "show"})
+    if as_json:
+        common.print_json(shown)
+        return
+    if not sys.stdout.isatty():
+        for headings, rows in _tables(shown):
+            common.print_table(headings, rows, headings[:-1])
+        return
+    from rich.live import Live
+
+    with Live(_rendered(shown), screen=True, auto_refresh=False) as live:
+        while True:
+            time.sleep(interval)
+            live.update(_rendered(control.ask(path, {"do": "show"})), refresh=True)
+
+
+def _tables(shown: dict[str, Any]) -> list[tuple[list[str], list[list[str]]]]:
+    from topolane.gang.shown import matrix
+
+    headings = ["now", "slice", *(f"core {core}" for core in shown["agent"]["cores"])]
+    return [(headings, matrix(shown)), (list(COLUMNS), [_row(job) for job in shown["jobs"]])]
+
+
+def _rendered(shown: dict[str, Any]) -> RenderableType:
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+
+    agent = shown["agent"]
+    cores = ",".join(map(str, agent["cores"]))
+    by = f"switched by {agent['switched_by']}, process {agent['process']}"
+    parts: list[RenderableType] = [f"{agent['policy']} on cores {cores}, {by}"]
+    for headings, rows in _tables(shown):
+        table = Table(*headings, box=box.SIMPLE_HEAD, pad_edge=False)
+        for row in rows:
+            table.add_row(*row, style="bold" if row[0] == "*" else None)
+        parts.append(table)
+    return Group(*parts)

@@ -1,0 +1,159 @@
+"""`topolane gang run`: the agent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topolane._engine import InputError
+from topolane.cli import common, gang_common
+
+if TYPE_CHECKING:
+    from topolane.gang.agent import Agent, Job
+    from topolane.gang.daemon import Daemon
+    from topolane.gang.jobs_file import Asked
+
+_LOOK = 0.05
+
+
+@click.command(cls=gang_common.WithCommand, options_metavar="[OPTIONS] [FILE]")
+@click.argument("file", required=False, metavar="[-- COMMAND...]")
+@click.option(
+    "--policy",
+    default="adaptive",
+    show_default=True,
+    metavar="NAME",
+    help="Who runs when: batch, free, gang or adaptive (docs/gang.md).",
+)
+@click.option(
+    "--cores",
+    metavar="LIST",
+    callback=gang_common.core_list,
+    help="CPU numbers, 0-3,8 [default: all that may be used].",
+)
+@click.option(
+    "--slice",
+    "slice_",
+    type=common.Number(0.001, 3600),
+    metavar="SECONDS",
+    help="Length of a slice [default: chosen by what a switch costs and how often the jobs meet].",
+)
+@click.option(
+    "--delay", type=common.Number(0.001, 3600), metavar="SECONDS", help="A gang waits no longer [default: 1]."
+)
+@click.option(
+    "--switch-by",
+    type=click.Choice(["freeze", "freezer", "signals"]),
+    help="How jobs are stopped: control groups version 2 or 1, or SIGSTOP [default: the first that works].",
+)
+@gang_common.threads_option
+@gang_common.weight_option
+@gang_common.name_option
+@gang_common.socket_option
+@click.pass_context
+def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
+    """Run the jobs of FILE, or one COMMAND, as gangs, and jobs that `topolane gang add` brings.
+
+    Ends when all jobs of FILE have ended, exit code 1 if one of them failed; with COMMAND, when that has, exit code
+    is its own; with neither, on SIGINT, SIGTERM or `topolane gang stop`.
+    """
+    from topolane.gang import jobs_file
+    from topolane.gang.agent import Agent
+    from topolane.gang.control import listening
+    from topolane.gang.daemon import Daemon
+    from topolane.gang.jobs_file import Asked
+
+    if file is not None and ctx.obj:
+        raise InputError("give a FILE or a command after --, not both")
+    asked = jobs_file.read(file) if file is not None else []
+    limits = _limits(options)
+    path = gang_common.socket_of(options["socket"])
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listening(path))
+        stack.callback(Path(path).unlink, missing_ok=True)
+        by = options["switch_by"]
+        agent = stack.enter_context(Agent(options["policy"], options["cores"], limits, switch_by=by))
+        for sentence in agent.means.missing:
+            _note(sentence)
+        if ctx.obj:
+            name = options["name"] or os.path.basename(ctx.obj[0])
+            threads = options["threads"] or len(agent.cores)
+            asked = [Asked(name, tuple(ctx.obj), threads, options["weight"])]
+        daemon = Daemon(agent, listener)
+        jobs = [_started(agent, one) for one in asked]
+        codes = _until_ended(daemon, agent, jobs)
+    sys.exit(codes[0] if ctx.obj else int(any(codes)))
+
+
+def _limits(options: dict[str, Any]) -> Any:
+    from topolane.gang.agent import Limits
+
+    given = {"slice": options["slice_"], "delay": options["delay"]}
+    chosen = {key: value for key, value in given.items() if value is not None}
+    if (length := options["slice_"]) is not None:
+        chosen["shortest"] = min(0.01, length)
+    return Limits(**chosen)
+
+
+def _started(agent: Agent, one: Asked) -> Job:
+    if one.threads > len(agent.cores):
+        _note(
+            f"job {one.name}: {one.threads} threads on {len(agent.cores)} cores: they take turns "
+            "in slices that are the job's alone"
+        )
+    return agent.start(
+        one.name,
+        one.command,
+        threads=one.threads,
+        weight=one.weight,
+        directory=one.directory,
+        environment=one.environment,
+    )
+
+
+def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
+    """Their exit codes, as a shell has them; those of jobs that were stopped with the agent count too."""
+    lost: set[int] = set()
+    ended: set[int] = set()
+    signalled = False
+
+    def leave(number: int, _: object) -> None:
+        nonlocal signalled
+        signalled = True
+        daemon.stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)
+    while not daemon.stopping.wait(_LOOK):
+        for one in agent.jobs():
+            if one.state == "lost" and one.id not in lost:
+                lost.add(one.id)
+                _note(f"job {one.name} is lost, {one.reason}: it runs without the agent, the others go on")
+            if one.state == "ended" and one.id not in ended:
+                ended.add(one.id)
+                agent.job(one.id).returned()
+        if jobs and all(job.returned() is not None for job in jobs) and not _others(agent, jobs):
+            break
+    codes = []
+    for job in jobs:
+        code = job.returned()
+        if code is None:
+            code = agent.end(job)
+        codes.append(128 - code if code is not None and code < 0 else code or 0)
+    return codes or [130 if signalled else 0]
+
+
+def _others(agent: Agent, jobs: list[Job]) -> bool:
+    """Whether jobs run that others brought."""
+    ours = {job.id for job in jobs}
+    return any(job.id not in ours and job.state not in ("ended", "lost") for job in agent.jobs())
+
+
+def _note(sentence: str) -> None:
+    click.echo(f"topolane: {sentence}", err=True)

@@ -1,0 +1,354 @@
+"""An agent that runs jobs as gangs on cores of this machine, and the jobs it holds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from topolane._engine import GangAgent, GangHeld, GangMeans, GangRound, GangSwitch, InputError
+from topolane._engine import GangLimits as Limits
+from topolane.gang import keeping, watchdog
+
+__all__ = ["Agent", "Job", "Limits"]
+
+GRACE = 5.0
+"""Seconds from SIGTERM to SIGKILL."""
+_POLL = 0.02
+
+
+class Job:
+    """A job of an agent."""
+
+    def __init__(self, agent: Agent, name: str, id: int, pid: int | None, process: Any = None) -> None:
+        self.name, self.id, self.pid = name, id, pid
+        """`pid`: of its first process; None for threads."""
+        self._agent, self._process = agent, process
+
+    @property
+    def started(self) -> bool:
+        """Whether the agent started it, or it was there before."""
+        return self._process is not None
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Waits for its end: the exit code of its first process, as `subprocess` has it, None where it was adopted.
+
+        Raises TimeoutError after `timeout` seconds.
+        """
+        if self._process is not None:
+            try:
+                return int(self._process.wait(timeout))
+            except subprocess.TimeoutExpired as error:
+                raise TimeoutError(f"job {self.name} has not ended within {timeout} s") from error
+        until = None if timeout is None else time.monotonic() + timeout
+        while self.state() not in ("ended", "lost", "gone"):
+            if until is not None and time.monotonic() > until:
+                raise TimeoutError(f"job {self.name} has not ended within {timeout} s")
+            time.sleep(_POLL)
+        return None
+
+    def returned(self) -> int | None:
+        """The exit code of its first process; None while it runs, and where it was adopted."""
+        return None if self._process is None else self._process.poll()
+
+    def state(self) -> str:
+        """running, filling, stopped, released, ended, lost, or gone where the agent let it go."""
+        return next((one.state for one in self._agent.jobs() if one.id == self.id), "gone")
+
+
+class Agent:
+    """Runs jobs as gangs, until closed: then jobs it started are ended, and those it adopted let go.
+
+    cores: CPU numbers, all that this process may use unless given; switch_by: freeze, freezer or signals, the best
+    that works unless given. Raises InputError for what cannot be: another agent on one of the cores, a core that is
+    not there, an unknown policy. What is missing and what is done instead is in `means`.
+    """
+
+    def __init__(
+        self,
+        policy: str = "adaptive",
+        cores: Sequence[int] | None = None,
+        limits: Limits | None = None,
+        *,
+        switch_by: str | None = None,
+    ) -> None:
+        self.policy, self.cores = policy, _checked(cores)
+        self._mark = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._jobs: dict[int, Job] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        with contextlib.ExitStack() as undo:
+            self._locks = keeping.Cores(self.cores)
+            undo.callback(self._locks.close)
+            self.leftovers = keeping.tidy()
+            """Agents before this one that died, whose jobs were let run."""
+            ours, theirs = os.pipe()
+            self._pipe = (ours, theirs)
+            for end in self._pipe:
+                undo.callback(os.close, end)
+            self._engine = GangAgent(
+                policy,
+                list(self.cores),
+                limits or Limits(),
+                switch_by=switch_by,
+                alive=Path(f"/proc/self/fd/{theirs}"),
+            )
+            undo.callback(self._engine.close)
+            self.means: GangMeans = self._engine.means()
+            self._record = keeping.Record(
+                self._mark,
+                {
+                    "groups": [str(group) for group in self.means.groups],
+                    "stopping": self.means.stopping,
+                    "ranking": self.means.ranking,
+                    "cores": self.cores,
+                },
+            )
+            undo.callback(self._record.remove)
+            self._watchdog = self._watch()
+            undo.pop_all()
+        self._watching = threading.Thread(target=self._keep_watched, name="gang-watchdog", daemon=True)
+        self._watching.start()
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        threads: int = 1,
+        weight: float = 1.0,
+        directory: str | Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        whole_environment: bool = False,
+        output: str | Path | IO[Any] | int | None = None,
+        errors: IO[Any] | int | None = None,
+    ) -> Job:
+        """Starts a command as a job. It runs from its first slice on.
+
+        environment: in addition to this process's own, or all of it; output: a file for its output and errors, or
+        one that is open; this process's own unless given. Raises InputError where it cannot be started.
+        """
+        around = ({} if whole_environment else dict(os.environ)) | dict(environment or {})
+        program = _program(name, command, directory, around)
+        with contextlib.ExitStack() as files:
+            if isinstance(output, str | Path):
+                output = files.enter_context(Path(output).open("wb"))
+                errors = subprocess.STDOUT
+            process, gate = _behind_a_gate(
+                [program, *command[1:]], directory, around | {watchdog.MARK: self._mark}, output, errors
+            )
+        try:
+            job = self._add(
+                name, process.pid, process, processes=[process.pid], threads=threads, weight=weight
+            )
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            # It goes on from here, once it is let run.
+            os.close(gate)
+        return job
+
+    def adopt(
+        self,
+        name: str,
+        pids: Sequence[int] | None = None,
+        *,
+        threads: Sequence[int] | None = None,
+        count: int | None = None,
+        weight: float = 1.0,
+    ) -> Job:
+        """Takes processes that are there, with all that descend from them, or single threads by their numbers.
+
+        count: threads that compute; as many as were named unless given. Raises InputError where one is not there, is
+        this process, or may not be stopped.
+        """
+        for own in pids or ():
+            if own in (os.getpid(), self._watchdog.pid) or own in _above(os.getpid()):
+                raise InputError(f"job {name}: process {own} is the agent itself, or started it")
+        named = [int(one) for one in (pids or threads or ())]
+        return self._add(
+            name,
+            named[0] if pids else None,
+            processes=None if threads else named,
+            tids=named if threads else None,
+            threads=count if count is not None else max(1, len(named)),
+            weight=weight,
+        )
+
+    def _add(self, name: str, pid: int | None, process: Any = None, **job: Any) -> Job:
+        with self._lock:
+            if self._closing.is_set():
+                raise InputError("the agent has ended")
+            # First on record, then stopped.
+            self._record.write([*self._held(), *(job.get("processes") or [])])
+            made = Job(self, name, self._engine.add(name, **job), pid, process)
+            self._jobs[made.id] = made
+        return made
+
+    def _held(self) -> list[int]:
+        return [job.pid for job in self._jobs.values() if job.pid is not None]
+
+    def jobs(self) -> list[GangHeld]:
+        """All jobs that were not let go, with what each has had."""
+        return self._engine.jobs()
+
+    def job(self, id: int) -> Job:
+        """A job by its number. Raises KeyError."""
+        return self._jobs[id]
+
+    def round(self) -> GangRound:
+        """The slices and the cores of the jobs now."""
+        return self._engine.round()
+
+    def switches(self, most: int = 4096) -> list[GangSwitch]:
+        """The last switches, the latest at the end."""
+        return self._engine.switches(most)
+
+    def end(self, job: Job, grace: float = GRACE) -> int | None:
+        """Ends a job: SIGTERM, and SIGKILL after `grace` seconds. One that was adopted as threads is let go.
+
+        Returns what `Job.wait` does.
+        """
+        self._engine.release(job.id)
+        if job.pid is not None and job.state() not in ("ended", "lost"):
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                self._engine.signal(job.id, number)
+                until = time.monotonic() + grace
+                while job.state() not in ("ended", "lost") and time.monotonic() < until:
+                    time.sleep(_POLL)
+                    if number == signal.SIGKILL:
+                        # Whom it started meanwhile.
+                        self._engine.signal(job.id, number)
+        code = job.wait(grace) if job.started else None
+        self.let_go(job)
+        return code
+
+    def let_go(self, job: Job) -> None:
+        """Leaves a job to the operating system from now on, as it runs."""
+        self._engine.forget(job.id)
+        with self._lock:
+            self._jobs.pop(job.id, None)
+            self._record.write(self._held())
+
+    def close(self) -> None:
+        """Ends. Jobs that were started are ended, those that were adopted let go."""
+        if self._closing.is_set():
+            return
+        for job in list(self._jobs.values()):
+            if job.started:
+                self.end(job)
+        self._closing.set()
+        self._engine.close()
+        self._record.remove()
+        for end in self._pipe:
+            os.close(end)
+        self._watchdog.wait()
+        self._watching.join()
+        self._locks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def watchdog_pid(self) -> int:
+        """The process that lets all jobs run when this one dies."""
+        return self._watchdog.pid
+
+    def _watch(self) -> subprocess.Popen[bytes]:
+        """Starts a watchdog in a session of its own."""
+        command = [sys.executable, "-I", "-S", watchdog.__file__, str(self._record.path)]
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(
+            command, stdin=self._pipe[0], stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
+        )
+
+    def _keep_watched(self) -> None:
+        """Starts another watchdog whenever one dies."""
+        while True:
+            self._watchdog.wait()
+            if self._closing.is_set():
+                return
+            self._watchdog = self._watch()
+
+
+def _checked(cores: Sequence[int] | None) -> tuple[int, ...]:
+    ours = os.sched_getaffinity(0)
+    wanted = tuple(sorted(ours if cores is None else cores))
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InputError(f"cores: {list(wanted)} are not different cores, at least one")
+    for core in wanted:
+        if core not in ours:
+            raise InputError(f"cores: {core} is not a core that this process may use")
+    return wanted
+
+
+def _program(
+    name: str, command: Sequence[str], directory: str | Path | None, environment: Mapping[str, str]
+) -> str:
+    """The file to run, found before anything is made for the job."""
+    if not command:
+        raise InputError(f"job {name}: no command")
+    if directory is not None and not Path(directory).is_dir():
+        raise InputError(f"job {name}: {directory}: no such directory")
+    where = os.path.join(directory or "", command[0]) if "/" in command[0] else command[0]
+    found = shutil.which(where, path=environment.get("PATH", os.defpath))
+    if found is None:
+        raise InputError(f"job {name}: {command[0]}: no such command")
+    return os.path.abspath(found)
+
+
+def _behind_a_gate(
+    command: list[str],
+    directory: str | Path | None,
+    environment: Mapping[str, str],
+    output: IO[Any] | int | None,
+    errors: IO[Any] | int | None,
+) -> tuple[subprocess.Popen[bytes], int]:
+    """A process that becomes the command, under its number, when the gate is closed.
+
+    Until then it can be put where it belongs, and none of its children is missed.
+    """
+    behind, gate = os.pipe()
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", 'read _; exec "$@" </dev/null', "sh", *command],
+            cwd=directory,
+            env=dict(environment),
+            stdin=behind,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+    except BaseException as error:
+        os.close(gate)
+        if isinstance(error, OSError):
+            raise InputError(f"{command[0]}: cannot be started: {error.strerror}") from error
+        raise
+    finally:
+        os.close(behind)
+    return process, gate
+
+
+def _above(process: int) -> set[int]:
+    """The processes from which one descends."""
+    above: set[int] = set()
+    while (fields := watchdog.stat(process)) and (process := int(fields[1])) > 0:
+        above.add(process)
+    return above

@@ -1,0 +1,94 @@
+"""Talking to an agent's daemon: a Unix socket, a line of JSON each way, open files beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from topolane._engine import InputError
+from topolane.gang import keeping
+
+LONGEST = 1 << 22
+"""Bytes of a line: an environment may be long."""
+PATIENCE = 30.0
+"""Seconds; a job may take its grace to end."""
+
+
+def default_socket() -> str:
+    """Where the agent of this user listens unless told otherwise."""
+    return str(keeping.directory() / "control")
+
+
+def ask(path: str, request: dict[str, Any], files: Sequence[int] = ()) -> Any:
+    """What the daemon answers. Raises InputError where it refuses, or none is there."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE)
+        try:
+            connection.connect(path)
+        except OSError as error:
+            raise InputError(
+                f"{path}: no agent listens there ({error.strerror}): start one with `topolane gang run`"
+            ) from error
+        try:
+            line = json.dumps(request).encode() + b"\n"
+            sent = socket.send_fds(connection, [line], files)
+            connection.sendall(line[sent:])
+            answer = json.loads(received(connection, b""))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: the agent did not answer: {error}") from error
+    if "refused" in answer:
+        raise InputError(answer["refused"])
+    return answer.get("answer")
+
+
+def received(connection: socket.socket, so_far: bytes) -> bytes:
+    """The rest of a line. Raises ValueError where it is too long."""
+    while not so_far.endswith(b"\n"):
+        part = connection.recv(65536)
+        if not part:
+            break
+        so_far += part
+        if len(so_far) > LONGEST:
+            raise ValueError("the line is too long")
+    return so_far
+
+
+def listening(path: str) -> socket.socket:
+    """A socket that only this user may talk to. Raises InputError where another agent listens already."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if _answers(path):
+            raise InputError(f"{path}: another agent listens there: add jobs to it, or give another --socket")
+        with contextlib.suppress(FileNotFoundError):
+            if Path(path).is_socket():
+                os.unlink(path)
+        before = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(before)
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise InputError(f"{path}: cannot be listened on: {error.strerror or error}") from error
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as trying:
+        return trying.connect_ex(path) == 0
+
+
+def user_of(connection: socket.socket) -> int:
+    """Who is at the other end."""
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", told)[1])

@@ -1,0 +1,100 @@
+"""The daemon around an agent: takes requests from others until its jobs have ended or it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from topolane._engine import InputError
+from topolane.gang import control
+from topolane.gang.agent import Agent, Job
+from topolane.gang.shown import picture
+
+_CLIENT_PATIENCE = 10.0
+
+
+class Daemon:
+    """Answers on a socket for an agent."""
+
+    def __init__(self, agent: Agent, listener: socket.socket) -> None:
+        self._agent, self._listener = agent, listener
+        self.stopping = threading.Event()
+        """Somebody asked the agent to end."""
+        threading.Thread(target=self._accept, name="gang-control", daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return  # closed: the daemon ends
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        files: list[int] = []
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(_CLIENT_PATIENCE)
+            try:
+                if control.user_of(connection) not in (os.geteuid(), 0):
+                    raise InputError("the agent is another user's")
+                line, files, _, _ = socket.recv_fds(connection, 65536, 8)
+                request = json.loads(control.received(connection, line))
+                answer = {"answer": self._answer(request, files)}
+            except InputError as error:
+                answer = {"refused": str(error)}
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                answer = {"refused": f"the request cannot be understood: {error!r}"}
+            finally:
+                for file in files:
+                    os.close(file)
+            connection.settimeout(_CLIENT_PATIENCE)
+            connection.sendall(json.dumps(answer).encode() + b"\n")
+
+    def _answer(self, request: dict[str, Any], files: list[int]) -> Any:
+        match request["do"]:
+            case "show":
+                return picture(self._agent)
+            case "add":
+                return self._add(request, files).id
+            case "stop" if request.get("job") is None:
+                self.stopping.set()
+                return []
+            case "stop":
+                jobs = list(self._named(request["job"]))
+                for job in jobs:
+                    self._agent.end(job, request.get("grace", 5.0))
+                return [job.name for job in jobs]
+            case other:
+                raise InputError(f"the agent knows no request {other!r}")
+
+    def _add(self, request: dict[str, Any], files: list[int]) -> Job:
+        name, weight = str(request["name"]), float(request["weight"])
+        threads = request.get("threads")
+        if "pids" in request:
+            pids = [int(pid) for pid in request["pids"]]
+            return self._agent.adopt(name, pids, count=threads or len(self._agent.cores), weight=weight)
+        return self._agent.start(
+            name,
+            [str(word) for word in request["command"]],
+            threads=int(threads or len(self._agent.cores)),
+            weight=weight,
+            directory=request["directory"],
+            environment=request["environment"],
+            whole_environment=True,
+            output=files[0],
+            errors=files[1],
+        )
+
+    def _named(self, name: str) -> Iterator[Job]:
+        """Jobs by name or number. Raises InputError where there is none."""
+        found = [one for one in self._agent.jobs() if name in (one.name, str(one.id))]
+        if not found:
+            raise InputError(f"no job is called {name!r}")
+        for one in found:
+            with contextlib.suppress(KeyError):
+                yield self._agent.job(one.id)
