@@ -23,7 +23,7 @@ SPIN = ["sh", "-c", "(while :; do :; done) & while :; do :; done"]
 STUBBORN = [
     sys.executable,
     "-c",
-    "import signal as s\nfor n in (s.SIGTERM, s.SIGINT, s.SIGHUP): s.signal(n, s.SIG_IGN)\nwhile True: pass",
+    "import signal as s\nfor n in (s.SIGTERM, s.SIGINT, s.SIGHUP): s.signal(n, s.SIG_IGN)\nprint('deaf', flush=True)\nwhile True: pass",
 ]
 
 

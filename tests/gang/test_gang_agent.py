@@ -48,6 +48,14 @@ def test_every_job_is_pinned_to_as_many_cores_as_it_has_threads(tmp_path: Path) 
             assert set(cores) <= set(CORES)
 
 
+def test_a_second_agent_on_the_same_cores_is_refused() -> None:
+    with Agent("gang", CORES):
+        with pytest.raises(InputError, match=f"core {CORES[0]}: another agent .* has it already"):
+            Agent("gang", CORES)
+    with Agent("gang", CORES):
+        pass  # let go with its owner
+
+
 # Prints a line (begin, end), nanoseconds of CLOCK_MONOTONIC, whenever it was not on a core for 4 ms.
 STRETCHES = """
 import sys, time

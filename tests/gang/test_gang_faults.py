@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ import sys, time
 from topolane.gang.agent import Agent, Limits
 agent = Agent("gang", {CORES}, Limits(slice=60), switch_by=sys.argv[1])
 spin = [sys.executable, "-c", "while True: pass"]
-jobs = [agent.start(name, spin, threads={len(CORES)}) for name in ("runs", "waits")]
+jobs = [agent.start(name, spin, threads={len(CORES)}, output="/dev/null") for name in ("runs", "waits")]
 while not agent.switches():
     time.sleep(0.01)
 print(agent.watchdog_pid, *[job.pid for job in jobs], *agent.means.groups, flush=True)
@@ -32,7 +32,7 @@ time.sleep(600)
 """
 
 
-@contextmanager
+@contextlib.contextmanager
 def agent_elsewhere(way: str) -> Iterator[tuple[subprocess.Popen[str], int, list[int], list[Path]]]:
     """An agent in a process of its own, its watchdog, its two jobs, of which the second is stopped, and its groups."""
     command = [sys.executable, "-c", AGENT, way]
@@ -48,19 +48,11 @@ def agent_elsewhere(way: str) -> Iterator[tuple[subprocess.Popen[str], int, list
         yield agent, watchdog, jobs, [Path(group) for group in said[3:]]
     finally:
         agent.kill()
-        agent.communicate()
         for job in jobs:
-            with_group(job)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(job, signal.SIGKILL)
+        agent.communicate()
         tidy()
-
-
-def with_group(job: int) -> None:
-    """Kills what an agent that is no more has started."""
-    try:
-        os.killpg(job, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    soon("it is gone", lambda: not lives(job))
 
 
 @pytest.mark.parametrize("way", ["freeze", "freezer", "signals"])
@@ -123,10 +115,15 @@ def test_a_process_that_ignores_signals_is_killed_though_it_is_stopped(way: str)
     except InputError as error:
         pytest.skip(str(error))
     with agent:
+        stubborn = subprocess.Popen(STUBBORN, stdout=subprocess.PIPE)
+        assert stubborn.stdout is not None
+        assert stubborn.stdout.readline(), "it ignores signals from here on"
         agent.start("runs", SPIN, threads=len(CORES))
-        stopped = agent.start("stubborn", STUBBORN, threads=len(CORES))
+        stopped = agent.adopt("stubborn", [stubborn.pid], count=len(CORES))
         soon("it is stopped", lambda: stopped.state() == "stopped")
-        assert agent.end(stopped, grace=0.3) == -signal.SIGKILL
+        agent.end(stopped, grace=0.3)
+        assert stubborn.wait(0) == -signal.SIGKILL
+        stubborn.stdout.close()
 
 
 @pytest.mark.parametrize("way", ["freeze", "signals"])
