@@ -1,0 +1,68 @@
+"""Plays on simulated cores, by the engine."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from topolane._engine import GangJob, simulate_gangs
+from topolane.papers.gang import Done, Play, Played, Spell
+from topolane.papers.gang_programs import Barrier
+
+if TYPE_CHECKING:
+    from topolane._engine import GangOutcome
+    from topolane.papers.gang import Job
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A play on so many cores; small enough to send to a process."""
+
+    cores: int
+    play: Play
+    trace: bool = False
+    """Whether who was on which core is kept."""
+
+
+def play(task: Task) -> Played:
+    """Simulates it. Of barrier-coupled jobs only the first thread's iterations are kept: the others' end with them."""
+    asked = task.play
+    outcome = simulate_gangs(
+        [engine_job(job) for job in asked.jobs],
+        task.cores,
+        asked.policy,
+        asked.seconds,
+        slice=asked.slice,
+        background=asked.background,
+        timeline=True,
+    )
+    began: dict[int, float] = {}
+    for start, _, _, job, _ in outcome.timeline:
+        began.setdefault(job, start)
+    done = [
+        Done(job, kept_ends(job, outcome, number), began.get(number), outcome.jobs[number].finished)
+        for number, job in enumerate(asked.jobs)
+    ]
+    spells = [Spell(start, end, core, job) for start, end, core, job, _ in outcome.timeline]
+    return Played(done, spells if task.trace else [])
+
+
+def kept_ends(job: Job, outcome: GangOutcome, number: int) -> list[list[float]]:
+    """When the threads' iterations ended."""
+    ends = outcome.jobs[number].ends
+    kept = ends[:1] if isinstance(job.run.workload, Barrier) else ends
+    return [each.tolist() for each in kept]
+
+
+def engine_job(job: Job) -> GangJob:
+    """The same job as the engine knows it."""
+    run = job.run
+    return GangJob(
+        run.workload.kind,
+        job.threads,
+        iterations=run.iterations,
+        seconds=run.seconds,
+        arrival=job.arrival,
+        seed=run.seed,
+        **dataclasses.asdict(run.workload),
+    )
