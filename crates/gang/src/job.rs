@@ -19,7 +19,8 @@ pub struct Job {
 /// What a driver measured of a job. `None` is "not known yet" or "cannot be known here".
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Observation {
-    /// Share of the time that its threads were neither running nor ready while the job was let run, 0 to 1.
+    /// Share of the time that its threads were blocked while the job was let run, 0 to 1. Time in which they were
+    /// ready without a core is left out, so that it is the job's own whoever runs beside it.
     pub blocked: Option<f64>,
     /// Its barriers.
     pub barriers: Option<Barriers>,

@@ -35,8 +35,9 @@ impl Observer {
     /// What a job did; nothing is learnt from a job that was not let run.
     pub fn tell(&mut self, job: JobId, used: Used) {
         let seen = self.jobs.entry(job).or_default();
-        if used.given > 0.0 {
-            let now = (1.0 - (used.ran + used.ready) / used.given).clamp(0.0, 1.0);
+        let had = used.given - used.ready;
+        if had > 0.0 {
+            let now = (1.0 - used.ran / had).clamp(0.0, 1.0);
             let weight = 1.0 - (-used.given / MEMORY).exp();
             seen.blocked = Some(seen.blocked.map_or(now, |then| then + weight * (now - then)));
         }

@@ -222,7 +222,7 @@ fn alternates_use_empty_columns() {
     assert_eq!(narrow.slices.iter().filter(|slice| slice.first.contains(&2)).count(), 2);
 }
 
-/// Threads blocked half of their time are no gang; they are one again only when they are much busier.
+/// Threads blocked a tenth of their time are no gang; they are one again only when they are busier than that.
 #[test]
 fn a_job_that_blocks_is_loose_until_it_is_busy() {
     let mut policy = gang_policy("adaptive").unwrap();
@@ -230,19 +230,7 @@ fn a_job_that_blocks_is_loose_until_it_is_busy() {
         let jobs = [blocked(job(0, 8), share), job(1, 8)];
         policy.round(&jobs, CORES, &Limits::default()).gangs.contains(&0)
     };
-    assert_eq!([0.4, 0.6, 0.4, 0.2, 0.4].map(&mut is_gang), [true, false, false, true, true]);
-}
-
-/// Threads that come to their barriers far apart once they are loose, and did not as a gang, are a gang for good.
-#[test]
-fn a_loose_job_that_falls_out_of_step_is_a_gang_again() {
-    let mut policy = gang_policy("adaptive").unwrap();
-    let mut is_gang = |skew: f64| {
-        let barriers = Some(Barriers { interval: 0.01, skew });
-        let meets = Job { seen: Observation { blocked: Some(0.6), barriers }, ..job(0, 8) };
-        policy.round(&[meets, job(1, 8)], CORES, &Limits::default()).gangs.contains(&0)
-    };
-    assert_eq!([0.001, 0.0015, 0.004, 0.001].map(&mut is_gang), [false, false, true, true]);
+    assert_eq!([0.08, 0.12, 0.08, 0.02, 0.08].map(&mut is_gang), [true, false, false, true, true]);
 }
 
 /// Barriers further apart than a gang may be made to wait are not worth a gang.
@@ -257,32 +245,41 @@ fn a_job_that_hardly_meets_is_loose() {
 /// In the slice of a job that blocks, the one that computes most fills; a busy job leaves nothing to fill.
 #[test]
 fn blocked_cores_go_to_whom_they_serve_most() {
-    let jobs = [blocked(job(0, 8), 0.4), blocked(job(1, 8), 0.3), blocked(job(2, 8), 0.0)];
+    let jobs = [blocked(job(0, 8), 0.09), blocked(job(1, 8), 0.08), blocked(job(2, 8), 0.0)];
     let round = one_round("adaptive", &jobs, &Limits::default());
-    assert_eq!(round.slices[0].fillers.first(), Some(&2));
+    assert_eq!(round.slices[0].fillers, [2]);
     assert_eq!(round.slices[2].fillers, []);
+}
+
+/// A row of which others fill a part runs for longer, so that its own jobs have their share.
+#[test]
+fn filled_rows_run_longer() {
+    let jobs = [blocked(job(0, 8), 0.5), blocked(job(1, 8), 0.0)];
+    let round = one_round("adaptive", &jobs, &Limits::default());
+    let loose = round.slices.iter().find(|slice| slice.first == [0]).unwrap();
+    assert!((loose.seconds / round.seconds() - 2.0 / 3.0).abs() < 1e-9);
 }
 
 /// Of two equal jobs the one that filled least fills next.
 #[test]
 fn fillers_take_turns() {
-    let jobs = [blocked(job(0, 8), 0.4), blocked(job(1, 8), 0.0), blocked(job(2, 8), 0.0)];
+    let jobs = [blocked(job(0, 8), 0.08), blocked(job(1, 8), 0.0), blocked(job(2, 8), 0.0)];
     let mut policy = gang_policy("adaptive").unwrap();
     let mut filler = || policy.round(&jobs, CORES, &Limits::default()).slices[0].fillers.clone();
     assert_eq!([filler(), filler(), filler()], [[1], [2], [1]]);
 }
 
-/// What was blocked is the time neither running nor ready; old times fade; a job that was not let run teaches nothing.
+/// What was blocked is the part not run of the time that was not spent ready; old times fade; a job that was not let run teaches nothing.
 #[test]
 fn the_observer_forgets_slowly() {
     let mut observer = Observer::new();
     observer.tell(0, Used { given: 2.0, ran: 1.0, ready: 0.5, barriers: None });
-    assert_eq!(observer.seen(0).blocked, Some(0.25));
+    assert_eq!(observer.seen(0).blocked, Some(1.0 - 1.0 / 1.5));
     observer.tell(0, Used::default());
-    assert_eq!(observer.seen(0).blocked, Some(0.25));
+    assert_eq!(observer.seen(0).blocked, Some(1.0 - 1.0 / 1.5));
     observer.tell(0, Used { given: 1.0, ran: 0.0, ready: 0.0, barriers: None });
     let blocked = observer.seen(0).blocked.unwrap();
-    assert!(blocked > 0.6 && blocked < 0.8);
+    assert!(blocked > 0.7 && blocked < 0.8);
     observer.forget(0);
     assert_eq!(observer.seen(0), Observation::default());
 }

@@ -12,8 +12,8 @@ use crate::rows;
 
 /// A job is a gang until it is seen to gain nothing by it: one thread, more threads than cores, threads that are
 /// blocked most of the time, or that meet less than once in the time a gang may be made to wait. Such jobs are
-/// "loose": they share a slice, in which they run where the operating system puts them. One whose threads then come to
-/// their barriers further apart than they did as a gang did gain by it, and is a gang from then on.
+/// "loose": they share a slice, in which they run where the operating system puts them. A job that keeps its cores busy
+/// while it waits at a barrier is never seen to block, and stays a gang.
 ///
 /// What is left idle in a slice, empty columns and the time in which its threads are blocked, goes to fillers: first
 /// the jobs that can use most of it (those that block least beside one that blocks most), among equals those that had
@@ -22,23 +22,18 @@ use crate::rows;
 #[derive(Default)]
 pub struct Adaptive {
     matrix: Matrix,
-    /// The loose jobs, each with how far apart its threads came to barriers as a gang.
-    loose: BTreeMap<JobId, Option<f64>>,
-    /// Jobs that were loose and gained as gangs.
-    close: BTreeSet<JobId>,
+    loose: BTreeSet<JobId>,
     helped: BTreeMap<JobId, f64>,
 }
 
 /// Threads blocked for more of their time than this are no gang any more.
-const BLOCKED: f64 = 0.5;
+const BLOCKED: f64 = 0.1;
 /// Threads blocked for less than this are a gang again.
-const BUSY: f64 = 0.25;
-/// Threads came to their barriers further apart if it was by this share of the time between them.
-const APART: f64 = 0.1;
+const BUSY: f64 = 0.05;
+/// The least share of its own time that a row is taken to use.
+const LEAST: f64 = 0.2;
 /// Idle time of a core worth giving away, as a share of the slice.
 const WORTH: f64 = 0.05;
-/// A job of close barriers needs all its cores at once, for at least this share of the slice.
-const TOGETHER: f64 = 0.5;
 
 impl GangPolicy for Adaptive {
     fn name(&self) -> &'static str {
@@ -47,9 +42,9 @@ impl GangPolicy for Adaptive {
 
     fn round(&mut self, jobs: &[Job], cores: usize, limits: &Limits) -> Round {
         self.sort(jobs, cores, limits);
-        let loose: Vec<&Job> = jobs.iter().filter(|job| self.loose.contains_key(&job.id)).collect();
-        let gangs = || jobs.iter().filter(|job| !self.loose.contains_key(&job.id));
-        fill(&mut self.matrix, gangs(), cores);
+        let loose: Vec<&Job> = jobs.iter().filter(|job| self.loose.contains(&job.id)).collect();
+        let gangs: Vec<&Job> = jobs.iter().filter(|job| !self.loose.contains(&job.id)).collect();
+        fill(&mut self.matrix, gangs.iter().copied(), cores);
         let mut columns = self.matrix.columns();
         columns.extend(loose.iter().map(|job| (job.id, (0..cores).collect())));
 
@@ -64,14 +59,29 @@ impl GangPolicy for Adaptive {
             weights
                 .push(heaviest(jobs, firsts[firsts.len() - 1].iter()).max(filled / cores as f64));
         }
+        let fillers: Vec<Vec<JobId>> = firsts
+            .iter()
+            .zip(&mut weights)
+            .map(|(first, weight)| {
+                let mut idle = self.idle(jobs, &columns, first, cores);
+                let held = first.iter().flat_map(|job| &columns[job]);
+                let left = held.clone().map(|&core| idle[core]).sum::<f64>() / held.count() as f64;
+                let fillers = self.fillers(jobs, &columns, first, &mut idle);
+                if !fillers.is_empty() {
+                    // Their share is of what they use: the rest is somebody else's.
+                    *weight /= (1.0 - left).max(LEAST);
+                }
+                fillers
+            })
+            .collect();
         let seconds = rows::seconds(&weights, longest_interval(jobs), limits);
-        let gangs = gangs().map(|job| job.id).collect();
-        let each = firsts.into_iter().zip(seconds);
-        let slices = each.map(|(first, seconds)| {
-            let fillers = self.fillers(jobs, &columns, &first, cores, seconds);
-            Slice { seconds, first, fillers }
-        });
-        Round { slices: slices.collect(), cores: columns, gangs }
+        let slices = firsts.into_iter().zip(fillers).zip(seconds);
+        let slices = slices.map(|((first, fillers), seconds)| Slice { seconds, first, fillers });
+        Round {
+            slices: slices.collect(),
+            cores: columns,
+            gangs: gangs.iter().map(|job| job.id).collect(),
+        }
     }
 }
 
@@ -79,17 +89,11 @@ impl Adaptive {
     /// Which jobs are loose, by what was seen of them.
     fn sort(&mut self, jobs: &[Job], cores: usize, limits: &Limits) {
         let here = |id: &JobId| jobs.iter().any(|job| job.id == *id);
-        self.loose.retain(|id, _| here(id));
-        self.close.retain(here);
+        self.loose.retain(here);
         self.helped.retain(|id, _| here(id));
         for job in jobs {
-            let skew = job.seen.barriers.map(|barriers| barriers.skew / barriers.interval);
-            let ganged = self.loose.get(&job.id).copied().flatten();
-            if ganged.zip(skew).is_some_and(|(ganged, now)| now > ganged + APART) {
-                self.close.insert(job.id);
-            }
             if job.threads == 1 || job.threads > cores || self.gains_nothing(job, limits) {
-                self.loose.entry(job.id).or_insert(skew);
+                self.loose.insert(job.id);
             } else {
                 self.loose.remove(&job.id);
             }
@@ -97,10 +101,10 @@ impl Adaptive {
     }
 
     fn gains_nothing(&self, job: &Job, limits: &Limits) -> bool {
-        let bound = if self.loose.contains_key(&job.id) { BUSY } else { BLOCKED };
+        let bound = if self.loose.contains(&job.id) { BUSY } else { BLOCKED };
         let blocked = job.seen.blocked.is_some_and(|blocked| blocked > bound);
         let rare = job.seen.barriers.is_some_and(|barriers| barriers.interval > limits.delay);
-        rare || blocked && !self.close.contains(&job.id)
+        rare || blocked
     }
 
     /// Who fills what the first jobs of a slice leave.
@@ -109,14 +113,12 @@ impl Adaptive {
         jobs: &[Job],
         columns: &BTreeMap<JobId, Vec<usize>>,
         first: &[JobId],
-        cores: usize,
-        seconds: f64,
+        idle: &mut [f64],
     ) -> Vec<JobId> {
-        let mut idle = self.idle(jobs, columns, first, cores);
         let mut waiting: Vec<&Job> = jobs.iter().filter(|job| !first.contains(&job.id)).collect();
         let mut fillers = Vec::new();
         loop {
-            let gain = |job: &Job| self.gain(job, &columns[&job.id], &idle);
+            let gain = |job: &Job| gain(job, &columns[&job.id], idle);
             let worth = waiting
                 .iter()
                 .enumerate()
@@ -126,12 +128,11 @@ impl Adaptive {
                 let order = gain(one).total_cmp(&gain(other));
                 order.then(had(other).total_cmp(&had(one))).then(other.id.cmp(&one.id))
             });
-            let Some((at, _)) = best else { return fillers };
-            let job = waiting.remove(at);
-            let gained = self.gain(job, &columns[&job.id], &idle);
-            *self.helped.entry(job.id).or_default() += gained * seconds;
-            take(&columns[&job.id], &mut idle, gained);
-            fillers.push(job.id);
+            let Some((at, job)) = best else { return fillers };
+            let gained = gain(job);
+            *self.helped.entry(job.id).or_default() += gained;
+            take(&columns[&job.id], idle, gained);
+            fillers.push(waiting.remove(at).id);
         }
     }
 
@@ -145,7 +146,7 @@ impl Adaptive {
     ) -> Vec<f64> {
         let mut idle = vec![1.0; cores];
         let running = || jobs.iter().filter(|job| first.contains(&job.id));
-        if running().all(|job| self.loose.contains_key(&job.id)) {
+        if running().all(|job| self.loose.contains(&job.id)) {
             let busy: f64 = running().map(demand).sum();
             return vec![(1.0 - busy / cores as f64).max(0.0); cores];
         }
@@ -156,18 +157,14 @@ impl Adaptive {
         }
         idle
     }
+}
 
-    /// Cores that a job could use, on average over the slice: of the idle time of its cores, the part in which it is
-    /// not blocked itself.
-    fn gain(&self, job: &Job, columns: &[usize], idle: &[f64]) -> f64 {
-        let there: f64 = columns.iter().map(|&core| idle[core]).sum();
-        let threads = job.threads as f64;
-        let meets = job.seen.barriers.is_some() && !self.loose.contains_key(&job.id);
-        if meets && there < TOGETHER * threads {
-            return 0.0;
-        }
-        there.min(threads) * demand(job) / threads
-    }
+/// Cores that a job could use, on average over the slice: of the idle time of its cores, the part in which it is
+/// not blocked itself.
+fn gain(job: &Job, columns: &[usize], idle: &[f64]) -> f64 {
+    let there: f64 = columns.iter().map(|&core| idle[core]).sum();
+    let threads = job.threads as f64;
+    there.min(threads) * demand(job) / threads
 }
 
 /// Cores that a job keeps busy where it has them.
