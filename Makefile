@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench bench-nova bench-sites bench-slurm validate nova-cloud sites-demo paper clean
+.PHONY: build demo test test-rust test-python lint wheel bench bench-gang bench-nova bench-sites bench-slurm validate nova-cloud sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -91,6 +91,9 @@ wheel: $(VENV)/.installed
 
 bench: build
 	$(BIN)/python benches/run.py $(BENCH)
+
+bench-gang: build
+	$(BIN)/python benches/gang/run.py $(BENCH)
 
 bench-mpi: build $(VENV)/.components
 	$(BIN)/python benches/mpi/overhead.py $(BENCH)

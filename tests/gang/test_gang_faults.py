@@ -190,7 +190,7 @@ def test_what_is_not_there_is_refused_by_name() -> None:
     ):
         with pytest.raises(InputError, match=said):
             Agent("gang", cores)
-    with pytest.raises(InputError, match="no gang policy is called 'nice'; there are batch, free"):
+    with pytest.raises(InputError, match='no gang policy is called "nice"; there are batch, free'):
         Agent("nice", CORES)
 
 
@@ -208,7 +208,7 @@ with Agent("gang", {CORES}, Limits(slice=0.02)) as agent:
         time.sleep(0.01)
     print(sorted(os.sched_getaffinity(jobs[0].pid)), len(agent.round().slices))
     try:
-        agent.adopt("init", [1])
+        agent.adopt("another", [int(sys.argv[1])])
     except InputError as error:
         print(error)
 """
@@ -235,8 +235,11 @@ def test_without_any_permission_jobs_take_turns_by_signals_and_what_is_missing_i
         "--bounding-set",
         "-all",
     ]
-    command = [*become, sys.executable, "-c", NOBODY]
+    another = subprocess.Popen(["sleep", "600"])
+    command = [*become, sys.executable, "-c", NOBODY, str(another.pid)]
     done = subprocess.run(command, capture_output=True, text=True, env=around, cwd="/", timeout=120)
+    another.kill()
+    another.wait()
     if "Permission denied" in done.stderr or "No module named" in done.stderr:
         pytest.skip(f"nobody may not read this installation: {done.stderr.splitlines()[-1]}")
     said = done.stdout.splitlines()
@@ -247,4 +250,5 @@ def test_without_any_permission_jobs_take_turns_by_signals_and_what_is_missing_i
     assert "no fillers" in missing
     assert "no real-time priority" in missing
     assert said[-2] == f"{list(CORES)} 2"
-    assert said[-1] == "job init: process 1 belongs to another user: no permission to stop it"
+    refused = f"job another: process {another.pid} belongs to another user: no permission to stop it"
+    assert said[-1] == refused
