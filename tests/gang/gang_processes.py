@@ -20,6 +20,9 @@ DEADLINE = 30.0
 SPIN = ["sh", "-c", "(while :; do :; done) & while :; do :; done"]
 """Two processes that compute for ever."""
 
+ALONE = [sys.executable, "-c", "while True: pass"]
+"""One that does."""
+
 STUBBORN = [
     sys.executable,
     "-c",

@@ -24,6 +24,8 @@ __all__ = ["Agent", "Job", "Limits"]
 
 GRACE = 5.0
 """Seconds from SIGTERM to SIGKILL."""
+_KILLING = 5.0
+"""Seconds that a process may take to end when it is killed: one that waits in the kernel takes longer."""
 _POLL = 0.02
 
 
@@ -222,18 +224,31 @@ class Agent:
         Returns what `Job.wait` does.
         """
         self._engine.release(job.id)
-        if job.pid is not None and job.state() not in ("ended", "lost"):
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                self._engine.signal(job.id, number)
-                until = time.monotonic() + grace
-                while job.state() not in ("ended", "lost") and time.monotonic() < until:
-                    time.sleep(_POLL)
-                    if number == signal.SIGKILL:
-                        # Whom it started meanwhile.
-                        self._engine.signal(job.id, number)
-        code = job.wait(grace) if job.started else None
+        for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, _KILLING)):
+            until = time.monotonic() + patience
+            self._signal(job, number)
+            while not self._over(job) and time.monotonic() < until:
+                time.sleep(_POLL)
+                if number == signal.SIGKILL:
+                    # Whom it started meanwhile.
+                    self._signal(job, number)
+        code = job.returned()
         self.let_go(job)
         return code
+
+    def _signal(self, job: Job, number: int) -> None:
+        self._engine.signal(job.id, number)
+        if job.started and job.state() == "lost" and job.returned() is None and job.pid is not None:
+            # Nobody knows any more who else belongs to it than its own process group.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(job.pid, number)
+
+    def _over(self, job: Job) -> bool:
+        """Whether there is nothing left to be ended."""
+        state = job.state()
+        if state == "lost" and job.started:
+            return job.returned() is not None
+        return job.pid is None or state in ("ended", "lost", "gone")
 
     def let_go(self, job: Job) -> None:
         """Leaves a job to the operating system from now on, as it runs."""

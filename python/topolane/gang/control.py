@@ -37,8 +37,9 @@ def ask(path: str, request: dict[str, Any], files: Sequence[int] = ()) -> Any:
             ) from error
         try:
             line = json.dumps(request).encode() + b"\n"
-            sent = socket.send_fds(connection, [line], files)
-            connection.sendall(line[sent:])
+            rest = line[socket.send_fds(connection, [line], files) :]
+            if rest:
+                connection.sendall(rest)
             answer = json.loads(received(connection, b""))
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: the agent did not answer: {error}") from error
