@@ -1,4 +1,4 @@
-"""The simulated hypervisor as Python sees it; what it promises is in crates/gang/tests/hypervisor.rs."""
+"""The simulated hypervisor as Python sees it; what it promises is in crates/gang/tests/hypervisor*.rs."""
 
 import numpy as np
 import pytest

@@ -1,19 +1,18 @@
 //! Asks the policy, and lets run what it answers.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
-use super::core_set::CoreSet;
 use super::machine::{Machine, TURN};
 use super::outcome::{JobOutcome, Outcome, SliceRun};
 use super::program::{Kind, Program};
+use super::results::{job_outcome, used};
 use super::setup::{Setup, SetupError, Task};
 use super::slices::Leave;
-use super::thread::{Class, Given, Run, State, Thread};
+use super::thread::{Class, State};
 use super::time::{NEVER, Nanos, nanos, seconds};
 use crate::job::{Job, JobId};
 use crate::limits::Limits;
-use crate::observer::{Observer, Used};
+use crate::observer::Observer;
 use crate::policy::GangPolicy;
 use crate::round::Round;
 
@@ -145,7 +144,7 @@ impl<'a> Driver<'a> {
             let program = Program::new(Kind::Job(workload, length), threads, seed);
             self.present.push(self.arrived);
             self.arrived += 1;
-            add(&mut self.machine, threads, weight, program);
+            self.machine.add(threads, weight, program);
         }
     }
 
@@ -154,7 +153,7 @@ impl<'a> Driver<'a> {
         let share = self.setup.background;
         let threads = if share > 0.0 { self.setup.cores } else { 0 };
         let kind = Kind::Host { burst: BURST, rest: BURST * (1.0 - share) / share };
-        add(&mut self.machine, threads, 1.0, Program::new(kind, threads, self.setup.seed));
+        self.machine.add(threads, 1.0, Program::new(kind, threads, self.setup.seed));
     }
 
     fn next_slice(&mut self) {
@@ -229,8 +228,7 @@ impl<'a> Driver<'a> {
         let mut jobs = vec![JobOutcome::default(); self.setup.jobs.len()];
         for (id, &job) in self.order.iter().enumerate() {
             if id < self.arrived {
-                let threads = machine.runs[id + 1].threads.clone();
-                jobs[job] = job_outcome(machine, id, threads);
+                jobs[job] = job_outcome(machine, id + 1);
             }
         }
         let mut spells = machine.spells.take().unwrap_or_default();
@@ -240,65 +238,5 @@ impl<'a> Driver<'a> {
         }
         let seconds = seconds(machine.now);
         Outcome { jobs, seconds, switches: self.switches, spells, slices: self.slices }
-    }
-}
-
-/// Adds a job, and its threads, stopped.
-fn add(machine: &mut Machine, threads: usize, weight: f64, program: Program) {
-    let job = machine.runs.len();
-    let first = machine.threads.len();
-    machine.threads.extend((0..threads).map(|index| Thread::new(job, index, machine.now)));
-    machine.runs.push(Run {
-        threads: first..first + threads,
-        weight,
-        arrived: machine.now,
-        class: None,
-        cores: Vec::new(),
-        allowed: CoreSet::default(),
-        pinned: false,
-        program,
-        living: threads,
-        finished: None,
-        given: Given { since: machine.now, ..Given::default() },
-    });
-}
-
-/// What a job used since this was last asked.
-fn used(machine: &mut Machine, run: usize) -> Used {
-    let threads = machine.runs[run].threads.clone();
-    let count = threads.len() as f64;
-    for thread in threads {
-        machine.count(thread);
-    }
-    let run = &mut machine.runs[run];
-    run.count(machine.now);
-    let given = &mut run.given;
-    let take = |time: &mut Nanos| seconds(std::mem::take(time));
-    Used {
-        given: count * take(&mut given.first),
-        ran: take(&mut given.ran),
-        ready: take(&mut given.ready),
-        barriers: run.program.barriers(),
-    }
-}
-
-fn job_outcome(machine: &mut Machine, id: usize, threads: Range<usize>) -> JobOutcome {
-    let spent = |state: State| {
-        let each = machine.threads[threads.clone()].iter().map(|it| it.spent[state as usize]);
-        seconds(each.sum())
-    };
-    let run = &machine.runs[id + 1];
-    let lifetime = |it: &Thread| {
-        let end = if it.state == State::Ended { it.entered } else { machine.now };
-        end - run.arrived
-    };
-    JobOutcome {
-        finished: run.finished.map(seconds),
-        ran: spent(State::Running),
-        ready: spent(State::Ready),
-        blocked: spent(State::Blocked),
-        stopped: spent(State::Stopped),
-        lifetime: seconds(machine.threads[threads.clone()].iter().map(lifetime).sum()),
-        ends: threads.map(|it| std::mem::take(&mut machine.threads[it].ends)).collect(),
     }
 }

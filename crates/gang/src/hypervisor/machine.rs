@@ -6,8 +6,9 @@ use std::collections::BinaryHeap;
 use super::alarms::Alarms;
 use super::core_set::CoreSet;
 use super::outcome::Spell;
+use super::program::Program;
 use super::setup::Setup;
-use super::thread::{Class, Core, Priority, Run, State, Thread};
+use super::thread::{Class, Core, Given, Priority, Run, State, Thread};
 use super::time::{NEVER, Nanos, nanos, seconds};
 use super::workload::drawn;
 
@@ -64,6 +65,26 @@ impl Machine {
             slice_switch: nanos(setup.costs.slice_switch),
             wake_up: nanos(setup.costs.wake_up),
         }
+    }
+
+    /// Adds a job, and its threads, stopped.
+    pub fn add(&mut self, threads: usize, weight: f64, program: Program) {
+        let job = self.runs.len();
+        let first = self.threads.len();
+        self.threads.extend((0..threads).map(|index| Thread::new(job, index, self.now)));
+        self.runs.push(Run {
+            threads: first..first + threads,
+            weight,
+            arrived: self.now,
+            class: None,
+            cores: Vec::new(),
+            allowed: CoreSet::default(),
+            pinned: false,
+            program,
+            living: threads,
+            finished: None,
+            given: Given { since: self.now, ..Given::default() },
+        });
     }
 
     /// Counts a thread's time in its state.

@@ -18,6 +18,7 @@ mod driver;
 mod machine;
 mod outcome;
 mod program;
+mod results;
 mod setup;
 mod slices;
 mod steps;

@@ -1,0 +1,39 @@
+//! Setups for the tests of the simulated hypervisor.
+#![allow(clippy::unwrap_used, dead_code)]
+
+use topolane_gang::hypervisor::{Costs, Length, Outcome, Setup, Task, Workload, simulate};
+use topolane_gang::{Limits, gang_policy};
+
+/// What becomes of a setup under a policy of that name.
+pub fn run(setup: &Setup, policy: &str) -> Outcome {
+    simulate(setup, gang_policy(policy).unwrap().as_mut()).unwrap()
+}
+
+/// A setup with a timeline and nothing unusual.
+pub fn setup(jobs: Vec<Task>, cores: usize, seconds: f64) -> Setup {
+    Setup {
+        jobs,
+        cores,
+        seconds,
+        limits: Limits::default(),
+        costs: Costs::default(),
+        background: 0.0,
+        seed: 1,
+        timeline: true,
+    }
+}
+
+/// A job that is there from the start.
+pub fn task(threads: usize, workload: Workload, length: Length) -> Task {
+    Task { threads, weight: 1.0, arrival: 0.0, workload, length, seed: 0 }
+}
+
+/// A job that outlives every test.
+pub fn endless(threads: usize, workload: Workload) -> Task {
+    task(threads, workload, Length::Seconds(1e5))
+}
+
+/// Even threads that meet.
+pub fn barrier(interval: f64, spin: bool) -> Workload {
+    Workload::Barrier { interval, spin, imbalance: 0.0 }
+}
