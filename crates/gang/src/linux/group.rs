@@ -15,8 +15,8 @@ use super::processes::{self, Number};
 #[derive(Debug)]
 pub struct Group {
     places: Places,
-    processes: File,
-    threads: File,
+    processes: PathBuf,
+    threads: PathBuf,
     /// `cgroup.freeze`.
     pub freeze: Option<File>,
     /// `freezer.state`.
@@ -44,8 +44,11 @@ impl Group {
         of_threads: bool,
         share_of: usize,
     ) -> io::Result<Option<Self>> {
-        let of = |at: Option<usize>| at.map(|at| &hierarchies.all[at]);
-        let fits = |at: usize| !of_threads || hierarchies.all[at].takes_threads();
+        let fits = |at: usize| {
+            let hierarchy = &hierarchies.all[at];
+            (!of_threads || hierarchy.takes_threads()) && !slurms(&hierarchy.home(member))
+        };
+        let of = |at: Option<usize>| at.filter(|&at| fits(at)).map(|at| &hierarchies.all[at]);
         let mut places = Places { pairs: Vec::new(), of_threads };
         let usable = (0..hierarchies.all.len()).filter(|&at| fits(at));
         for hierarchy in usable.map(|at| &hierarchies.all[at]) {
@@ -54,12 +57,11 @@ impl Group {
             places.pairs.push((directory, hierarchy.home(member)));
         }
         let Some((first, _)) = places.pairs.first() else { return Ok(None) };
-        let list = |file: &str| File::open(first.join(file));
         let v2 = first.join("cgroup.threads").exists();
         let (processes, threads) =
-            (list("cgroup.procs")?, list(if v2 { "cgroup.threads" } else { "tasks" })?);
+            (first.join("cgroup.procs"), first.join(if v2 { "cgroup.threads" } else { "tasks" }));
         let open = |at: Option<usize>, file: &str| {
-            let Some(hierarchy) = of(at.filter(|&at| fits(at))) else { return Ok(None) };
+            let Some(hierarchy) = of(at) else { return Ok(None) };
             files::to_write(&hierarchy.own.join(name).join(file)).map(Some)
         };
         let group = Group {
@@ -74,7 +76,7 @@ impl Group {
         if let Some(cpuset) = of(hierarchies.cpuset).filter(|cpuset| cpuset.takes_threads()) {
             inherit(&cpuset.own.join(name))?;
         }
-        if let Some(cpu) = of(hierarchies.cpu.filter(|&at| fits(at))) {
+        if let Some(cpu) = of(hierarchies.cpu) {
             let (shares, weight) = share(share_of);
             let directory = cpu.own.join(name);
             fs::write(directory.join("cpu.shares"), shares)
@@ -91,18 +93,31 @@ impl Group {
 
     /// The processes in it.
     pub fn processes(&self) -> io::Result<Vec<Number>> {
-        Ok(processes::read(&files::text(&self.processes)?))
+        members(&self.processes)
     }
 
     /// The threads in it.
     pub fn threads(&self) -> io::Result<Vec<Number>> {
-        Ok(processes::read(&files::text(&self.threads)?))
+        members(&self.threads)
     }
 
     /// Its directories.
     pub fn directories(&self) -> impl Iterator<Item = &PathBuf> {
         self.places.pairs.iter().map(|(here, _)| here)
     }
+}
+
+/// Who a list of a group names. It is opened anew: version 1 shows who was there before for as long as one that stays
+/// open is read more often than once a second (kernel/cgroup/cgroup-v1.c, `cgroup_pidlist_start`).
+fn members(list: &Path) -> io::Result<Vec<Number>> {
+    Ok(processes::read(&fs::read_to_string(list)?))
+}
+
+/// Whether a group is one that Slurm made for a step. By it Slurm suspends and ends the step (proctrack/cgroup), so
+/// nobody is moved out of it.
+fn slurms(group: &Path) -> bool {
+    let names: Vec<_> = group.iter().filter_map(|name| name.to_str()).collect();
+    names.windows(2).any(|pair| pair[0].starts_with("job_") && pair[1].starts_with("step_"))
 }
 
 fn move_to(directory: &Path, member: Number, thread: bool) -> io::Result<()> {
@@ -135,3 +150,16 @@ impl Drop for Places {
 
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slurm's groups of a step are known by their names in either version, and nobody else's are taken for them.
+    #[test]
+    fn a_group_of_slurms_is_told_by_its_name() {
+        assert!(slurms(Path::new("/cg/freezer/slurm_node1/uid_0/job_4/step_batch")));
+        assert!(slurms(Path::new("/cg/system.slice/slurmstepd.scope/job_4/step_0/user/task_0")));
+        assert!(!slurms(Path::new("/cg/freezer")) && !slurms(Path::new("/cg/user/job_4/steps")));
+    }
+}
