@@ -40,8 +40,3 @@ def domain(folder: Path, name: str) -> str:
     from topolane.sites.domains import xml
 
     return xml(Guest(name, "c", CORES, 16 << 20, "here"), Boot(str(program(folder))), "qemu")
-
-
-def seconds(thread: int) -> float:
-    """CPU time that a thread has had."""
-    return int(Path(f"/proc/{thread}/schedstat").read_text().split()[0]) / 1e9

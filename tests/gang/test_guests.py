@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import spinning_guest
+from beside import WEIGHT, Pair, goes_on, pair, place, seconds
 from libvirt_daemons import Daemon
 from libvirt_daemons import missing as missing_libvirt
-from spinning_guest import seconds
 from tick_guests import until
 from topolane._engine import InputError
+from topolane.gang.agent import Agent, Job
 from topolane.gang.guests import Guest, guest
 from topolane.sites.qemu import Folder
 
@@ -50,6 +52,18 @@ def libvirt_guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         made.close()
         daemon.end()
+
+
+def _adopt(found: Guest) -> Callable[[Agent], Job]:
+    def adopt(agent: Agent) -> Job:
+        try:
+            return agent.adopt("guest", threads=found.threads, weight=WEIGHT)
+        except InputError as error:
+            if "freezer of control groups version 1" in str(error):
+                pytest.skip(str(error))
+            raise
+
+    return adopt
 
 
 def _all_busy(found: Guest) -> bool:
@@ -106,3 +120,41 @@ async def _while_another_asks(path: str) -> None:
     async with monitor(path) as client:
         await ask(client, "query-status")
         await asyncio.to_thread(guest, path)
+
+
+@pytest.mark.parametrize("kind", ["qemu", "libvirt"])
+def test_a_guest_has_its_share_of_the_cores_and_is_let_go_as_it_was(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule: the cores of a guest of weight 3 get three quarters of the CPU time beside a job of weight 1; when the
+    agent ends they run, in the control groups and on the cores that they had."""
+    if kind == "qemu":
+        found = guest(_monitor_of(request.getfixturevalue("qemu")))
+    else:
+        monkeypatch.setenv("LIBVIRT_DEFAULT_URI", request.getfixturevalue("libvirt_guest"))
+        found = guest("busy")
+    before = [place(thread) for thread in found.threads]
+    with pair(_adopt(found)) as both:
+        assert 0.62 < both.share() < 0.88
+    assert goes_on(list(found.threads))
+    assert [place(thread) for thread in found.threads] == before
+
+
+def test_the_monitor_answers_while_the_cores_are_stopped(qemu: Folder) -> None:
+    """Rule: only the guest's cores are stopped: in slices in which they get nothing, QMP is answered."""
+    found = guest(_monitor_of(qemu))
+    with pair(_adopt(found), slice=0.5) as both:
+        until(lambda: asyncio.run(_answered_while_off(_monitor_of(qemu), found, both)), "QMP is answered")
+
+
+async def _answered_while_off(path: str, found: Guest, both: Pair) -> bool:
+    async with monitor(path) as client:
+        asked, had = time.monotonic(), [seconds(thread) for thread in found.threads]
+        await ask(client, "query-status")
+        answered = time.monotonic()
+        got = [seconds(thread) for thread in found.threads]
+    # What was off is known when it is over.
+    await asyncio.sleep(1.5)
+    off = any(start <= asked and answered <= end for start, end in both.off(both.adopted))
+    assert not off or got == had, "it was stopped, and ran"
+    return off

@@ -18,31 +18,54 @@ if TYPE_CHECKING:
 
 @click.command(cls=gang_common.WithCommand, options_metavar="[OPTIONS] [-- COMMAND...]")
 @click.option("--pid", "pids", type=click.IntRange(1, 1 << 30), multiple=True, help="Adopt this process.")
+@click.option(
+    "--guest",
+    metavar="NAME|SOCKET|PID",
+    help="Adopt the virtual cores of this guest: its name in libvirt, its QMP socket or QEMU's process.",
+)
+@click.option("--slurm-step", metavar="JOB[.STEP]", help="Adopt a Slurm job, or a step of it, on this node.")
 @gang_common.threads_option
 @gang_common.weight_option
 @gang_common.name_option
 @gang_common.socket_option
 @click.pass_context
-def add(ctx: click.Context, /, pids: tuple[int, ...], **options: Any) -> None:
-    """Add a job to the running agent: a COMMAND, or processes that run already with all they started."""
+def add(
+    ctx: click.Context, /, pids: tuple[int, ...], guest: str | None, slurm_step: str | None, **options: Any
+) -> None:
+    """Add a job to the running agent: a COMMAND, or what runs already."""
     from topolane.gang import control
 
-    if bool(pids) == bool(ctx.obj):
-        raise InputError("give a command after --, or processes with --pid")
-    request: dict[str, Any] = {"do": "add", "weight": options["weight"], "threads": options["threads"]}
+    if [bool(pids), guest is not None, slurm_step is not None, bool(ctx.obj)].count(True) != 1:
+        raise InputError("give one of: a command after --, --pid, --guest, --slurm-step")
+    request: dict[str, Any] = {"do": "add", "weight": options["weight"]}
     files: tuple[int, ...] = ()
-    if pids:
-        request |= {"name": options["name"] or f"process-{pids[0]}", "pids": pids}
-    else:
-        name = options["name"] or os.path.basename(ctx.obj[0])
+    if ctx.obj:
         request |= {
-            "name": name,
+            "name": os.path.basename(ctx.obj[0]),
             "command": ctx.obj,
             "directory": os.getcwd(),
             "environment": dict(os.environ),
         }
         files = (sys.stdout.fileno(), sys.stderr.fileno())
+    else:
+        request |= _adopted(pids, guest, slurm_step)
+    request |= {key: options[key] for key in ("name", "threads") if options[key]}
     click.echo(control.ask(gang_common.socket_of(options["socket"]), request, files))
+
+
+def _adopted(pids: tuple[int, ...], guest: str | None, slurm_step: str | None) -> dict[str, Any]:
+    """What runs already, as the agent is asked for it."""
+    if guest is not None:
+        from topolane.gang import guests
+
+        found = guests.guest(guest)
+        return {"name": f"guest-{os.path.basename(found.name)}", "tids": found.threads}
+    if slurm_step is not None:
+        from topolane.gang import slurm_steps
+
+        step = slurm_steps.step(slurm_step)
+        return {"name": f"slurm-{step.name}", "pids": step.processes, "threads": step.threads}
+    return {"name": f"process-{pids[0]}", "pids": pids}
 
 
 @click.command("list")

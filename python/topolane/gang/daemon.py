@@ -75,6 +75,9 @@ class Daemon:
     def _add(self, request: dict[str, Any], files: list[int]) -> Job:
         name, weight = str(request["name"]), float(request["weight"])
         threads = request.get("threads")
+        if "tids" in request:
+            tids = [int(tid) for tid in request["tids"]]
+            return self._agent.adopt(name, threads=tids, count=threads, weight=weight)
         if "pids" in request:
             pids = [int(pid) for pid in request["pids"]]
             return self._agent.adopt(name, pids, count=threads or len(self._agent.cores), weight=weight)

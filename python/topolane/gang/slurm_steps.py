@@ -21,6 +21,7 @@ class Step:
 
     name: str
     processes: tuple[int, ...]
+    """Those that descend from no other one of it; ascending."""
     threads: int
     """Cores that its tasks on this node were given for each, together."""
 
@@ -49,9 +50,7 @@ def step(named: str) -> Step:
     members = [each for each in _members(job, named) if wanted in (None, each.step)]
     if not members:
         raise InputError(f"Slurm step {named} has no process on this node")
-    for each in members:
-        _refuse_tracked(named, each.process)
-    return Step(named, tuple(sorted(each.process for each in members)), _threads(members))
+    return Step(named, _roots(members), _threads(members))
 
 
 def _members(job: str, named: str) -> list[Member]:
@@ -71,6 +70,22 @@ def _members(job: str, named: str) -> list[Member]:
     ]
 
 
+def _roots(members: list[Member]) -> tuple[int, ...]:
+    """Whoever descends from these may have ended by the time that they are adopted."""
+    everybody = {each.process for each in members}
+    return tuple(sorted(each for each in everybody if _parent(each) not in everybody | {None}))
+
+
+def _parent(process: int) -> int | None:
+    """None where it has ended."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return None
+    found = re.search(r"^PPid:\s*([0-9]+)$", status, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
 def _threads(members: list[Member]) -> int:
     """Cores for its tasks. A script's are all that its job has here, unless it runs steps: then it waits for them."""
     tasks = [each for each in members if each.task]
@@ -88,16 +103,3 @@ def _number(process: int, name: str) -> int:
         return 1  # it has ended, or hides it
     found = re.search(rf"(?:^|\0){name}=([1-9][0-9]{{0,5}})\0", environment)
     return int(found[1]) if found else 1
-
-
-def _refuse_tracked(named: str, process: int) -> None:
-    """Refuses a step that Slurm knows by its control groups: moved out of them, it could not be ended by Slurm."""
-    try:
-        groups = Path(f"/proc/{process}/cgroup").read_text()
-    except OSError:
-        return  # it has ended
-    if re.search(r"/job_[0-9]+/step_", groups):
-        raise InputError(
-            f"Slurm step {named}: its processes are in control groups of Slurm's (proctrack/cgroup or task/cgroup), "
-            "and in others Slurm could not end them: they are not adopted"
-        )
