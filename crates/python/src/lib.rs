@@ -5,6 +5,8 @@ mod gang;
 #[cfg(target_os = "linux")]
 mod gang_agent;
 mod gang_hypervisor;
+#[cfg(target_os = "linux")]
+mod gang_shown;
 mod machine;
 mod mapping;
 mod network;
@@ -29,11 +31,14 @@ mod _engine {
     use crate::gang::GangLimits;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::gang_agent::{GangAgent, GangHeld, GangMeans, GangRound, GangSwitch};
+    use crate::gang_agent::GangAgent;
     #[pymodule_export]
     use crate::gang_hypervisor::{
         GangJob, GangJobOutcome, GangOutcome, gang_policies, simulate_gangs,
     };
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::gang_shown::{GangHeld, GangMeans, GangRound, GangSwitch};
     #[pymodule_export]
     use crate::machine::{Machine, presets};
     #[pymodule_export]

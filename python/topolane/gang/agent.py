@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +17,8 @@ from typing import IO, Any, Self
 
 from topolane._engine import GangAgent, GangHeld, GangMeans, GangRound, GangSwitch, InputError
 from topolane._engine import GangLimits as Limits
-from topolane.gang import keeping, watchdog
+from topolane.gang import keeping, starting, watchdog
+from topolane.gang.job import POLL, Job
 
 __all__ = ["Agent", "Job", "Limits"]
 
@@ -26,46 +26,6 @@ GRACE = 5.0
 """Seconds from SIGTERM to SIGKILL."""
 _KILLING = 5.0
 """Seconds that a process may take to end when it is killed: one that waits in the kernel takes longer."""
-_POLL = 0.02
-
-
-class Job:
-    """A job of an agent."""
-
-    def __init__(self, agent: Agent, name: str, id: int, pid: int | None, process: Any = None) -> None:
-        self.name, self.id, self.pid = name, id, pid
-        """`pid`: of its first process; None for threads."""
-        self._agent, self._process = agent, process
-
-    @property
-    def started(self) -> bool:
-        """Whether the agent started it, or it was there before."""
-        return self._process is not None
-
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Waits for its end: the exit code of its first process, as `subprocess` has it, None where it was adopted.
-
-        Raises TimeoutError after `timeout` seconds.
-        """
-        if self._process is not None:
-            try:
-                return int(self._process.wait(timeout))
-            except subprocess.TimeoutExpired as error:
-                raise TimeoutError(f"job {self.name} has not ended within {timeout} s") from error
-        until = None if timeout is None else time.monotonic() + timeout
-        while self.state() not in ("ended", "lost", "gone"):
-            if until is not None and time.monotonic() > until:
-                raise TimeoutError(f"job {self.name} has not ended within {timeout} s")
-            time.sleep(_POLL)
-        return None
-
-    def returned(self) -> int | None:
-        """The exit code of its first process; None while it runs, and where it was adopted."""
-        return None if self._process is None else self._process.poll()
-
-    def state(self) -> str:
-        """running, filling, stopped, released, ended, lost, or gone where the agent let it go."""
-        return next((one.state for one in self._agent.jobs() if one.id == self.id), "gone")
 
 
 class Agent:
@@ -84,7 +44,7 @@ class Agent:
         *,
         switch_by: str | None = None,
     ) -> None:
-        self.policy, self.cores = policy, _checked(cores)
+        self.policy, self.cores = policy, starting.checked(cores)
         self._mark = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._jobs: dict[int, Job] = {}
         self._lock = threading.Lock()
@@ -141,12 +101,12 @@ class Agent:
         one that is open; this process's own unless given. Raises InputError where it cannot be started.
         """
         around = ({} if whole_environment else dict(os.environ)) | dict(environment or {})
-        program = _program(name, command, directory, around)
+        program = starting.program(name, command, directory, around)
         with contextlib.ExitStack() as files:
             if isinstance(output, str | Path):
                 output = files.enter_context(Path(output).open("wb"))
                 errors = subprocess.STDOUT
-            process, gate = _behind_a_gate(
+            process, gate = starting.behind_a_gate(
                 [program, *command[1:]], directory, around | {watchdog.MARK: self._mark}, output, errors
             )
         try:
@@ -177,7 +137,7 @@ class Agent:
         this process, or may not be stopped.
         """
         for own in pids or ():
-            if own in (os.getpid(), self._watchdog.pid) or own in _above(os.getpid()):
+            if own in (os.getpid(), self._watchdog.pid) or own in starting.above(os.getpid()):
                 raise InputError(f"job {name}: process {own} is the agent itself, or started it")
         named = [int(one) for one in (pids or threads or ())]
         return self._add(
@@ -228,7 +188,7 @@ class Agent:
             until = time.monotonic() + patience
             self._signal(job, number)
             while not self._over(job) and time.monotonic() < until:
-                time.sleep(_POLL)
+                time.sleep(POLL)
                 if number == signal.SIGKILL:
                     # Whom it started meanwhile.
                     self._signal(job, number)
@@ -301,69 +261,3 @@ class Agent:
             if self._closing.is_set():
                 return
             self._watchdog = self._watch()
-
-
-def _checked(cores: Sequence[int] | None) -> tuple[int, ...]:
-    ours = os.sched_getaffinity(0)
-    wanted = tuple(sorted(ours if cores is None else cores))
-    if not wanted or len(set(wanted)) < len(wanted):
-        raise InputError(f"cores: {list(wanted)} are not different cores, at least one")
-    for core in wanted:
-        if core not in ours:
-            raise InputError(f"cores: {core} is not a core that this process may use")
-    return wanted
-
-
-def _program(
-    name: str, command: Sequence[str], directory: str | Path | None, environment: Mapping[str, str]
-) -> str:
-    """The file to run, found before anything is made for the job."""
-    if not command:
-        raise InputError(f"job {name}: no command")
-    if directory is not None and not Path(directory).is_dir():
-        raise InputError(f"job {name}: {directory}: no such directory")
-    where = os.path.join(directory or "", command[0]) if "/" in command[0] else command[0]
-    found = shutil.which(where, path=environment.get("PATH", os.defpath))
-    if found is None:
-        raise InputError(f"job {name}: {command[0]}: no such command")
-    return os.path.abspath(found)
-
-
-def _behind_a_gate(
-    command: list[str],
-    directory: str | Path | None,
-    environment: Mapping[str, str],
-    output: IO[Any] | int | None,
-    errors: IO[Any] | int | None,
-) -> tuple[subprocess.Popen[bytes], int]:
-    """A process that becomes the command, under its number, when the gate is closed.
-
-    Until then it can be put where it belongs, and none of its children is missed.
-    """
-    behind, gate = os.pipe()
-    try:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", 'read _; exec "$@" </dev/null', "sh", *command],
-            cwd=directory,
-            env=dict(environment),
-            stdin=behind,
-            stdout=output,
-            stderr=errors,
-            start_new_session=True,
-        )
-    except BaseException as error:
-        os.close(gate)
-        if isinstance(error, OSError):
-            raise InputError(f"{command[0]}: cannot be started: {error.strerror}") from error
-        raise
-    finally:
-        os.close(behind)
-    return process, gate
-
-
-def _above(process: int) -> set[int]:
-    """The processes from which one descends."""
-    above: set[int] = set()
-    while (fields := watchdog.stat(process)) and (process := int(fields[1])) > 0:
-        above.add(process)
-    return above

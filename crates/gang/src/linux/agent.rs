@@ -1,29 +1,27 @@
 //! The agent: a real-time thread around a driver, and how others talk to it.
 
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::io::{read, write};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::write;
 use rustix::process::Signal;
 
-use super::clock::{Nanos, Timer, nanos, now};
+use super::clock::Timer;
 use super::driver::Driver;
 use super::entry::Entry;
+use super::event_loop::{Loop, Order};
 use super::held::{Held, Who};
 use super::means::Means;
 use super::priority;
 use crate::job::JobId;
 use crate::limits::Limits;
 use crate::policy::GangPolicy;
-
-type Order = Box<dyn FnOnce(&mut Driver) + Send>;
 
 /// Runs gangs until dropped: then all jobs run as if it had never been.
 pub struct Agent {
@@ -38,11 +36,6 @@ pub struct Agent {
 
 /// A sentence that says why something cannot be done.
 pub type Refused = String;
-
-/// Signs of life come so often, seconds.
-const SIGN: f64 = 0.25;
-/// Without a sign for so long, seconds, others may have let run what the agent had stopped.
-const SILENCE: f64 = 0.9;
 
 impl Agent {
     /// Starts to run gangs on these CPUs. `alive`, a pipe, gets a byte, four times a second, as a sign of life.
@@ -185,88 +178,4 @@ impl Drop for Agent {
 fn open(path: &Path) -> Result<File, Refused> {
     let opened = File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path);
     opened.map_err(|error| format!("{}: {error}", path.display()))
-}
-
-struct Loop {
-    driver: Driver,
-    inbox: Receiver<Order>,
-    bell: Arc<OwnedFd>,
-    timer: Timer,
-    alive: Option<File>,
-    signed: Nanos,
-}
-
-impl Loop {
-    fn run(mut self) {
-        self.signed = now();
-        loop {
-            let sign = self.signed + nanos(SIGN);
-            if self.timer.set(self.driver.deadline().min(sign)).is_err() {
-                return;
-            }
-            self.wait();
-            loop {
-                match self.inbox.try_recv() {
-                    Ok(order) => order(&mut self.driver),
-                    Err(TryRecvError::Empty) => break,
-                    Err(TryRecvError::Disconnected) => return,
-                }
-            }
-            if now() >= sign {
-                self.sign();
-            }
-            self.driver.step();
-        }
-    }
-
-    /// Until a deadline, an order, or the end of a process.
-    fn wait(&mut self) {
-        let of = |entry: &Entry| entry.watched.len();
-        let owners: Vec<JobId> = self
-            .driver
-            .jobs
-            .values()
-            .flat_map(|job| std::iter::repeat_n(job.id, of(job)))
-            .collect();
-        let watched = self.driver.jobs.values().flat_map(|job| &job.watched);
-        let mut files =
-            vec![PollFd::new(&self.timer, PollFlags::IN), PollFd::new(&*self.bell, PollFlags::IN)];
-        files.extend(watched.map(|process| PollFd::new(process, PollFlags::IN)));
-        // A failure can only be an interruption or a lack of memory: look and wait again.
-        let _ = poll(&mut files, None);
-        let fired = |at: usize| !files[at].revents().is_empty();
-        let mut ended: Vec<JobId> =
-            owners.iter().enumerate().filter(|(at, _)| fired(at + 2)).map(|(_, &id)| id).collect();
-        let rung = fired(1);
-        drop(files);
-        if rung {
-            let _ = read(&*self.bell, &mut [0; 8]);
-        }
-        ended.dedup();
-        for id in ended {
-            let nobody = self.driver.jobs.get_mut(&id).is_some_and(|entry| !entry.watch());
-            if nobody {
-                self.driver.ended(id);
-            }
-        }
-    }
-
-    /// A sign of life, and a look around.
-    fn sign(&mut self) {
-        if now() > self.signed + nanos(SILENCE) {
-            self.driver.stop_again();
-        }
-        self.signed = now();
-        if let Some(alive) = &mut self.alive {
-            // Full, where nobody reads: then there is nobody to tell.
-            let _ = alive.write(b".");
-        }
-        self.driver.look();
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        self.driver.release_all();
-    }
 }

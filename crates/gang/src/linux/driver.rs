@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use super::clock::{Nanos, nanos, now, seconds};
 use super::entry::{Entry, State};
 use super::held::Held;
-use super::means::{Ranking, Stopping};
+use super::means::Ranking;
 use super::switches::{Switch, Switches};
 use crate::job::{Job, JobId};
 use crate::limits::Limits;
@@ -28,7 +28,7 @@ pub struct Driver {
     pub round: Round,
     /// The last switches.
     pub switches: Switches,
-    observer: Observer,
+    pub(super) observer: Observer,
     /// The slice of the round that comes next.
     next: usize,
     /// What runs.
@@ -36,7 +36,7 @@ pub struct Driver {
     deadline: Nanos,
     stale: bool,
     /// Takes groups that are no longer needed: to remove one can take long.
-    released: Sender<Held>,
+    pub(super) released: Sender<Held>,
 }
 
 /// The end of a slice that has none.
@@ -80,7 +80,7 @@ impl Driver {
     }
 
     /// Jobs came or went; `at_once`: cores stand idle for it.
-    fn changed(&mut self, at_once: bool) {
+    pub(super) fn changed(&mut self, at_once: bool) {
         self.stale = true;
         if at_once || self.slice.seconds.is_infinite() {
             self.deadline = now();
@@ -216,104 +216,5 @@ impl Driver {
             }
         }
         changed
-    }
-
-    /// Looks at what the jobs did, while those of the next slice run already.
-    fn measure(&mut self, slice: &Slice, began: Nanos, ended: Nanos) {
-        for entry in self.jobs.values_mut() {
-            let was = self.slice.first.contains(&entry.id);
-            let is = slice.first.contains(&entry.id);
-            if was || is {
-                entry.ran_at = Some(if is { ended } else { began });
-            }
-            let over = entry.sample_closed();
-            if was && !is {
-                entry.close_sample(began);
-            }
-            if over || (was && slice.fillers.contains(&entry.id)) {
-                if let Some(used) = entry.end_sample(ended) {
-                    self.observer.tell(entry.id, used);
-                }
-            }
-            if is && !was {
-                entry.begin_sample(ended);
-            }
-        }
-    }
-
-    /// Measures those that run on and on; to be called now and then.
-    pub fn look(&mut self) {
-        let now = now();
-        for entry in self.jobs.values_mut().filter(|entry| self.slice.first.contains(&entry.id)) {
-            if let Some(used) = entry.end_sample(now) {
-                self.observer.tell(entry.id, used);
-            }
-            entry.begin_sample(now);
-        }
-        let left =
-            |entry: &&mut Entry| entry.state == State::Scheduled && !entry.watched.is_empty();
-        for entry in self.jobs.values_mut().filter(left) {
-            let empty = entry.held.as_ref().is_some_and(|held| {
-                held.group().is_some() && held.threads().is_ok_and(|threads| threads.is_empty())
-            });
-            if empty && entry.lives() {
-                entry.state =
-                    State::Lost("its processes were moved out of its control group".into());
-            }
-        }
-        self.let_go();
-    }
-
-    /// Stops by signals what jobs started meanwhile.
-    fn sweep(&mut self) {
-        for entry in self.jobs.values_mut().filter(|entry| entry.state == State::Scheduled) {
-            let swept = |held: &Held| held.stopped && held.stopping() == Stopping::Signals;
-            if entry.held.as_ref().is_some_and(swept) {
-                entry.with("its processes cannot be found", Held::sweep);
-            }
-        }
-        self.let_go();
-    }
-
-    /// Lets go of jobs that were lost.
-    fn let_go(&mut self) {
-        let mut lost = false;
-        for entry in self.jobs.values_mut().filter(|entry| matches!(entry.state, State::Lost(_))) {
-            if let Some(mut held) = entry.held.take() {
-                lost = true;
-                // What can still be undone is.
-                let _ = held.start();
-                let _ = held.rank(false);
-                let _ = self.released.send(held);
-            }
-        }
-        if lost {
-            self.changed(false);
-        }
-    }
-
-    /// All that is stopped, as after a watchdog let it run.
-    pub fn stop_again(&mut self) {
-        let stopped = |entry: &&mut Entry| entry.held.as_ref().is_some_and(|held| held.stopped);
-        for entry in self.jobs.values_mut().filter(stopped) {
-            entry.with("it cannot be stopped", Held::stop);
-        }
-        for entry in self.jobs.values_mut() {
-            let behind = entry.held.as_ref().is_some_and(|held| held.behind);
-            if behind {
-                entry.with("it cannot be ranked", |held| held.rank(true));
-            }
-        }
-    }
-
-    /// Lets everybody run, for good.
-    pub fn release_all(&mut self) {
-        for entry in self.jobs.values_mut() {
-            if let Some(mut held) = entry.held.take() {
-                let _ = held.start();
-                let _ = held.rank(false);
-                let _ = self.released.send(held);
-            }
-        }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group, test_kill_process};
+use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::files;
 use super::group::Group;
-use super::means::{Means, Ranking, Stopping};
+use super::means::{Ranking, Stopping};
 use super::priority;
 use super::processes::{self, Number};
 
@@ -25,14 +25,14 @@ pub enum Who {
 /// A job in the agent's hands.
 #[derive(Debug)]
 pub struct Held {
-    group: Option<Group>,
-    stopping: Stopping,
-    ranking: Ranking,
+    pub(super) group: Option<Group>,
+    pub(super) stopping: Stopping,
+    pub(super) ranking: Ranking,
     /// The process group that the first process leads, if it does.
-    leader: Option<Number>,
+    pub(super) leader: Option<Number>,
     /// Processes outside it, as seen last, with what tells them from later ones of the same number.
-    others: BTreeMap<Number, u64>,
-    threads_only: Option<Vec<Number>>,
+    pub(super) others: BTreeMap<Number, u64>,
+    pub(super) threads_only: Option<Vec<Number>>,
     /// It is not let run.
     pub stopped: bool,
     /// It is ranked behind others.
@@ -42,77 +42,6 @@ pub struct Held {
 }
 
 impl Held {
-    /// Takes a job, stopped. `Err` is a sentence.
-    pub fn take(means: &Means, name: &str, who: &Who, threads: usize) -> Result<Self, String> {
-        let (Who::Processes(listed) | Who::Threads(listed)) = who;
-        let of_threads = matches!(who, Who::Threads(_));
-        let first = *listed.first().ok_or("a job needs at least one process or thread")?;
-        for &number in listed {
-            check(number, of_threads)?;
-        }
-        let failed = |error: io::Error| format!("a control group for process {first}: {error}");
-        let group = Group::make(&means.hierarchies, name, first, of_threads, threads);
-        let group = group.map_err(failed)?;
-        let has = |way: &Stopping| match (way, &group) {
-            (Stopping::Freeze, Some(group)) => group.freeze.is_some(),
-            (Stopping::Freezer, Some(group)) => group.freezer.is_some(),
-            (Stopping::Signals, _) => !of_threads,
-            (_, None) => false,
-        };
-        let ways = [means.stopping].into_iter().chain(Stopping::ALL);
-        let Some(stopping) = ways.into_iter().find(has) else {
-            return Err(format!(
-                "thread {first} cannot be stopped without its process: that takes the freezer of control groups version 1"
-            ));
-        };
-        let leads = !of_threads && pid(first).is_some_and(|pid| getpgid(Some(pid)) == Ok(pid));
-        let mut held = Held {
-            group,
-            stopping,
-            ranking: means.ranking,
-            leader: leads.then_some(first),
-            others: BTreeMap::new(),
-            threads_only: of_threads.then(|| listed.clone()),
-            stopped: false,
-            behind: false,
-            cores: Vec::new(),
-        };
-        held.gather(listed).map_err(|error| format!("process {first} cannot be taken: {error}"))?;
-        Ok(held)
-    }
-
-    /// Stops it and moves all that belongs to it into its groups, until nothing is left outside.
-    fn gather(&mut self, listed: &[Number]) -> io::Result<()> {
-        let remember = |one: Number| processes::stat(one).map(|stat| (one, stat.began));
-        if self.threads_only.is_none() {
-            self.others =
-                processes::tree(listed.iter().copied()).into_iter().filter_map(remember).collect();
-        }
-        self.stop()?;
-        let Some(group) = &self.group else { return self.sweep() };
-        loop {
-            let there = match self.threads_only {
-                Some(_) => group.threads()?,
-                None => group.processes()?,
-            };
-            let belong: Vec<Number> = match &self.threads_only {
-                Some(threads) => threads.clone(),
-                None => processes::tree(listed.iter().copied()).into_iter().collect(),
-            };
-            let mut moved = false;
-            for member in belong.into_iter().filter(|member| !there.contains(member)) {
-                match group.take(member) {
-                    Ok(()) => moved = true,
-                    Err(error) if gone(&error) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            if !moved {
-                return self.sweep();
-            }
-        }
-    }
-
     /// Stops it.
     pub fn stop(&mut self) -> io::Result<()> {
         self.stopped = true;
@@ -238,11 +167,11 @@ impl Held {
     }
 }
 
-fn pid(number: Number) -> Option<Pid> {
+pub(super) fn pid(number: Number) -> Option<Pid> {
     Pid::from_raw(number)
 }
 
-fn gone(error: &io::Error) -> bool {
+pub(super) fn gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
@@ -250,20 +179,5 @@ fn unless_gone(done: rustix::io::Result<()>) -> io::Result<()> {
     match done {
         Err(Errno::SRCH) | Ok(()) => Ok(()),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether it is there and ours to stop.
-fn check(number: Number, thread: bool) -> Result<(), String> {
-    let what = if thread { "thread" } else { "process" };
-    let number_of = if thread { processes::process_of(number) } else { Some(number) };
-    let missing = || format!("there is no {what} {number}");
-    let process = number_of.filter(|&of| of > 0).and_then(pid).ok_or_else(missing)?;
-    match test_kill_process(process) {
-        Ok(()) if processes::lives(number) => Ok(()),
-        Err(Errno::PERM) => {
-            Err(format!("{what} {number} belongs to another user: no permission to stop it"))
-        }
-        _ => Err(missing()),
     }
 }

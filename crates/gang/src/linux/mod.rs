@@ -8,6 +8,7 @@ mod agent;
 mod clock;
 mod driver;
 mod entry;
+mod event_loop;
 mod files;
 mod group;
 mod held;
@@ -17,6 +18,8 @@ mod mounts;
 mod priority;
 mod processes;
 mod switches;
+mod taking;
+mod upkeep;
 mod usage;
 
 pub use agent::{Agent, Refused};

@@ -1,0 +1,115 @@
+//! What the real-time thread waits for: the end of a slice, an order, the end of a process.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::read;
+
+use super::clock::{Nanos, Timer, nanos, now};
+use super::driver::Driver;
+use super::entry::Entry;
+use crate::job::JobId;
+
+/// Something that is to be done with a driver, between two switches.
+pub type Order = Box<dyn FnOnce(&mut Driver) + Send>;
+
+/// Signs of life come so often, seconds.
+const SIGN: f64 = 0.25;
+/// Without a sign for so long, seconds, others may have let run what the agent had stopped.
+const SILENCE: f64 = 0.9;
+
+/// A driver and all it waits for.
+pub struct Loop {
+    /// What is to be called at its deadlines.
+    pub driver: Driver,
+    /// What others want of it.
+    pub inbox: Receiver<Order>,
+    /// Rings when something was put into the inbox.
+    pub bell: Arc<OwnedFd>,
+    /// Set to the next deadline.
+    pub timer: Timer,
+    /// Takes signs of life.
+    pub alive: Option<File>,
+    /// When the last sign was given.
+    pub signed: Nanos,
+}
+
+impl Loop {
+    /// Until nobody can order anything any more.
+    pub fn run(mut self) {
+        self.signed = now();
+        loop {
+            let sign = self.signed + nanos(SIGN);
+            if self.timer.set(self.driver.deadline().min(sign)).is_err() {
+                return;
+            }
+            self.wait();
+            loop {
+                match self.inbox.try_recv() {
+                    Ok(order) => order(&mut self.driver),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            }
+            if now() >= sign {
+                self.sign();
+            }
+            self.driver.step();
+        }
+    }
+
+    /// Until a deadline, an order, or the end of a process.
+    fn wait(&mut self) {
+        let of = |entry: &Entry| entry.watched.len();
+        let owners: Vec<JobId> = self
+            .driver
+            .jobs
+            .values()
+            .flat_map(|job| std::iter::repeat_n(job.id, of(job)))
+            .collect();
+        let watched = self.driver.jobs.values().flat_map(|job| &job.watched);
+        let mut files =
+            vec![PollFd::new(&self.timer, PollFlags::IN), PollFd::new(&*self.bell, PollFlags::IN)];
+        files.extend(watched.map(|process| PollFd::new(process, PollFlags::IN)));
+        // A failure can only be an interruption or a lack of memory: look and wait again.
+        let _ = poll(&mut files, None);
+        let fired = |at: usize| !files[at].revents().is_empty();
+        let mut ended: Vec<JobId> =
+            owners.iter().enumerate().filter(|(at, _)| fired(at + 2)).map(|(_, &id)| id).collect();
+        let rung = fired(1);
+        drop(files);
+        if rung {
+            let _ = read(&*self.bell, &mut [0; 8]);
+        }
+        ended.dedup();
+        for id in ended {
+            let nobody = self.driver.jobs.get_mut(&id).is_some_and(|entry| !entry.watch());
+            if nobody {
+                self.driver.ended(id);
+            }
+        }
+    }
+
+    /// A sign of life, and a look around.
+    fn sign(&mut self) {
+        if now() > self.signed + nanos(SILENCE) {
+            self.driver.stop_again();
+        }
+        self.signed = now();
+        if let Some(alive) = &mut self.alive {
+            // Full, where nobody reads: then there is nobody to tell.
+            let _ = alive.write(b".");
+        }
+        self.driver.look();
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.driver.release_all();
+    }
+}

@@ -1,0 +1,106 @@
+//! How a job comes into the agent's hands.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{getpgid, test_kill_process};
+
+use super::group::Group;
+use super::held::{Held, Who, gone, pid};
+use super::means::{Means, Stopping};
+use super::processes::{self, Number};
+
+impl Held {
+    /// Takes a job, stopped. `Err` is a sentence.
+    pub fn take(means: &Means, name: &str, who: &Who, threads: usize) -> Result<Self, String> {
+        let (Who::Processes(listed) | Who::Threads(listed)) = who;
+        let of_threads = matches!(who, Who::Threads(_));
+        let first = *listed.first().ok_or("a job needs at least one process or thread")?;
+        for &number in listed {
+            check(number, of_threads)?;
+        }
+        let failed = |error: io::Error| format!("a control group for process {first}: {error}");
+        let group = Group::make(&means.hierarchies, name, first, of_threads, threads);
+        let group = group.map_err(failed)?;
+        let has = |way: &Stopping| match (way, &group) {
+            (Stopping::Freeze, Some(group)) => group.freeze.is_some(),
+            (Stopping::Freezer, Some(group)) => group.freezer.is_some(),
+            (Stopping::Signals, _) => !of_threads,
+            (_, None) => false,
+        };
+        let ways = [means.stopping].into_iter().chain(Stopping::ALL);
+        let Some(stopping) = ways.into_iter().find(has) else {
+            return Err(format!(
+                "thread {first} cannot be stopped without its process: that takes the freezer of control groups version 1"
+            ));
+        };
+        let leads = !of_threads && pid(first).is_some_and(|pid| getpgid(Some(pid)) == Ok(pid));
+        let mut held = Held {
+            group,
+            stopping,
+            ranking: means.ranking,
+            leader: leads.then_some(first),
+            others: BTreeMap::new(),
+            threads_only: of_threads.then(|| listed.clone()),
+            stopped: false,
+            behind: false,
+            cores: Vec::new(),
+        };
+        match held.gather(listed) {
+            Ok(()) => Ok(held),
+            Err(error) => {
+                // Nobody is left stopped whom nobody holds.
+                let _ = held.start();
+                Err(format!("process {first} cannot be taken: {error}"))
+            }
+        }
+    }
+
+    /// Stops it and moves all that belongs to it into its groups, until nothing is left outside.
+    fn gather(&mut self, listed: &[Number]) -> io::Result<()> {
+        let remember = |one: Number| processes::stat(one).map(|stat| (one, stat.began));
+        if self.threads_only.is_none() {
+            self.others =
+                processes::tree(listed.iter().copied()).into_iter().filter_map(remember).collect();
+        }
+        self.stop()?;
+        let Some(group) = &self.group else { return self.sweep() };
+        loop {
+            let there = match self.threads_only {
+                Some(_) => group.threads()?,
+                None => group.processes()?,
+            };
+            let belong: Vec<Number> = match &self.threads_only {
+                Some(threads) => threads.clone(),
+                None => processes::tree(listed.iter().copied()).into_iter().collect(),
+            };
+            let mut moved = false;
+            for member in belong.into_iter().filter(|member| !there.contains(member)) {
+                match group.take(member) {
+                    Ok(()) => moved = true,
+                    Err(error) if gone(&error) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if !moved {
+                return self.sweep();
+            }
+        }
+    }
+}
+
+/// Whether it is there and ours to stop.
+fn check(number: Number, thread: bool) -> Result<(), String> {
+    let what = if thread { "thread" } else { "process" };
+    let number_of = if thread { processes::process_of(number) } else { Some(number) };
+    let missing = || format!("there is no {what} {number}");
+    let process = number_of.filter(|&of| of > 0).and_then(pid).ok_or_else(missing)?;
+    match test_kill_process(process) {
+        Ok(()) if processes::lives(number) => Ok(()),
+        Err(Errno::PERM) => {
+            Err(format!("{what} {number} belongs to another user: no permission to stop it"))
+        }
+        _ => Err(missing()),
+    }
+}

@@ -1,0 +1,52 @@
+"""A job of an agent, as who runs it sees it."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from topolane.gang.agent import Agent
+
+POLL = 0.02
+"""Seconds between two looks."""
+
+
+class Job:
+    """A job of an agent."""
+
+    def __init__(self, agent: Agent, name: str, id: int, pid: int | None, process: Any = None) -> None:
+        self.name, self.id, self.pid = name, id, pid
+        """`pid`: of its first process; None for threads."""
+        self._agent, self._process = agent, process
+
+    @property
+    def started(self) -> bool:
+        """Whether the agent started it, or it was there before."""
+        return self._process is not None
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Waits for its end: the exit code of its first process, as `subprocess` has it, None where it was adopted.
+
+        Raises TimeoutError after `timeout` seconds.
+        """
+        if self._process is not None:
+            try:
+                return int(self._process.wait(timeout))
+            except subprocess.TimeoutExpired as error:
+                raise TimeoutError(f"job {self.name} has not ended within {timeout} s") from error
+        until = None if timeout is None else time.monotonic() + timeout
+        while self.state() not in ("ended", "lost", "gone"):
+            if until is not None and time.monotonic() > until:
+                raise TimeoutError(f"job {self.name} has not ended within {timeout} s")
+            time.sleep(POLL)
+        return None
+
+    def returned(self) -> int | None:
+        """The exit code of its first process; None while it runs, and where it was adopted."""
+        return None if self._process is None else self._process.poll()
+
+    def state(self) -> str:
+        """running, filling, stopped, released, ended, lost, or gone where the agent let it go."""
+        return next((one.state for one in self._agent.jobs() if one.id == self.id), "gone")

@@ -1,0 +1,80 @@
+"""Starting a job's first process so that none of its children is missed, and what is checked before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from topolane._engine import InputError
+from topolane.gang import watchdog
+
+
+def checked(cores: Sequence[int] | None) -> tuple[int, ...]:
+    """These CPU numbers, all that may be used unless given. Raises InputError for what are none of those."""
+    ours = os.sched_getaffinity(0)
+    wanted = tuple(sorted(ours if cores is None else cores))
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InputError(f"cores: {list(wanted)} are not different cores, at least one")
+    for core in wanted:
+        if core not in ours:
+            raise InputError(f"cores: {core} is not a core that this process may use")
+    return wanted
+
+
+def program(
+    name: str, command: Sequence[str], directory: str | Path | None, environment: Mapping[str, str]
+) -> str:
+    """The file to run, found before anything is made for the job."""
+    if not command:
+        raise InputError(f"job {name}: no command")
+    if directory is not None and not Path(directory).is_dir():
+        raise InputError(f"job {name}: {directory}: no such directory")
+    where = os.path.join(directory or "", command[0]) if "/" in command[0] else command[0]
+    found = shutil.which(where, path=environment.get("PATH", os.defpath))
+    if found is None:
+        raise InputError(f"job {name}: {command[0]}: no such command")
+    return os.path.abspath(found)
+
+
+def behind_a_gate(
+    command: list[str],
+    directory: str | Path | None,
+    environment: Mapping[str, str],
+    output: IO[Any] | int | None,
+    errors: IO[Any] | int | None,
+) -> tuple[subprocess.Popen[bytes], int]:
+    """A process that becomes the command, under its number, when the gate is closed.
+
+    Until then it can be put where it belongs, and none of its children is missed.
+    """
+    behind, gate = os.pipe()
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", 'read _; exec "$@" </dev/null', "sh", *command],
+            cwd=directory,
+            env=dict(environment),
+            stdin=behind,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+    except BaseException as error:
+        os.close(gate)
+        if isinstance(error, OSError):
+            raise InputError(f"{command[0]}: cannot be started: {error.strerror}") from error
+        raise
+    finally:
+        os.close(behind)
+    return process, gate
+
+
+def above(process: int) -> set[int]:
+    """The processes from which one descends."""
+    found: set[int] = set()
+    while (fields := watchdog.stat(process)) and (process := int(fields[1])) > 0:
+        found.add(process)
+    return found
