@@ -114,7 +114,7 @@ def test_a_bad_file_of_jobs_is_refused_by_file_line_and_value(tmp_path: Path, te
         (["run", "--slice", "0", "--", "true"], "0"),
         (["run", "file", "--", "true"], "give a FILE or a command after --, not both"),
         (["run", "--", "no-such-command"], "job no-such-command: no-such-command: no such command"),
-        (["add"], "give a command after --, or processes with --pid"),
+        (["add"], "give one of: a command after --, --pid"),
         (["list"], "no agent listens there"),
     ],
 )
