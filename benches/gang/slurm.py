@@ -30,8 +30,6 @@ from topolane.papers import gang_programs as programs
 
 INTERVALS = (0.0002, 0.001, 0.005)
 CORES = 2
-BEFORE = 11.0
-"""Seconds left out after the start: Slurm's first slices are not of the length that was asked for."""
 WINDOWS = (1.0, 10.0)
 """Seconds of a time in which both jobs should have got on alike."""
 
@@ -100,15 +98,18 @@ def measured(folder: Path, cluster: systems.Cluster, seconds: float, ahead: Ahea
             run = programs.Run(workload, seconds)
             return [str(program), *run.words(rate, log), "--threads", str(CORES)]
 
-        alone = systems.alone(words, folder, seconds / 4)
+        # The speed of a shared machine drifts: it is looked at before each run and after it.
+        before = systems.alone(words, folder, seconds / 5)
         for system in systems.SYSTEMS:
             with system.running(cluster, ahead) as start:
                 logs = [folder / f"{system.name}-{interval}-{job}" for job in (1, 2)]
                 for log in logs:
-                    start(words(log, BEFORE + seconds + 1))
-                begun = time.monotonic() + BEFORE
+                    start(words(log, system.before + seconds + 1))
+                begun = time.monotonic() + system.before
                 ends = [systems.ends(log, begun + 3 * seconds + 60) for log in logs]
-            yield figures(interval, system.name, alone, ends, begun, seconds)
+            after = systems.alone(words, folder, seconds / 5)
+            yield figures(interval, system.name, (before + after) / 2, ends, begun, seconds)
+            before = after
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ import spinning_guest
 from beside import WEIGHT, Pair, goes_on, pair, place, seconds
 from libvirt_daemons import Daemon
 from libvirt_daemons import missing as missing_libvirt
+from test_gang_commands import daemon, gang, jobs
 from tick_guests import until
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Job
@@ -111,14 +112,14 @@ def test_what_is_no_guest_is_refused_in_a_sentence(
         guest(str(os.getpid()))
     with pytest.raises(InputError, match="process 999999999: No such file or directory"):
         guest("999999999")
-    monkeypatch.setattr("topolane.sites.moving.qmp.ANSWER", 0.5)
     with pytest.raises(InputError, match="nobody answers as QMP there; .* one client at a time"):
-        asyncio.run(_while_another_asks(_monitor_of(qemu)))
+        asyncio.run(_while_another_asks(_monitor_of(qemu), monkeypatch))
 
 
-async def _while_another_asks(path: str) -> None:
+async def _while_another_asks(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with monitor(path) as client:
         await ask(client, "query-status")
+        monkeypatch.setattr("topolane.sites.moving.qmp.ANSWER", 0.5)
         await asyncio.to_thread(guest, path)
 
 
@@ -158,3 +159,27 @@ async def _answered_while_off(path: str, found: Guest, both: Pair) -> bool:
     off = any(start <= asked and answered <= end for start, end in both.off(both.adopted))
     assert not off or got == had, "it was stopped, and ran"
     return off
+
+
+def test_a_guest_is_added_by_command_and_what_is_none_is_refused(qemu: Folder, tmp_path: Path) -> None:
+    """Rule: `gang add --guest` makes a job of as many threads as the guest has cores; what is no guest, and two things
+    at once, end in one sentence and exit code 2, with nothing added."""
+    socket_of = _monitor_of(qemu)
+    with daemon(tmp_path, "--policy", "gang") as at:
+        for words, said in (
+            (("--guest", "999999999"), "topolane: guest 999999999: process 999999999: No such file"),
+            (("--guest", socket_of, "--slurm-step", "1"), "topolane: give one of: a command after --, --pid"),
+            (("--slurm-step", "x"), "topolane: Slurm step 'x': JOB or JOB.STEP is wanted"),
+        ):
+            done = gang("add", *words, *at)
+            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+            assert done.stderr.startswith(said)
+        assert jobs(at) == {}
+        done = gang("add", "--guest", socket_of, "--name", "vm", "--weight", "2", *at)
+        if "freezer of control groups version 1" in done.stderr:
+            pytest.skip(done.stderr)
+        assert done.returncode == 0, done.stderr
+        assert (jobs(at)["vm"]["threads"], jobs(at)["vm"]["weight"]) == (spinning_guest.CORES, 2.0)
+        assert goes_on(list(guest(socket_of).threads))
+        gang("stop", "vm", *at)
+    assert qemu.pid("busy") is not None, "it is let go, not ended"
