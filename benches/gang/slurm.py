@@ -1,7 +1,7 @@
 """Measures two barrier-coupled jobs under Slurm's own gang scheduling and under Topolane's.
 
-`python benches/gang/slurm.py [--quick] [--json FILE] [--ahead]`, as root, with the interpreter that has Topolane, and
-Slurm's daemons installed. `docs/gang.md` says what the figures mean. `--ahead` is for a machine that is not quiet: all
+`python benches/gang/slurm.py [--quick] [--json FILE] [--alone]`, as root, with the interpreter that has Topolane, and
+Slurm's daemons installed. `docs/gang.md` says what the figures mean. `--alone` is for a machine that is not quiet: all
 that is measured has as large a share of the CPUs as control groups can give. Exit code 2 if something is missing.
 """
 
@@ -117,7 +117,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Slurm's own gangs beside Topolane's.")
     parser.add_argument("--quick", action="store_true", help="ten seconds of each, not twenty")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
-    parser.add_argument("--ahead", action="store_true", help="before all else that runs on this machine")
+    parser.add_argument("--alone", action="store_true", help="let other programs hardly run meanwhile")
     asked = parser.parse_args()
     checked = script("check")
     if checked.returncode:
@@ -126,7 +126,7 @@ def main() -> int:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        ahead = stack.enter_context(Ahead(asked.ahead))
+        ahead = stack.enter_context(Ahead(asked.alone))
         cluster = stack.enter_context(systems.cluster(folder / "slurm", CORES))
         rows = []
         for row in measured(folder, cluster, 10 if asked.quick else 20, ahead):
