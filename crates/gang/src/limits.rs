@@ -35,6 +35,11 @@ impl Default for Limits {
 const BARRIERS: f64 = 20.0;
 
 impl Limits {
+    /// Whether a slice holds many barriers that are so far apart.
+    pub fn holds(&self, interval: f64) -> bool {
+        BARRIERS * interval <= self.longest
+    }
+
     /// The length of a slice of average weight, for so many rows and the longest of the jobs' barrier intervals.
     pub fn seconds(&self, rows: usize, interval: f64) -> f64 {
         if let Some(chosen) = self.slice {

@@ -23,7 +23,8 @@ pub struct Observer {
     jobs: BTreeMap<JobId, Observation>,
 }
 
-/// Thread-seconds after which the past is forgotten by half or more.
+/// Seconds of a job's own slices after which the past counts for 1/e: several steps of a job whose phases take tenths
+/// of a second, in which now one of its threads works and now all.
 const MEMORY: f64 = 1.0;
 
 impl Observer {
@@ -32,13 +33,13 @@ impl Observer {
         Self::default()
     }
 
-    /// What a job did; nothing is learnt from a job that was not let run.
-    pub fn tell(&mut self, job: JobId, used: Used) {
+    /// What a job of so many threads did; nothing is learnt from a job that was not let run.
+    pub fn tell(&mut self, job: JobId, threads: usize, used: Used) {
         let seen = self.jobs.entry(job).or_default();
         let had = used.given - used.ready;
         if had > 0.0 {
             let now = (1.0 - used.ran / had).clamp(0.0, 1.0);
-            let weight = 1.0 - (-used.given / MEMORY).exp();
+            let weight = 1.0 - (-used.given / (threads as f64 * MEMORY)).exp();
             seen.blocked = Some(seen.blocked.map_or(now, |then| then + weight * (now - then)));
         }
         seen.barriers = used.barriers.or(seen.barriers);

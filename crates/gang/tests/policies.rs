@@ -208,6 +208,10 @@ fn slices_are_as_long_as_switches_and_barriers_ask() {
     let barriers = Some(Barriers { interval: 0.005, skew: 0.0 });
     let meets = Job { seen: Observation { blocked: None, barriers }, ..job(0, 8) };
     assert!((seconds(&[meets, job(1, 8)]) - 0.1).abs() < 1e-9);
+    // Of barriers so far apart the longest slice does not hold many: it gains nothing from being longer.
+    let barriers = Some(Barriers { interval: 0.18, skew: 0.0 });
+    let meets = Job { seen: Observation { barriers, ..Observation::default() }, ..job(0, 8) };
+    assert!((seconds(&[meets, job(1, 8)]) - 0.02).abs() < 1e-9);
 }
 
 /// A narrow job also runs in a slice that leaves its columns empty: no core is idle that it could have.
@@ -273,13 +277,17 @@ fn fillers_take_turns() {
 #[test]
 fn the_observer_forgets_slowly() {
     let mut observer = Observer::new();
-    observer.tell(0, Used { given: 2.0, ran: 1.0, ready: 0.5, barriers: None });
+    observer.tell(0, 1, Used { given: 2.0, ran: 1.0, ready: 0.5, barriers: None });
     assert_eq!(observer.seen(0).blocked, Some(1.0 - 1.0 / 1.5));
-    observer.tell(0, Used::default());
+    observer.tell(0, 1, Used::default());
     assert_eq!(observer.seen(0).blocked, Some(1.0 - 1.0 / 1.5));
-    observer.tell(0, Used { given: 1.0, ran: 0.0, ready: 0.0, barriers: None });
+    observer.tell(0, 1, Used { given: 1.0, ran: 0.0, ready: 0.0, barriers: None });
     let blocked = observer.seen(0).blocked.unwrap();
     assert!(blocked > 0.7 && blocked < 0.8);
+    // 10 ms in which 64 threads were blocked are 10 ms, not 0.64 s.
+    observer.tell(1, 64, Used { given: 64.0, ran: 64.0, ready: 0.0, barriers: None });
+    observer.tell(1, 64, Used { given: 0.64, ran: 0.0, ready: 0.0, barriers: None });
+    assert!(observer.seen(1).blocked.unwrap() < 0.02);
     observer.forget(0);
     assert_eq!(observer.seen(0), Observation::default());
 }

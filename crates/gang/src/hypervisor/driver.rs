@@ -169,7 +169,8 @@ impl<'a> Driver<'a> {
     fn ask(&mut self) {
         for &id in &self.present {
             let used = used(&mut self.machine, id + 1);
-            self.observer.tell(id as JobId, used);
+            let threads = self.setup.jobs[self.order[id]].threads;
+            self.observer.tell(id as JobId, threads, used);
         }
         let job = |&id: &usize| {
             let task = &self.setup.jobs[self.order[id]];

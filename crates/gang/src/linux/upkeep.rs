@@ -22,7 +22,7 @@ impl Driver {
             }
             if over || (was && slice.fillers.contains(&entry.id)) {
                 if let Some(used) = entry.end_sample(ended) {
-                    self.observer.tell(entry.id, used);
+                    self.observer.tell(entry.id, entry.threads, used);
                 }
             }
             if is && !was {
@@ -36,7 +36,7 @@ impl Driver {
         let now = now();
         for entry in self.jobs.values_mut().filter(|entry| self.slice.first.contains(&entry.id)) {
             if let Some(used) = entry.end_sample(now) {
-                self.observer.tell(entry.id, used);
+                self.observer.tell(entry.id, entry.threads, used);
             }
             entry.begin_sample(now);
         }

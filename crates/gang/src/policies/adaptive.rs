@@ -74,7 +74,7 @@ impl GangPolicy for Adaptive {
                 fillers
             })
             .collect();
-        let seconds = rows::seconds(&weights, longest_interval(jobs), limits);
+        let seconds = rows::seconds(&weights, longest_interval(jobs, limits), limits);
         let slices = firsts.into_iter().zip(fillers).zip(seconds);
         let slices = slices.map(|((first, fillers), seconds)| Slice { seconds, first, fillers });
         Round {

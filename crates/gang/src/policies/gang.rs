@@ -53,7 +53,7 @@ pub(super) fn fill<'a>(
 /// A slice for each row, its alternates included.
 fn slices(matrix: &Matrix, jobs: &[Job], limits: &Limits) -> Vec<Slice> {
     let weights: Vec<f64> = matrix.rows().iter().map(|row| heaviest(jobs, row.keys())).collect();
-    let seconds = rows::seconds(&weights, longest_interval(jobs), limits);
+    let seconds = rows::seconds(&weights, longest_interval(jobs, limits), limits);
     let each = seconds.into_iter().enumerate();
     each.map(|(row, seconds)| Slice {
         seconds,
@@ -69,10 +69,13 @@ pub(super) fn heaviest<'a>(jobs: &[Job], of: impl Iterator<Item = &'a JobId> + C
     theirs.map(|job| job.weight).fold(0.0, f64::max)
 }
 
-/// The longest of the barrier intervals that are known.
-pub(super) fn longest_interval(jobs: &[Job]) -> f64 {
+/// The longest of the barrier intervals that are known and short enough for a slice to hold many. Slices gain nothing
+/// from being longer for others: a job that blocks long between its barriers would only do so in its own slice instead
+/// of in those of others.
+pub(super) fn longest_interval(jobs: &[Job], limits: &Limits) -> f64 {
     let known = jobs.iter().filter_map(|job| job.seen.barriers);
-    known.map(|barriers| barriers.interval).fold(0.0, f64::max)
+    let close = known.map(|barriers| barriers.interval).filter(|&each| limits.holds(each));
+    close.fold(0.0, f64::max)
 }
 
 /// The jobs of a row, and those of the rows after it whose columns are all free.
