@@ -221,17 +221,19 @@ class Agent:
         """Ends. Jobs that were started are ended, those that were adopted let go."""
         if self._closing.is_set():
             return
-        for job in list(self._jobs.values()):
-            if job.started:
-                self.end(job)
-        self._closing.set()
-        self._engine.close()
-        self._record.remove()
-        for end in self._pipe:
-            os.close(end)
-        self._watchdog.wait()
-        self._watching.join()
-        self._locks.close()
+        try:
+            for job in list(self._jobs.values()):
+                if job.started:
+                    self.end(job)
+        finally:
+            self._closing.set()
+            self._engine.close()
+            self._record.remove()
+            for end in self._pipe:
+                os.close(end)
+            self._watchdog.wait()
+            self._watching.join()
+            self._locks.close()
 
     def __enter__(self) -> Self:
         return self

@@ -59,9 +59,12 @@ def tidy() -> int:
             continue
         found += 1
         watchdog.thaw(state)
-        for own in state.get("groups", []):
-            _remove(Path(own))
-        path.unlink(missing_ok=True)
+        groups = [Path(own) for own in state.get("groups", [])]
+        for own in groups:
+            _remove(own)
+        # Processes that are just ending are counted a little longer: then the next agent tries again.
+        if not any(own.exists() for own in groups):
+            path.unlink(missing_ok=True)
     return found
 
 
