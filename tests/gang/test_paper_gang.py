@@ -45,13 +45,15 @@ def test_a_fair_half_is_half_of_what_the_job_does_alone() -> None:
     """Alone 100 iterations a second: 40 beside another job are 80 % of a fair half. What ends while the jobs settle,
     or after the play, counts nowhere."""
 
-    def ticking(rate: float) -> Done:
-        return Done(TWO, [[tick / rate for tick in range(1, int(rate * 20))]])
+    def ticking(job: Job, rate: float) -> Done:
+        return Done(job, [[tick / rate for tick in range(1, int(rate * 20))]])
 
     plays = gang_studies.coupled_plays(2, 10.0)
     rates = {"batch": (100, 0.1), "free": (40, 30), "gang": (50, 49), "adaptive": (50, 50)}
     played = [
-        Played([ticking(100)] if len(play.jobs) == 1 else [ticking(rate) for rate in rates[play.policy]])
+        Played(
+            [ticking(*each) for each in zip(play.jobs, rates[play.policy] if len(play.jobs) == 2 else (100,))]
+        )
         for play in plays
     ]
     found = gang_studies.coupled(plays, played)
@@ -75,6 +77,8 @@ def test_run_time_counts_from_arrival_and_is_unknown_where_a_job_has_not_ended()
     assert (found.turnaround, found.running, found.last) == (4.0, 1.0, 6.0)
     broken = gang_studies.mixed("adaptive", [ended, never])
     assert (broken.turnaround, broken.last) == (None, None)
+    twice = gang_studies.mixed("free", [ended, Done(job, [[8.0]], 5.0, 8.0)])
+    assert (twice.turnaround, twice.each) == (5.0, (5.0,))
     rows = gang_studies.sooner("here", [found, broken, gang_studies.mixed("batch", [ended])])
     assert [row.met for row in rows] == [False, False]
     assert "adaptive" in rows[0].why
@@ -99,12 +103,12 @@ def test_simulated_plays_do_all_that_was_asked_for() -> None:
     """Every job of the mix ends, with all iterations of all its threads, under every policy; a job alone begins when
     it comes."""
     for play in gang_studies.mixed_plays(4, 1.0):
-        for one in gang_simulated.play(gang_simulated.Task(4, play)).done:
+        for one in gang_simulated.once(gang_simulated.Task(4, play), seed=0).done:
             assert one.finished is not None and one.began is not None
             assert one.job.arrival <= one.began < one.finished
             assert {len(ends) for ends in one.ends} == {one.job.run.iterations}
     alone = Play("free", (Job("alone", Run(Independent(0.1), iterations=5), 4, arrival=1.0),), 10.0)
-    (one,) = gang_simulated.play(gang_simulated.Task(4, alone)).done
+    (one,) = gang_simulated.once(gang_simulated.Task(4, alone, trace=True), seed=0).done
     assert one.began == pytest.approx(1.0, abs=1e-3)
     assert one.turnaround == pytest.approx(0.5, rel=0.01)
 
@@ -150,6 +154,7 @@ def command(*words: str) -> str:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gang, "SIMULATED_CORES", (4,))
     monkeypatch.setattr(gang_causes, "CORES", 4)
+    monkeypatch.setattr(gang, "SEEDS", 1)
 
 
 @pytest.mark.usefixtures("small")

@@ -110,7 +110,7 @@ def on_simulated_cores(
     """Simulates all, and what hangs on what."""
     from topolane.papers import gang, gang_causes, gang_simulated, gang_studies, gang_timeline
 
-    asked = {cores: gang_studies.plays(cores, seconds) for cores in gang.SIMULATED_CORES}
+    asked = {cores: gang_studies.plays(cores, seconds, gang.LONGER) for cores in gang.SIMULATED_CORES}
     drawn = gang_timeline.plays(gang_timeline.CORES) if drawing else []
     tasks = [gang_simulated.Task(cores, play) for cores, plays in asked.items() for play in plays]
     tasks += [gang_simulated.Task(gang_causes.CORES, play) for play in gang_causes.plays(seconds)]

@@ -20,6 +20,10 @@ INTERVALS = (2e-4, 1e-3, 5e-3)
 SETTLING = 0.5
 """Seconds at the start of barrier-coupled runs that are not counted."""
 SIMULATED_CORES = (8, 16, 64)
+SEEDS = 5
+"""Of the simulated cores' clocks and the host's work: figures are those of all seeds together."""
+LONGER = 5
+"""Times as long as on real cores are the simulated domains looked at: they drift apart slowly."""
 
 SECONDS = 6.0
 """Of a run: the cores are full for so long, or so long is counted."""
@@ -119,7 +123,7 @@ class Play:
 
 @dataclasses.dataclass(frozen=True)
 class Played:
-    """What became of all jobs of a play."""
+    """What became of all jobs of a play, once for each seed where it is simulated with several."""
 
     done: list[Done]
     spells: list[Spell] = dataclasses.field(default_factory=list)

@@ -6,8 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from topolane._engine import GangJob, simulate_gangs
+from topolane.papers import gang
 from topolane.papers.gang import Done, Play, Played, Spell
-from topolane.papers.gang_programs import Barrier
+from topolane.papers.gang_programs import Barrier, Coevp
 
 if TYPE_CHECKING:
     from topolane._engine import GangOutcome
@@ -25,8 +26,15 @@ class Task:
 
 
 def play(task: Task) -> Played:
+    """Simulates it with every seed; the picture is of the first."""
+    played = [once(task, seed) for seed in range(1 if task.trace else gang.SEEDS)]
+    return Played([done for one in played for done in one.done], played[0].spells)
+
+
+def once(task: Task, seed: int) -> Played:
     """Simulates it. Of barrier-coupled jobs only the first thread's iterations are kept: the others' end with them."""
     asked = task.play
+    mixed = any(isinstance(job.run.workload, Coevp) for job in asked.jobs)
     outcome = simulate_gangs(
         [engine_job(job) for job in asked.jobs],
         task.cores,
@@ -34,7 +42,9 @@ def play(task: Task) -> Played:
         asked.seconds,
         slice=asked.slice,
         background=asked.background,
-        timeline=True,
+        seed=seed,
+        # A long list, which is looked at for the picture, and for when the jobs of a mix began.
+        timeline=task.trace or mixed,
     )
     began: dict[int, float] = {}
     for start, _, _, job, _ in outcome.timeline:

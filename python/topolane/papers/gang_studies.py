@@ -88,9 +88,10 @@ def coupled(plays: Sequence[Play], played: Sequence[Played]) -> list[Coupled]:
     size = len(plays) // len(gang.INTERVALS)
     for number, interval in enumerate(gang.INTERVALS):
         own = list(zip(plays, played))[number * size : (number + 1) * size]
-        alone = statistics.mean(rate(play, one.done[0]) for play, one in (own[0], own[-1]))
+        alone = statistics.mean(rate(play, done) for play, one in (own[0], own[-1]) for done in one.done)
         for play, both in own[1:-1]:
-            shares = tuple(rate(play, done) / (alone / 2) if alone else 0.0 for done in both.done)
+            rates = [statistics.mean(rate(play, done) for done in each) for each in by_job(both.done)]
+            shares = tuple(each / (alone / 2) if alone else 0.0 for each in rates)
             found.append(Coupled(interval, play.policy, alone, shares))
     return found
 
@@ -122,14 +123,22 @@ def mixed_plays(cores: int, seconds: float, mix: gang.Mix = gang.MIX) -> list[Pl
 
 def mixed(policy: str, done: Sequence[Done]) -> Mixed:
     """How soon the jobs ended."""
-    each = tuple(one.turnaround for one in done)
+    own = by_job(done)
     return Mixed(
         policy,
-        mean(each),
+        mean([one.turnaround for one in done]),
         mean([one.running for one in done]),
-        largest([one.finished for one in done]),
-        each,
+        largest([mean([one.finished for one in each]) for each in own]),
+        tuple(mean([one.turnaround for one in each]) for each in own),
     )
+
+
+def by_job(done: Sequence[Done]) -> list[list[Done]]:
+    """What became of each job, with every seed."""
+    found: dict[str, list[Done]] = {}
+    for one in done:
+        found.setdefault(one.job.name, []).append(one)
+    return list(found.values())
 
 
 def mean(values: Sequence[float | None]) -> float | None:
@@ -157,9 +166,13 @@ class Seen:
         return [*fair_halves(where, self.coupled), *sooner(where, self.mixed)]
 
 
-def plays(cores: int, seconds: float) -> list[Play]:
-    """All that is run on so many cores, in order."""
-    return [*even_plays(cores, seconds), *coupled_plays(cores, seconds), *mixed_plays(cores, seconds)]
+def plays(cores: int, seconds: float, longer: int = 1) -> list[Play]:
+    """All that is run on so many cores, in order; the domains so many times longer."""
+    return [
+        *even_plays(cores, longer * seconds),
+        *coupled_plays(cores, seconds),
+        *mixed_plays(cores, seconds),
+    ]
 
 
 def seen(asked: Sequence[Play], played: Sequence[Played]) -> Seen:
