@@ -879,6 +879,8 @@ class GangHeld:
     """Of those, neither."""
     cpu: float
     """On a core, all in all."""
+    barrier: float | None
+    """From one barrier to the next, where that is counted."""
     cores: list[int]
     """CPU numbers."""
     stopping: str | None
@@ -948,6 +950,11 @@ class GangAgent:
         weight: float = 1.0,
     ) -> int:
         """Takes processes, with all that descend from them, or single threads. Returns the job's number."""
+
+    def met(self, id: int, interval: float, skew: float) -> None:
+        """Takes note of how a job's threads meet: seconds from one barrier to the next, and between the first
+        thread's arrival and the last's.
+        """
 
     def release(self, id: int) -> None:
         """Lets a job run outside all slices from now on."""

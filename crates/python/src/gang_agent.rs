@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
 use pyo3::prelude::*;
-use topolane_gang::JobId;
 use topolane_gang::linux::{Agent, Driver, Means, Stopping, Who};
+use topolane_gang::{Barriers, JobId};
 
 use crate::error::bad_input;
 use crate::gang::{GangLimits, policy_of};
@@ -71,6 +71,16 @@ impl GangAgent {
         };
         let taken = self.with(py, |agent| agent.add(name, &who, threads, weight));
         taken.map_err(|why| bad_input(format!("job {name}: {why}")))
+    }
+
+    /// Takes note of how a job's threads meet: seconds from one barrier to the next, and between the first thread's
+    /// arrival and the last's.
+    fn met(&self, py: Python<'_>, id: JobId, interval: f64, skew: f64) -> PyResult<()> {
+        if !(interval > 0.0 && interval.is_finite() && skew >= 0.0 && skew.is_finite()) {
+            let why = format!("job {id}: cannot meet every {interval} s, {skew} s apart");
+            return Err(bad_input(why));
+        }
+        self.with(py, |agent| agent.met(id, Barriers { interval, skew })).map_err(bad_input)
     }
 
     /// Lets a job run outside all slices from now on.

@@ -28,6 +28,8 @@ pub struct GangHeld {
     blocked: f64,
     /// On a core, all in all.
     cpu: f64,
+    /// From one barrier to the next, where that is counted.
+    barrier: Option<f64>,
     /// CPU numbers.
     cores: Vec<usize>,
     /// How it is stopped: freeze, freezer or signals.
@@ -111,6 +113,7 @@ pub fn job(entry: &Entry, driver: &Driver) -> GangHeld {
         ready: used.ready,
         blocked: (used.given - used.ran - used.ready).max(0.0),
         cpu: entry.cpu,
+        barrier: entry.barriers.map(|barriers| barriers.interval),
         cores: held.map_or_else(Vec::new, |held| held.cores.clone()),
         stopping: held.map(|held| held.stopping().name()),
     }

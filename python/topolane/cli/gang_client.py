@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option("--slurm-step", metavar="JOB[.STEP]", help="Adopt a Slurm job, or a step of it, on this node.")
 @gang_common.threads_option
+@gang_common.watch_option
 @gang_common.weight_option
 @gang_common.name_option
 @gang_common.socket_option
@@ -45,6 +46,7 @@ def add(
             "command": ctx.obj,
             "directory": os.getcwd(),
             "environment": dict(os.environ),
+            "watch": options["watch"],
         }
         files = (sys.stdout.fileno(), sys.stderr.fileno())
     else:
@@ -85,7 +87,7 @@ def list_(socket: str | None, as_json: bool) -> None:
             click.echo(f"{job['name']}: {job['reason']}")
 
 
-COLUMNS = ("job", "name", "state", "threads", "weight", "cores", "CPU s", "given s", "blocked")
+COLUMNS = ("job", "name", "state", "threads", "weight", "cores", "CPU s", "given s", "blocked", "meets every")
 
 
 def _row(job: dict[str, Any]) -> list[str]:
@@ -100,6 +102,7 @@ def _row(job: dict[str, Any]) -> list[str]:
         gang_common.seconds(job["cpu"]),
         gang_common.seconds(given),
         f"{100 * min(1, job['blocked'] / given):.0f} %" if given > 0 else "–",
+        f"{1e3 * job['barrier']:.3g} ms" if job["barrier"] else "–",
     ]
 
 

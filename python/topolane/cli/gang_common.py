@@ -49,6 +49,11 @@ weight_option = click.option(
     show_default=True,
     help="Its share of the time against the others'.",
 )
+watch_option = click.option(
+    "--watch",
+    is_flag=True,
+    help="The command is the mpiexec or srun of an MPI program: count how often its ranks meet.",
+)
 name_option = click.option("--name", help="What the job is called [default: as its command].")
 
 

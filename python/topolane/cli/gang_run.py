@@ -54,6 +54,7 @@ _LOOK = 0.05
 )
 @gang_common.threads_option
 @gang_common.weight_option
+@gang_common.watch_option
 @gang_common.name_option
 @gang_common.socket_option
 @click.pass_context
@@ -84,7 +85,7 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
         if ctx.obj:
             name = options["name"] or os.path.basename(ctx.obj[0])
             threads = options["threads"] or len(agent.cores)
-            asked = [Asked(name, tuple(ctx.obj), threads, options["weight"])]
+            asked = [Asked(name, tuple(ctx.obj), threads, options["weight"], watch=options["watch"])]
         daemon = Daemon(agent, listener)
         jobs = [_started(agent, one) for one in asked]
         codes = _until_ended(daemon, agent, jobs)
@@ -114,6 +115,7 @@ def _started(agent: Agent, one: Asked) -> Job:
         weight=one.weight,
         directory=one.directory,
         environment=one.environment,
+        watch=one.watch,
     )
 
 

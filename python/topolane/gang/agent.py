@@ -19,6 +19,7 @@ from topolane._engine import GangAgent, GangHeld, GangMeans, GangRound, GangSwit
 from topolane._engine import GangLimits as Limits
 from topolane.gang import keeping, starting, watchdog
 from topolane.gang.job import POLL, Job
+from topolane.gang.meetings import Meetings
 
 __all__ = ["Agent", "Job", "Limits"]
 
@@ -47,6 +48,7 @@ class Agent:
         self.policy, self.cores = policy, starting.checked(cores)
         self._mark = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._jobs: dict[int, Job] = {}
+        self._meetings: Meetings | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
         with contextlib.ExitStack() as undo:
@@ -94,13 +96,18 @@ class Agent:
         whole_environment: bool = False,
         output: str | Path | IO[Any] | int | None = None,
         errors: IO[Any] | int | None = None,
+        watch: bool = False,
     ) -> Job:
         """Starts a command as a job. It runs from its first slice on.
 
         environment: in addition to this process's own, or all of it; output: a file for its output and errors, or
-        one that is open; this process's own unless given. Raises InputError where it cannot be started.
+        one that is open; this process's own unless given; watch: count how often the ranks of an MPI program meet,
+        the command being its mpiexec or srun. Raises InputError where it cannot be started.
         """
         around = ({} if whole_environment else dict(os.environ)) | dict(environment or {})
+        watched = self._listening().arranged(command) if watch else None
+        if watched is not None:
+            command, around = watched.command, around | watched.environment
         program = starting.program(name, command, directory, around)
         with contextlib.ExitStack() as files:
             if isinstance(output, str | Path):
@@ -120,6 +127,8 @@ class Agent:
         finally:
             # It goes on from here, once it is let run.
             os.close(gate)
+        if watched is not None:
+            self._listening().follow(watched.program, job.id)
         return job
 
     def adopt(
@@ -158,6 +167,15 @@ class Agent:
             made = Job(self, name, self._engine.add(name, **job), pid, process)
             self._jobs[made.id] = made
         return made
+
+    def _listening(self) -> Meetings:
+        with self._lock:
+            if self._meetings is None:
+                self._meetings = Meetings(self._cpu, self._engine.met)
+            return self._meetings
+
+    def _cpu(self, id: int) -> float | None:
+        return next((one.cpu for one in self.jobs() if one.id == id), None)
 
     def _held(self) -> list[int]:
         return [job.pid for job in self._jobs.values() if job.pid is not None]
@@ -227,6 +245,8 @@ class Agent:
                     self.end(job)
         finally:
             self._closing.set()
+            if self._meetings is not None:
+                self._meetings.close()
             self._engine.close()
             self._record.remove()
             for end in self._pipe:

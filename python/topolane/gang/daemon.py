@@ -91,6 +91,7 @@ class Daemon:
             whole_environment=True,
             output=files[0],
             errors=files[1],
+            watch=bool(request.get("watch", False)),
         )
 
     def _named(self, name: str) -> Iterator[Job]:

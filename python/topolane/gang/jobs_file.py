@@ -22,6 +22,8 @@ class Asked:
     weight: float = 1.0
     directory: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    watch: bool = False
+    """Whether the ranks of an MPI program are to be counted."""
 
 
 def read(path: str | Path) -> list[Asked]:
@@ -48,8 +50,9 @@ def read(path: str | Path) -> list[Asked]:
             raise table.refuse("command", "must not be empty")
         threads = table.whole("threads", 1, MOST_THREADS, 1)
         weight = table.number("weight", LEAST_WEIGHT, MOST_WEIGHT, 1.0)
+        watch = table.flag("watch", False)
         table.done()
-        jobs.append(Asked(name, command, threads, weight, directory, environment))
+        jobs.append(Asked(name, command, threads, weight, directory, environment, watch))
     top.done()
     if not jobs:
         raise InputError(f"{path}: has no job: give tables [[job]] with name and command")

@@ -43,6 +43,7 @@ def _job(one: GangHeld) -> dict[str, Any]:
         "ready": one.ready,
         "blocked": one.blocked,
         "cpu": one.cpu,
+        "barrier": one.barrier,
     }
 
 

@@ -19,7 +19,7 @@ use super::event_loop::{Loop, Order};
 use super::held::{Held, Who};
 use super::means::Means;
 use super::priority;
-use crate::job::JobId;
+use crate::job::{Barriers, JobId};
 use crate::limits::Limits;
 use crate::policy::GangPolicy;
 
@@ -108,6 +108,18 @@ impl Agent {
         let entry = Entry::new(id, name.to_owned(), threads, weight, held);
         self.ask(move |driver| driver.add(entry))?;
         Ok(id)
+    }
+
+    /// Takes note of how a job's threads meet, as something that counts it saw it.
+    ///
+    /// # Errors
+    /// Where the agent has ended.
+    pub fn met(&self, id: JobId, barriers: Barriers) -> Result<(), Refused> {
+        self.ask(move |driver| {
+            if let Some(entry) = driver.jobs.get_mut(&id) {
+                entry.barriers = Some(barriers);
+            }
+        })
     }
 
     /// Lets a job run from now on, outside all slices.

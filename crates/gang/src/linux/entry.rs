@@ -10,7 +10,7 @@ use super::clock::{Nanos, seconds};
 use super::held::Held;
 use super::processes;
 use super::usage::{Counters, Counts};
-use crate::job::JobId;
+use crate::job::{Barriers, JobId};
 use crate::observer::Used;
 
 /// How a job is.
@@ -43,6 +43,8 @@ pub struct Entry {
     pub state: State,
     /// What it had in sampled slices, thread-seconds.
     pub used: Used,
+    /// How its threads meet, as told by something that counts it.
+    pub barriers: Option<Barriers>,
     /// Seconds on cores, all in all.
     pub cpu: f64,
     /// When it was last let run as a first one.
@@ -77,6 +79,7 @@ impl Entry {
             held: Some(held),
             state: State::Scheduled,
             used: Used::default(),
+            barriers: None,
             cpu: 0.0,
             ran_at: None,
             watched: Vec::new(),
@@ -142,7 +145,12 @@ impl Entry {
         let Sample { began, counts, ended } = self.sample.take()?;
         let did = self.read(now)? - counts;
         let given = self.threads as f64 * seconds(ended.unwrap_or(now).saturating_sub(began));
-        let used = Used { given, ran: seconds(did.ran), ready: seconds(did.ready), barriers: None };
+        let used = Used {
+            given,
+            ran: seconds(did.ran),
+            ready: seconds(did.ready),
+            barriers: self.barriers,
+        };
         self.used.given += used.given;
         self.used.ran += used.ran;
         self.used.ready += used.ready;
