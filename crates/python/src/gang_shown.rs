@@ -49,7 +49,7 @@ pub struct GangRound {
     now: (Vec<JobId>, Vec<JobId>),
 }
 
-/// A switch. Times in seconds of CLOCK_MONOTONIC. Immutable.
+/// A switch. Times in seconds of `CLOCK_MONOTONIC`. Immutable.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct GangSwitch {
     /// When it was due.

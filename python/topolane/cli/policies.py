@@ -11,13 +11,14 @@ from topolane.cli import common
 @click.command("policies")
 @common.json_option
 def command(as_json: bool) -> None:
-    """List the policies, queue disciplines, routings, models of contention and site policies."""
+    """List the policies, queue disciplines, routings, models of contention, site and gang policies."""
     kinds = {
         "policy": _engine.policies(),
         "queue": _engine.queues(),
         "routing": _engine.routings(),
         "network": _engine.models(),
         "site policy": _engine.site_policies(),
+        "gang policy": _engine.gang_policies(),
     }
     if as_json:
         common.print_json(
