@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from topolane.papers.gang_studies import Seen
 
 OWN = ("gang-timeline.png",)
+DISTURBED = 0.05
+"""Share of the cores above which others are named: barriers wait for whom they delay."""
 
 
 @click.command("gang")
@@ -45,10 +47,10 @@ def command(real: bool, simulated: bool, seconds: float, out: str | None, as_jso
     causes: list[Cause] = []
     mixes: list[Other] = []
     pictures: dict[str, list[Played]] = {}
-    unable = ""
+    remark = ""
     with common.outputs(out, OWN) as folder, tempfile.TemporaryDirectory(prefix="topolane-gang-") as name:
         if real or not simulated:
-            unable = on_real_cores(Path(name), seconds, drawing, seen, pictures)
+            remark = on_real_cores(Path(name), seconds, drawing, seen, pictures)
         if simulated or not real:
             causes, mixes = on_simulated_cores(seconds, drawing, seen, pictures)
         if folder is not None:
@@ -60,7 +62,7 @@ def command(real: bool, simulated: bool, seconds: float, out: str | None, as_jso
         common.print_json(
             {
                 "assumed": gang.ASSUMED,
-                "not measured": unable,
+                "real": remark,
                 "tables": {table.name: table.dicts() for table in found},
                 "expectations": [dataclasses.asdict(row) for row in rows],
             }
@@ -69,8 +71,8 @@ def command(real: bool, simulated: bool, seconds: float, out: str | None, as_jso
     for table in found:
         table.show()
     print_expectations(rows)
-    if unable:
-        click.echo(f"not measured on real cores: {unable}")
+    if remark:
+        click.echo(remark)
     for assumption in gang.ASSUMED:
         click.echo(f"assumed: {assumption}")
 
@@ -78,7 +80,7 @@ def command(real: bool, simulated: bool, seconds: float, out: str | None, as_jso
 def on_real_cores(
     folder: Path, seconds: float, drawing: bool, seen: dict[str, Seen], pictures: dict[str, list[Played]]
 ) -> str:
-    """Runs all on this machine's cores; why not, where that cannot be done."""
+    """Runs all on this machine's cores; a sentence where that could not be done, or not in peace."""
     from topolane.papers import gang_real, gang_studies, gang_timeline
 
     try:
@@ -86,15 +88,17 @@ def on_real_cores(
         cores = len(real.cores)
         asked = gang_studies.plays(cores, seconds)
         drawn = gang_timeline.plays(cores) if drawing else []
+        others = gang_real.Others()
         with common.counting_bar("on real cores", len(asked) + len(drawn)) as done:
             played = [counted(real, play, False, done) for play in asked]
             traced = [counted(real, play, True, done) for play in drawn]
     except gang_real.Unable as unable:
-        return str(unable)
+        return f"not measured on real cores: {unable}"
     seen[f"{cores} real"] = gang_studies.seen(asked, played)
     if drawing:
         pictures[f"{cores} real cores"] = traced
-    return ""
+    share = others.share(cores)
+    return f"other programs took {share:.0%} of the real cores meanwhile" if share > DISTURBED else ""
 
 
 def counted(real: Real, play: Play, trace: bool, done: Callable[[], None]) -> Played:

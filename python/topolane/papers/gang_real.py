@@ -101,6 +101,30 @@ class Real:
         return Played(done, spells)
 
 
+class Others:
+    """What programs that are not ours take of the cores from now on."""
+
+    def __init__(self) -> None:
+        """Starts to count."""
+        self.start, self.all, self.ours = time.monotonic(), busy_seconds(), own_seconds()
+
+    def share(self, cores: int) -> float:
+        """Of so many cores, until now, 0 to 1."""
+        theirs = busy_seconds() - self.all - (own_seconds() - self.ours)
+        return max(theirs, 0.0) / (cores * (time.monotonic() - self.start))
+
+
+def busy_seconds() -> float:
+    """CPU seconds of everybody since the machine started, those that its hypervisor took included."""
+    user, nice, system, _, _, irq, softirq, steal = Path("/proc/stat").read_text().split()[1:9]
+    return sum(map(int, (user, nice, system, irq, softirq, steal))) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds() -> float:
+    """CPU seconds of this process and of what it started and has ended."""
+    return sum(os.times()[:4])
+
+
 def wait_until(moment: float) -> None:
     """Sleeps."""
     time.sleep(max(moment - time.monotonic(), 0.0))
