@@ -117,9 +117,9 @@ def tracking(
     if not (freezer / "tasks").exists():
         pytest.skip("proctrack/cgroup is tried with the freezer of control groups version 1")
     options = ("--cpus", 2, "--select", "cons_tres", "--prefix", "tracked")
-    with running(
-        1, tmp_path_factory.mktemp("cg"), *options, "--conf", "ProctrackType=proctrack/cgroup"
-    ) as up:
+    # Steps are looked for by their numbers, which the other Slurm's have from 1 on.
+    lines = ("--conf", "ProctrackType=proctrack/cgroup", "--conf", "FirstJobId=1000")
+    with running(1, tmp_path_factory.mktemp("cg"), *options, *lines) as up:
         monkeypatch.setenv("SLURM_CONF", up.facts["SLURM_CONF"])
         (up.directory / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n")
         for verb in ("stop", "start"):
