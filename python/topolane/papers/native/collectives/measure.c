@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 static Communicator world;
+Communicator *communicator_world;
 
-Communicator *communicator_of(MPI_Comm comm)
+Communicator *communicator_found(MPI_Comm comm)
 {
     if (!world.world) {
         int *ranks;
@@ -173,7 +174,7 @@ int main(int count, char **arguments)
 {
     int result;
     MPI_Init(&count, &arguments);
-    communicator_of(COMM);
+    communicator_world = communicator_found(MPI_COMM_WORLD);
     two_level_start();
     two_level_barrier(COMM, &result); /* makes the private communicators */
     for (int i = 1; i < count; i++) {
