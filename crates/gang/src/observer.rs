@@ -20,7 +20,14 @@ pub struct Used {
 /// What is remembered of all jobs: averages in which what was seen `MEMORY` seconds ago counts for 1/e.
 #[derive(Debug, Clone, Default)]
 pub struct Observer {
-    jobs: BTreeMap<JobId, Observation>,
+    jobs: BTreeMap<JobId, Memory>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Memory {
+    seen: Observation,
+    /// Seconds of its own slices that the average stands for.
+    seconds: f64,
 }
 
 /// Seconds of a job's own slices after which the past counts for 1/e: several steps of a job whose phases take tenths
@@ -35,11 +42,13 @@ impl Observer {
 
     /// What a job of so many threads did; nothing is learnt from a job that was not let run.
     pub fn tell(&mut self, job: JobId, threads: usize, used: Used) {
-        let seen = self.jobs.entry(job).or_default();
+        let Memory { seen, seconds } = self.jobs.entry(job).or_default();
         let had = used.given - used.ready;
         if had > 0.0 {
             let now = (1.0 - used.ran / had).clamp(0.0, 1.0);
-            let weight = 1.0 - (-used.given / (threads as f64 * MEMORY)).exp();
+            let new = used.given / threads as f64;
+            *seconds += new;
+            let weight = share(new) / share(*seconds);
             seen.blocked = Some(seen.blocked.map_or(now, |then| then + weight * (now - then)));
         }
         seen.barriers = used.barriers.or(seen.barriers);
@@ -47,11 +56,17 @@ impl Observer {
 
     /// What is known of a job.
     pub fn seen(&self, job: JobId) -> Observation {
-        self.jobs.get(&job).copied().unwrap_or_default()
+        self.jobs.get(&job).map(|memory| memory.seen).unwrap_or_default()
     }
 
     /// Forgets a job that ended.
     pub fn forget(&mut self, job: JobId) {
         self.jobs.remove(&job);
     }
+}
+
+/// How much the last `seconds` count in an average over an endless past. Divided by what a job's whole past counts, so
+/// that a first sample of a millisecond is not taken for all that came before it.
+fn share(seconds: f64) -> f64 {
+    1.0 - (-seconds / MEMORY).exp()
 }

@@ -283,11 +283,22 @@ fn the_observer_forgets_slowly() {
     assert_eq!(observer.seen(0).blocked, Some(1.0 - 1.0 / 1.5));
     observer.tell(0, 1, Used { given: 1.0, ran: 0.0, ready: 0.0, barriers: None });
     let blocked = observer.seen(0).blocked.unwrap();
-    assert!(blocked > 0.7 && blocked < 0.8);
+    assert!(blocked > 0.7 && blocked < 0.8, "{blocked}");
     // 10 ms in which 64 threads were blocked are 10 ms, not 0.64 s.
     observer.tell(1, 64, Used { given: 64.0, ran: 64.0, ready: 0.0, barriers: None });
     observer.tell(1, 64, Used { given: 0.64, ran: 0.0, ready: 0.0, barriers: None });
     assert!(observer.seen(1).blocked.unwrap() < 0.02);
     observer.forget(0);
     assert_eq!(observer.seen(0), Observation::default());
+}
+
+/// A job's first sample counts for its length, not for all the time before it: after a millisecond blocked and a
+/// tenth of a second busy, it was busy.
+#[test]
+fn a_short_beginning_is_soon_forgotten() {
+    let mut observer = Observer::new();
+    observer.tell(0, 4, Used { given: 0.004, ran: 0.0, ready: 0.0, barriers: None });
+    assert_eq!(observer.seen(0).blocked, Some(1.0));
+    observer.tell(0, 4, Used { given: 0.4, ran: 0.4, ready: 0.0, barriers: None });
+    assert!(observer.seen(0).blocked.unwrap() < 0.011);
 }

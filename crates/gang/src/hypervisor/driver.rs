@@ -44,6 +44,8 @@ struct Driver<'a> {
     present: Vec<usize>,
     round: Round,
     slice: usize,
+    /// When each job last began or ended a slice as a first one, by its number.
+    ran_at: Vec<Option<Nanos>>,
     /// When the slice ends.
     deadline: Nanos,
     accounting: Nanos,
@@ -67,6 +69,7 @@ impl<'a> Driver<'a> {
             present: Vec::new(),
             round: Round::default(),
             slice: 0,
+            ran_at: vec![None; setup.jobs.len()],
             deadline: NEVER,
             accounting: TURN,
             horizon: nanos(setup.seconds),
@@ -89,6 +92,7 @@ impl<'a> Driver<'a> {
             if self.machine.ended || self.machine.now == arrival {
                 self.admit();
                 self.ask();
+                self.start_slice(self.longest_waiting());
             } else if self.machine.now == self.deadline {
                 self.next_slice();
             } else if self.machine.now == self.accounting {
@@ -158,14 +162,20 @@ impl<'a> Driver<'a> {
 
     fn next_slice(&mut self) {
         if self.slice + 1 < self.round.slices.len() {
-            self.slice += 1;
-            self.start_slice();
+            self.start_slice(self.slice + 1);
         } else {
             self.ask();
+            self.start_slice(0);
         }
     }
 
-    /// Tells what the jobs did, and starts a new round.
+    fn longest_waiting(&self) -> usize {
+        let now = self.machine.now;
+        let waited = |since: Nanos| seconds(now.saturating_sub(since));
+        self.round.longest_waiting(|id| self.ran_at[id as usize].map_or(f64::INFINITY, waited))
+    }
+
+    /// Tells what the jobs did, and gets a new round.
     fn ask(&mut self) {
         for &id in &self.present {
             let used = used(&mut self.machine, id + 1);
@@ -178,12 +188,22 @@ impl<'a> Driver<'a> {
             Job { id, threads: task.threads, weight: task.weight, seen: self.observer.seen(id) }
         };
         let jobs: Vec<Job> = self.present.iter().map(job).collect();
+        self.stamp();
         self.round = self.policy.round(&jobs, self.setup.cores, &self.limits);
-        self.slice = 0;
-        self.start_slice();
     }
 
-    fn start_slice(&mut self) {
+    /// The first jobs of the present slice ran until now, or run from now on.
+    fn stamp(&mut self) {
+        let now = self.machine.now;
+        for &id in self.round.slices.get(self.slice).iter().flat_map(|slice| &slice.first) {
+            self.ran_at[id as usize] = Some(now);
+        }
+    }
+
+    fn start_slice(&mut self, slice: usize) {
+        self.stamp();
+        self.slice = slice;
+        self.stamp();
         let leaves = (0..self.machine.runs.len()).map(|run| self.leave(run)).collect();
         self.switches += u64::from(self.machine.let_run(leaves));
         let length = self.round.slices.get(self.slice).map_or(NEVER, |slice| nanos(slice.seconds));
