@@ -11,14 +11,19 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = ("ibsim", "opensm", "ibnetdiscover", "dump_fts", "timeout")
+TOOLS = ("ibsim", "opensm", "ibnetdiscover", "ibtracert", "dump_fts", "timeout")
 PLACES = ("lib*/umad2sim", "lib/*/umad2sim")
 SHIMS = [shim for place in PLACES for shim in Path("/usr").glob(f"{place}/libumad2sim.so")]
 
-needs_a_subnet = pytest.mark.skipif(
-    not SHIMS or not all(map(shutil.which, TOOLS)),
-    reason="needs ibsim, opensm and ibnetdiscover: packages ibsim-utils, opensm, infiniband-diags",
-)
+
+def missing() -> str:
+    """What a simulated subnet lacks here; empty if nothing."""
+    if SHIMS and all(map(shutil.which, TOOLS)):
+        return ""
+    return "needs ibsim, opensm and ibnetdiscover: packages ibsim-utils, opensm, infiniband-diags"
+
+
+needs_a_subnet = pytest.mark.skipif(bool(missing()), reason=missing())
 
 
 def topolane(*arguments: str | Path) -> str:
@@ -26,17 +31,29 @@ def topolane(*arguments: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
-def ask(environment: dict[str, str], tool: str) -> subprocess.CompletedProcess[str]:
+def ask(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
     # Clients wait for a simulator that does not answer, and then ignore SIGTERM.
-    return subprocess.run(["timeout", "-k", "2", "30", tool], env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        ["timeout", "-k", "2", "30", *command],
+        env=environment,
+        # What is killed leaves the files of its simulated adapter behind where it ran.
+        cwd=environment["OSM_TMP_DIR"],
+        capture_output=True,
+        text=True,
+    )
 
 
-def sweep(environment: dict[str, str], engine: str) -> Path:
+def sweep(environment: dict[str, str], engine: str, *options: str) -> Path:
     """Lets the subnet manager install tables by a routing engine; the dump it writes of them."""
     out = Path(environment["OSM_TMP_DIR"])
-    command = ["opensm", "-o", "-R", engine, "-f", str(out / "opensm.log"), "-D", "0x43"]
+    command = ["opensm", "-o", "-R", engine, "-f", str(out / "opensm.log"), "-D", "0x43", *options]
     subprocess.run(
-        ["timeout", "-k", "2", "60", *command], env=environment, check=True, stdout=subprocess.DEVNULL
+        ["timeout", "-k", "2", "60", *command],
+        env=environment,
+        cwd=out,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     return out / "opensm-lfts.dump"
 
@@ -53,7 +70,7 @@ def running(machine: str | Path, directory: Path) -> Iterator[dict[str, str]]:
         "OSM_CACHE_DIR": str(directory),
     }
     # -N counts hosts and switches.
-    command = ["ibsim", "-s", "-n", "-N", "250", "-S", "80", "-P", "2000", str(net)]
+    command = ["ibsim", "-s", "-n", "-N", "500", "-S", "150", "-P", "3000", str(net)]
     with (directory / "ibsim.log").open("w") as log:
         simulator = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A fixed-capacity set of node indices, fast to scan by range.
+/// A fixed-capacity set of node indices, fast to scan by range; of cables too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeSet {
     words: Vec<u64>,

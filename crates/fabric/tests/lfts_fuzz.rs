@@ -13,9 +13,9 @@ use common::damage::{apply, damage};
 use common::{mark_missing, small_tree};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use topolane_fabric::read::{Source, ibnetdiscover, lfts};
-use topolane_fabric::write::link_names;
-use topolane_fabric::{Fabric, InputError, Routing, Tables, write};
+use topolane_fabric::read::{Source, ibnetdiscover, lfts, ports};
+use topolane_fabric::write::{LinearTables, link_names};
+use topolane_fabric::{Fabric, InputError, Owned, Routing, Service, Tables, write};
 
 /// What the text of `ibnetdiscover` says, read in the simplest way.
 #[derive(Default)]
@@ -154,6 +154,21 @@ fn forwarding(net: &Net, seed: u64) -> Forwarding<'_> {
     net.hosts().into_iter().map(|host| (host, net.ports_towards(host, &mut draw))).collect()
 }
 
+/// Tables made for whatever subnet a text tells of, and set beside whatever a dump says.
+fn write_over(net: &str, dump: &str) {
+    let source = |text, name| Source { text, name };
+    let Ok(description) = ibnetdiscover(net) else { return };
+    let Ok(fabric) = Fabric::build(&description).map(Arc::new) else { return };
+    let Ok(routes) = Owned::new(&fabric, &[], &Service::default()) else { return };
+    let Ok(ports) = ports(&fabric, source(net, "net")) else { return };
+    let tables = LinearTables::new(&routes, ports);
+    let text = tables.text();
+    if tables.entries() > 0 {
+        assert_eq!(tables.changed(source(&text, "again")).unwrap(), (vec![], 0));
+    }
+    let _ = tables.changed(source(dump, "dump"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -237,6 +252,7 @@ proptest! {
             let target = if *of_dump { &mut dump } else { &mut text };
             *target = apply(target, damage);
         }
+        write_over(&text, &dump);
         match read(&dump, &text) {
             Err(error) => prop_assert!(!error.message.is_empty() && !error.source.is_empty()),
             Ok(None) => {}

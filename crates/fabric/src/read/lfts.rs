@@ -3,6 +3,7 @@
 mod parse;
 mod wire;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::parse::{Table, tables};
@@ -37,6 +38,21 @@ pub fn lfts(fabric: &Arc<Fabric>, lfts: Source, net: Source) -> Result<Tables, I
     let wire = Wire::of(fabric, &found).map_err(|error| error.in_file(net.name))?;
     let read = tables(lfts.text).and_then(|tables| fill(fabric, &wire, &tables, net.name));
     read.map_err(|error| error.in_file(lfts.name))
+}
+
+/// What an entry of a table is for: a switch by its identifier, and a LID.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct LidEntry {
+    pub guid: u64,
+    pub lid: u16,
+}
+
+/// The port of every entry of a dump that has one.
+pub(crate) fn entries(dump: Source) -> Result<HashMap<LidEntry, u8>, InputError> {
+    let tables = tables(dump.text).map_err(|error| error.in_file(dump.name))?;
+    let entry = |guid, entry: &parse::Entry| (LidEntry { guid, lid: entry.lid }, entry.port);
+    let of = |table: &Table| table.entries.iter().map(|e| entry(table.guid, e)).collect::<Vec<_>>();
+    Ok(tables.iter().flat_map(of).filter(|(_, port)| *port != NO_PORT).collect())
 }
 
 fn fill(

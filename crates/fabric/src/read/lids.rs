@@ -14,6 +14,8 @@ pub(super) struct Address {
     pub lids: Lids,
     /// Port 0 of a switch, or a port of a host; `None` for a device that is no part of the tree.
     pub end: Option<End>,
+    /// Identifier of the port (port GUID), where the file gives it.
+    pub guid: Option<u64>,
     /// Line of the file that gives the LIDs.
     pub line: usize,
 }

@@ -10,13 +10,16 @@ mod lids;
 mod machine_toml;
 mod natural;
 mod planes;
+mod ports;
 mod slurm_topology;
 mod subnet;
 
 pub use branches::{Branch, branches};
 pub use ibnetdiscover::ibnetdiscover;
+pub(crate) use lfts::{LidEntry, entries as lft_entries};
 pub use lfts::{Source, lfts};
 pub use machine_toml::machine_toml;
+pub use ports::{Ports, Receiver, SwitchPorts, To, ports};
 pub use slurm_topology::slurm_topology;
 pub(crate) use subnet::SPEEDS;
 

@@ -56,8 +56,9 @@ struct Device<'a> {
     description: &'a str,
     role: Role,
     line: usize,
-    /// A switch's own LIDs.
+    /// A switch's own LIDs, and the identifier of the port that they are of.
     lids: Option<Lids>,
+    guid: Option<u64>,
     ports: Vec<Port<'a>>,
 }
 
@@ -69,6 +70,7 @@ struct Port<'a> {
     bandwidth: f64,
     /// Of an adapter's port.
     lids: Option<Lids>,
+    guid: Option<u64>,
     line: usize,
 }
 
@@ -166,14 +168,19 @@ impl Subnet {
             if let (Some(Ok(guid)), Some((vertex, _))) = (guid, place) {
                 self.switches.insert(guid, *vertex);
             }
-            let own = device.lids.map(|lids| (lids, 0, device.line));
+            let own = device.lids.map(|lids| (lids, 0, device.guid, device.line));
             let ports = device.ports.iter();
-            let of_ports = ports.filter_map(|port| Some((port.lids?, port.number, port.line)));
-            self.addresses.extend(own.into_iter().chain(of_ports).map(|(lids, port, line)| {
-                let end =
-                    place.map(|(vertex, first)| End { vertex, port: first.saturating_add(port) });
-                Address { lids, end, line }
-            }));
+            let of_ports =
+                ports.filter_map(|port| Some((port.lids?, port.number, port.guid, port.line)));
+            self.addresses.extend(own.into_iter().chain(of_ports).map(
+                |(lids, port, guid, line)| {
+                    let vertex = |(vertex, first): &(usize, u32)| End {
+                        vertex: *vertex,
+                        port: first.saturating_add(port),
+                    };
+                    Address { lids, end: place.as_ref().map(vertex), guid, line }
+                },
+            ));
         }
     }
 }
@@ -210,6 +217,7 @@ fn switch_names<'a>(devices: &[Device<'a>]) -> Vec<&'a str> {
 
 fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
     let mut devices: Vec<Device> = Vec::new();
+    let mut guid = None;
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
         let line = line.trim();
@@ -228,7 +236,10 @@ fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
             Some("Switch") => Role::Switch,
             Some("Ca") => Role::Host,
             Some("Rt") => Role::Other,
-            Some(word) if is_remark(word) => continue,
+            Some(word) if is_remark(word) => {
+                guid = switch_guid(word).or(guid);
+                continue;
+            }
             None => continue,
             Some(_) => return Err(refuse("not a line of ibnetdiscover")),
         };
@@ -240,7 +251,8 @@ fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
         let description = quoted.next().unwrap_or_default().trim();
         let role = if description.contains(AGGREGATION) { Role::Other } else { role };
         let lids = line.rsplit('"').next().and_then(Lids::parse);
-        devices.push(Device { id, description, role, line: number, lids, ports: Vec::new() });
+        let guid = guid.take().filter(|_| role == Role::Switch);
+        devices.push(Device { id, description, role, line: number, lids, guid, ports: Vec::new() });
     }
     Ok(devices)
 }
@@ -254,18 +266,29 @@ fn is_remark(word: &str) -> bool {
     word.starts_with('#') || word.contains('=') || word.contains("Chassis")
 }
 
+/// `switchguid=0x20007d(20007d)`: the identifier in brackets is that of the switch's own port.
+fn switch_guid(word: &str) -> Option<u64> {
+    in_brackets(word.strip_prefix("switchguid=")?)
+}
+
+fn in_brackets(text: &str) -> Option<u64> {
+    let (guid, _) = text.split_once('(')?.1.split_once(')')?;
+    u64::from_str_radix(guid, 16).ok()
+}
+
 /// `[19][ext 3](guid) "S-..."[18][ext 2](guid) # "name" lid 773 4xSDR`, what is in brackets
 /// after the first number being optional at both ends.
 fn port(line: &str, number: usize) -> Option<Port<'_>> {
     let (own, rest) = bracketed(line)?;
-    let (_, rest) = rest.split_once('"')?;
+    let (before, rest) = rest.split_once('"')?;
     let (peer, rest) = rest.split_once('"')?;
     let (back, rest) = bracketed(rest)?;
     let (_, comment) = rest.split_once('#')?;
     let bandwidth = comment.split_ascii_whitespace().rev().find_map(bandwidth)?;
     // What a port says of its own LIDs comes before the name of the device it leads to.
     let lids = comment.split('"').next().and_then(Lids::parse);
-    Some(Port { number: own, peer, back, bandwidth, lids, line: number })
+    let guid = in_brackets(before);
+    Some(Port { number: own, peer, back, bandwidth, lids, guid, line: number })
 }
 
 fn bracketed(text: &str) -> Option<(u32, &str)> {

@@ -2,7 +2,9 @@
 
 mod adaptive;
 mod fixed;
+mod owned;
 mod tables;
+mod ways;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +15,11 @@ use fixed::link_of;
 
 pub use adaptive::Adaptive;
 pub use fixed::{Fixed, Rule};
+pub use owned::{JobLinks, Owned, Service};
 pub use tables::Tables;
 pub(crate) use tables::{Fault, Hop, NO_PORT, PORTS, To};
+pub(crate) use ways::above;
+pub use ways::{Step, SwitchPlace};
 
 /// What traffic contends for: one direction of a cable, or of all uplinks of a group where traffic
 /// is spread over them.

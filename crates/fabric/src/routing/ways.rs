@@ -1,0 +1,269 @@
+//! Ways to one destination over a part of the cables: up, then down, dealt out as d-mod-k does.
+
+use crate::description::Cabling;
+use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+use crate::nodeset::NodeSet;
+use crate::route::{Direction, Link};
+
+/// One of the parallel switches of a group; at level 0 a node, whose number is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SwitchPlace {
+    /// 1 for a leaf.
+    pub level: usize,
+    /// Index of the group at that level.
+    pub group: GroupIndex,
+    /// Which of the group's parallel switches.
+    pub number: u32,
+}
+
+impl SwitchPlace {
+    /// A node as the end of a way.
+    pub fn node(node: NodeIndex) -> SwitchPlace {
+        SwitchPlace { level: 0, group: node, number: 0 }
+    }
+}
+
+/// One step of a way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The link; `None` where the tree needs none, above padding.
+    pub link: Option<Link>,
+    /// Where it leads.
+    pub to: SwitchPlace,
+}
+
+/// Which cables ways may use. The links of nodes are in every layer.
+#[derive(Clone, Copy)]
+pub(super) enum Layer<'a> {
+    /// These.
+    Owned(&'a NodeSet),
+    /// So many of the highest lanes of every switch.
+    Aside(u32),
+    /// All that are there.
+    All,
+}
+
+/// An uplink of a switch: to which parent, and which of the parallel cables there.
+#[derive(Clone, Copy)]
+struct Lane {
+    parent: u32,
+    cable: u32,
+    id: CableId,
+}
+
+/// The ways to one destination over the cables of a layer. On a whole tree they are those of
+/// d-mod-k (Zahavi 2010) with `place` for the destination; on a part of the cables, the same on the
+/// tree that those make up: from wherever a packet comes, it goes up to the lane by which the
+/// destination's own switch of that number would go up, if the layer leads there.
+pub(super) struct Ways<'a> {
+    fabric: &'a Fabric,
+    layer: Layer<'a>,
+    to: SwitchPlace,
+    /// A node below the destination, or itself.
+    node: NodeIndex,
+    /// Number of the destination among those that share the layer.
+    place: u32,
+}
+
+impl<'a> Ways<'a> {
+    pub(super) fn new(
+        fabric: &'a Fabric,
+        layer: Layer<'a>,
+        to: SwitchPlace,
+        place: u32,
+    ) -> Ways<'a> {
+        let node = fabric.node_range(to.level, to.group).start;
+        Ways { fabric, layer, to, node, place }
+    }
+
+    /// The step from a switch or a node; `None` if the layer does not lead from there.
+    pub(super) fn step(&self, at: SwitchPlace) -> Option<Step> {
+        if self.covers(at) { self.falls(at).then(|| self.down(at)) } else { self.up(at) }
+    }
+
+    /// Whether the layer leads from a switch or a node to the destination, up and then down.
+    pub(super) fn arrives(&self, at: SwitchPlace) -> bool {
+        if at == self.to {
+            return true;
+        }
+        if self.covers(at) {
+            return self.falls(at);
+        }
+        if at.level == self.fabric.depth() {
+            return false;
+        }
+        if self.is_short(at) {
+            return self.arrives(self.above(at, 0));
+        }
+        self.lanes(at).any(|lane| self.arrives(self.above(at, lane.parent)))
+    }
+
+    fn up(&self, at: SwitchPlace) -> Option<Step> {
+        let step = |lane: Lane| {
+            let link = Link { cable: lane.id, direction: Direction::Up };
+            Step { link: Some(link), to: self.above(at, lane.parent) }
+        };
+        if at == self.to || at.level == self.fabric.depth() {
+            return None;
+        }
+        if self.is_short(at) {
+            let to = self.above(at, 0);
+            return self.arrives(to).then_some(Step { link: None, to });
+        }
+        if let Some(wanted) = self.wanted(at.level, at.number) {
+            if self.arrives(self.above(at, wanted.parent)) {
+                let lane = self.parallel(at, wanted.parent, wanted.cable);
+                if lane.is_some() {
+                    return lane.map(step);
+                }
+            }
+        }
+        let open = self.lanes(at).filter(|lane| self.arrives(self.above(at, lane.parent)));
+        let open: Vec<Lane> = open.collect();
+        let turn = self.turn(at.level, at.number) as usize;
+        (!open.is_empty()).then(|| step(open[turn % open.len()]))
+    }
+
+    /// The step down from a switch that [`Ways::falls`].
+    fn down(&self, at: SwitchPlace) -> Step {
+        let (to, parent) = self.below(at);
+        let wanted = self.wanted(to.level, to.number).filter(|lane| lane.parent == parent);
+        let cable = wanted.map_or_else(|| self.turn(to.level, to.number), |lane| lane.cable);
+        let lane = self.parallel(to, parent, cable);
+        let link = lane.map(|lane| Link { cable: lane.id, direction: Direction::Down });
+        Step { link, to }
+    }
+
+    /// The lane to a parent over that parallel cable, or over another if the layer lacks it.
+    fn parallel(&self, at: SwitchPlace, parent: u32, cable: u32) -> Option<Lane> {
+        let lanes = || self.lanes(at).filter(|lane| lane.parent == parent);
+        let same = lanes().find(|lane| lane.cable == cable);
+        same.or_else(|| lanes().nth(cable as usize % lanes().count().max(1)))
+    }
+
+    /// The lane by which the switch of that level and number above the destination goes up for it.
+    fn wanted(&self, level: usize, number: u32) -> Option<Lane> {
+        if level < self.to.level {
+            return None;
+        }
+        let own = SwitchPlace { level, group: self.fabric.group(level, self.node), number };
+        let turn = self.turn(level, number) as usize;
+        self.lanes(own).nth(turn % self.lanes(own).count().max(1))
+    }
+
+    /// Which turn a destination has among those that share a switch of that level and number:
+    /// `floor(place / w)`, where `w` counts the ways up to there.
+    fn turn(&self, level: usize, number: u32) -> u32 {
+        let (mut ways, mut number) = (1u32, number);
+        for level in (self.to.level..level).rev() {
+            let group = self.fabric.group(level, self.node);
+            number /= self.parents(level, group);
+            let own = SwitchPlace { level, group, number };
+            ways = ways.saturating_mul(self.planes(own).max(1));
+        }
+        self.place / ways
+    }
+
+    /// How many parents a switch has in the layer.
+    fn planes(&self, at: SwitchPlace) -> u32 {
+        let ports = self.ports(at);
+        let reached = |parent: &u32| {
+            (0..ports.cabling.cables).any(|cable| self.lane(ports, *parent, cable).is_some())
+        };
+        (0..ports.cabling.parents).filter(reached).count() as u32
+    }
+
+    fn covers(&self, at: SwitchPlace) -> bool {
+        at.level > self.to.level && self.fabric.group(at.level, self.node) == at.group
+    }
+
+    /// Whether the cables of the layer lead down from a switch above the destination.
+    fn falls(&self, at: SwitchPlace) -> bool {
+        let mut at = at;
+        while at.level > self.to.level {
+            let (below, parent) = self.below(at);
+            let joined = if self.is_short(below) {
+                parent == 0 // the first parent stands for all that padding would have
+            } else {
+                self.lanes(below).any(|lane| lane.parent == parent)
+            };
+            if !joined {
+                return false;
+            }
+            at = below;
+        }
+        at == self.to
+    }
+
+    /// The switch below towards the destination, and which of its parents this one is.
+    fn below(&self, at: SwitchPlace) -> (SwitchPlace, u32) {
+        let level = at.level - 1;
+        let group = self.fabric.group(level, self.node);
+        let parents = self.parents(level, group);
+        (SwitchPlace { level, group, number: at.number / parents }, at.number % parents)
+    }
+
+    fn above(&self, at: SwitchPlace, parent: u32) -> SwitchPlace {
+        above(self.fabric, at, parent)
+    }
+
+    fn parents(&self, level: usize, group: GroupIndex) -> u32 {
+        self.fabric.cabling(self.fabric.site_of_group(level, group), level).parents
+    }
+
+    /// Whether the group is padding, which has no cables of its own.
+    fn is_short(&self, at: SwitchPlace) -> bool {
+        self.fabric.uplinks(at.level, at.group).is_empty()
+    }
+
+    /// The uplinks of a switch in the layer in the order of ports: parallel cables after parents.
+    fn lanes(&self, at: SwitchPlace) -> impl Iterator<Item = Lane> + '_ {
+        let ports = self.ports(at);
+        let Cabling { parents, cables, .. } = ports.cabling;
+        let all =
+            (0..cables).flat_map(move |cable| (0..parents).map(move |parent| (parent, cable)));
+        all.filter_map(move |(parent, cable)| self.lane(ports, parent, cable))
+    }
+
+    fn ports(&self, at: SwitchPlace) -> Ports {
+        let cabling = self.fabric.cabling(self.fabric.site_of_group(at.level, at.group), at.level);
+        let of_group = self.fabric.uplinks(at.level, at.group);
+        let first = of_group.start + at.number * cabling.parents * cabling.cables;
+        Ports { level: at.level, cabling, first, there: !of_group.is_empty() }
+    }
+
+    fn lane(&self, ports: Ports, parent: u32, cable: u32) -> Option<Lane> {
+        let Cabling { parents, cables, .. } = ports.cabling;
+        let lane = parent * cables + cable;
+        let id = ports.first + lane;
+        let allowed = match self.layer {
+            Layer::Owned(links) => ports.level == 0 || links.contains(id),
+            Layer::Aside(lanes) => {
+                ports.level == 0 || lane.saturating_add(lanes) >= parents * cables
+            }
+            Layer::All => true,
+        };
+        let is_there = ports.there && allowed && self.fabric.has_cable(id);
+        is_there.then_some(Lane { parent, cable, id })
+    }
+}
+
+/// Where the uplinks of a switch are.
+#[derive(Clone, Copy)]
+struct Ports {
+    level: usize,
+    cabling: Cabling,
+    first: CableId,
+    /// Whether it has any: padding has not.
+    there: bool,
+}
+
+/// The switch that a parent of a switch or a node is.
+pub(crate) fn above(fabric: &Fabric, at: SwitchPlace, parent: u32) -> SwitchPlace {
+    let parents = fabric.cabling(fabric.site_of_group(at.level, at.group), at.level).parents;
+    SwitchPlace {
+        level: at.level + 1,
+        group: fabric.parent(at.level, at.group),
+        number: at.number * parents + parent,
+    }
+}

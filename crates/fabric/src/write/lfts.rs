@@ -1,0 +1,141 @@
+//! Linear forwarding tables, as `OpenSM`'s file routing engine loads them.
+
+use std::fmt::Write;
+
+use crate::error::InputError;
+use crate::nodeset::NodeSet;
+use crate::read::{LidEntry, Ports, Receiver, Source, To, lft_entries};
+use crate::route::Direction;
+use crate::routing::{Owned, SwitchPlace};
+
+/// The tables of every switch of a subnet.
+#[derive(Debug, Clone)]
+pub struct LinearTables {
+    ports: Ports,
+    /// `out[switch][receiver]`: the port out; `None` where there is no way.
+    out: Vec<Vec<Option<u8>>>,
+}
+
+impl LinearTables {
+    /// The tables that `routes` give the switches of a subnet. Every LID of a port has the same.
+    pub fn new(routes: &Owned, ports: Ports) -> LinearTables {
+        let port = |at: SwitchPlace, receiver: &Receiver| port(routes, &ports, at, receiver);
+        let of_switch = |at| ports.receivers.iter().map(|receiver| port(at, receiver)).collect();
+        let out = ports.switches.iter().map(|switch| of_switch(switch.place)).collect();
+        LinearTables { ports, out }
+    }
+
+    /// The tables after jobs came or went, which can change the entries of their nodes alone.
+    #[must_use]
+    pub fn after(&self, routes: &Owned, nodes: &NodeSet) -> LinearTables {
+        let mut tables = self.clone();
+        for (switch, out) in self.ports.switches.iter().zip(&mut tables.out) {
+            for (receiver, port) in self.ports.receivers.iter().zip(out) {
+                if matches!(receiver.to, To::Node(node, _) if nodes.contains(node)) {
+                    *port = self::port(routes, &self.ports, switch.place, receiver);
+                }
+            }
+        }
+        tables
+    }
+
+    /// Number of entries.
+    pub fn entries(&self) -> usize {
+        let ways = |(receiver, port): (&Receiver, &Option<u8>)| {
+            if port.is_some() { usize::from(receiver.count) } else { 0 }
+        };
+        let of_switch = |out: &Vec<Option<u8>>| -> usize {
+            self.ports.receivers.iter().zip(out).map(ways).sum()
+        };
+        self.out.iter().map(of_switch).sum()
+    }
+
+    /// Entries that are others in tables of the same subnet.
+    pub fn differing(&self, other: &LinearTables) -> usize {
+        let pairs = self.out.iter().flatten().zip(other.out.iter().flatten());
+        pairs.filter(|(one, other)| one != other).count()
+    }
+
+    /// The text that `opensm -R file -U FILE` loads, in the form of its own `opensm-lfts.dump`. It
+    /// goes by the identifiers of ports: where a LID has changed, `opensm` takes the new one.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let last = self.ports.receivers.last();
+        let highest = last.map_or(0, |receiver| receiver.base + receiver.count - 1);
+        for (switch, out) in self.ports.switches.iter().zip(&self.out) {
+            let (lid, guid, name) = (switch.lid, switch.guid, &switch.name);
+            let _ = writeln!(
+                text,
+                "Unicast lids [0-{highest}] of switch Lid {lid} guid 0x{guid:016x} ('{name}'):"
+            );
+            for (receiver, port) in self.ports.receivers.iter().zip(out) {
+                let Some(port) = port else { continue };
+                for lid in receiver.base..receiver.base + receiver.count {
+                    let _ = write!(text, "0x{lid:04x} {port:03} # ");
+                    put_receiver(&mut text, receiver);
+                }
+            }
+            let _ = writeln!(text, "{highest} lids dumped");
+        }
+        text
+    }
+
+    /// The entries that differ from those of an earlier text, by the receivers of this one: `(node,
+    /// entries)` for every node with any, then those of everybody else.
+    ///
+    /// # Errors
+    /// What is not a dump of forwarding tables.
+    pub fn changed(&self, earlier: Source) -> Result<(Vec<(u32, usize)>, usize), InputError> {
+        let mut before = lft_entries(earlier)?;
+        let (mut nodes, mut others) = (std::collections::BTreeMap::new(), 0);
+        for (switch, out) in self.ports.switches.iter().zip(&self.out) {
+            for (receiver, &port) in self.ports.receivers.iter().zip(out) {
+                for lid in receiver.base..receiver.base + receiver.count {
+                    if before.remove(&LidEntry { guid: switch.guid, lid }) == port {
+                        continue;
+                    }
+                    match receiver.to {
+                        To::Node(node, _) => *nodes.entry(node).or_insert(0) += 1,
+                        To::Switch(_) => others += 1,
+                    }
+                }
+            }
+        }
+        Ok((nodes.into_iter().collect(), others + before.len()))
+    }
+}
+
+fn put_receiver(text: &mut String, receiver: &Receiver) {
+    let kind = match receiver.to {
+        To::Node(..) => "Channel Adapter",
+        To::Switch(_) => "Switch",
+    };
+    let _ = match receiver.guid {
+        Some(guid) => writeln!(text, "{kind} portguid 0x{guid:016x}: '{}'", receiver.name),
+        None => writeln!(text, "{kind} '{}'", receiver.name),
+    };
+}
+
+/// The port by which a switch sends to a receiver: 0 if it is the switch itself.
+fn port(routes: &Owned, ports: &Ports, at: SwitchPlace, receiver: &Receiver) -> Option<u8> {
+    let (to, last) = match receiver.to {
+        To::Switch(place) => (place, None),
+        To::Node(node, cable) => (SwitchPlace::node(node), Some(cable)),
+    };
+    let mut at = at;
+    if at == to {
+        return Some(0);
+    }
+    loop {
+        let step = routes.step(at, to)?;
+        // The last step of several to one node is that of the port which the LID is of.
+        let cable = if step.to == to && last.is_some() { last } else { step.link.map(|l| l.cable) };
+        match (cable, step.link) {
+            (Some(cable), Some(link)) => {
+                let (lower, upper) = ports.of_cable[cable as usize];
+                return Some(if link.direction == Direction::Up { lower } else { upper });
+            }
+            _ => at = step.to, // padding
+        }
+    }
+}
