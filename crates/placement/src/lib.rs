@@ -1,15 +1,18 @@
 //! Who holds what, what is asked for, and the policies that choose nodes.
 
+mod lanes;
 mod loads;
 pub mod mapping;
 mod moves;
 mod occupancy;
+pub mod owned;
 mod placement;
 mod policy;
 mod quality;
 pub mod rank_k;
 mod refusal;
 mod registry;
+mod repair;
 mod request;
 mod room;
 pub mod sites;
@@ -19,10 +22,12 @@ pub mod policies;
 
 pub use moves::{Move, Running, moves};
 pub use occupancy::{Occupancy, OccupancyError, WhatIf};
+pub use owned::{Lent, lend};
 pub use placement::Placement;
-pub use policy::Policy;
+pub use policy::{Choice, Policy};
 pub use quality::{Quality, least_aph};
 pub use refusal::Refusal;
 pub use registry::{POLICIES, PolicyInfo, policy};
+pub use repair::{Movable, Repair, repair};
 pub use request::{Request, Share};
 pub use room::Room;

@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, GroupIndex, NodeIndex, NodeSet};
+use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet};
 
+use crate::lanes::Lanes;
 use crate::placement::Placement;
 use crate::request::{Request, Share};
 use crate::room::Room;
@@ -27,6 +28,7 @@ pub struct Occupancy {
     crossing: Vec<Vec<u32>>,
     /// Those of them that own their links.
     owned: Vec<Vec<u32>>,
+    lanes: Lanes,
     /// The machine with nobody on it; `None` in that one itself.
     empty: Option<Arc<Occupancy>>,
 }
@@ -34,7 +36,7 @@ pub struct Occupancy {
 /// A claim that would hold more than there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccupancyError {
-    /// The node that cannot take the slot.
+    /// The node that cannot take the slot, or the first below the switch whose uplink is not free.
     pub node: NodeIndex,
 }
 
@@ -58,6 +60,7 @@ impl Clone for Occupancy {
             idle_in: self.idle_in.clone(),
             crossing: self.crossing.clone(),
             owned: self.owned.clone(),
+            lanes: self.lanes.clone(),
             empty: self.empty.clone(),
         }
     }
@@ -73,6 +76,7 @@ impl Clone for Occupancy {
         self.idle_in.clone_from(&source.idle_in);
         self.crossing.clone_from(&source.crossing);
         self.owned.clone_from(&source.owned);
+        self.lanes.clone_from(&source.lanes);
         self.empty.clone_from(&source.empty);
     }
 }
@@ -101,6 +105,7 @@ impl Occupancy {
             idle_in,
             crossing: (0..=fabric.depth()).map(per_group).collect(),
             owned: (0..=fabric.depth()).map(per_group).collect(),
+            lanes: Lanes::new(&fabric),
             empty: None,
             fabric,
         }
@@ -156,6 +161,33 @@ impl Occupancy {
         self.owned[level][group as usize]
     }
 
+    /// Free lanes of a switch of a group of a level from 1 to below the top, one bit each: what is left of its
+    /// uplinks for jobs that own theirs. None where a placement without links of its own crosses the group, and
+    /// none where a switch has more than 64 uplinks.
+    #[inline]
+    pub fn free_lanes(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
+        self.lanes.free(level, group, switch)
+    }
+
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
+    /// Appends the cables of some free lanes of a switch (level, group, number).
+    pub fn cables_of(
+        &self,
+        switch: (usize, GroupIndex, u32),
+        lanes: u64,
+        cables: &mut Vec<CableId>,
+    ) {
+        self.lanes.cables(switch, lanes, cables);
+    }
+
+    /// Takes an uplink out of service, or puts it back. Who owns it keeps it.
+    pub fn set_link_in_service(&mut self, cable: CableId, in_service: bool) {
+        self.lanes.set_in_service(cable, in_service);
+    }
+
     /// Cores of a node that nobody holds.
     pub fn cores_free(&self, node: NodeIndex) -> u32 {
         self.cores_free[node as usize]
@@ -196,54 +228,87 @@ impl Occupancy {
     /// # Errors
     /// The first node that cannot take its slot; nothing is claimed then.
     pub fn claim(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
+        if let Some(&cable) = placement.links().iter().find(|&&cable| !self.lanes.is_free(cable)) {
+            return Err(self.no_link(cable));
+        }
+        self.claim_nodes(placement)?;
+        self.take_links(placement);
+        Ok(())
+    }
+
+    fn no_link(&self, cable: CableId) -> OccupancyError {
+        let place = self.fabric.cable_place(cable);
+        let node = place.map_or(0, |(level, group, ..)| self.fabric.node_range(level, group).start);
+        OccupancyError { node }
+    }
+
+    fn claim_nodes(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
         let share = placement.share();
-        for (index, &node) in placement.nodes().iter().enumerate() {
+        for (index, node) in placement.held().enumerate() {
             if node >= self.fabric.nodes() || !self.fits(node, share) {
-                for &taken in &placement.nodes()[..index] {
+                for taken in placement.held().take(index) {
                     self.give_back(taken, share);
                 }
                 return Err(OccupancyError { node });
             }
             self.take(node, share);
         }
-        self.count_crossings(placement, |count| *count += 1);
         Ok(())
+    }
+
+    fn take_links(&mut self, placement: &Placement) {
+        self.count_crossings(placement, |count| *count += 1);
+        self.lanes.take(placement.links());
+        self.change_strangers(placement, true);
+    }
+
+    fn change_strangers(&mut self, placement: &Placement, comes: bool) {
+        if placement.links().is_empty() {
+            for &(level, group) in placement.crossed() {
+                self.lanes.change_strangers(&self.fabric, usize::from(level), group, comes);
+            }
+        }
     }
 
     /// Takes a placement that is known to hold its nodes already, in service or not: a running
     /// job found by a driver that starts.
     ///
     /// # Errors
-    /// As [`Occupancy::claim`], but a node out of service is no obstacle.
+    /// As [`Occupancy::claim`], but a node or a link out of service is no obstacle.
     pub fn adopt(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
+        if let Some(&cable) = placement.links().iter().find(|&&cable| self.lanes.is_taken(cable)) {
+            return Err(self.no_link(cable));
+        }
         let out: Vec<NodeIndex> = placement
-            .nodes()
-            .iter()
-            .copied()
+            .held()
             .filter(|&node| node < self.fabric.nodes() && !self.in_service.contains(node))
             .collect();
         for &node in &out {
             self.set_in_service(node, true);
         }
-        let claimed = self.claim(placement);
+        let claimed = self.claim_nodes(placement);
         for &node in &out {
             self.set_in_service(node, false);
         }
-        claimed
+        claimed?;
+        self.take_links(placement);
+        Ok(())
     }
 
     /// Gives back what [`Occupancy::claim`] took for the same placement.
     pub fn release(&mut self, placement: &Placement) {
-        for &node in placement.nodes() {
+        for node in placement.held() {
             self.give_back(node, placement.share());
         }
         self.count_crossings(placement, |count| *count -= 1);
+        self.lanes.give_back(placement.links());
+        self.change_strangers(placement, false);
     }
 
     /// Lays a placement over whatever is there, as far as there is something left: for a state
     /// that stands for a span of time, in which placements hold the same node one after another.
     pub fn overlay(&mut self, placement: &Placement) {
-        for &node in placement.nodes() {
+        for node in placement.held() {
             let index = node as usize;
             match placement.share() {
                 Share::Whole => self.cores_free[index] = 0,
@@ -257,7 +322,7 @@ impl Occupancy {
                 self.mark_busy(node);
             }
         }
-        self.count_crossings(placement, |count| *count += 1);
+        self.take_links(placement);
     }
 
     /// Takes a node out of service, or puts it back. What holds it keeps it. A node that is not on

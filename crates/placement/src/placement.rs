@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
+use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 
 use crate::request::Share;
 
@@ -16,6 +16,11 @@ pub struct Placement {
     reaches_beyond: bool,
     /// Groups of level 1 and above with nodes of the placement inside and outside.
     crossed: Box<[(u8, GroupIndex)]>,
+    /// Ascending.
+    links: Box<[CableId]>,
+    phi: f64,
+    /// Held, but not used.
+    spare: Box<[NodeIndex]>,
 }
 
 impl Placement {
@@ -28,7 +33,24 @@ impl Placement {
             owns_links: false,
             reaches_beyond: false,
             crossed: crossed.into(),
+            links: Box::default(),
+            phi: 1.0,
+            spare: Box::default(),
         }
+    }
+
+    /// The same with uplinks that nobody else uses, and of all that it uses: a job inside one leaf needs none. `phi`
+    /// is the share of full bandwidth that it has on them.
+    #[must_use]
+    pub fn with_links(self, mut links: Vec<CableId>, phi: f64) -> Self {
+        links.sort_unstable();
+        Placement { links: links.into(), phi, ..self }
+    }
+
+    /// The same with nodes that it holds beside its own and does not use: of a rule that gives more than was asked for.
+    #[must_use]
+    pub fn with_spare(self, spare: Vec<NodeIndex>) -> Self {
+        Placement { spare: spare.into(), ..self }
     }
 
     /// The same with a part where the machine does not reach: it crosses every group that it is in.
@@ -51,6 +73,16 @@ impl Placement {
         &self.nodes
     }
 
+    /// Nodes that it holds beside those and does not use.
+    pub fn spare(&self) -> &[NodeIndex] {
+        &self.spare
+    }
+
+    /// All nodes that it holds, once per slot.
+    pub fn held(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        self.nodes.iter().chain(&*self.spare).copied()
+    }
+
     /// What each slot takes from its node.
     pub fn share(&self) -> Share {
         self.share
@@ -64,6 +96,17 @@ impl Placement {
     /// The groups it crosses, level 1 and above: it may use their uplinks.
     pub fn crossed(&self) -> &[(u8, GroupIndex)] {
         &self.crossed
+    }
+
+    /// Uplinks of leaves and of the switches above that nobody else uses, ascending. Where it crosses groups and has none
+    /// it may use any of theirs.
+    pub fn links(&self) -> &[CableId] {
+        &self.links
+    }
+
+    /// The share of full bandwidth that it has on its links.
+    pub fn phi(&self) -> f64 {
+        self.phi
     }
 
     /// Whether it holds more than one node, and so uses the links of its nodes.

@@ -1,12 +1,25 @@
 //! What a policy is, and how it is asked.
 
-use topolane_fabric::NodeIndex;
+use topolane_fabric::{CableId, NodeIndex};
 
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::room::Room;
+
+/// Nodes, once per slot and in rank order, and the uplinks that come with them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Choice {
+    /// The nodes.
+    pub nodes: Vec<NodeIndex>,
+    /// Uplinks that nobody else may use; none for a rule that gives none.
+    pub links: Vec<CableId>,
+    /// The share of full bandwidth on them; 1 where there is nothing to share.
+    pub phi: f64,
+    /// Nodes that are held beside those and not used, for a rule that gives more than was asked for.
+    pub spare: Vec<NodeIndex>,
+}
 
 /// A rule that chooses nodes. Pure: the same request in the same state gets the same answer.
 ///
@@ -28,6 +41,20 @@ pub trait Policy: Send + Sync {
         room: &Room<'_>,
         occupancy: &Occupancy,
     ) -> Result<Vec<NodeIndex>, Refusal>;
+
+    /// The same with uplinks, for rules that give them.
+    ///
+    /// # Errors
+    /// As [`Policy::choose`].
+    fn choose_links(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let nodes = self.choose(request, room, occupancy)?;
+        Ok(Choice { nodes, phi: 1.0, ..Choice::default() })
+    }
 
     /// Whether [`Policy::choose`] would find a place; for rules that can tell without choosing.
     ///
@@ -76,6 +103,11 @@ pub trait Policy: Send + Sync {
         self.count_only()
     }
 
+    /// How often it has searched, and how often it gave up before it had seen all: for rules with a limit.
+    fn searches(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     /// Whether it promises that no link carries two jobs' traffic.
     fn isolates(&self) -> bool {
         false
@@ -88,8 +120,10 @@ impl dyn Policy + '_ {
     /// # Errors
     /// The policy's refusal, or that there are too few slots now or at all.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
-        let nodes = in_regions(request, occupancy, |room| self.choose(request, room, occupancy))?;
-        Ok(Placement::new(occupancy.fabric(), nodes, request.share).owning(self.isolates()))
+        let ask = |room: &Room<'_>| self.choose_links(request, room, occupancy);
+        let Choice { nodes, links, phi, spare } = in_regions(request, occupancy, ask)?;
+        let placement = Placement::new(occupancy.fabric(), nodes, request.share);
+        Ok(placement.owning(self.isolates()).with_links(links, phi).with_spare(spare))
     }
 
     /// What it costs to give each node the next slot; infinite for a node without one. See

@@ -1,8 +1,8 @@
 //! Policies by name: one line each.
 
 use crate::policies::{
-    Bunch, FirstFit, HopBytes, HopBytesExact, Isolated, Random, Recorded, Scattered, SlurmTree,
-    Spread,
+    Bunch, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, Laas, Owned, Quiet, Random,
+    Recorded, Scattered, SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -67,6 +67,31 @@ pub const POLICIES: &[PolicyInfo] = &[
         name: "isolated-hop-bytes",
         summary: "no link shared by two jobs, wherever that can be, and then least hops",
         build: |_| Box::new(HopBytesExact { isolated: true }),
+    },
+    PolicyInfo {
+        name: "owned",
+        summary: "links of its own for every job on leaves and pods that jobs share, wherever that can be",
+        build: |_| Box::new(Owned::default()),
+    },
+    PolicyInfo {
+        name: "jigsaw",
+        summary: "links of its own by equal parts, whole leaves over several pods (HPDC'21, rebuilt)",
+        build: |_| Box::new(Jigsaw { relaxed: false }),
+    },
+    PolicyInfo {
+        name: "jigsaw-relaxed",
+        summary: "the same with parts of leaves over several pods",
+        build: |_| Box::new(Jigsaw { relaxed: true }),
+    },
+    PolicyInfo {
+        name: "laas",
+        summary: "links as a service: equal parts in a pod, rounded up to whole leaves above (rebuilt)",
+        build: |_| Box::new(Laas),
+    },
+    PolicyInfo {
+        name: "quiet",
+        summary: "no link shared: blocks of a power of two of leaves or pods (IPDPS'15, rebuilt)",
+        build: |_| Box::new(Quiet),
     },
     PolicyInfo {
         name: "recorded",

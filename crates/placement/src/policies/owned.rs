@@ -1,0 +1,66 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use topolane_fabric::NodeIndex;
+
+use crate::owned::{Board, own_room, search};
+use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
+
+/// Links of its own for every job, wherever the condition of docs/owned-links.md can be met: jobs share leaves and pods,
+/// but no link. Of all ways it takes the one that leaves most to those who come.
+#[derive(Debug, Default)]
+pub struct Owned {
+    searches: AtomicU64,
+    cut_short: AtomicU64,
+}
+
+impl Policy for Owned {
+    fn name(&self) -> &'static str {
+        "owned"
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Vec<NodeIndex>, Refusal> {
+        self.choose_links(request, room, occupancy).map(|choice| choice.nodes)
+    }
+
+    fn choose_links(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let room = &own_room(request, room, occupancy);
+        let least = request.phi.unwrap_or(1.0);
+        let ask = |phi: f64| {
+            let board = Board::new(request, room, occupancy, phi);
+            let (plan, cut_short) = search(&board);
+            self.searches.fetch_add(1, Ordering::Relaxed);
+            self.cut_short.fetch_add(u64::from(cut_short), Ordering::Relaxed);
+            let plan = plan?;
+            let plan = if phi > least { plan.shrunk(&board, least) } else { plan };
+            let phi = if plan.leaves.len() > 1 { least } else { 1.0 };
+            Some(Choice { phi, ..plan.choice(&board, room) })
+        };
+        // Even shapes come of full bandwidth. What a job then has beyond the least that it accepts is lent to it, and taken
+        // back where somebody is placed on it.
+        let found = ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None });
+        found.ok_or_else(|| Refusal::would_share(request, room))
+    }
+
+    fn by_shape(&self) -> bool {
+        true
+    }
+
+    fn searches(&self) -> (u64, u64) {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (load(&self.searches), load(&self.cut_short))
+    }
+
+    fn isolates(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,291 @@
+//! Partitions of equal parts: `jigsaw`, `jigsaw-relaxed` and `laas`; and the blocks of `quiet`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::{rule, seen};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use topolane_fabric::{Fabric, pgft};
+use topolane_placement::{Occupancy, Placement, Request, Share};
+
+const EQUAL: [&str; 3] = ["jigsaw", "jigsaw-relaxed", "laas"];
+
+/// A tree of three levels in which every switch has as many uplinks as groups below it.
+fn full(children: [u32; 3]) -> Arc<Fabric> {
+    let [nodes, leaves, _] = children;
+    Arc::new(Fabric::build(&pgft("n", &children, &[1, nodes, leaves], &[1; 3])).unwrap())
+}
+
+fn ask(id: u64, nodes: u32) -> Request {
+    Request::whole_nodes(id, nodes, 1.0)
+}
+
+/// What a placement has on each leaf: nodes, and the second-level switches that it owns uplinks to.
+fn on_leaves(fabric: &Fabric, placement: &Placement) -> BTreeMap<u32, (u32, BTreeSet<u32>)> {
+    let mut leaves: BTreeMap<u32, (u32, BTreeSet<u32>)> = BTreeMap::new();
+    for &node in placement.nodes() {
+        leaves.entry(fabric.group(1, node)).or_default().0 += 1;
+    }
+    for &link in placement.links() {
+        let (level, leaf, _, parent, _) = fabric.cable_place(link).unwrap();
+        if level == 1 {
+            assert!(leaves.get_mut(&leaf).unwrap().1.insert(parent));
+        }
+    }
+    leaves
+}
+
+/// What it has in each pod: for each plane the core switches that it owns uplinks to.
+fn in_pods(fabric: &Fabric, placement: &Placement) -> BTreeMap<u32, BTreeMap<u32, BTreeSet<u32>>> {
+    let mut pods: BTreeMap<u32, BTreeMap<u32, BTreeSet<u32>>> = BTreeMap::new();
+    for &link in placement.links() {
+        let (level, pod, plane, parent, _) = fabric.cable_place(link).unwrap();
+        if level == 2 {
+            assert!(pods.entry(pod).or_default().entry(plane).or_default().insert(parent));
+        }
+    }
+    pods
+}
+
+/// Equal parts as published: all leaves but one have as many nodes, each as many common uplinks as nodes, and the last one
+/// fewer of both; of several pods all but one have as many leaves and in each plane as many common uplinks as leaves, and
+/// the last one fewer of both; the last leaf is in the last pod.
+fn has_equal_parts(fabric: &Fabric, placement: &Placement, whole_leaves: bool) {
+    let leaves = on_leaves(fabric, placement);
+    if leaves.len() == 1 {
+        assert!(placement.links().is_empty());
+        return;
+    }
+    let mut pods: BTreeMap<u32, Vec<(u32, BTreeSet<u32>)>> = BTreeMap::new();
+    for (&leaf, held) in &leaves {
+        pods.entry(fabric.parent(1, leaf)).or_default().push(held.clone());
+    }
+    let (most, set) = leaves.values().max_by_key(|leaf| leaf.0).unwrap();
+    assert_eq!(set.len() as u32, *most);
+    let is_full = |leaf: &&(u32, BTreeSet<u32>)| leaf.0 == *most;
+    let smaller: Vec<_> = leaves.values().filter(|leaf| !is_full(leaf)).collect();
+    assert!(leaves.values().filter(is_full).all(|leaf| leaf.1 == *set));
+    assert!(smaller.len() < 2, "{leaves:?}");
+    for leaf in &smaller {
+        assert!(leaf.1.len() as u32 == leaf.0 && leaf.1.is_subset(set), "{leaves:?}");
+    }
+    let cores = in_pods(fabric, placement);
+    if pods.len() == 1 {
+        assert!(cores.is_empty());
+        return;
+    }
+    if whole_leaves {
+        assert_eq!(*most, fabric.node_range(1, 0).len() as u32);
+    }
+    let full_leaves = |pod: &[(u32, BTreeSet<u32>)]| pod.iter().filter(is_full).count();
+    let broad = pods.values().map(|pod| full_leaves(pod)).max().unwrap();
+    let first = &cores[pods.iter().find(|pod| full_leaves(pod.1) == broad).unwrap().0];
+    let is_equal = |pod: &[(u32, BTreeSet<u32>)]| full_leaves(pod) == broad && pod.len() == broad;
+    assert!(pods.values().filter(|pod| !is_equal(pod)).count() < 2, "{pods:?}");
+    for (number, pod) in &pods {
+        for plane in 0..fabric.node_range(1, 0).len() as u32 {
+            let own = cores
+                .get(number)
+                .and_then(|planes| planes.get(&plane))
+                .cloned()
+                .unwrap_or_default();
+            let used = pod.iter().filter(|leaf| leaf.1.contains(&plane)).count();
+            assert_eq!(
+                own.len(),
+                used,
+                "one uplink of pod {number} for each of a leaf in plane {plane}"
+            );
+            if is_equal(pod) && set.contains(&plane) {
+                assert_eq!(own, first[&plane]);
+            }
+            assert!(own.is_empty() || own.is_subset(&first[&plane]));
+        }
+    }
+}
+
+/// Jobs that come and go: a size, or who leaves.
+fn traffic() -> impl Strategy<Value = Vec<(u32, Option<Index>)>> {
+    prop::collection::vec((1u32..50, prop::option::weighted(0.4, any::<Index>())), 1..60)
+}
+
+/// Plays jobs on a machine under a policy; every placement is shown, with the state before it.
+fn play(
+    fabric: &Arc<Fabric>,
+    policy: &str,
+    jobs: &[(u32, Option<Index>)],
+    mut show: impl FnMut(&Placement, &Occupancy, &[Placement]),
+) {
+    let mut occupancy = Occupancy::new(Arc::clone(fabric));
+    let mut running: Vec<Placement> = Vec::new();
+    for (id, (nodes, leaves)) in (0..).zip(jobs) {
+        if let Some(index) = leaves.filter(|_| !running.is_empty()) {
+            occupancy.release(&running.swap_remove(index.index(running.len())));
+        }
+        let size = if nodes % 3 == 0 { *nodes } else { nodes % 9 + 1 };
+        if let Ok(placement) = rule(policy).place(&ask(id, size), &occupancy) {
+            show(&placement, &occupancy, &running);
+            occupancy.claim(&placement).unwrap();
+            running.push(placement);
+        }
+    }
+    for placement in &running {
+        occupancy.release(placement);
+    }
+    assert_eq!(seen(&occupancy), seen(&Occupancy::new(Arc::clone(fabric))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    /// Every partition is one of equal parts; no node and no link is held twice; all is given back.
+    #[test]
+    fn jobs_get_equal_parts_of_their_own(jobs in traffic(), wide in any::<bool>()) {
+        let fabric = full(if wide { [3, 4, 5] } else { [4, 3, 4] });
+        for policy in EQUAL {
+            play(&fabric, policy, &jobs, |placement, _, running| {
+                if policy != "laas" {
+                    has_equal_parts(&fabric, placement, policy == "jigsaw");
+                }
+                let theirs = running.iter().flat_map(Placement::links).collect::<BTreeSet<_>>();
+                assert!(placement.links().iter().all(|link| !theirs.contains(link)));
+                assert_eq!(placement.phi(), 1.0);
+            });
+        }
+    }
+
+    /// Inside a pod a partition of equal parts is found whenever there is one: against all choices of leaves.
+    #[test]
+    fn a_partition_in_a_pod_is_found_if_there_is_one(
+        jobs in traffic(),
+        nodes in 2u32..14,
+    ) {
+        let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4], &[1, 4], &[1; 2])).unwrap());
+        let mut states = Vec::new();
+        play(&fabric, "owned", &jobs, |_, occupancy, _| states.push(occupancy.clone()));
+        for occupancy in states.iter().filter(|state| state.idle_nodes() >= nodes) {
+            let exists = exists_in_pod(occupancy, nodes);
+            for policy in EQUAL {
+                let found = rule(policy).place(&ask(1, nodes), occupancy).is_ok();
+                prop_assert_eq!(found, exists, "{}", policy);
+            }
+        }
+    }
+
+    /// `laas` over several pods holds whole leaves, those nodes too that the job does not use, and all uplinks of them.
+    #[test]
+    fn laas_holds_whole_leaves_above_a_pod(jobs in traffic()) {
+        let fabric = full([4, 3, 4]);
+        play(&fabric, "laas", &jobs, |placement, occupancy, _| {
+            let pods: BTreeSet<u32> = placement.nodes().iter().map(|&node| fabric.group(2, node)).collect();
+            let held: BTreeSet<u32> = placement.held().collect();
+            if pods.len() == 1 {
+                assert!(placement.spare().is_empty());
+                return;
+            }
+            assert!(placement.spare().len() < 4);
+            for (leaf, (_, uplinks)) in on_leaves(&fabric, placement) {
+                assert!(fabric.node_range(1, leaf).all(|node| held.contains(&node)));
+                assert_eq!(uplinks.len(), 4);
+            }
+            let mut after = occupancy.clone();
+            after.claim(placement).unwrap();
+            assert_eq!(after.idle_nodes(), occupancy.idle_nodes() - held.len() as u32);
+        });
+    }
+
+    /// `quiet` puts a job into one block: a leaf, or a power of two of leaves of a pod or of pods, from a multiple of it on,
+    /// or all of them, and no smaller block could hold it; no leaf and no pod is crossed twice.
+    #[test]
+    fn quiet_keeps_to_blocks(jobs in traffic()) {
+        let fabric = full([4, 5, 4]);
+        play(&fabric, "quiet", &jobs, |placement, occupancy, _| {
+            let groups = |level| -> BTreeSet<u32> {
+                placement.nodes().iter().map(|&node| fabric.group(level, node)).collect()
+            };
+            for &(level, group) in placement.crossed() {
+                assert_eq!(occupancy.crossing(usize::from(level), group), 0);
+            }
+            let wanted = placement.nodes().len() as u32;
+            let (level, each, all) = match wanted {
+                0..=4 => return assert_eq!(groups(1).len(), 1),
+                5..=20 => (1, 4, 5),
+                _ => (2, 20, 4),
+            };
+            let size = wanted.div_ceil(each).next_power_of_two();
+            let size = if size >= all { all } else { size };
+            let in_group = |group: u32| (group % all) / size + group / all * all;
+            let blocks: BTreeSet<u32> = groups(level).into_iter().map(in_group).collect();
+            assert_eq!(blocks.len(), 1, "{wanted} nodes on {:?}", groups(level));
+        });
+    }
+}
+
+/// Whether a pod has `wanted` nodes in equal parts, by all choices of planes and of a smaller leaf.
+fn exists_in_pod(occupancy: &Occupancy, wanted: u32) -> bool {
+    let leaves: Vec<(u32, u64)> =
+        (0..4).map(|leaf| (occupancy.idle_in(1, leaf), occupancy.free_lanes(1, leaf, 0))).collect();
+    if leaves.iter().any(|leaf| leaf.0 >= wanted) {
+        return true;
+    }
+    let fits = |leaf: &(u32, u64), nodes: u32, set: u64| leaf.0 >= nodes && leaf.1 & set == set;
+    (1..=4u32.min(wanted - 1)).any(|each| {
+        let (count, left) = ((wanted / each) as usize, wanted % each);
+        let sets = |size: u32| (0..16u64).filter(move |set| set.count_ones() == size);
+        sets(each).any(|set| {
+            let full = leaves.iter().filter(|leaf| fits(leaf, each, set)).count();
+            if left == 0 {
+                return full >= count;
+            }
+            (0..4).any(|last| {
+                let part =
+                    sets(left).any(|part| part & set == part && fits(&leaves[last], left, part));
+                let others = full - usize::from(fits(&leaves[last], each, set));
+                part && others >= count
+            })
+        })
+    })
+}
+
+/// Two pods of three leaves of 4 nodes: 10 nodes are 4, 4 and 2 in one pod, the last on two of the uplinks of the others;
+/// 14 nodes over two pods take 3 leaves of one and 2 nodes of another.
+#[test]
+fn equal_parts_by_hand() {
+    let fabric = full([4, 3, 2]);
+    let empty = Occupancy::new(Arc::clone(&fabric));
+    let shape = |policy: &str, nodes| {
+        let placement = rule(policy).place(&ask(1, nodes), &empty).unwrap();
+        let leaves = on_leaves(&fabric, &placement);
+        leaves
+            .into_iter()
+            .map(|(leaf, (nodes, uplinks))| (leaf, nodes, uplinks.len()))
+            .collect::<Vec<_>>()
+    };
+    for policy in EQUAL {
+        assert_eq!(shape(policy, 4), [(0, 4, 0)]);
+        assert_eq!(shape(policy, 10), [(0, 4, 4), (1, 4, 4), (2, 2, 2)], "{policy}");
+    }
+    for policy in ["jigsaw", "jigsaw-relaxed"] {
+        assert_eq!(shape(policy, 14), [(0, 4, 4), (1, 4, 4), (2, 4, 4), (3, 2, 2)], "{policy}");
+    }
+    assert_eq!(shape("laas", 14), [(0, 4, 4), (1, 4, 4), (2, 4, 4), (3, 2, 4)]);
+}
+
+/// With one node of every leaf taken no leaf is whole: over pods only `jigsaw-relaxed` finds a place.
+#[test]
+fn whole_leaves_are_the_restriction_that_relaxed_lifts() {
+    let fabric = full([4, 3, 2]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    for leaf in 0..6 {
+        let one = Placement::new(&fabric, vec![4 * leaf], Share::Whole);
+        occupancy.claim(&one).unwrap();
+    }
+    let found = |policy: &str, nodes| rule(policy).place(&ask(1, nodes), &occupancy).is_ok();
+    for (policy, expected) in [("jigsaw", false), ("jigsaw-relaxed", true), ("laas", false)] {
+        assert!(found(policy, 9), "{policy}: three nodes on each leaf of a pod");
+        assert_eq!(found(policy, 15), expected, "{policy}");
+    }
+}
