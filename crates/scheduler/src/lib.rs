@@ -3,6 +3,7 @@
 //! A driver (the simulator, a live system) owns a [`Scheduler`], tells it what happened and asks
 //! for a [`Scheduler::pass`]. The code knows no clock: `now` is what the driver says it is.
 
+mod defrag;
 mod profile;
 mod queue;
 /// One file per discipline.
@@ -11,6 +12,7 @@ mod running;
 mod scheduler;
 mod view;
 
+pub use defrag::Defrag;
 pub use queue::{Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
 pub use running::{Running, RunningJob};
 pub use scheduler::{Scheduler, Start};

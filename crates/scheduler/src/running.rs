@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_placement::{Placement, Share};
+use topolane_placement::{Placement, Request, Share};
 
 /// A job that holds nodes.
 #[derive(Debug, Clone)]
 pub struct RunningJob {
     /// The request's identity.
     pub id: u64,
+    /// What it asked for.
+    pub request: Arc<Request>,
     /// When it started, seconds.
     pub start: f64,
     /// When it must have ended, seconds: start + walltime.

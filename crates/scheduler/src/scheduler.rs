@@ -3,9 +3,12 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, NodeIndex};
-use topolane_placement::{Occupancy, OccupancyError, Placement, Policy, Refusal, Request};
+use topolane_fabric::{CableId, Fabric, NodeIndex};
+use topolane_placement::{
+    Lent, Occupancy, OccupancyError, Placement, Policy, Refusal, Request, lend,
+};
 
+use crate::defrag::Defrag;
 use crate::queue::{Pass, Queue};
 use crate::running::{Running, RunningJob};
 use crate::view::{View, Waiting};
@@ -36,6 +39,9 @@ pub struct Scheduler {
     /// When the last pass was.
     last_now: f64,
     last: Pass,
+    defrag: Option<Defrag>,
+    moved: Vec<(u64, Arc<Placement>)>,
+    lent: Vec<Lent>,
 }
 
 impl Scheduler {
@@ -53,7 +59,16 @@ impl Scheduler {
             changed: true,
             last_now: f64::NEG_INFINITY,
             last: Pass::default(),
+            defrag: None,
+            moved: Vec::new(),
+            lent: Vec::new(),
         }
+    }
+
+    /// The same, which may move running jobs; `None`: it never does.
+    #[must_use]
+    pub fn moving(self, defrag: Option<Defrag>) -> Self {
+        Scheduler { defrag, ..self }
     }
 
     /// Queues a request behind those of higher priority, and of its own that are not later by
@@ -121,13 +136,29 @@ impl Scheduler {
         nodes: Vec<NodeIndex>,
         start: f64,
     ) -> Result<(), OccupancyError> {
+        self.adopt_with_links(request, nodes, (Vec::new(), 1.0), start)
+    }
+
+    /// The same of a job that owns links, and its share of full bandwidth on them.
+    ///
+    /// # Errors
+    /// As [`Scheduler::adopt`], and where another job owns one of the links.
+    pub fn adopt_with_links(
+        &mut self,
+        request: &Request,
+        nodes: Vec<NodeIndex>,
+        (links, phi): (Vec<CableId>, f64),
+        start: f64,
+    ) -> Result<(), OccupancyError> {
         let fabric = self.occupancy.fabric();
         let stranger = nodes.iter().find(|&&node| node >= fabric.nodes());
         if stranger.is_some() || self.running.get(request.id).is_some() {
             let node = stranger.or(nodes.first()).copied().unwrap_or_default();
             return Err(OccupancyError { node });
         }
-        let placement = Placement::new(fabric, nodes, request.share).owning(self.policy.isolates());
+        let placement = Placement::new(fabric, nodes, request.share)
+            .owning(self.policy.isolates())
+            .with_links(links, phi);
         self.occupancy.adopt(&placement)?;
         if !self.known.insert(request.id) {
             self.cancel(request.id);
@@ -136,6 +167,7 @@ impl Scheduler {
         self.changed = true;
         self.running.insert(RunningJob {
             id: request.id,
+            request: Arc::new(request.clone()),
             start,
             expected_end: start + request.walltime,
             placement: Arc::new(placement),
@@ -179,14 +211,32 @@ impl Scheduler {
             running: &mut self.running,
             occupancy: &mut self.occupancy,
             policy: &*self.policy,
+            defrag: self.defrag.as_mut(),
             started: Vec::new(),
+            moved: Vec::new(),
         };
         self.last = self.queue.pass(&mut view);
         let started = view.started;
+        self.moved = view.moved;
+        if let Some(defrag) = &mut self.defrag {
+            defrag.starts += started.len() as u64;
+        }
+        self.lend_links();
         self.changed = false;
         let starts = self.take(started);
         self.fresh = self.waiting.len();
         starts
+    }
+
+    /// Lends idle links to those who have less than full bandwidth on their own.
+    fn lend_links(&mut self) {
+        let running = self.running.jobs().iter().map(|job| (job.id, &job.placement));
+        self.lent = lend(&self.occupancy, running);
+    }
+
+    /// Links lent since the last pass, of every job that owns some and has less than full bandwidth on them.
+    pub fn last_lent(&self) -> &[Lent] {
+        &self.lent
     }
 
     /// When a pass is due though nothing happens: the next begin time after `now`.
@@ -233,6 +283,11 @@ impl Scheduler {
     /// The policy.
     pub fn policy(&self) -> &dyn Policy {
         &*self.policy
+    }
+
+    /// The running jobs that the last pass moved, each to its new place, all before anything started.
+    pub fn last_moved(&self) -> &[(u64, Arc<Placement>)] {
+        &self.moved
     }
 
     /// What the last pass promised and refused.

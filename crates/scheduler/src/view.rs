@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request, Share};
+use topolane_placement::{
+    Movable, Occupancy, Placement, Policy, Refusal, Repair, Request, Share, repair,
+};
 
+use crate::defrag::Defrag;
 use crate::running::{Running, RunningJob};
 
 /// A request in the queue.
@@ -53,7 +56,10 @@ pub struct View<'a> {
     pub occupancy: &'a mut Occupancy,
     /// The rule that chooses nodes.
     pub policy: &'a dyn Policy,
+    /// What may be moved to make room.
+    pub defrag: Option<&'a mut Defrag>,
     pub(crate) started: Vec<(usize, Arc<Placement>)>,
+    pub(crate) moved: Vec<(u64, Arc<Placement>)>,
 }
 
 impl View<'_> {
@@ -67,12 +73,65 @@ impl View<'_> {
         }
         self.running.insert(RunningJob {
             id: waiting.request.id,
+            request: Arc::new((*waiting.request).clone()),
             start: self.now,
             expected_end: self.now + waiting.walltime,
             placement: Arc::clone(&placement),
         });
         self.started.push((index, placement));
         true
+    }
+
+    /// Starts `waiting[index]` where a few running jobs make room for it by moving, if they may; false, and nothing done,
+    /// if they cannot, or if `keeps` does not hold afterwards.
+    pub fn start_moving(
+        &mut self,
+        index: usize,
+        keeps: impl Fn(&Self, &Placement) -> bool,
+    ) -> bool {
+        let most = self.defrag.as_ref().map_or(0, |defrag| defrag.allowed());
+        if most == 0 {
+            return false;
+        }
+        let moved_already = |id: u64| self.moved.iter().any(|&(moved, _)| moved == id);
+        let jobs: Vec<RunningJob> = self.running.jobs().to_vec();
+        let started_now = |job: &&RunningJob| job.start < self.now;
+        let movable: Vec<Movable<'_>> = jobs
+            .iter()
+            .filter(started_now)
+            .filter(|job| !moved_already(job.id))
+            .map(|job| Movable { request: &job.request, placement: &job.placement })
+            .collect();
+        let request = &self.waiting[index].request;
+        let found = repair(self.policy, request, self.occupancy, &movable, most as usize);
+        let Some(Repair { moved, placement }) = found else { return false };
+        let before = self.replace(&moved);
+        if !keeps(self, &placement) || !self.start(index, placement) {
+            self.replace(&before);
+            return false;
+        }
+        if let Some(defrag) = &mut self.defrag {
+            defrag.moves += moved.len() as u64;
+        }
+        self.moved.extend(moved);
+        true
+    }
+
+    /// Puts running jobs elsewhere, all at one time; answers where they were.
+    fn replace(&mut self, moved: &[(u64, Arc<Placement>)]) -> Vec<(u64, Arc<Placement>)> {
+        let mut before = Vec::with_capacity(moved.len());
+        let jobs: Vec<RunningJob> =
+            moved.iter().filter_map(|&(id, _)| self.running.remove(id)).collect();
+        for job in &jobs {
+            self.occupancy.release(&job.placement);
+            before.push((job.id, Arc::clone(&job.placement)));
+        }
+        for (job, (_, placement)) in jobs.into_iter().zip(moved) {
+            let claimed = self.occupancy.adopt(placement);
+            debug_assert!(claimed.is_ok(), "a repair fits");
+            self.running.insert(RunningJob { placement: Arc::clone(placement), ..job });
+        }
+        before
     }
 
     /// Places `waiting[index]` now and starts it.

@@ -66,6 +66,9 @@ impl Running {
 
     /// Seconds alone that it still needs.
     fn left(&self, now: f64) -> f64 {
+        if now < self.since {
+            return self.left;
+        }
         (self.left - (now - self.since) / self.pace).max(0.0)
     }
 }
@@ -102,9 +105,19 @@ impl Ends {
         let changed = |running: &&mut Running| running.pace.to_bits() != pace.to_bits();
         let Some(running) = self.running.get_mut(&id).filter(changed) else { return };
         running.left = running.left(now);
-        running.since = now;
+        running.since = running.since.max(now);
         running.pace = pace;
-        running.done = now + running.left * pace;
+        running.done = running.since + running.left * pace;
+        self.due.push(Reverse((Time(running.due()), running.job.order, id)));
+    }
+
+    /// The job stands still for so many seconds, in which neither its work nor its walltime goes on.
+    pub fn pause(&mut self, id: u64, seconds: f64, now: f64) {
+        let Some(running) = self.running.get_mut(&id) else { return };
+        running.left = running.left(now);
+        running.since = running.since.max(now) + seconds;
+        running.done = running.since + running.left * running.pace;
+        running.expected += seconds;
         self.due.push(Reverse((Time(running.due()), running.job.order, id)));
     }
 

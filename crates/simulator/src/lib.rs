@@ -2,15 +2,19 @@
 
 mod ends;
 mod metrics;
+mod moving;
 mod network;
 mod output;
 mod recorded;
 mod scenario;
+mod shared_links;
+mod shares;
 mod simulate;
 mod widths;
 pub mod workload;
 
 pub use metrics::{Metrics, Minute, SIZE_BINS, SizeBin};
+pub use moving::Moving;
 pub use network::Network;
 pub use output::{write_jobs, write_links, write_utilization};
 pub use scenario::Scenario;

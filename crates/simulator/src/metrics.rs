@@ -1,8 +1,9 @@
 //! What a run's outcome says about users and machine.
 
 use topolane_fabric::Fabric;
-use topolane_placement::{Placement, Quality, Share, least_aph};
+use topolane_placement::{Quality, Share, least_aph};
 
+use crate::shared_links::links_shared;
 use crate::simulate::Outcome;
 use crate::workload::Workload;
 
@@ -154,70 +155,4 @@ fn wait_by_size(workload: &Workload, outcome: &Outcome) -> Vec<SizeBin> {
         bin.mean_wait /= (bin.jobs as f64).max(1.0);
     }
     bins
-}
-
-/// For every job the links that another job may have used at the same time: the uplinks of the
-/// groups that both cross, the links of the nodes that both share, the WANs on the ways of both.
-/// Jobs are in order of start.
-fn links_shared(fabric: &Fabric, outcome: &Outcome) -> Vec<u32> {
-    // By level and group: the jobs that cross it and may still run, and whether they have met one.
-    // The top has no uplinks; there the WAN links stand.
-    let mut crossing: Vec<Vec<Vec<(usize, bool)>>> =
-        (0..fabric.depth()).map(|level| vec![Vec::new(); fabric.groups(level) as usize]).collect();
-    crossing.push(vec![Vec::new(); fabric.wans().count()]);
-    let mut shared = vec![0; outcome.jobs.len()];
-    for (index, job) in outcome.jobs.iter().enumerate() {
-        if job.finish <= job.start {
-            continue;
-        }
-        for (level, group) in links_of(fabric, &job.placement) {
-            let cables =
-                if level < fabric.depth() { present_uplinks(fabric, level, group) } else { 1 };
-            let present = &mut crossing[level][group as usize];
-            present.retain(|&(other, _)| outcome.jobs[other].finish > job.start);
-            for (other, met) in present.iter_mut().filter(|(_, met)| !met) {
-                shared[*other] += cables;
-                *met = true;
-            }
-            let meets = !present.is_empty();
-            shared[index] += if meets { cables } else { 0 };
-            present.push((index, meets));
-        }
-    }
-    shared
-}
-
-/// The groups whose uplinks the placement may use, as (level, group), and as (top, number) the
-/// WANs that lie on a shortest way between two of its sites. The link of a node is left out where
-/// the whole node is held: nobody else is there.
-fn links_of(fabric: &Fabric, placement: &Placement) -> Vec<(usize, u32)> {
-    let top = fabric.depth();
-    let crossed = placement.crossed().iter().map(|&(level, group)| (usize::from(level), group));
-    let (sites, mut links): (Vec<_>, Vec<_>) = crossed.partition(|&(level, _)| level == top);
-    if placement.share() != Share::Whole && placement.spans_nodes() {
-        let mut nodes = placement.nodes().to_vec();
-        nodes.sort_unstable();
-        nodes.dedup();
-        links.extend(nodes.into_iter().map(|node| (0, node)));
-    }
-    let on_way = |from: u32, to: u32, (a, b): (u32, u32)| {
-        let hops = |x, y| fabric.site_hops(x, y);
-        let over = |a, b| Some(hops(from, a)? + 1 + hops(b, to)?);
-        hops(from, to).is_some() && over(a, b) == hops(from, to)
-    };
-    for (number, (_, ends, ..)) in fabric.wans().enumerate() {
-        let from_any =
-            |&(_, from): &(usize, u32)| sites.iter().any(|&(_, to)| on_way(from, to, ends));
-        if sites.iter().any(from_any) {
-            links.push((top, number as u32));
-        }
-    }
-    links
-}
-
-/// Uplinks of a group that are there.
-fn present_uplinks(fabric: &Fabric, level: usize, group: u32) -> u32 {
-    let uplinks = fabric.uplinks(level, group);
-    let below = |end| fabric.missing_cables().partition_point(|&cable| cable < end) as u32;
-    uplinks.end - uplinks.start - (below(uplinks.end) - below(uplinks.start))
 }

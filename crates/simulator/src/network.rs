@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_fabric::{InputError, Routing, scramble};
+use topolane_fabric::{Fabric, InputError, JobLinks, Owned, Routing, Service, scramble};
 use topolane_placement::Placement;
 use topolane_placement::rank_k::CoresPerNode;
 use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
@@ -67,6 +67,9 @@ pub(crate) struct Coupling<'a> {
     known: HashMap<(usize, u32), Arc<Traffic>>,
     /// Flows of the jobs present.
     present: HashMap<u64, Arc<Flows>>,
+    /// Of jobs on links of their own how many times longer they communicate there than alone, at the share of full
+    /// bandwidth that they were placed with.
+    own: HashMap<u64, f64>,
     /// Of every channel the seconds at full rate that the jobs ended so far needed it for.
     busy: Vec<f64>,
 }
@@ -80,6 +83,7 @@ impl<'a> Coupling<'a> {
             contention: (network.model.build)(&**routing),
             known: HashMap::new(),
             present: HashMap::new(),
+            own: HashMap::new(),
             busy: vec![0.0; routing.channels() as usize],
         }
     }
@@ -106,8 +110,17 @@ impl<'a> Coupling<'a> {
         let nodes = by_width.as_deref().unwrap_or(placement.nodes());
         let traffic = self.traffic(pattern, nodes.len() as u32).map_err(of_job)?;
         let routing = &*self.network.routing;
-        let flows = Flows::new(&traffic, nodes, routing)
-            .map_err(|error| of_job(error.on(routing.fabric())))?;
+        let lay = |routing: &dyn Routing| {
+            Flows::new(&traffic, nodes, routing).map_err(|error| of_job(error.on(routing.fabric())))
+        };
+        let flows = lay(routing)?;
+        if !placement.links().is_empty() {
+            // Nobody else is there, so the job meets only itself.
+            let ways = own_ways(routing.fabric(), placement)?;
+            let (own, alone) = (slowest(&lay(&ways)?, &ways), slowest(&flows, routing));
+            self.own.insert(id, if alone > 0.0 { (own / alone).max(1.0) } else { 1.0 });
+            return Ok(pattern);
+        }
         let flows = Arc::new(flows);
         self.present.insert(id, Arc::clone(&flows));
         self.contention.enter(id, flows);
@@ -126,16 +139,24 @@ impl<'a> Coupling<'a> {
 
     /// A job ends that has done `done` seconds of what it needs alone.
     pub fn leave(&mut self, id: u64, done: f64) {
+        if self.own.remove(&id).is_some() {
+            return;
+        }
         self.contention.leave(id);
         let Some(flows) = self.present.remove(&id) else { return };
         let routing = &self.network.routing;
-        let seconds = |channel, bytes: f64| bytes / routing.capacity(channel);
-        let needs =
-            flows.per_channel().iter().map(|&(channel, bytes)| (channel, seconds(channel, bytes)));
-        let slowest = needs.clone().map(|(_, seconds)| seconds).fold(0.0, f64::max);
-        for (channel, seconds) in needs {
+        let slowest = slowest(&flows, &**routing);
+        for &(channel, bytes) in flows.per_channel() {
+            let seconds = bytes / routing.capacity(channel);
             self.busy[channel as usize] += seconds / slowest * done * self.network.communication;
         }
+    }
+
+    /// The pace of a job on links of its own that has `more` times the bandwidth it was placed with: all of what it
+    /// communicates is slowed, and nothing else.
+    pub fn own_pace(&self, id: u64, more: f64) -> Option<Pace> {
+        let slower = (self.own.get(&id)? / more).max(1.0);
+        Some(1.0 + self.network.communication * (slower - 1.0))
     }
 
     /// The jobs whose pace has changed. A job communicates a share f of its time, and in that time
@@ -151,4 +172,20 @@ impl<'a> Coupling<'a> {
     pub fn into_busy(self) -> Vec<f64> {
         self.busy
     }
+}
+
+/// The ways of a job over its own links, by the tables that `topolane routes` writes.
+fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Owned, InputError> {
+    let job = JobLinks {
+        name: "a job".to_owned(),
+        nodes: placement.nodes().to_vec(),
+        links: placement.links().to_vec(),
+    };
+    Owned::new(fabric, &[job], &Service::default())
+}
+
+/// Seconds of an iteration on the channel that takes longest, with nobody else there.
+fn slowest(flows: &Flows, routing: &dyn Routing) -> f64 {
+    let seconds = |&(channel, bytes): &(u32, f64)| bytes / routing.capacity(channel);
+    flows.per_channel().iter().map(seconds).fold(0.0, f64::max)
 }

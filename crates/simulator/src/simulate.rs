@@ -4,13 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError};
-use topolane_placement::{Placement, Policy, Refusal, Request};
-use topolane_scheduler::{Queue, Reservation, Scheduler};
+use topolane_placement::{Lent, Placement, Policy, Refusal, Request};
+use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
+use crate::moving::{Moving, meet};
 use crate::network::{Coupling, Network};
 use crate::recorded::RecordedNodes;
 use crate::scenario::Scenario;
+use crate::shares::Shares;
 use crate::widths::{Width, Widths};
 use crate::workload::{Job, Workload};
 
@@ -27,6 +29,10 @@ pub struct Options {
     pub seed: u64,
     /// Walltime of jobs without one, seconds; `None`: their run time.
     pub default_walltime: Option<f64>,
+    /// The least share of full bandwidth that jobs accept on links of their own; `None`: all of it.
+    pub phi: Option<f64>,
+    /// Whether running jobs may be moved to make room, and what it costs them.
+    pub moving: Option<Moving>,
     /// How jobs meet on the network; `None`: they do not slow each other down.
     pub network: Option<Network>,
 }
@@ -46,11 +52,15 @@ pub struct JobOutcome {
     pub killed: bool,
     /// Seconds it would have run alone; of one ended at its walltime, for what it had done by then.
     pub alone: f64,
+    /// The share of full bandwidth that it had on links of its own, in the mean over its time; 1 where it owned none.
+    pub phi: f64,
     /// Whether it outlasted its walltime.
     pub overran: bool,
     /// Index of its pattern among the network's; 0 without a network.
     pub pattern: usize,
-    /// Where it ran.
+    /// Where it ran before it was moved, and until when.
+    pub moved: Vec<(f64, Arc<Placement>)>,
+    /// Where it ran; of one that was moved, at the end.
     pub placement: Arc<Placement>,
 }
 
@@ -79,6 +89,10 @@ pub struct Outcome {
     /// Heads of the queue that started later than they were first promised, because running jobs
     /// overran.
     pub late_heads: usize,
+    /// Moves of running jobs.
+    pub moves: u64,
+    /// How often the policy searched, and how often its limit ended that before it had seen all.
+    pub searches: (u64, u64),
     /// Of every channel of the network the seconds at full rate that all jobs needed it for.
     pub channel_busy: Vec<f64>,
 }
@@ -103,7 +117,8 @@ pub fn simulate<E: From<InputError>>(
     let as_logged = replay || policy.name() == "recorded";
     let widths = Widths::of(options.network.as_ref(), workload, fabric, as_logged, options.seed)?;
     let mut run = Run {
-        scheduler: Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue),
+        scheduler: Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue)
+            .moving(options.moving.map(|moving| Defrag::new(moving.most, moving.per_start))),
         workload,
         options,
         replay,
@@ -112,11 +127,14 @@ pub fn simulate<E: From<InputError>>(
         coupling: options.network.as_ref().map(|network| Coupling::new(network, options.seed)),
         widths,
         chosen: HashMap::new(),
+        order: HashMap::new(),
+        shares: Shares::default(),
         promise: None,
         outcome: Outcome::default(),
         fragmented: HashSet::new(),
         blocked: None,
     };
+    let before = policy.searches();
     let mut recorded = RecordedNodes::on(fabric);
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut elsewhere = None;
@@ -166,6 +184,8 @@ pub fn simulate<E: From<InputError>>(
     }
     progress(1.0)?;
     run.outcome.channel_busy = run.coupling.map(Coupling::into_busy).unwrap_or_default();
+    let (searches, cut_short) = policy.searches();
+    run.outcome.searches = (searches - before.0, cut_short - before.1);
     run.outcome.fragmented_jobs = run.fragmented.len();
     Ok(run.outcome)
 }
@@ -177,6 +197,7 @@ fn request_of(index: usize, job: &Job, options: &Options) -> Request {
         nodes: job.nodes,
         share: job.share,
         walltime: walltime_of(job, options),
+        phi: options.phi,
         ..Request::default()
     }
 }
@@ -197,6 +218,9 @@ struct Run<'a> {
     widths: Option<Widths<'a>>,
     /// The widths of jobs, by identity.
     chosen: HashMap<u64, Width>,
+    /// The places of the jobs in the order of starts, by identity.
+    order: HashMap<u64, usize>,
+    shares: Shares,
     /// The earliest start that the head of the queue was promised.
     promise: Option<Reservation>,
     outcome: Outcome,
@@ -216,6 +240,7 @@ impl Run<'_> {
                         coupling.leave(id, done);
                     }
                     let job = &mut self.outcome.jobs[order];
+                    job.phi = self.shares.end(id, now).unwrap_or(job.phi);
                     job.finish = now;
                     job.killed |= killed;
                     if killed {
@@ -263,16 +288,66 @@ impl Run<'_> {
             self.outcome.fragmented_seconds += now - since;
             self.fragmented.insert(head);
         }
-        for start in self.scheduler.pass(now) {
+        let starts = self.scheduler.pass(now);
+        let vacated = self.follow_moves(now);
+        for start in starts {
+            let wait =
+                vacated.iter().filter(|(nodes, _)| meet(nodes.nodes(), start.placement.nodes()));
+            let wait = wait.map(|&(_, seconds)| seconds).fold(0.0, f64::max);
+            let id = start.request.id;
             self.begin(&start.request, start.placement, now)?;
+            if wait > 0.0 {
+                self.pause(id, wait, now);
+            }
         }
         self.follow_head(now);
+        self.follow_lending(now);
         if let Some(coupling) = &mut self.coupling {
             for (id, pace) in coupling.settle() {
                 self.ends.set_pace(id, pace, now);
             }
         }
         Ok(())
+    }
+
+    /// Notes which share of full bandwidth those have whose own links carry less.
+    fn follow_lending(&mut self, now: f64) {
+        for &Lent { id, phi, .. } in self.scheduler.last_lent() {
+            let order = self.order.get(&id);
+            let Some(placed) = order.map(|&order| self.outcome.jobs[order].placement.phi()) else {
+                continue;
+            };
+            self.shares.set(id, phi, now);
+            let coupling = self.coupling.as_ref();
+            if let Some(pace) = coupling.and_then(|coupling| coupling.own_pace(id, phi / placed)) {
+                self.ends.set_pace(id, pace, now);
+            }
+        }
+    }
+
+    /// Puts the jobs that the pass moved where they are now; answers what they left, and for how long it is busy.
+    fn follow_moves(&mut self, now: f64) -> Vec<(Arc<Placement>, f64)> {
+        let Some(moving) = self.options.moving else { return Vec::new() };
+        let mut vacated = Vec::new();
+        for (id, placement) in self.scheduler.last_moved().to_vec() {
+            let Some(&order) = self.order.get(&id) else { continue };
+            let job = &mut self.outcome.jobs[order];
+            let before = std::mem::replace(&mut job.placement, placement);
+            job.moved.push((now, Arc::clone(&before)));
+            self.outcome.moves += 1;
+            let seconds = moving.seconds(self.scheduler.occupancy().fabric(), &before);
+            self.pause(id, seconds, now);
+            vacated.push((before, seconds));
+        }
+        vacated
+    }
+
+    fn pause(&mut self, id: u64, seconds: f64, now: f64) {
+        self.ends.pause(id, seconds, now);
+        if let Some(job) = self.scheduler.running().get(id) {
+            let walltime = job.expected_end - job.start + seconds;
+            self.scheduler.set_walltime(id, walltime);
+        }
     }
 
     fn begin(
@@ -303,6 +378,10 @@ impl Run<'_> {
             ends_at_walltime |= is_given && network.kill_at_walltime;
         }
         self.ends.begin(Begun { id: request.id, order, alone, walltime, ends_at_walltime }, now);
+        let coupling = self.coupling.as_ref();
+        if let Some(pace) = coupling.and_then(|coupling| coupling.own_pace(request.id, 1.0)) {
+            self.ends.set_pace(request.id, pace, now);
+        }
         let in_log = job.recorded.as_ref().filter(|_| self.replay);
         if in_log.is_some_and(|recorded| now > recorded.start.max(job.submit)) {
             self.outcome.late_against_log += 1;
@@ -317,10 +396,13 @@ impl Run<'_> {
             walltime,
             killed: run > walltime,
             alone,
+            phi: placement.phi(),
             overran: false,
             pattern,
+            moved: Vec::new(),
             placement,
         });
+        self.order.insert(request.id, order);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use simulation_support::{description, job, jobs, run, tree, workload};
 use topolane_fabric::{Fabric, MissingCable, WanDescription};
-use topolane_placement::{Share, least_aph};
+use topolane_placement::{Placement, Share, least_aph};
 use topolane_simulator::workload::Workload;
 use topolane_simulator::{
     JobOutcome, Metrics, Minute, Outcome, SIZE_BINS, write_jobs, write_utilization,
@@ -127,7 +127,8 @@ fn held(job: &JobOutcome, fabric: &Fabric) -> f64 {
 }
 
 /// The links that a job may use: all uplinks of every group that it crosses, those of its nodes
-/// where it has several, every WAN on a shortest way between two of its sites.
+/// where it has several, every WAN on a shortest way between two of its sites. One with uplinks of
+/// its own uses no others.
 fn links(job: &JobOutcome, fabric: &Fabric) -> BTreeSet<u32> {
     let nodes = job.placement.nodes();
     let mut links = BTreeSet::new();
@@ -139,6 +140,11 @@ fn links(job: &JobOutcome, fabric: &Fabric) -> BTreeSet<u32> {
             }
         }
     }
+    let own = job.placement.links();
+    if !own.is_empty() {
+        links.retain(|&link| fabric.cable_place(link).is_none_or(|(level, ..)| level == 0));
+        links.extend(own);
+    }
     let site = |node: u32| fabric.group(fabric.depth(), node);
     for (a, b) in nodes.iter().flat_map(|&a| nodes.iter().map(move |&b| (site(a), site(b)))) {
         for (id, (x, y), ..) in fabric.wans() {
@@ -149,6 +155,34 @@ fn links(job: &JobOutcome, fabric: &Fabric) -> BTreeSet<u32> {
         }
     }
     links
+}
+
+/// Two jobs on the leaves of both share no link if both own theirs and only what both own; one that
+/// owns none may meet one that does on all that this one owns, and on nothing else.
+#[test]
+fn jobs_that_own_links_share_only_what_both_own() {
+    let fabric = tree(&[4, 2, 2]);
+    let links = |of: &[(u32, u32)]| -> Vec<u32> {
+        of.iter().map(|&(leaf, number)| fabric.uplinks(1, leaf).start + number).collect()
+    };
+    let shared = |one: &[(u32, u32)], other: &[(u32, u32)]| {
+        let ran = |nodes: Vec<u32>, own: &[(u32, u32)]| {
+            let placement = Placement::new(&fabric, nodes, Share::Whole);
+            Arc::new(placement.with_links(links(own), 1.0))
+        };
+        let jobs = workload(vec![job(1, 0.0, 9.0, None, 2), job(2, 0.0, 9.0, None, 2)]);
+        let mut outcome = run(&jobs, &fabric, "first-fit", "fcfs");
+        outcome.jobs[0].placement = ran(vec![0, 4], one);
+        outcome.jobs[1].placement = ran(vec![1, 5], other);
+        Metrics::of(&jobs, &fabric, &outcome).links_shared
+    };
+    let (first, second) = ([(0, 0), (1, 0)], [(0, 1), (1, 1)]);
+    assert_eq!(fabric.uplinks(1, 0).len(), 2);
+    assert_eq!(shared(&[], &[]), [4, 4]);
+    assert_eq!(shared(&first, &second), [0, 0]);
+    assert_eq!(shared(&first, &first), [2, 2]);
+    assert_eq!(shared(&first, &[(0, 0), (1, 1)]), [1, 1]);
+    assert_eq!(shared(&first, &[]), [2, 2]);
 }
 
 /// Sites in a chain, of which the second is deeper; some cables missing.
@@ -203,7 +237,7 @@ proptest! {
 
     /// A link is shared by a job if another that runs at some time beside it may use it too: over
     /// all pairs of jobs, on machines of one site and of three, with cables missing and nodes
-    /// shared. Under isolation there is none.
+    /// shared. Under isolation there is none, be it of groups or of single links.
     #[test]
     fn links_shared_are_those_of_all_overlapping_pairs(
         jobs in jobs(10, true),
@@ -211,7 +245,7 @@ proptest! {
         sites in any::<bool>(),
     ) {
         let fabric = if sites { three_sites(&missing) } else { tree(&[2, 3, 3]) };
-        for policy in ["scattered", "first-fit", "random", "isolated"] {
+        for policy in ["scattered", "first-fit", "random", "isolated", "owned"] {
             let outcome = run(&jobs, &fabric, policy, "easy");
             let metrics = Metrics::of(&jobs, &fabric, &outcome);
             for (index, job) in outcome.jobs.iter().enumerate() {
@@ -222,7 +256,7 @@ proptest! {
                     .collect();
                 let shared = links(job, &fabric).intersection(&theirs).count() as u32;
                 prop_assert_eq!(metrics.links_shared[index], shared, "{}: job {}", policy, index);
-                prop_assert!(shared == 0 || policy != "isolated");
+                prop_assert!(shared == 0 || !["isolated", "owned"].contains(&policy));
             }
         }
     }

@@ -55,6 +55,29 @@ fn days_count_from_the_first_submission() {
     assert!(workload.jobs[0].recorded.is_some(), "what is left did happen");
 }
 
+/// Jitter cuts run times by up to its part, evenly, each job's by a draw of its own from the seed; all else stays, and so
+/// does the order of submission.
+#[test]
+fn jitter_cuts_run_times_alone() {
+    let jobs: Vec<(f64, f64, u32)> = (0..2_000).map(|at| (f64::from(at), 100.0, 1)).collect();
+    let before = workload(&jobs);
+    let cuts = |seed| {
+        let mut after = before.clone();
+        let shape = Shape { jitter: Some(0.02), seed, ..Shape::default() };
+        assert_eq!(apply(&mut after, &shape, 8), Ok(TooWide::default()));
+        assert_eq!((submits(&after), nodes(&after)), (submits(&before), nodes(&before)));
+        assert!(after.jobs.iter().all(|job| job.recorded.is_none()), "it never ran like this");
+        after.jobs.iter().map(|job| 1.0 - job.run / 100.0).collect::<Vec<f64>>()
+    };
+    let first = cuts(1);
+    assert_eq!(first, cuts(1));
+    assert!(first.iter().all(|cut| (0.0..0.02).contains(cut)));
+    let mean = first.iter().sum::<f64>() / 2_000.0;
+    assert!((mean - 0.01).abs() < 0.000_7, "five standard deviations of an even draw: {mean}");
+    let second = cuts(2);
+    assert!(first.iter().zip(&second).all(|(one, other)| one != other));
+}
+
 #[test]
 fn squeezing_moves_submissions_towards_the_first() {
     let mut workload = workload(&[(100.0, 1.0, 1), (200.0, 1.0, 1), (400.0, 1.0, 1)]);
@@ -81,6 +104,7 @@ fn a_factor_out_of_range_is_refused_by_name() {
             ("nodes-x", Shape { nodes_x: Some(value), ..Shape::default() }),
             ("squeeze", Shape { squeeze: Some(value), ..Shape::default() }),
             ("load", Shape { load: Some(value), ..Shape::default() }),
+            ("jitter", Shape { jitter: Some(value), ..Shape::default() }),
         ] {
             let before = workload(&[(0.0, 1.0, 1), (1.0, 1.0, 1)]);
             let mut after = before.clone();
@@ -89,6 +113,9 @@ fn a_factor_out_of_range_is_refused_by_name() {
             assert_eq!(after, before);
         }
     }
+    let all = Shape { jitter: Some(1.0), ..Shape::default() };
+    let error = apply(&mut workload(&[]), &all, 8).unwrap_err();
+    assert_eq!(error.to_string(), "jitter: 1 is a part of the run times: under 1");
     let both = Shape { load: Some(1.0), squeeze: Some(0.6), ..Shape::default() };
     assert!(apply(&mut workload(&[]), &both, 8).is_err());
     let at_once = &mut workload(&[(5.0, 1.0, 1), (5.0, 1.0, 1)]);

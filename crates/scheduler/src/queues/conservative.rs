@@ -105,8 +105,8 @@ impl Plan {
             && view.waiting.iter().all(|waiting| waiting.request.is_plain());
         let mut idle = Profile::new(view.now, i64::from(view.occupancy.idle_nodes()));
         for job in view.running.jobs() {
-            let in_service = |&&node: &&u32| view.occupancy.in_service().contains(node);
-            let nodes = job.placement.nodes().iter().filter(in_service).count() as u32;
+            let in_service = |&node: &u32| view.occupancy.in_service().contains(node);
+            let nodes = job.placement.held().filter(in_service).count() as u32;
             // One that is over its time ends at any moment, but not before now.
             let over = job.expected_end <= view.now;
             let end = if over { view.now + SHORTEST } else { job.expected_end };

@@ -62,6 +62,11 @@ impl Easy {
                 continue;
             }
             if let Err(refusal) = view.start_widest(index) {
+                if matches!(refusal, Refusal::WouldShareLinks { .. })
+                    && view.start_moving(index, |_, _| true)
+                {
+                    continue;
+                }
                 let request = (*view.waiting[index].request).clone();
                 let shadow =
                     Shadow::of(&request, view.now, view.running, view.occupancy, view.policy);
@@ -83,10 +88,43 @@ impl Kept {
     }
 }
 
+/// Jobs behind the head for which others are moved, in one pass at most.
+const ATTEMPTS: u32 = 2;
+
+impl Kept {
+    /// Backfills a job that is refused for links by moving others, if the head keeps its promise.
+    fn make_room(
+        &mut self,
+        view: &mut View<'_>,
+        index: usize,
+        in_time: bool,
+        attempts: &mut u32,
+    ) -> bool {
+        if *attempts == 0 {
+            return false;
+        }
+        *attempts -= 1;
+        let (head, at) = (&self.request, self.shadow.at);
+        let keeps = |view: &View<'_>, placement: &Placement| {
+            let mut then = view.occupancy.clone();
+            for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
+                then.release(&job.placement);
+            }
+            (in_time || then.claim(placement).is_ok()) && view.policy.admits(head, &then).is_ok()
+        };
+        let started = view.start_moving(index, keeps);
+        if started {
+            self.shadow.at_that_time = AtThatTime::Occupied(None);
+        }
+        started
+    }
+}
+
 fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, first: usize) {
     let by_shape = view.policy.by_shape();
     let mut idle = view.occupancy.idle_nodes();
     let running = view.running.jobs().len();
+    let mut attempts = ATTEMPTS;
     for index in first..view.waiting.len() {
         let job = &view.waiting[index];
         if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
@@ -96,14 +134,16 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
         if !in_time && kept.shadow.cannot_spare(job.nodes, job.whole) {
             continue;
         }
-        let size = (by_shape && job.request.is_plain()).then_some(job.nodes);
+        let alike = job.request.is_plain() && job.request.phi == kept.request.phi;
+        let size = (by_shape && alike).then_some(job.nodes);
         if refused.contains(size, in_time) {
             continue;
         }
         let started = match view.policy.place(&job.request, view.occupancy) {
-            Err(_) => {
+            Err(refusal) => {
                 refused.insert(size, true);
-                false
+                let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
+                blocked && kept.make_room(view, index, in_time, &mut attempts)
             }
             Ok(placement) => {
                 let placement = Arc::new(placement);

@@ -1,6 +1,6 @@
 //! A workload made wider, shorter, denser or heavier.
 
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, scramble};
 
 use super::job::Workload;
 
@@ -17,6 +17,11 @@ pub struct Shape {
     pub squeeze: Option<f64>,
     /// Multiply the distances between submissions by the one factor that gives this load.
     pub load: Option<f64>,
+    /// Cut the run time of every job by up to this part of it, drawn evenly: the least change that makes other runs of
+    /// the same workload.
+    pub jitter: Option<f64>,
+    /// Seed of those draws.
+    pub seed: u64,
 }
 
 /// Jobs that no placement could hold.
@@ -31,12 +36,13 @@ pub struct TooWide {
 /// Changes a workload for a machine of `machine_nodes` nodes.
 ///
 /// In this order: the first days of the log as it was written; the jobs wider; those wider than
-/// the machine left out; the submissions squeezed or spread to the load. The load is therefore
-/// that of the jobs that are left. What was recorded is dropped as soon as widths or submission
-/// times change: it happened to another workload.
+/// the machine left out; the submissions squeezed or spread to the load; run times jittered, so
+/// that submissions do not hang on the seed. The load is therefore that of the jobs that are left,
+/// before jitter. What was recorded is dropped as soon as widths or times change: it happened to
+/// another workload.
 ///
 /// # Errors
-/// A factor that is not a number above 0, `squeeze` together with `load`, a load that no spread
+/// A factor that is not a number above 0, a jitter of 1 or more, `squeeze` together with `load`, a load that no spread
 /// of these submissions can give.
 pub fn apply(
     workload: &mut Workload,
@@ -48,6 +54,7 @@ pub fn apply(
         ("nodes-x", shape.nodes_x),
         ("squeeze", shape.squeeze),
         ("load", shape.load),
+        ("jitter", shape.jitter),
     ] {
         if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
             let message = format!("{value} is not a number above 0");
@@ -58,6 +65,10 @@ pub fn apply(
         return Err(InputError::whole(
             "squeeze and load both set the distances between submissions: give one of them",
         ));
+    }
+    if let Some(jitter) = shape.jitter.filter(|&jitter| jitter >= 1.0) {
+        let message = format!("{jitter} is a part of the run times: under 1");
+        return Err(InputError::whole(message).in_file("jitter"));
     }
     if let Some(days) = shape.days {
         keep_days(workload, days);
@@ -82,7 +93,19 @@ pub fn apply(
         }
         spread(workload, now / load);
     }
+    if let Some(jitter) = shape.jitter {
+        for job in &mut workload.jobs {
+            job.run *= 1.0 - jitter * draw(shape.seed, job.id);
+            job.recorded = None;
+        }
+    }
     Ok(too_wide)
+}
+
+/// A number from 0 to under 1 that depends on the seed and the job alone.
+fn draw(seed: u64, job: u64) -> f64 {
+    let bits = scramble(scramble(seed) ^ job) >> 11;
+    bits as f64 / (1u64 << 53) as f64
 }
 
 fn keep_days(workload: &mut Workload, days: f64) {

@@ -12,8 +12,14 @@ use topolane_scheduler::queue;
 use topolane_simulator::workload::{Job, Recorded, Workload};
 use topolane_simulator::{Options, Outcome, Scenario, simulate};
 
-pub const PLAIN: Options =
-    Options { scenario: Scenario::None, seed: 0, default_walltime: None, network: None };
+pub const PLAIN: Options = Options {
+    scenario: Scenario::None,
+    seed: 0,
+    default_walltime: None,
+    phi: None,
+    moving: None,
+    network: None,
+};
 
 /// A regular tree of nodes n1, n2, ...
 pub fn description(children: &[u32]) -> Description {

@@ -1,0 +1,77 @@
+//! Running jobs are moved within their budget, and the head keeps its promise.
+#![allow(clippy::unwrap_used, clippy::float_cmp)]
+
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, fat_tree};
+use topolane_placement::{Request, policy};
+use topolane_scheduler::{Defrag, Scheduler, queue};
+
+/// Two pods of two leaves of two nodes, under `owned` and EASY.
+fn scheduler(defrag: Option<Defrag>) -> Scheduler {
+    let fabric = Arc::new(Fabric::build(&fat_tree(4, 2).unwrap()).unwrap());
+    let owned = Arc::from(policy("owned", 0).unwrap());
+    Scheduler::new(fabric, owned, queue("easy").unwrap()).moving(defrag)
+}
+
+/// Two jobs that run with a node on both leaves of a pod each, on uplinks that have no plane in common.
+fn with_two(defrag: Option<Defrag>) -> Scheduler {
+    let mut scheduler = scheduler(defrag);
+    let fabric = Arc::clone(scheduler.occupancy().fabric());
+    for (pod, lane) in [(0u32, 0), (1, 1)] {
+        let request = Request::whole_nodes(u64::from(pod), 2, 100.0);
+        let uplink = |leaf| fabric.cable(1, leaf, 0, lane, 0).unwrap();
+        let links = vec![uplink(2 * pod), uplink(2 * pod + 1)];
+        let nodes = vec![4 * pod, 4 * pod + 2];
+        scheduler.adopt_with_links(&request, nodes, (links, 1.0), 0.0).unwrap();
+    }
+    scheduler
+}
+
+/// (identity, nodes) of what starts.
+fn pass(scheduler: &mut Scheduler, now: f64) -> Vec<(u64, u32)> {
+    scheduler.pass(now).iter().map(|start| (start.request.id, start.request.nodes)).collect()
+}
+
+/// Four nodes are free, but on no links of one job's own: with leave to move one job the head starts at once, and
+/// the job that made room runs on, elsewhere, on as many nodes.
+#[test]
+fn the_head_starts_where_others_make_room() {
+    for (defrag, moves) in [(None, 0), (Some(Defrag::new(3, 1.0)), 1)] {
+        let mut scheduler = with_two(defrag);
+        // What has started pays for the moves.
+        scheduler.submit(Request::whole_nodes(5, 1, 1.0), 0.0).unwrap();
+        assert_eq!(pass(&mut scheduler, 1.0), [(5, 1)]);
+        scheduler.complete(5);
+        scheduler.submit(Request::whole_nodes(9, 4, 10.0), 0.0).unwrap();
+        let started = if moves == 1 { vec![(9, 4)] } else { vec![] };
+        assert_eq!(pass(&mut scheduler, 2.0), started);
+        assert_eq!(scheduler.last_moved().len(), moves);
+        for (id, placement) in scheduler.last_moved().to_vec() {
+            let job = scheduler.running().get(id).unwrap();
+            assert_eq!((&job.placement, job.start, job.expected_end), (&placement, 0.0, 100.0));
+            assert_eq!(placement.nodes().len(), 2);
+        }
+        assert_eq!(pass(&mut scheduler, 3.0), []);
+        assert!(scheduler.last_moved().is_empty());
+    }
+}
+
+/// No move before enough jobs have started to pay for it: none for the first of ten at a tenth for each.
+#[test]
+fn moves_are_paid_for_by_starts() {
+    let mut scheduler = with_two(Some(Defrag::new(3, 0.1)));
+    scheduler.submit(Request::whole_nodes(9, 4, 10.0), 0.0).unwrap();
+    assert_eq!(pass(&mut scheduler, 1.0), []);
+    for id in 10..20 {
+        scheduler.submit(Request::whole_nodes(id, 1, 1.0), 1.0).unwrap();
+        assert_eq!(
+            pass(&mut scheduler, id as f64).len(),
+            1,
+            "one node goes anywhere, and goes first"
+        );
+        scheduler.complete(id);
+    }
+    assert_eq!(pass(&mut scheduler, 30.0), [(9, 4)]);
+    assert_eq!(scheduler.last_moved().len(), 1);
+}

@@ -1,0 +1,142 @@
+//! On which links the traffic of two jobs may meet.
+
+use std::collections::BTreeSet;
+
+use topolane_fabric::{CableId, Fabric};
+use topolane_placement::{Placement, Share};
+
+use crate::simulate::Outcome;
+
+/// A job on the uplinks of a group that it crosses.
+struct User<'a> {
+    /// Its place in the outcome.
+    job: usize,
+    /// When it leaves them.
+    until: f64,
+    /// Those that are its own; `None` for a job that may use any.
+    own: Option<&'a [CableId]>,
+    /// Whether it may have met others on all that it may use.
+    met_all: bool,
+    /// Else those on which it may have.
+    met: BTreeSet<CableId>,
+}
+
+impl User<'_> {
+    /// Meets another one on the uplinks of a group, `there` of them; on how many it had met nobody before.
+    fn meet(&mut self, other: Option<&[CableId]>, there: u32) -> u32 {
+        if self.met_all {
+            return 0;
+        }
+        let before = self.met.len() as u32;
+        match (self.own, other) {
+            (own, None) => {
+                self.met_all = true;
+                return own.map_or(there, |own| own.len() as u32) - before;
+            }
+            (None, Some(theirs)) => self.met.extend(theirs),
+            (Some(own), Some(theirs)) => {
+                self.met.extend(theirs.iter().filter(|cable| own.contains(cable)));
+            }
+        }
+        self.met.len() as u32 - before
+    }
+}
+
+/// For every job the links that another job may have used at the same time: the uplinks of the
+/// groups that both cross, the links of the nodes that both share, the WANs on the ways of both.
+/// Of a job that owns links these are only its own. Jobs are in order of start.
+pub(crate) fn links_shared(fabric: &Fabric, outcome: &Outcome) -> Vec<u32> {
+    // By level and group: the jobs that cross it and may still run. The top has no uplinks; there
+    // the WAN links stand.
+    let users = |groups: usize| (0..groups).map(|_| Vec::new()).collect();
+    let mut crossing: Vec<Vec<Vec<User<'_>>>> =
+        (0..fabric.depth()).map(|level| users(fabric.groups(level) as usize)).collect();
+    crossing.push(users(fabric.wans().count()));
+    let mut shared = vec![0; outcome.jobs.len()];
+    for (index, from, until, placement) in stays(outcome) {
+        for (level, group) in links_of(fabric, placement) {
+            let there =
+                if level < fabric.depth() { present_uplinks(fabric, level, group) } else { 1 };
+            let own = own_uplinks(fabric, placement, level, group);
+            let mut user = User { job: index, until, own, met_all: false, met: BTreeSet::new() };
+            let present = &mut crossing[level][group as usize];
+            present.retain(|other| other.until > from);
+            for other in present.iter_mut() {
+                shared[other.job] += other.meet(user.own, there);
+                shared[index] += user.meet(other.own, there);
+            }
+            present.push(user);
+        }
+    }
+    shared
+}
+
+/// Job, beginning, end and place of every stay of some time in one place, in order of beginning.
+fn stays(outcome: &Outcome) -> Vec<(usize, f64, f64, &Placement)> {
+    let mut stays = Vec::with_capacity(outcome.jobs.len());
+    for (index, job) in outcome.jobs.iter().enumerate() {
+        let mut from = job.start;
+        let last = (job.finish, &job.placement);
+        for (until, placement) in
+            job.moved.iter().map(|(until, place)| (*until, place)).chain([last])
+        {
+            if until > from {
+                stays.push((index, from, until, &**placement));
+            }
+            from = until;
+        }
+    }
+    stays.sort_by(|one, other| one.1.total_cmp(&other.1));
+    stays
+}
+
+/// The uplinks of a group that a placement with links of its own has there; `None` for one that may use any.
+fn own_uplinks<'a>(
+    fabric: &Fabric,
+    placement: &'a Placement,
+    level: usize,
+    group: u32,
+) -> Option<&'a [CableId]> {
+    let links = placement.links();
+    if links.is_empty() || level == 0 || level == fabric.depth() {
+        return None;
+    }
+    let uplinks = fabric.uplinks(level, group);
+    let before = |end| links.partition_point(|&cable| cable < end);
+    Some(&links[before(uplinks.start)..before(uplinks.end)])
+}
+
+/// The groups whose uplinks the placement may use, as (level, group), and as (top, number) the
+/// WANs that lie on a shortest way between two of its sites. The link of a node is left out where
+/// the whole node is held: nobody else is there.
+fn links_of(fabric: &Fabric, placement: &Placement) -> Vec<(usize, u32)> {
+    let top = fabric.depth();
+    let crossed = placement.crossed().iter().map(|&(level, group)| (usize::from(level), group));
+    let (sites, mut links): (Vec<_>, Vec<_>) = crossed.partition(|&(level, _)| level == top);
+    if placement.share() != Share::Whole && placement.spans_nodes() {
+        let mut nodes = placement.nodes().to_vec();
+        nodes.sort_unstable();
+        nodes.dedup();
+        links.extend(nodes.into_iter().map(|node| (0, node)));
+    }
+    let on_way = |from: u32, to: u32, (a, b): (u32, u32)| {
+        let hops = |x, y| fabric.site_hops(x, y);
+        let over = |a, b| Some(hops(from, a)? + 1 + hops(b, to)?);
+        hops(from, to).is_some() && over(a, b) == hops(from, to)
+    };
+    for (number, (_, ends, ..)) in fabric.wans().enumerate() {
+        let from_any =
+            |&(_, from): &(usize, u32)| sites.iter().any(|&(_, to)| on_way(from, to, ends));
+        if sites.iter().any(from_any) {
+            links.push((top, number as u32));
+        }
+    }
+    links
+}
+
+/// Uplinks of a group that are there.
+fn present_uplinks(fabric: &Fabric, level: usize, group: u32) -> u32 {
+    let uplinks = fabric.uplinks(level, group);
+    let below = |end| fabric.missing_cables().partition_point(|&cable| cable < end) as u32;
+    uplinks.end - uplinks.start - (below(uplinks.end) - below(uplinks.start))
+}

@@ -1,0 +1,65 @@
+//! What moves of running jobs cost them.
+#![allow(clippy::unwrap_used)]
+
+mod simulation_support;
+
+use std::sync::Arc;
+
+use simulation_support::{PLAIN, try_run};
+use topolane_fabric::{Fabric, fat_tree};
+use topolane_simulator::workload::{Workload, preset};
+use topolane_simulator::{Metrics, Moving, Options};
+
+/// 128 nodes and 400 jobs at once, of eight nodes in the mean.
+fn run(moving: Option<Moving>, phi: Option<f64>) -> topolane_simulator::Outcome {
+    try_run(&workload(), &machine(), "owned", "easy", &Options { moving, phi, ..PLAIN }).unwrap()
+}
+
+fn machine() -> Arc<Fabric> {
+    Arc::new(Fabric::build(&fat_tree(8, 8).unwrap()).unwrap())
+}
+
+fn workload() -> Workload {
+    let mut jobs = preset("exp-8", 1).unwrap();
+    jobs.jobs.truncate(400);
+    jobs.jobs.retain(|job| job.nodes <= 128);
+    jobs
+}
+
+/// A job that is moved stands still for the pause and for the copying of its memory, each time; one that is not
+/// moved, and does not wait for others to leave, takes its time alone. Moves are at most what starts pay for.
+#[test]
+fn a_move_takes_its_time() {
+    let pause = 5.0;
+    let per_start = 0.2;
+    let outcome = run(Some(Moving { most: 3, per_start, pause }), None);
+    let mut moves = 0;
+    for job in &outcome.jobs {
+        let longer = job.finish - job.start - job.alone;
+        assert!(longer > job.moved.len() as f64 * pause - 1e-6, "{longer} {}", job.moved.len());
+        moves += job.moved.len() as u64;
+    }
+    assert!(outcome.moves > 0 && outcome.moves == moves);
+    assert!(outcome.moves as f64 <= per_start * outcome.jobs.len() as f64);
+    let fabric = machine();
+    let jobs = workload();
+    let shared = Metrics::of(&jobs, &fabric, &outcome).links_shared;
+    assert!(shared.iter().all(|&links| links == 0), "wherever they were, on links of their own");
+    let undisturbed = outcome.jobs.iter().filter(|job| job.moved.is_empty());
+    let as_alone = undisturbed.filter(|job| (job.finish - job.start - job.alone).abs() < 1e-6);
+    assert!(as_alone.count() * 2 > outcome.jobs.len());
+}
+
+/// Without leave nobody is moved. A job that accepts half of the bandwidth has at least that and at most all of it, more in
+/// the mean than the least, as idle links are lent; without phi everybody has all.
+#[test]
+fn idle_links_are_lent() {
+    let strict = run(None, None);
+    assert_eq!(strict.moves, 0);
+    assert!(strict.jobs.iter().all(|job| job.phi.to_bits() == 1f64.to_bits()));
+    let half = run(None, Some(0.5));
+    assert!(half.jobs.iter().all(|job| (0.5..=1.0).contains(&job.phi)));
+    let on_links = || half.jobs.iter().filter(|job| !job.placement.links().is_empty());
+    let mean = on_links().map(|job| job.phi).sum::<f64>() / on_links().count() as f64;
+    assert!(mean > 0.55, "{mean}");
+}
