@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench bench-gang bench-nova bench-sites bench-slurm validate nova-cloud sites-demo paper clean
+.PHONY: build demo test test-rust test-python lint wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -40,10 +40,10 @@ $(VENV)/.built: $(VENV)/.installed $(SOURCES)
 	@touch $@
 
 demo: build
-	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated --queue easy --out out
+	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated,jigsaw --queue easy --out out
 
 $(VENV)/.test-installed: $(VENV)/.installed
-	$(BIN)/python tools/requirements.py dask lint nova nova-test sites slurm test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
+	$(BIN)/python tools/requirements.py dask lint nova nova-test paper sites slurm test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
 	@touch $@
 
 # Real components: a browser for the report, an InfiniBand subnet for the readers, MPI and SimGrid for
@@ -95,6 +95,10 @@ bench: build
 bench-gang: build
 	$(BIN)/python benches/gang/run.py $(BENCH)
 
+# Decisions of the rules that give links; another choice: LINKS="owned,jigsaw 2000".
+bench-links:
+	cargo bench --quiet -p topolane-placement --locked --bench links -- $(LINKS)
+
 bench-mpi: build $(VENV)/.components
 	$(BIN)/python benches/mpi/overhead.py $(BENCH)
 
@@ -121,6 +125,12 @@ nova-cloud: wheel
 sites-demo: SHELL := /bin/bash
 sites-demo: build $(VENV)/.test-installed $(VENV)/.components
 	set -o pipefail; $(BIN)/python tests/sites/demo/demo.py | tee $(or $(TRANSCRIPT),/dev/null)
+
+# Jobs that share leaves and pods of a simulated InfiniBand subnet, and no link. TRANSCRIPT=FILE as above; another
+# placement of jobs on its machine: JOBS=STATE.json.
+routes-demo: SHELL := /bin/bash
+routes-demo: build $(VENV)/.test-installed $(VENV)/.components
+	set -o pipefail; $(BIN)/python tests/fabric/demo/demo.py $(JOBS) | tee $(or $(TRANSCRIPT),/dev/null)
 
 paper: build
 	$(BIN)/topolane paper sc18

@@ -32,6 +32,10 @@ class Machine:
         """
 
     @staticmethod
+    def format_of(text: str, source: str) -> str | None:
+        """The format of a file, by its name and text, as `parse` guesses it."""
+
+    @staticmethod
     def of(name: str, leaves: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Machine:
         """The machine of leaves, each (groups above it from its site down and itself last, hosts).
 
@@ -136,6 +140,62 @@ class Routing:
 
     def links(self, channel: int) -> list[tuple[int, str]]:
         """(cable, "up" or "down") of the links behind a channel."""
+
+@final
+class OwnedRoutes:
+    """The ways on a machine that keep the traffic of jobs on the links they own. Immutable."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        jobs: Sequence[tuple[str, Sequence[int], Sequence[int]]],
+        service: Sequence[int] = [],
+        lanes: int = 0,
+    ) -> None:
+        """The ways for jobs, each (name, nodes, cables between switches that it owns).
+
+        lanes: so many of the highest lanes of every switch are set aside for traffic to and from
+        the service nodes. Raises InputError, naming the job, for nodes and links that are not there
+        or another's too, and for links that do not join the job's leaves.
+        """
+
+    def routing(self) -> Routing:
+        """The ways as a routing."""
+
+    def service_ways(self) -> tuple[int, int, int]:
+        """Ways between service nodes and nodes of jobs with links, both directions; how many of
+        them pass over a link that a job owns; and over one of another job than the node's."""
+
+    def tables(self, net: str, source: str) -> ForwardingTables:
+        """The tables of the subnet that `net`, a text of ibnetdiscover, tells of."""
+
+@final
+class ForwardingTables:
+    """Forwarding tables of all switches of a subnet. Immutable."""
+
+    @property
+    def switches(self) -> int:
+        """Number of switches."""
+
+    @property
+    def outside(self) -> list[int]:
+        """LIDs of devices that are no part of the tree and have no entries."""
+
+    @property
+    def entries(self) -> int:
+        """Number of entries."""
+
+    def text(self) -> str:
+        """The text that the file routing engine of opensm loads."""
+
+    def after(self, routes: OwnedRoutes, nodes: Sequence[int]) -> ForwardingTables:
+        """The tables of the same subnet after the jobs of these nodes came or went."""
+
+    def differing(self, other: ForwardingTables) -> int:
+        """Entries that are others in tables of the same subnet."""
+
+    def changed(self, text: str, source: str) -> tuple[list[tuple[int, int]], int]:
+        """Entries that differ from an earlier text: (node, how many) for nodes, and others."""
 
 @final
 class Traffic:
@@ -525,11 +585,13 @@ class Workload:
         squeeze: float | None = None,
         load: float | None = None,
         limit: int | None = None,
+        jitter: float | None = None,
+        seed: int = 0,
     ) -> Workload:
         """The workload changed for a machine of that many nodes.
 
         In this order: its first days, its jobs wider, those wider than the machine left out, its
-        submissions squeezed or set to a load.
+        submissions squeezed or set to a load, its run times cut by up to the part `jitter`.
         """
 
     def to(self, format: str) -> str:
@@ -670,8 +732,16 @@ class Scheduler:
         walltime: float,
         *,
         share: tuple[int, int] | None = None,
+        links: Sequence[int] = [],
+        phi: float = 1.0,
     ) -> None:
-        """Takes over a job that runs on `nodes` since `start`; if it waits here, it waits no longer."""
+        """Takes over a job that runs on `nodes` since `start`; if it waits here, it waits no longer.
+
+        links: cables between switches that it owns, with a share `phi` of full bandwidth.
+        """
+
+    def links(self, id: int) -> tuple[list[int], float]:
+        """The cables between switches that a running job owns, and its share of full bandwidth."""
 
     def complete(self, id: int) -> bool:
         """A running job has ended; False if it did not run."""
@@ -732,14 +802,37 @@ class State:
     """Who holds what on a machine, to place requests on."""
 
     def __new__(cls, machine: Machine) -> State: ...
-    def hold(self, nodes: Sequence[int], share: tuple[int, int] | None = None) -> None:
-        """Lets a job hold nodes, once per slot; `share` is (cores, memory) of each slot, or None."""
+    def hold(
+        self,
+        nodes: Sequence[int],
+        share: tuple[int, int] | None = None,
+        links: Sequence[int] = [],
+        phi: float = 1.0,
+    ) -> None:
+        """Lets a job hold nodes, once per slot, and links; `share` is (cores, memory) of each slot, or None.
+
+        links: cables between switches that it owns, with a share `phi` of full bandwidth.
+        """
 
     def overlay(self, nodes: Sequence[int], owned: bool = False, beyond: bool = False) -> None:
         """Lays a group over the machine, once per member, whose slots another system keeps count of.
 
         It only crosses links, which nobody else may use if `owned`; those of all groups that it is in if some of
         its members run `beyond` the machine.
+        """
+
+    def links_for(
+        self,
+        policy: str | Policy,
+        nodes: int,
+        *,
+        id: int = 0,
+        eligible: Sequence[int] | None = None,
+        seed: int = 0,
+    ) -> tuple[list[int], float]:
+        """The cables that a policy gives with the nodes of a request for whole nodes.
+
+        Returns their ids, and the share of full bandwidth on them; none where it is refused.
         """
 
     def take_out(self, nodes: Sequence[int]) -> None:
@@ -810,6 +903,8 @@ def simulate(
     scenario: str = "none",
     seed: int = 0,
     default_walltime: float | None = None,
+    phi: float | None = None,
+    moving: tuple[int, float, float] | None = None,
     network: Network | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Outcome:

@@ -51,6 +51,18 @@ class Network:
 
 
 @dataclasses.dataclass(frozen=True)
+class Defrag:
+    """Moves of running jobs, by checkpoint, to make room for one that enough nodes are free for."""
+
+    most: int = 3
+    """Jobs moved for one that starts, at most."""
+    per_start: float = 0.05
+    """Moves for every job started, at most."""
+    pause: float = 10.0
+    """Seconds for which a moved job stands still beside the copying of its memory over its nodes' links."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Run:
     """What a run left behind. Times are in seconds since the workload's epoch."""
 
@@ -122,6 +134,8 @@ def simulate(
     scenario: str = "none",
     seed: int = 0,
     default_walltime: float | None = None,
+    phi: float | None = None,
+    defrag: Defrag | None = None,
     network: Network | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Run:
@@ -132,6 +146,9 @@ def simulate(
     scenario: the cut in run time that isolation brings: none, a percentage (5, 10, 20), v1, v2;
     it applies only under a policy that isolates.
     default_walltime: seconds, for jobs without one; by default their run time.
+    phi: the least share of full bandwidth that jobs accept on links of their own, above 0 and up to 1; by default
+    all of it. It matters to the policies that give jobs links.
+    defrag: lets up to so many running jobs be moved for one that is refused for its links.
     network: lets jobs slow each other down where they share links; by default they do not.
     progress: called now and then with the share of jobs that have ended.
 
@@ -159,6 +176,8 @@ def simulate(
         scenario=scenario,
         seed=seed,
         default_walltime=default_walltime,
+        phi=phi,
+        moving=dataclasses.astuple(defrag) if defrag else None,
         network=network.on(machine, seed) if network else None,
         progress=progress,
     )

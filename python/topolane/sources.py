@@ -60,6 +60,8 @@ class Shape:
     """Multiplies the distances between submissions."""
     load: float | None = None
     """Spreads the submissions so that this share of the machine is asked for."""
+    jitter: float | None = None
+    """Cuts the run time of every job by up to this part of it, drawn from the seed."""
 
 
 def workload(
@@ -100,4 +102,6 @@ def workload(
         squeeze=shape.squeeze,
         load=shape.load,
         limit=shape.limit,
+        jitter=shape.jitter,
+        seed=seed,
     )

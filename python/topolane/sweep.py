@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
-from topolane.run import Network, Run, simulate
+from topolane.run import Defrag, Network, Run, simulate
 from topolane.sources import Shape, machine, workload
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Task:
     seed: int = 0
     shape: Shape = dataclasses.field(default_factory=Shape)
     default_walltime: float | None = None
+    phi: float | None = None
+    defrag: Defrag | None = None
     machine_format: str | None = None
     nodes: str | None = None
     network: Network | None = None
@@ -69,6 +71,8 @@ class Task:
             scenario=self.scenario,
             seed=self.seed,
             default_walltime=self.default_walltime,
+            phi=self.phi,
+            defrag=self.defrag,
             network=network,
             progress=progress,
         )

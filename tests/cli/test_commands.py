@@ -18,6 +18,7 @@ COMMANDS = [
     "simulate",
     "place",
     "map",
+    "routes",
     "policies",
     "patterns",
     "traffic",
@@ -31,6 +32,7 @@ COMMANDS = [
     "workload convert",
     "paper",
     "paper sc18",
+    "paper jigsaw",
 ]
 
 

@@ -8,15 +8,16 @@ from schedules import NUMBERS, finish, picture
 from topolane.report import Group, MachinePicture
 from topolane.report.bins import bin_label, size_bins
 from topolane.report.fat_tree import held, intervals
-from topolane.report.style import LOCAL
+from topolane.report.figures.fat_tree import _uplinks
+from topolane.report.style import LOCAL, SHARED
 from topolane.report.tree_layout import ROW_LEAVES, lay_out
 from topolane.report.units import change, clean, duration, moment, span
 
 RADIX_SIX = (3, 3, 2)
 
 
-def run_of(*allocated: str):
-    """Jobs 1, 2, ... that hold these nodes from 0 s to 600 s."""
+def run_of(*allocated: str, links_shared: int = 1):
+    """Jobs 1, 2, ... that hold these nodes from 0 s to 600 s and may meet others on so many links each."""
     rows = [
         (
             number,
@@ -31,7 +32,7 @@ def run_of(*allocated: str):
             0.0,
             0.0,
             0.0,
-            0,
+            links_shared,
             nodes,
             "COMPLETED_SUCCESSFULLY",
         )
@@ -52,6 +53,18 @@ def test_the_papers_example_of_shared_links():
     assert state.crossing[2] == [[]]
     assert (state.shared(0), state.shared(1), state.busy) == (2, 2, 10)
     assert len({state.colour[job] for job in (red, blue, yellow)}) == 3
+
+
+def test_jobs_on_links_of_their_own_share_none():
+    """The same three jobs, each on uplinks that no other uses: all cross what they crossed, and none meets another."""
+    state = held(run_of("0 3", "1-2 4 9-10", "6 12-13", links_shared=0), picture(RADIX_SIX), 0.0)
+    assert state.crossing[0] == [[1, 2], [1, 2], [3], [2], [3], []]
+    assert (state.shared(0), state.shared(1)) == (0, 0)
+    lines = _uplinks(state, 0, 0)
+    assert {colour for (colour, _), _ in lines} == {state.colour[1], state.colour[2]}
+    assert len({beside for _, beside in lines}) == 2
+    shared = held(run_of("0 3", "1-2 4 9-10", "6 12-13"), picture(RADIX_SIX), 0.0)
+    assert [colour for (colour, _), _ in _uplinks(shared, 0, 0)] == [SHARED]
 
 
 def test_a_job_inside_a_leaf_is_grey_and_crosses_nothing():

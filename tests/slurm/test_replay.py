@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import topolane
 from driving import driving, submit_many
 from live_cluster import Cluster, until
+from topolane.slurm.links import Links
+from topolane.slurm.replay import replay as read_again
+from topolane.slurm.replay import sides
 
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
@@ -88,6 +92,48 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would_do(cluster: Cluster, t
     simulated = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert simulated.returncode == 0, simulated.stderr
     assert json.loads(simulated.stdout)["jobs"] == len(table.read_text().splitlines()) - 1 >= 8
+
+
+@pytest.mark.parametrize(("policy", "meeting"), [("owned", 0), ("first-fit", 3)])
+def test_jobs_on_links_of_their_own_meet_nobody(tmp_path: Path, policy: str, meeting: int) -> None:
+    """Three jobs fill the four leaves of a pod, and so share some: with links of their own they meet nobody there, where
+    the same nodes taken by Slurm, which knows no links, let them meet."""
+    machine = topolane.machine("fat-tree(radix=8, pods=1)")
+    sizes = {1: 6, 2: 5, 3: 5}
+    scheduler = topolane.Scheduler(machine, policy, "easy")
+    for job, nodes in sizes.items():
+        scheduler.submit(job, nodes, 60.0)
+    starts = [(job, machine.hostlist(nodes)) for job, nodes in scheduler.start(0.0)]
+    assert [job for job, _ in starts] == [1, 2, 3]
+    lines: list[dict[str, Any]] = [
+        {"event": "scheduler", "machine": machine.to("toml"), "policy": policy, "queue": "easy", "seed": 0},
+        *({"event": "submit", "id": job, "nodes": nodes, "walltime": 60.0} for job, nodes in sizes.items()),
+        {"event": "pass", "now": 0.0, "starts": starts},
+        *(
+            {
+                "event": "running",
+                "id": job,
+                "job": str(job),
+                "submit": 0.0,
+                "start": 0.0,
+                "nodes": hosts,
+                "walltime": 60.0,
+            }
+            for job, hosts in starts
+        ),
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    found = read_again(log)
+    assert found.differing == []
+    ours, slurms = sides(found)
+    assert ours.crossing == meeting
+    assert slurms.crossing >= 2
+    holders = {job: machine.nodes_named(hosts) for job, hosts in starts}
+    assert Links(machine, holders, {}).shared() > 0
+    assert (Links(machine, holders, {}, [job for job in sizes if scheduler.links(job)[0]]).shared() == 0) == (
+        meeting == 0
+    )
 
 
 def test_what_is_no_log_is_one_sentence(tmp_path: Path) -> None:

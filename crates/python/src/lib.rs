@@ -10,6 +10,7 @@ mod gang_shown;
 mod machine;
 mod mapping;
 mod network;
+mod owned;
 mod patterns;
 mod policy;
 mod rank_k;
@@ -45,6 +46,8 @@ mod _engine {
     use crate::mapping::{Mapping, assign, efforts, map_ranks, parts};
     #[pymodule_export]
     use crate::network::{Contended, Network, contend, max_min, models};
+    #[pymodule_export]
+    use crate::owned::{ForwardingTables, OwnedRoutes};
     #[pymodule_export]
     use crate::patterns::{patterns, phases};
     #[pymodule_export]

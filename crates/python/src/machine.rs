@@ -62,6 +62,16 @@ impl Machine {
         Ok(Machine { fabric: Arc::new(fabric) })
     }
 
+    /// The format of a file, by its name and text, as `parse` guesses it; None where neither tells.
+    #[staticmethod]
+    fn format_of(text: &str, source: &str) -> Option<&'static str> {
+        read::Format::guess(source, text).map(|format| match format {
+            read::Format::Toml => "toml",
+            read::Format::SlurmTopology => "slurm",
+            read::Format::Ibnetdiscover => "ibnetdiscover",
+        })
+    }
+
     /// The machine of leaves, each (groups above it from its site down and itself last, hosts).
     #[staticmethod]
     fn of(name: &str, leaves: Vec<read::Branch>) -> PyResult<Machine> {

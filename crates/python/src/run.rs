@@ -7,8 +7,8 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use topolane_simulator::{
-    JobOutcome, Metrics, Options, Scenario, simulate as run_events, write_jobs, write_links,
-    write_utilization,
+    JobOutcome, Metrics, Moving, Options, Scenario, simulate as run_events, write_jobs,
+    write_links, write_utilization,
 };
 
 use crate::error::{RunError, bad_input, input_error};
@@ -33,7 +33,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, network=None, progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, phi=None, moving=None, network=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -44,6 +44,8 @@ pub fn simulate(
     scenario: &str,
     seed: u64,
     default_walltime: Option<f64>,
+    phi: Option<f64>,
+    moving: Option<(u32, f64, f64)>,
     network: Option<&Network>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
@@ -54,6 +56,13 @@ pub fn simulate(
     if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
+    if phi.is_some_and(|phi| !(phi > 0.0 && phi <= 1.0)) {
+        return Err(bad_input("phi must be above 0 and at most 1"));
+    }
+    let moving = moving.map(|(most, per_start, pause)| Moving { most, per_start, pause });
+    if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
+        return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));
+    }
     let scenario: Scenario = scenario.parse().map_err(input_error)?;
     let jobs = &workload.get().jobs;
     let fabric = &machine.get().fabric;
@@ -61,7 +70,7 @@ pub fn simulate(
     if network.as_ref().is_some_and(|network| !Arc::ptr_eq(network.routing.fabric(), fabric)) {
         return Err(bad_input("the network's routing is another machine's"));
     }
-    let options = Options { scenario, seed, default_walltime, network };
+    let options = Options { scenario, seed, default_walltime, phi, moving, network };
     let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
         let mut last = Instant::now();
         let mut report = |share: f64| -> Result<(), RunError> {
@@ -182,8 +191,13 @@ impl Outcome {
         summary.set_item("mean_hop_bytes", over_several(&metrics.hop_bytes))?;
         let sharing = metrics.links_shared.iter().filter(|&&links| links > 0).count();
         summary.set_item("jobs_sharing_links", sharing)?;
+        summary.set_item("mean_phi", self.mean_phi())?;
         summary.set_item("fragmentation", fragmentation)?;
         let killed = self.outcome.jobs.iter().filter(|job| job.killed).count();
+        summary.set_item("moves", self.outcome.moves)?;
+        let (searches, cut_short) = self.outcome.searches;
+        summary.set_item("searches", searches)?;
+        summary.set_item("searches_cut_short", cut_short)?;
         summary.set_item("killed_at_walltime", killed)?;
         summary.set_item("without_walltime", jobs.without_walltime())?;
         summary.set_item("late_against_log", self.outcome.late_against_log)?;
@@ -224,6 +238,17 @@ impl Outcome {
         }
         facts.set_item("by_pattern", patterns)?;
         Ok(facts)
+    }
+
+    /// The share of full bandwidth of jobs on links of their own, weighted by node-seconds; 1 where there are none.
+    fn mean_phi(&self) -> f64 {
+        let (mut share, mut work) = (0.0, 0.0);
+        for job in self.outcome.jobs.iter().filter(|job| !job.placement.links().is_empty()) {
+            let own = job.placement.nodes().len() as f64 * (job.finish - job.start);
+            share += own * job.phi;
+            work += own;
+        }
+        if work > 0.0 { share / work } else { 1.0 }
     }
 
     /// Mean wait weighted by node-seconds: small jobs that overtake do not hide what wide ones wait.

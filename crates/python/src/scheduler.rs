@@ -102,9 +102,10 @@ impl Scheduler {
         Ok(answer)
     }
 
-    /// Takes over a job that runs on `nodes` since `start`, in rank order; if it waits here, it
-    /// waits no longer.
-    #[pyo3(signature = (id, nodes, start, walltime, *, share=None))]
+    /// Takes over a job that runs on `nodes` since `start`, in rank order, and owns `links` with a
+    /// share `phi` of full bandwidth; if it waits here, it waits no longer.
+    #[pyo3(signature = (id, nodes, start, walltime, *, share=None, links=vec![], phi=1.0))]
+    #[allow(clippy::too_many_arguments)]
     fn adopt(
         &mut self,
         id: u64,
@@ -112,7 +113,13 @@ impl Scheduler {
         start: f64,
         walltime: f64,
         share: Option<(u32, u64)>,
+        links: Vec<u32>,
+        phi: f64,
     ) -> PyResult<()> {
+        let all = self.scheduler.occupancy().fabric().links();
+        if let Some(link) = links.iter().find(|&&link| link >= all) {
+            return Err(bad_input(format!("job {id}: there is no cable {link}")));
+        }
         let request = Request {
             id,
             nodes: nodes.len() as u32,
@@ -120,7 +127,8 @@ impl Scheduler {
             share: share_from(share)?,
             ..Request::default()
         };
-        self.scheduler.adopt(&request, nodes, start).map_err(|error| {
+        let adopted = self.scheduler.adopt_with_links(&request, nodes, (links, phi), start);
+        adopted.map_err(|error| {
             let fabric = self.scheduler.occupancy().fabric();
             let name = if error.node < fabric.nodes() { fabric.node_name(error.node) } else { "?" };
             bad_input(format!("job {id} cannot be taken over: node {name} has not enough left"))
@@ -179,6 +187,13 @@ impl Scheduler {
             (job.id, job.start, job.expected_end, job.placement.nodes().to_vec())
         };
         self.scheduler.running().jobs().iter().map(row).collect()
+    }
+
+    /// The cables between switches that a running job owns, ascending, and its share of full
+    /// bandwidth on them; none where it does not run.
+    fn links(&self, id: u64) -> (Vec<u32>, f64) {
+        let placement = self.scheduler.running().get(id).map(|job| &job.placement);
+        placement.map_or((Vec::new(), 1.0), |placed| (placed.links().to_vec(), placed.phi()))
     }
 
     /// (id, latest start) promised to the head of the queue in the last pass, or None.

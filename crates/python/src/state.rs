@@ -93,15 +93,28 @@ impl State {
         State { occupancy: Occupancy::new(Arc::clone(&machine.fabric)) }
     }
 
-    /// Lets a job hold nodes, once per slot; `share` is (cores, memory) of each slot, or None.
-    #[pyo3(signature = (nodes, share=None))]
-    fn hold(&mut self, nodes: Vec<u32>, share: Option<(u32, u64)>) -> PyResult<()> {
+    /// Lets a job hold nodes, once per slot, and cables between switches; `share` is (cores,
+    /// memory) of each slot, or None, `phi` its share of full bandwidth on its own links.
+    #[pyo3(signature = (nodes, share=None, links=vec![], phi=1.0))]
+    fn hold(
+        &mut self,
+        nodes: Vec<u32>,
+        share: Option<(u32, u64)>,
+        links: Vec<u32>,
+        phi: f64,
+    ) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
-        let placement = Placement::new(&fabric, nodes, share_from(share)?);
+        if let Some(link) = links.iter().find(|&&link| link >= fabric.links()) {
+            return Err(bad_input(format!("there is no cable {link}")));
+        }
+        let what = if links.is_empty() { "" } else { ", or a link above it," };
+        let placement = Placement::new(&fabric, nodes, share_from(share)?).with_links(links, phi);
         self.occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
-            bad_input(format!("node {name} has not enough left for a job that is said to hold it"))
+            bad_input(format!(
+                "node {name}{what} has not enough left for a job that is said to hold it"
+            ))
         })
     }
 
@@ -125,6 +138,28 @@ impl State {
             self.occupancy.set_in_service(node, false);
         }
         Ok(())
+    }
+
+    /// The cables between switches that a policy gives with the nodes of a request for whole
+    /// nodes, ascending, and the share of full bandwidth on them; none where it is refused.
+    #[pyo3(signature = (policy, nodes, *, id=0, eligible=None, seed=0))]
+    fn links_for(
+        &self,
+        policy: &Bound<'_, PyAny>,
+        nodes: u32,
+        id: u64,
+        eligible: Option<Vec<u32>>,
+        seed: u64,
+    ) -> PyResult<(Vec<u32>, f64)> {
+        let all = self.occupancy.fabric().nodes();
+        let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
+        let request = Request { id, eligible, ..self.request(nodes, vec![], None, false)? };
+        let (policy, raised) = policy_from(policy, seed)?;
+        let answer = policy.place(&request, &self.occupancy);
+        if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+            return Err(error);
+        }
+        Ok(answer.map_or((vec![], 1.0), |placed| (placed.links().to_vec(), placed.phi())))
     }
 
     /// Asks a policy for nodes; the state stays as it is.

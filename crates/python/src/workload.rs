@@ -41,8 +41,10 @@ impl Workload {
     }
 
     /// The workload changed for a machine of that many nodes: its first days, its jobs wider,
-    /// those wider than the machine left out, its submissions squeezed or set to a load.
-    #[pyo3(signature = (machine_nodes, *, days=None, nodes_x=None, squeeze=None, load=None, limit=None))]
+    /// those wider than the machine left out, its submissions squeezed or set to a load, its run times
+    /// cut by up to the part `jitter`, drawn from the seed.
+    #[pyo3(signature = (machine_nodes, *, days=None, nodes_x=None, squeeze=None, load=None, limit=None, jitter=None, seed=0))]
+    #[allow(clippy::too_many_arguments)]
     fn shaped(
         &self,
         machine_nodes: u32,
@@ -51,10 +53,12 @@ impl Workload {
         squeeze: Option<f64>,
         load: Option<f64>,
         limit: Option<usize>,
+        jitter: Option<f64>,
+        seed: u64,
     ) -> PyResult<Workload> {
         let mut jobs = self.jobs.clone();
         jobs.jobs.truncate(limit.unwrap_or(usize::MAX));
-        let shape = workload::Shape { days, nodes_x, squeeze, load };
+        let shape = workload::Shape { days, nodes_x, squeeze, load, jitter, seed };
         workload::apply(&mut jobs, &shape, machine_nodes).map_err(input_error)?;
         Ok(Workload { jobs })
     }

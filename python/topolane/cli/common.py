@@ -122,6 +122,27 @@ default_walltime_option = click.option(
     "--default-walltime", type=float, help="Seconds, for jobs without a walltime [default: their run time]."
 )
 
+phi_option = click.option(
+    "--phi",
+    type=float,
+    help="The least share of full bandwidth, over 0 and up to 1, that jobs accept on links of their own [default: 1].",
+)
+
+
+def _defrag(_context: click.Context, _parameter: click.Parameter, value: float | None) -> Any:
+    from topolane.run import Defrag
+
+    return None if value is None else Defrag(per_start=value)
+
+
+defrag_option = click.option(
+    "--defrag",
+    type=click.FloatRange(0),
+    callback=_defrag,
+    metavar="MOVES",
+    help="Move up to three running jobs at a time to make room for one that is refused for its links, in the mean "
+    "up to so many for each job started (0.05: one for twenty) [default: none].",
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 

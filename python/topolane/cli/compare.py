@@ -29,6 +29,8 @@ def names(text: str) -> list[str]:
 @common.machine_options
 @common.workload_options
 @common.default_walltime_option
+@common.phi_option
+@common.defrag_option
 @network_options
 @click.option(
     "--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma."

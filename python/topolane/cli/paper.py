@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topolane.cli import common, paper_gang, paper_nova, paper_rank_k, paper_sites
+from topolane.cli import common, paper_gang, paper_jigsaw, paper_nova, paper_rank_k, paper_sites
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,7 @@ def command() -> None:
 
 
 command.add_command(paper_gang.command)
+command.add_command(paper_jigsaw.command)
 command.add_command(paper_nova.command)
 command.add_command(paper_rank_k.command)
 command.add_command(paper_sites.command)

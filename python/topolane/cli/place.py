@@ -15,7 +15,7 @@ from topolane.cli import common
 from topolane.policy import resolve
 
 STATE_KEYS = {"machine", "running", "down", "request"}
-JOB_KEYS = {"id", "nodes", "cores", "memory", "pattern", "processes"}
+JOB_KEYS = {"id", "nodes", "cores", "memory", "pattern", "processes", "links", "phi"}
 REQUEST_KEYS = {"nodes", "id", "cores", "memory", "stacked", "members", "eligible"}
 
 
@@ -73,14 +73,16 @@ def command(
     wanted = whole(request, "nodes", "request")
     if wanted is None:
         raise InputError("request: 'nodes' is missing")
+    rule, identity = resolve(policy), whole(request, "id", "request") or 0
+    share, eligible = share_of(request, "request"), nodes_of(fabric, request, "eligible", "request")
     found, refusal = state.place(
-        resolve(policy),
+        rule,
         wanted,
-        id=whole(request, "id", "request") or 0,
-        share=share_of(request, "request"),
+        id=identity,
+        share=share,
         stacked=member(request, "stacked", bool, default=False),
         members=nodes_of(fabric, request, "members", "request") or [],
-        eligible=nodes_of(fabric, request, "eligible", "request"),
+        eligible=eligible,
         seed=seed,
     )
     if refusal is not None:
@@ -92,17 +94,23 @@ def command(
         sys.exit(1)
     assert found is not None
     nodes, aph, hop_bytes = found
+    links: list[int] = []
+    if share is None:
+        links, _ = state.links_for(rule, wanted, id=identity, eligible=eligible, seed=seed)
     hosts = [fabric.node_name(node) for node in nodes]
     least = fabric.least_aph()[len(nodes) - 1] if len(nodes) <= fabric.nodes else None
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
-        common.print_json({**answer, "hop_bytes": hop_bytes})
+        owned = {"links": links} if links else {}
+        common.print_json({**answer, "hop_bytes": hop_bytes, **owned})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
     click.echo(
         f"APH        {aph:.4f}" + ("" if least is None else f" (the empty machine allows {least:.4f})")
     )
     click.echo(f"hop-bytes  {hop_bytes:,.0f} for one byte between every pair")
+    if links:
+        click.echo(f"links      {', '.join(map(str, links))} (cables that nobody else uses)")
 
 
 def state_of(fabric: Machine, given: dict[str, Any]) -> State:
@@ -114,8 +122,9 @@ def state_of(fabric: Machine, given: dict[str, Any]) -> State:
         nodes = nodes_of(fabric, job, "nodes", where)
         if nodes is None:
             raise InputError(f"{where}: 'nodes' is missing")
+        links = cables_of(job, where)
         try:
-            state.hold(nodes, share_of(job, where))
+            state.hold(nodes, share_of(job, where), links, phi_of(job, where))
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
     state.take_out(nodes_of(fabric, given, "down", "the state") or [])
@@ -202,6 +211,22 @@ def share_of(given: dict[str, Any], where: str) -> tuple[int, int] | None:
     if cores is None and memory is not None:
         raise InputError(f"{where}: 'memory' is given without 'cores'")
     return None if cores is None else (cores, memory or 0)
+
+
+def cables_of(given: dict[str, Any], where: str) -> list[int]:
+    """The cables between switches that a running job owns."""
+    links = given.get("links") or []
+    if not isinstance(links, list) or not all(type(link) is int and 0 <= link < 2**32 for link in links):
+        raise InputError(f"{where}: 'links' is not a list of cables but {shown(links)}")
+    return links
+
+
+def phi_of(given: dict[str, Any], where: str) -> float:
+    """Its share of full bandwidth on them."""
+    phi = given.get("phi", 1.0)
+    if type(phi) not in (int, float) or not 0 < phi <= 1:
+        raise InputError(f"{where}: 'phi' must be a number above 0 and up to 1, not {shown(phi)}")
+    return float(phi)
 
 
 def nodes_of(machine: Machine, given: dict[str, Any], key: str, where: str) -> list[int] | None:

@@ -10,7 +10,7 @@ from typing import Any
 from topolane._engine import InputError, Machine, Traffic
 from topolane.cli.place import check_keys, member, nodes_of, read
 
-KEYS = {"id", "nodes", "cores", "memory", "pattern", "traffic"}
+KEYS = {"id", "nodes", "cores", "memory", "pattern", "traffic", "links", "phi"}
 COLUMNS = ("id", "nodes", "pattern", "traffic")
 
 

@@ -15,6 +15,8 @@ from topolane.sweep import Task
 @common.machine_options
 @common.workload_options
 @common.default_walltime_option
+@common.phi_option
+@common.defrag_option
 @network_options
 @click.option("--policy", default="first-fit", show_default=True, help="A policy's name, or module:Class.")
 @click.option(

@@ -46,4 +46,5 @@ def held(run: Run, picture: MachinePicture, at: float | None) -> Held:
         for _, end in ranges:
             if end > picture.nodes:
                 raise ValueError(f"run {run.label!r}: job {job} holds node {end - 1} of {picture.nodes}")
-    return held_by(nodes, picture, time)
+    apart = running.filter(polars.col("links_shared") == 0)["job_id"]
+    return held_by(nodes, picture, time, apart=frozenset(apart))

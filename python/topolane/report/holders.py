@@ -1,7 +1,8 @@
 """Who holds what at one moment: the jobs on a tree's nodes and the uplinks they may use.
 
 A job crosses a group when it holds nodes inside and outside it: then it may use that group's
-uplinks, whatever the routing. Two jobs that cross one group may meet there (SC'18, isolation).
+uplinks, whatever the routing. Two jobs that cross one group may meet there (SC'18, isolation), unless each
+keeps to uplinks of its own.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Held:
     crossing: list[list[list[int]]]  # jobs that cross [level][group], ascending
     colour: dict[int, str]  # of each running job
     out_of_service: frozenset[int] = frozenset()  # nodes that get no new jobs
+    apart: frozenset[int] = frozenset()  # jobs that meet no other on any link, by links of their own
 
     @property
     def busy(self) -> int:
@@ -35,7 +37,11 @@ class Held:
 
     def shared(self, level: int) -> int:
         """Groups of `level` whose uplinks two jobs or more may use."""
-        return sum(len(jobs) > 1 for jobs in self.crossing[level])
+        return sum(self.meeting(level, group) > 1 for group in range(len(self.crossing[level])))
+
+    def meeting(self, level: int, group: int) -> int:
+        """Jobs that may meet others on the uplinks of [level][group]."""
+        return sum(job not in self.apart for job in self.crossing[level][group])
 
 
 def held_by(
@@ -43,15 +49,16 @@ def held_by(
     picture: MachinePicture,
     time: float,
     out_of_service: frozenset[int] = frozenset(),
+    apart: frozenset[int] = frozenset(),
 ) -> Held:
-    """The state in which these jobs hold these nodes."""
+    """The state in which these jobs hold these nodes, those `apart` on links of their own."""
     size = {job: sum(end - start for start, end in ranges) for job, ranges in nodes.items()}
     holder: list[int | None] = [None] * picture.nodes
     for job in sorted(nodes, key=lambda job: (size[job], -job)):
         for start, end in nodes[job]:
             holder[start:end] = [job] * (end - start)
     crossing = crossings(nodes, picture)
-    return Held(time, holder, size, crossing, _colours(crossing, size), out_of_service)
+    return Held(time, holder, size, crossing, _colours(crossing, size), out_of_service, apart)
 
 
 def crossings(nodes: Mapping[int, Ranges], picture: MachinePicture) -> list[list[list[int]]]:

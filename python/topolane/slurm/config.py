@@ -37,6 +37,10 @@ class Config:
     routing: str = "d-mod-k"
     contention: str = "full"
     """For `auto`: routes and model of the prediction."""
+    routes: str | None = None
+    """Where to write forwarding tables for the links that jobs own; the topology is then a file of ibnetdiscover."""
+    routes_command: tuple[str, ...] = ()
+    """What installs them: a program and its arguments."""
     interval: float = 1.0
     """Seconds between two looks at Slurm."""
     token_file: str | None = None
@@ -68,6 +72,8 @@ def read(path: str | Path) -> Config:
         raise InputError(f"{path}: partitions names none")
     if not 0.05 <= values.get("interval", 1.0) <= 3600:
         raise InputError(f"{path}: interval must be from 0.05 to 3600 seconds, not {values['interval']}")
+    if values.get("routes_command") and "routes" not in values:
+        raise InputError(f"{path}: routes-command installs tables: name their file with routes")
     return Config(**values)
 
 

@@ -17,6 +17,7 @@ from topolane.slurm.fabric import check_partitions, check_rights
 from topolane.slurm.metrics import Metrics
 from topolane.slurm.mirror import Changes, Start
 from topolane.slurm.records import Job
+from topolane.slurm.routes import Routes
 from topolane.slurm.setup import mirror_of
 
 PATIENCE = 10.0
@@ -64,7 +65,10 @@ class Daemon:
         self.metrics = None if config.metrics is None else Metrics(config.metrics)
         if self.metrics is not None:
             log.listeners.append(self.metrics.heard)
+        self._routes = None if config.routes is None else Routes(config, log.write)
+        remembered = {} if self._routes is None else self._routes.remembered()
         self.mirror = mirror_of(config, snapshot, log.write, shadow=dry_run)
+        self.mirror.owned.update(remembered)
         machine = self.mirror.machine
         self._nodes = {machine.node_name(node) for node in range(machine.nodes)}
         self.stopping = threading.Event()
@@ -117,6 +121,9 @@ class Daemon:
         begun = time.perf_counter()
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
+        # Before a job is released: nothing that it sends goes over links of another.
+        if self._routes is not None and not self.dry_run and not self._routes.keep(self.mirror.on_links()):
+            self._has_failed = True
         if self.metrics is not None:
             self.metrics.looked(snapshot, self.mirror, begun - looking, len(starts), seconds)
         for start in starts:

@@ -50,10 +50,18 @@ class Recorder:
         return submit(self._scheduler, job, ask)
 
     def adopt(
-        self, job: int, nodes: Sequence[int], start: float, walltime: float, share: tuple[int, int] | None
+        self,
+        job: int,
+        nodes: Sequence[int],
+        start: float,
+        walltime: float,
+        share: tuple[int, int] | None,
+        links: Sequence[int] = (),
+        phi: float = 1.0,
     ) -> None:
         """See `Scheduler.adopt`."""
-        self._scheduler.adopt(job, nodes, start, walltime, share=share)
+        self._scheduler.adopt(job, nodes, start, walltime, share=share, links=links, phi=phi)
+        owned = {"links": list(links), "phi": phi} if links else {}
         self._write(
             "adopt",
             id=job,
@@ -61,6 +69,7 @@ class Recorder:
             start=start,
             walltime=_finite(walltime),
             share=share,
+            **owned,
         )
 
     def complete(self, job: int) -> None:

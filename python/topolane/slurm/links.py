@@ -35,9 +35,17 @@ class Obstacle:
 
 
 class Links:
-    """Who may use which links, when these jobs hold these nodes; `names` are those of the jobs."""
+    """Who may use which links, when these jobs hold these nodes; `names` are those of the jobs, `owners` those that keep
+    to links of their own."""
 
-    def __init__(self, machine: Machine, holders: Mapping[int, Sequence[int]], names: Mapping[int, str]):
+    def __init__(
+        self,
+        machine: Machine,
+        holders: Mapping[int, Sequence[int]],
+        names: Mapping[int, str],
+        owners: Collection[int] = (),
+    ):
+        self.owners = owners
         self.picture = MachinePicture.of(machine)
         self._machine, self._names = machine, names
         ranges = {job: [(node, node + 1) for node in nodes] for job, nodes in holders.items()}
@@ -49,7 +57,7 @@ class Links:
             group.name
             for level, crossed in zip(self.picture.levels, self.crossing)
             for group, jobs in zip(level, crossed)
-            if len(jobs) > 1
+            if len(jobs) > 1 and any(job not in self.owners for job in jobs)
         }
         cables = Counter(group for _, group, _, _, _ in self._machine.link_names()) if groups else Counter()
         return sum(cables[group] for group in groups)

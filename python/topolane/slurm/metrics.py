@@ -92,6 +92,6 @@ class Metrics:
         self._nodes.labels("busy").set(nodes.busy)
         self._nodes.labels("out_of_service").set(nodes.out_of_service)
         holders = {job: nodes for job, nodes in holding(snapshot, mirror.machine).items() if nodes}
-        self._shared.set(Links(mirror.machine, holders, {}).shared())
+        self._shared.set(Links(mirror.machine, holders, {}, mirror.on_links()).shared())
         promised = mirror.scheduler.scheduler.reservation
         self._reserved.set(float("nan") if promised is None else promised[1])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 from topolane._engine import InputError
 from topolane.slurm.candidates import Nodes, Unfit
 from topolane.slurm.comments import placed_here, was_released
+from topolane.slurm.held import Held
 from topolane.slurm.holds import Holds, by_submission
 from topolane.slurm.journal import Recorder
 from topolane.slurm.priority import Priorities
@@ -75,6 +77,9 @@ class Mirror:
         """Nodes and walltime of the jobs that the scheduler has on nodes."""
         self._released: dict[int, float] = {}
         """Those of them that have not been seen there yet: since when."""
+        self.owned: dict[int, Held] = {}
+        """What jobs were given that own links: of an earlier daemon's too, as long as it is not known that they
+        have ended."""
         self._blocked: dict[int, tuple[int, ...]] = {}
         """Nodes of running jobs that could not be taken over: nobody else may start there."""
         self._in_service = [True] * self.machine.nodes
@@ -144,6 +149,8 @@ class Mirror:
         """What starts now, in order."""
         starts = []
         for job, nodes in self.scheduler.start(now):
+            links, phi = self.scheduler.scheduler.links(job)
+            self.owned[job] = Held(frozenset(nodes), tuple(links), phi)
             ask = self._waiting.pop(job)
             self._running[job] = (frozenset(nodes), ask.walltime)
             self._released[job] = now
@@ -177,6 +184,7 @@ class Mirror:
                 if self.terms.programs is not None:
                     self.terms.programs.forget(job)
                 self._forget(job)
+                self.owned.pop(job, None)
                 self._pauses.pop(job, None)
             elif now.waits and (now.is_held or job not in self._released) and job in self._running:
                 if now.reason == "BadConstraints":  # Slurm never starts it on these nodes
@@ -226,11 +234,23 @@ class Mirror:
         share = None
         if not self.terms.whole_nodes and not job.exclusive and job.cores_held:
             share = job.cores_held, memory_of(job, job.cores_held)
-        try:
-            self.scheduler.adopt(job.id, nodes, start, _walltime(job), share=share)
-        except InputError:
-            return False
-        return True
+        given = self.owned.get(job.id)
+        if given is None or given.nodes != frozenset(nodes):
+            given = Held(frozenset(nodes), ())
+        for links in dict.fromkeys((given.links, ())):
+            with contextlib.suppress(InputError):
+                self.scheduler.adopt(job.id, nodes, start, _walltime(job), share, links, given.phi)
+                return True
+        return False
+
+    def on_links(self) -> dict[int, Held]:
+        """The jobs that hold nodes and own links, released ones too."""
+        found = {}
+        for job, (nodes, _) in self._running.items():
+            links, phi = self.scheduler.scheduler.links(job)
+            if links:
+                found[job] = Held(nodes, tuple(links), phi)
+        return found
 
     def _may_start(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
         """A waiting job that Slurm may start: on the nodes that it was given here, or an earlier daemon

@@ -28,6 +28,8 @@ class Seen:
     walltime: float | None = None
     would_start: float | None = None
     would_nodes: str = ""
+    would_own: bool = False
+    """Whether it would have had links of its own."""
     start: float | None = None
     nodes: str = ""
     end: float | None = None
@@ -111,7 +113,15 @@ def _tell(
     elif kind == "adopt":
         share = event["share"] and tuple(event["share"])
         nodes = machine.nodes_named(event["nodes"])
-        scheduler.adopt(event["id"], nodes, event["start"], _seconds(event["walltime"]), share=share)
+        scheduler.adopt(
+            event["id"],
+            nodes,
+            event["start"],
+            _seconds(event["walltime"]),
+            share=share,
+            links=event.get("links", []),
+            phi=event.get("phi", 1.0),
+        )
     elif kind == "complete":
         scheduler.complete(event["id"])
     elif kind == "cancel":
@@ -135,7 +145,9 @@ def _compare(
     event: Mapping[str, Any], scheduler: Scheduler, machine: Machine, found: Replay, where: str
 ) -> None:
     logged = [(job, hosts) for job, hosts in event["starts"]]
-    again = [(job, machine.hostlist(nodes)) for job, nodes in scheduler.start(event["now"])]
+    started = scheduler.start(event["now"])
+    again = [(job, machine.hostlist(nodes)) for job, nodes in started]
+    owners = {job for job, _ in started if scheduler.links(job)[0]}
     found.passes += 1
     found.starts += len(logged)
     if again != logged:
@@ -144,6 +156,7 @@ def _compare(
         seen = found.jobs.setdefault(job, Seen(""))
         if seen.would_start is None:
             seen.would_start, seen.would_nodes = event["now"], hosts
+            seen.would_own = job in owners
 
 
 def _ask(event: Mapping[str, Any], machine: Machine) -> Ask:
@@ -174,7 +187,7 @@ class Side:
     aph: float | None
     """Average pairwise hops, the mean over jobs of two nodes and more."""
     crossing: int
-    """Jobs that cross a group while another one crosses it."""
+    """Jobs that cross a group while another one crosses it, and do not both own the links they use."""
 
 
 def sides(found: Replay) -> tuple[Side, Side]:
@@ -182,10 +195,10 @@ def sides(found: Replay) -> tuple[Side, Side]:
     both = [seen for seen in found.jobs.values() if seen.would_start is not None and seen.start is not None]
     ours = [(seen, seen.would_start or 0.0, seen.would_nodes) for seen in both]
     slurms = [(seen, seen.start or 0.0, seen.nodes) for seen in both]
-    return _side(ours, found), _side(slurms, found)
+    return _side(ours, found, ours=True), _side(slurms, found, ours=False)
 
 
-def _side(rows: list[tuple[Seen, float, str]], found: Replay) -> Side:
+def _side(rows: list[tuple[Seen, float, str]], found: Replay, *, ours: bool) -> Side:
     machine = found.machine
     assert machine is not None
     waits = [start - seen.submit for seen, start, _ in rows if seen.submit is not None]
@@ -193,8 +206,9 @@ def _side(rows: list[tuple[Seen, float, str]], found: Replay) -> Side:
     hops = [machine.quality(nodes)[0] for _, _, nodes in placed if len(nodes) > 1]
     spans = []
     for index, (seen, start, nodes) in enumerate(placed):
+        owns = ours and seen.would_own
         end = math.inf if seen.end is None or seen.start is None else start + seen.end - seen.start
-        spans.append((index, start, end, crossed(nodes, machine)))
+        spans.append((index, start, end, owns, crossed(nodes, machine)))
     return Side(len(rows), _mean(waits), _mean(hops), len(_sharing(spans)))
 
 
@@ -209,21 +223,21 @@ def crossed(nodes: list[int], machine: Machine) -> set[tuple[int, int]]:
     return found
 
 
-def _sharing(spans: list[tuple[int, float, float, set[tuple[int, int]]]]) -> set[int]:
-    """Those that cross a group at a time when another one does."""
-    users: dict[tuple[int, int], list[tuple[float, float, int]]] = {}
-    for index, start, end, groups in spans:
+def _sharing(spans: list[tuple[int, float, float, bool, set[tuple[int, int]]]]) -> set[int]:
+    """Those that cross a group at a time when another one does, unless both own links."""
+    users: dict[tuple[int, int], list[tuple[float, float, int, bool]]] = {}
+    for index, start, end, owns, groups in spans:
         for group in groups:
-            users.setdefault(group, []).append((start, end, index))
+            users.setdefault(group, []).append((start, end, index, owns))
     sharing: set[int] = set()
     for crossing in users.values():
-        crossing.sort()
-        latest, latest_end = None, -math.inf
-        for start, end, index in crossing:
-            if start < latest_end and latest is not None:
-                sharing |= {index, latest}
-            if end > latest_end:
-                latest, latest_end = index, end
+        present: list[tuple[float, float, int, bool]] = []
+        for start, end, index, owns in sorted(crossing):
+            present = [other for other in present if other[1] > start]
+            for _, _, other, other_owns in present:
+                if not (owns and other_owns):
+                    sharing |= {index, other}
+            present.append((start, end, index, owns))
     return sharing
 
 

@@ -24,10 +24,12 @@ WORDS = (
     "A column is a leaf, its cells the nodes in order. Colours tell jobs apart that span leaves; they "
     "repeat, but neighbours differ. Grey jobs lie inside one leaf and use no link. Above each leaf its "
     "links up to the pod, above each pod those to the core, drawn as one line: in the colour of the one "
-    "job that may use them, or thick and red where two or more jobs may meet, whatever the routing. Where "
-    "the pods take several rows, the core is drawn on each."
+    "job that may use them, or thick and red where two or more jobs may meet, whatever the routing; lines side by "
+    "side are jobs that each keep to links of their own. Where the pods take several rows, the core is drawn on each."
 )
 LISTED = 5
+BESIDE = 0.8
+"""How far the lines of jobs on links of their own spread, in leaves."""
 EMPTY = {"idle": IDLE, "out-of-service": MUTED}
 
 
@@ -123,17 +125,11 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
     for level in range(top):
         by_kind: dict[tuple[str, float], list[list[tuple[float, float]]]] = {}
         for group in row.groups[level]:
-            jobs = state.crossing[level][group]
-            kind = (
-                (FAINT, 0.8)
-                if not jobs
-                else (state.colour[jobs[0]], 1.6)
-                if len(jobs) == 1
-                else (SHARED, 2.6)
-            )
             x = layout.x[level][group]
-            by_kind.setdefault(kind, []).append([(x, layout.y[level]), (x, layout.y[level + 1])])
-            if level and len(jobs) > 1:
+            for kind, beside in _uplinks(state, level, group):
+                ends = [(x + beside, layout.y[level]), (x + beside, layout.y[level + 1])]
+                by_kind.setdefault(kind, []).append(ends)
+            if level and len(jobs := state.crossing[level][group]) > 1:
                 middle = (layout.y[level] + layout.y[level + 1]) / 2
                 axes.text(x + 0.5, middle, plural(len(jobs), "job"), va="center", fontsize=8, color=INK)
         for (colour, width), segments in sorted(by_kind.items(), key=lambda item: item[0][1]):
@@ -163,6 +159,20 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
                 fontsize=8,
                 color=MUTED,
             )
+
+
+def _uplinks(state: Held, level: int, group: int) -> list[tuple[tuple[str, float], float]]:
+    """Colour and width of the lines for a group's uplinks, and how far from its middle, in leaves."""
+    jobs = state.crossing[level][group]
+    if not jobs:
+        return [((FAINT, 0.8), 0.0)]
+    if state.meeting(level, group) > 1:
+        return [((SHARED, 2.6), 0.0)]
+    step = BESIDE / len(jobs)
+    middle = (len(jobs) - 1) / 2
+    return [
+        ((state.colour[job], 1.6 / len(jobs) ** 0.5), step * (at - middle)) for at, job in enumerate(jobs)
+    ]
 
 
 def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list[tuple[float, float]]:

@@ -1,0 +1,210 @@
+"""`topolane routes`: forwarding tables that keep the traffic of jobs on the links they own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+import topolane
+from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
+from topolane.cli import common
+from topolane.cli.place import cables_of, check_keys, member, nodes_of, read, shown
+
+KEYS = {"id", "nodes", "cores", "memory", "links", "phi"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A running job."""
+
+    id: str
+    nodes: list[int]
+    links: list[int]
+    """The cables between switches that it owns."""
+
+
+@click.command("routes")
+@common.machine_options
+@click.option("--state", required=True, help="Who runs where and owns which links: JSON, as below.")
+@click.option("--out", required=True, help="File to write the tables into (for opensm -R file -U FILE).")
+@click.option("--previous", help="Tables written before: say how many entries of which jobs differ.")
+@click.option("--service", help="Hosts of storage and services: say whose links their traffic uses.")
+@click.option(
+    "--service-lanes",
+    type=click.IntRange(0, 64),
+    default=0,
+    show_default=True,
+    help="So many of the highest lanes of every switch are for that traffic; no job may own them.",
+)
+@common.json_option
+def command(
+    machine: str,
+    machine_format: str | None,
+    nodes: str | None,
+    state: str,
+    out: str,
+    previous: str | None,
+    service: str | None,
+    service_lanes: int,
+    as_json: bool,
+) -> None:
+    """Write forwarding tables that keep the traffic of every job on the links it owns.
+
+    STATE is JSON as `topolane place` reads it; of it `running` counts, where jobs may own links (ids of cables):
+
+    \b
+    {"running": [{"id": 7, "nodes": "cab[1-2,19-20]", "links": [1296, 1297, 1314, 1315]},
+                 {"id": 8, "nodes": "cab[3-8]"}]}
+
+    LIDs and ports are those of the machine, if that is a file of ibnetdiscover, else made up.
+    """
+    if nodes is not None:
+        raise InputError("--nodes: forwarding tables go with the whole machine")
+    if service_lanes and service is None:
+        raise InputError("--service-lanes sets lanes aside for nodes: name them with --service")
+    fabric, net, source = subnet(machine, machine_format)
+    jobs = jobs_of(fabric, read(state), state)
+    served = [] if service is None else named(fabric, service)
+    try:
+        routes = OwnedRoutes(fabric, [(job.id, job.nodes, job.links) for job in jobs], served, service_lanes)
+    except InputError as error:
+        raise InputError(f"{state}: {error}") from error
+    tables = routes.tables(net, source)
+    report = Report.of(fabric, jobs, tables)
+    if previous is not None:
+        report.compare(jobs, tables, previous)
+    if service is not None:
+        report.service = routes.service_ways()
+    common.write_text(out, tables.text())
+    report.show(out, as_json=as_json)
+
+
+def subnet(machine: str, machine_format: str | None) -> tuple[Machine, str, str]:
+    """A machine, the text of ibnetdiscover of its subnet, and what errors call that."""
+    fabric = topolane.machine(machine, machine_format)
+    if Machine.preset(machine) is None:
+        text = text_of(machine)
+        if (machine_format or Machine.format_of(text, machine)) == "ibnetdiscover":
+            return fabric, text, machine
+    return fabric, fabric.to("ibnetdiscover"), f"{machine} as a subnet"
+
+
+def jobs_of(fabric: Machine, given: dict[str, Any], source: str) -> list[Job]:
+    """The jobs that run, as a state has them."""
+    found: dict[str, Job] = {}
+    for index, row in enumerate(member(given, "running", list, default=[])):
+        where = f"{source}: running[{index}]"
+        check_keys(row, KEYS, where)
+        identity = row.get("id")
+        if type(identity) not in (int, str) or identity == "":
+            raise InputError(f"{where}: 'id' must be a number or a name, not {shown(identity)}")
+        nodes = nodes_of(fabric, row, "nodes", where)
+        if not nodes:
+            raise InputError(f"{where}: 'nodes' names no node")
+        job = Job(str(identity), nodes, cables_of(row, where))
+        if found.setdefault(job.id, job) is not job:
+            raise InputError(f"{where}: there is a job {job.id} already")
+    return list(found.values())
+
+
+def named(fabric: Machine, hosts: str) -> list[int]:
+    """The nodes that a hostlist names."""
+    try:
+        return fabric.nodes_named(hosts)
+    except InputError as error:
+        raise InputError(f"--service {hosts}: {error}") from error
+
+
+@dataclasses.dataclass
+class Report:
+    """What was written."""
+
+    jobs: list[Job]
+    switches: int
+    entries: int
+    outside: int
+    hosts: list[str]
+    changed: dict[str, int] | None = None
+    """Entries that differ from the tables before, by the job of their destination; `` for nobody's."""
+    service: tuple[int, int, int] | None = None
+
+    @staticmethod
+    def of(fabric: Machine, jobs: list[Job], tables: ForwardingTables) -> Report:
+        """Of tables for some jobs."""
+        hosts = [fabric.hostlist(job.nodes) for job in jobs]
+        return Report(jobs, tables.switches, tables.entries, len(tables.outside), hosts)
+
+    def compare(self, jobs: list[Job], tables: ForwardingTables, previous: str) -> None:
+        """Counts the entries that differ from a file."""
+        job_of = {node: job.id for job in jobs for node in job.nodes}
+        by_node, others = tables.changed(text_of(previous), previous)
+        changed: Counter[str] = Counter({"": others} if others else {})
+        for node, entries in by_node:
+            changed[job_of.get(node, "")] += entries
+        self.changed = dict(changed)
+
+    def show(self, out: str, *, as_json: bool) -> None:
+        """Prints it."""
+        if as_json:
+            self._print_json(out)
+            return
+        owning = [job for job in self.jobs if job.links]
+        click.echo(
+            f"{out}: {self.entries:,} entries of {self.switches:,} switches; {len(owning):,} of "
+            f"{len(self.jobs):,} jobs own {sum(len(job.links) for job in owning):,} links"
+        )
+        if self.outside:
+            click.echo(f"{self.outside:,} LIDs of devices outside of the tree have no entries")
+        if self.changed is not None:
+            click.echo(f"{sum(self.changed.values()):,} entries differ from the tables before")
+        if self.service is not None:
+            ways, owned, others = self.service
+            click.echo(
+                f"of {ways:,} ways between service nodes and nodes of these jobs {owned:,} pass over a link "
+                f"that a job owns, {others:,} over another job's"
+            )
+        columns = ["job", "nodes", "links"] + (["entries changed"] if self.changed is not None else [])
+        rows = [[job.id, hosts, f"{len(job.links):,}"] for job, hosts in zip(self.jobs, self.hosts)]
+        if self.changed is not None:
+            rows = [[*row, f"{self.changed.get(row[0], 0):,}"] for row in rows]
+            if "" in self.changed:
+                rows.append(["no job's", "", "", f"{self.changed['']:,}"])
+        common.print_table(columns, rows, ["nodes"])
+
+    def _print_json(self, out: str) -> None:
+        service = None
+        if self.service is not None:
+            service = dict(zip(("ways", "over_owned_links", "over_links_of_another_job"), self.service))
+        common.print_json(
+            {
+                "out": out,
+                "switches": self.switches,
+                "entries": self.entries,
+                "lids_outside": self.outside,
+                "jobs": [
+                    {
+                        "id": job.id,
+                        "nodes": hosts,
+                        "links": len(job.links),
+                        "changed": None if self.changed is None else self.changed.get(job.id, 0),
+                    }
+                    for job, hosts in zip(self.jobs, self.hosts)
+                ],
+                "changed": None if self.changed is None else sum(self.changed.values()),
+                "service": service,
+            }
+        )
+
+
+def text_of(path: str) -> str:
+    """The text of a file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text") from error

@@ -1,0 +1,124 @@
+"""Forwarding tables that follow the jobs: written before a job starts on links of its own, and when one has ended."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
+from topolane.cli.common import write_text
+from topolane.slurm.config import Config
+from topolane.slurm.held import Held
+
+LIMIT = 60.0
+"""Seconds that the command which installs the tables may take."""
+
+
+class Routes:
+    """The tables in one file, and beside it (`FILE.state`) the jobs that they are for, as `topolane routes` reads them.
+
+    Raises InputError where the machine is no file of ibnetdiscover, or the file beside is no state.
+    """
+
+    def __init__(self, config: Config, write: Callable[..., None]) -> None:
+        assert config.routes is not None
+        self._file, self._command, self._write = config.routes, config.routes_command, write
+        self._net, self._source = _net_of(config), str(config.topology)
+        self._machine = Machine.parse(self._net, self._source, "ibnetdiscover")
+        self._tables: ForwardingTables | None = None
+        self._held: dict[int, Held] = {}
+        """The jobs that those tables are for."""
+        self._last: dict[int, Held] | None = None
+        """The jobs that the tables in the file are for, where they could be installed."""
+
+    @property
+    def _state(self) -> Path:
+        return Path(f"{self._file}.state")
+
+    def remembered(self) -> dict[int, Held]:
+        """What an earlier daemon gave jobs that may run still."""
+        if not self._state.exists():
+            return {}
+        try:
+            rows = json.loads(self._state.read_text(encoding="utf-8"))["running"]
+            found = {
+                int(row["id"]): Held(
+                    frozenset(self._machine.nodes_named(row["nodes"])),
+                    tuple(map(int, row["links"])),
+                    float(row["phi"]),
+                )
+                for row in rows
+            }
+        except OSError as error:
+            raise InputError(f"{self._state}: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{self._state}: not a state of an earlier daemon: {error}") from error
+        return found
+
+    def keep(self, jobs: Mapping[int, Held]) -> bool:
+        """Writes and installs the tables for these jobs, if they are others than before; False where that failed."""
+        held = {job: one for job, one in jobs.items() if one.links}
+        if held == self._last:
+            return True
+        try:
+            changed = self._put(held)
+        except (InputError, OSError, subprocess.SubprocessError) as error:
+            self._last = None
+            self._write("routes-error", error=str(error))
+            return False
+        self._last = held
+        self._write("routes", jobs=sorted(held), entries_changed=changed)
+        return True
+
+    def _put(self, held: Mapping[int, Held]) -> int | None:
+        rows = [(str(job), sorted(one.nodes), one.links) for job, one in held.items()]
+        routes = OwnedRoutes(self._machine, rows)
+        if self._tables is None:
+            tables, changed = routes.tables(self._net, self._source), None
+        else:
+            moved = {node for _, one in held.items() ^ self._held.items() for node in one.nodes}
+            tables = self._tables.after(routes, sorted(moved))
+            changed = tables.differing(self._tables)
+        write_text(str(self._state), json.dumps({"running": self._rows(held)}) + "\n", "routes")
+        write_text(self._file, tables.text(), "routes")
+        if self._command:
+            done = subprocess.run(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                timeout=LIMIT,
+                check=False,
+                text=True,
+            )
+            if done.returncode:
+                said = done.stderr.strip().splitlines()[-1:] or [""]
+                raise InputError(f"{self._command[0]} ended with {done.returncode}: {said[0]}")
+        self._tables, self._held = tables, dict(held)
+        return changed
+
+    def _rows(self, held: Mapping[int, Held]) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": job,
+                "nodes": self._machine.hostlist(sorted(one.nodes)),
+                "links": list(one.links),
+                "phi": one.phi,
+            }
+            for job, one in held.items()
+        ]
+
+
+def _net_of(config: Config) -> str:
+    """The text of ibnetdiscover that the machine is read from."""
+    if config.topology is not None and Path(config.topology).is_file():
+        text = Path(config.topology).read_text(encoding="utf-8")
+        if Machine.format_of(text, config.topology) == "ibnetdiscover":
+            return text
+    raise InputError(
+        "routes: tables are for a subnet that is known: 'topology' must be a file of ibnetdiscover, "
+        f"not {config.topology!r}"
+    )
