@@ -159,6 +159,10 @@ class OwnedRoutes:
         or another's too, and for links that do not join the job's leaves.
         """
 
+    @staticmethod
+    def set_aside(machine: Machine, lanes: int) -> list[int]:
+        """The cables between switches that so many lanes set aside would be, ascending."""
+
     def routing(self) -> Routing:
         """The ways as a routing."""
 
@@ -716,11 +720,13 @@ class Scheduler:
         share: tuple[int, int] | None = None,
         members: Sequence[int] = (),
         eligible: Sequence[int] | None = None,
+        phi: float | None = None,
     ) -> tuple[str, str] | None:
         """Queues a request behind those of higher priority, and of its own that are not later by `order`.
 
         It gets `nodes`, or as many up to `most` as there are when its turn comes (a job that overtakes
-        others gets `nodes`). Answers None, or the name and sentence of the reason why it can never be placed; it is not
+        others gets `nodes`). phi: the least share of full bandwidth that it accepts on links of its own, above 0 and up to
+        1; None for all of it. Answers None, or the name and sentence of the reason why it can never be placed; it is not
         queued then.
         """
 
@@ -768,6 +774,11 @@ class Scheduler:
     @property
     def running(self) -> list[tuple[int, float, float, list[int]]]:
         """(id, start, expected end, nodes) of the running jobs, by expected end."""
+
+    @property
+    def lent(self) -> list[tuple[int, list[int], float]]:
+        """(id, links lent since the last pass, share of full bandwidth with them) of the running jobs that have less
+        than all of it on links of their own."""
 
     @property
     def reservation(self) -> tuple[int, float] | None:
@@ -918,6 +929,9 @@ def policies() -> list[tuple[str, str]]:
 
 def isolating_policies() -> list[str]:
     """The names of the policies built in that promise isolation."""
+
+def linking_policies() -> list[tuple[str, bool]]:
+    """The names of the policies built in that give jobs links of their own, and whether each heeds a request's phi."""
 
 def queues() -> list[tuple[str, str]]:
     """(name, summary) of every queue discipline."""

@@ -27,7 +27,7 @@ pub use placement::Placement;
 pub use policy::{Choice, Policy};
 pub use quality::{Quality, least_aph};
 pub use refusal::Refusal;
-pub use registry::{POLICIES, PolicyInfo, policy};
+pub use registry::{Gives, POLICIES, PolicyInfo, policy};
 pub use repair::{Movable, Repair, repair};
 pub use request::{Request, Share};
 pub use room::Room;

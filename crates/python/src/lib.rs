@@ -51,7 +51,7 @@ mod _engine {
     #[pymodule_export]
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
-    use crate::policy::{isolating_policies, policies, queues};
+    use crate::policy::{isolating_policies, linking_policies, policies, queues};
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};
     #[pymodule_export]

@@ -39,6 +39,12 @@ impl OwnedRoutes {
         Ok(OwnedRoutes { routes: Arc::new(routes) })
     }
 
+    /// The cables between switches that `lanes` set aside would be, ascending.
+    #[staticmethod]
+    fn set_aside(machine: &Machine, lanes: u32) -> Vec<u32> {
+        Service { nodes: Vec::new(), lanes }.cables(&machine.fabric)
+    }
+
     /// The ways as a routing.
     fn routing(&self) -> Routing {
         Routing { ways: Arc::clone(&self.routes) as _ }

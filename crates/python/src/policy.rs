@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use topolane_fabric::NodeIndex;
-use topolane_placement::{Occupancy, POLICIES, Policy, Refusal, Request, Room, Share, policy};
+use topolane_placement::{
+    Gives, Occupancy, POLICIES, Policy, Refusal, Request, Room, Share, policy,
+};
 use topolane_scheduler::QUEUES;
 
 use crate::error::bad_input;
@@ -22,6 +24,13 @@ pub fn policies() -> Vec<(&'static str, &'static str)> {
 pub fn isolating_policies() -> Vec<&'static str> {
     let isolating = POLICIES.iter().filter(|info| (info.build)(0).isolates());
     isolating.map(|info| info.name).collect()
+}
+
+/// The names of the policies built in that give jobs links of their own, and whether each heeds a request's phi.
+#[pyfunction]
+pub fn linking_policies() -> Vec<(&'static str, bool)> {
+    let linking = POLICIES.iter().filter(|info| info.gives != Gives::Nodes);
+    linking.map(|info| (info.name, info.gives == Gives::LinksByPhi)).collect()
 }
 
 /// (name, summary) of every queue discipline.

@@ -53,7 +53,7 @@ impl Scheduler {
     /// behind those of higher priority, and of its own that are not later by `order`. Answers
     /// None, or the name and sentence of the reason why it can never be placed; it is not queued
     /// then.
-    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, share=None, members=vec![], eligible=None))]
+    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, share=None, members=vec![], eligible=None, phi=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
         &mut self,
@@ -67,6 +67,7 @@ impl Scheduler {
         share: Option<(u32, u64)>,
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
+        phi: Option<f64>,
     ) -> PyResult<Option<Reason>> {
         let all = self.scheduler.occupancy().fabric().nodes();
         let named = eligible.iter().flatten().chain(&members);
@@ -78,6 +79,7 @@ impl Scheduler {
             || walltime < 0.0
             || !begin.is_finite()
             || priority.is_nan()
+            || phi.is_some_and(|phi| !(phi > 0.0 && phi <= 1.0))
         {
             return Err(bad_input(format!(
                 "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be asked for"
@@ -95,6 +97,7 @@ impl Scheduler {
             order,
             members,
             eligible,
+            phi,
             ..Request::default()
         };
         let answer = self.scheduler.submit(request, priority).err().map(reason);
@@ -194,6 +197,14 @@ impl Scheduler {
     fn links(&self, id: u64) -> (Vec<u32>, f64) {
         let placement = self.scheduler.running().get(id).map(|job| &job.placement);
         placement.map_or((Vec::new(), 1.0), |placed| (placed.links().to_vec(), placed.phi()))
+    }
+
+    /// (id, links lent since the last pass, share of full bandwidth with them) of the running jobs that have less than all
+    /// of it on their own.
+    #[getter]
+    fn lent(&self) -> Vec<(u64, Vec<u32>, f64)> {
+        let row = |lent: &topolane_placement::Lent| (lent.id, lent.links.clone(), lent.phi);
+        self.scheduler.last_lent().iter().map(row).collect()
     }
 
     /// (id, latest start) promised to the head of the queue in the last pass, or None.

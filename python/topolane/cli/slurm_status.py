@@ -130,6 +130,10 @@ def _shown(found: Status) -> Group:
     running = table("runs", "name", "user", "nodes", "lies in", "since", "ends by")
     for row in found.running:
         where = f"T{row.level} {row.home}" + (f", may meet {', '.join(row.may_meet)}" if row.may_meet else "")
+        if row.links:
+            where += f", {plural(row.links, 'link')} of its own" + (
+                f", phi {row.phi:g}" if row.phi != 1 else ""
+            )
         running.add_row(
             row.job, row.name, row.user, str(row.nodes), where, at(row.start), at(row.expected_end)
         )

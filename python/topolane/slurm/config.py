@@ -6,11 +6,12 @@ import dataclasses
 import ipaddress
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from topolane._engine import InputError
+from topolane.slurm.phi import read_phi
 from topolane.slurm.programs import Program
 
 
@@ -24,6 +25,9 @@ class Config:
     """The partitions whose jobs it starts."""
     policy: str = "isolated"
     queue: str = "easy"
+    phi: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """The least share of full bandwidth that jobs of a partition accept on links of their own, unless their users say
+    another; all of it where none is named."""
     topology: str | None = None
     """A machine file; by default what `scontrol show topology` says."""
     whole_nodes: bool = True
@@ -41,6 +45,8 @@ class Config:
     """Where to write forwarding tables for the links that jobs own; the topology is then a file of ibnetdiscover."""
     routes_command: tuple[str, ...] = ()
     """What installs them: a program and its arguments."""
+    state: str | None = None
+    """Where to keep which links jobs were given; beside the tables (`ROUTES.state`) where not named."""
     interval: float = 1.0
     """Seconds between two looks at Slurm."""
     token_file: str | None = None
@@ -48,6 +54,11 @@ class Config:
     """`HOST:PORT` of a loopback address where Prometheus may read metrics."""
     log: str | None = None
     """A file of JSON lines; by default standard error."""
+
+    @property
+    def state_file(self) -> str | None:
+        """Where it is kept which links jobs were given."""
+        return self.state or (None if self.routes is None else f"{self.routes}.state")
 
 
 def read(path: str | Path) -> Config:
@@ -72,6 +83,9 @@ def read(path: str | Path) -> Config:
         raise InputError(f"{path}: partitions names none")
     if not 0.05 <= values.get("interval", 1.0) <= 3600:
         raise InputError(f"{path}: interval must be from 0.05 to 3600 seconds, not {values['interval']}")
+    if "phi" in values:
+        policy = values.get("policy", Config.policy)
+        values["phi"] = read_phi(path, values["phi"], values["partitions"], policy)
     if values.get("routes_command") and "routes" not in values:
         raise InputError(f"{path}: routes-command installs tables: name their file with routes")
     return Config(**values)
@@ -135,4 +149,5 @@ READERS: dict[str, Callable[[str | Path, str, Any, Any], Any]] = {
     "cores-per-node": _cores,
     "programs": _programs,
     "metrics": _loopback,
+    "phi": lambda path, key, kind, value: value,
 }

@@ -9,14 +9,16 @@ import time
 from collections.abc import Callable
 from typing import IO, Any
 
+from topolane._engine import InputError
 from topolane.slurm.alone import claim, claim_log
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
 from topolane.slurm.config import Config
-from topolane.slurm.fabric import check_partitions, check_rights
+from topolane.slurm.fabric import check_partitions, check_rights, machine_of
+from topolane.slurm.given import Given
 from topolane.slurm.metrics import Metrics
 from topolane.slurm.mirror import Changes, Start
-from topolane.slurm.records import Job
+from topolane.slurm.records import Job, Snapshot
 from topolane.slurm.routes import Routes
 from topolane.slurm.setup import mirror_of
 
@@ -66,7 +68,8 @@ class Daemon:
         if self.metrics is not None:
             log.listeners.append(self.metrics.heard)
         self._routes = None if config.routes is None else Routes(config, log.write)
-        remembered = {} if self._routes is None else self._routes.remembered()
+        self._given = self._given_of(config, snapshot)
+        remembered = {} if self._given is None else self._given.read()
         self.mirror = mirror_of(config, snapshot, log.write, shadow=dry_run)
         self.mirror.owned.update(remembered)
         machine = self.mirror.machine
@@ -122,14 +125,34 @@ class Daemon:
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
         # Before a job is released: nothing that it sends goes over links of another.
-        if self._routes is not None and not self.dry_run and not self._routes.keep(self.mirror.on_links()):
-            self._has_failed = True
+        self._keep_links()
         if self.metrics is not None:
             self.metrics.looked(snapshot, self.mirror, begun - looking, len(starts), seconds)
         for start in starts:
             self._start(start, seconds / len(starts), snapshot.time)
         self._seen = None if self._has_failed else snapshot.time
         return starts
+
+    def _given_of(self, config: Config, snapshot: Snapshot) -> Given | None:
+        file = config.state_file
+        if file is None:
+            return None
+        machine = machine_of(config, snapshot) if self._routes is None else self._routes.machine
+        return Given(file, machine)
+
+    def _keep_links(self) -> None:
+        """Writes down who owns which links, and the tables that keep them there."""
+        if self.dry_run:
+            return
+        held = self.mirror.on_links()
+        if self._given is not None:
+            try:
+                self._given.keep(held)
+            except InputError as error:
+                self.log.write("state-error", error=str(error))
+                self._has_failed = True
+        if self._routes is not None and not self._routes.keep(held):
+            self._has_failed = True
 
     def _priorities_are_due(self) -> bool:
         """Whether Slurm has calculated priorities anew meanwhile; what they are made of is then read."""
@@ -176,7 +199,8 @@ class Daemon:
                 self.log.write("would-start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6))
             self.mirror.take_back(job.id)
             return
-        self.log.write("start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6))
+        own = {"links": len(start.links), "phi": start.phi} if start.links else {}
+        self.log.write("start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6), **own)
         comment = with_own(placed(start.hosts, as_asked=start.as_asked), job)
         try:
             self.slurm.release(job, start.hosts, len(start.nodes), comment)

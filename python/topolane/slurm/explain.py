@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from topolane._engine import InputError
 from topolane.report.units import duration, plural
 from topolane.slurm.forecast import Forecast, forecast
+from topolane.slurm.held import Held
 from topolane.slurm.links import LISTED, Links, jobs_named
 from topolane.slurm.look import Look, job_named
+from topolane.slurm.mirror import Start
 from topolane.slurm.records import Job
 from topolane.slurm.requests import Ask
 from topolane.slurm.usage import closed_nodes, holding
@@ -66,7 +68,8 @@ def _not_waiting(look: Look, job: Job) -> Iterator[str]:
         yield f"Job {job.number} has ended: {job.state}."
         return
     holders = {known: nodes for known, nodes in holding(snapshot, look.machine).items() if nodes}
-    links = Links(look.machine, holders, {known: snapshot.jobs[known].number for known in holders})
+    names = {known: snapshot.jobs[known].number for known in holders}
+    links = Links(look.machine, holders, names, look.owned)
     level, home = links.home(holders[job.id])
     since = clock(job.start, snapshot.time)
     yield f"Job {job.number} is {job.state} on {job.nodes} since {since}."
@@ -76,12 +79,24 @@ def _not_waiting(look: Look, job: Job) -> Iterator[str]:
     if not used:
         yield f"Its nodes are in {home} (T{level}): it uses no link between switches."
         return
-    names = ", ".join(group for group, _ in used[:LISTED]) + (" and others" if len(used) > LISTED else "")
-    yield f"Its nodes are in {home} (T{level}): it may use the uplinks of {names}."
+    groups = ", ".join(group for group, _ in used[:LISTED]) + (" and others" if len(used) > LISTED else "")
+    own = look.owned.get(job.id)
+    if own is None:
+        yield f"Its nodes are in {home} (T{level}): it may use the uplinks of {groups}."
+    else:
+        yield (
+            f"Its nodes are in {home} (T{level}): it owns {plural(len(own.links), 'link')} of {groups}, with "
+            f"{bandwidth(own.phi)} on them."
+        )
     met = [(group, others) for group, others in used if others]
     yield from (f"On those of {group} it may meet {jobs_named(others)}." for group, others in met[:LISTED])
     if not met:
         yield "No other job may use them."
+
+
+def bandwidth(phi: float) -> str:
+    """A share of full bandwidth in words."""
+    return "full bandwidth" if phi >= 1.0 else f"{phi:g} of full bandwidth"
 
 
 def _partitions(job: Job) -> str:
@@ -97,6 +112,7 @@ class _Waiting:
         self.holders = {known: nodes for known, _, _, nodes in scheduler.running}
         self.holders |= holding(look.snapshot, self.machine)
         self.names = {known: look.snapshot.jobs[known].number for known in self.holders}
+        self.owned = look.owned
         self.promised = look.promised
         self.before = 0
         """How many jobs that may start now are before it in the queue."""
@@ -153,6 +169,8 @@ class _Waiting:
         may = f"any of the {total}" if len(eligible) == total else f"{len(eligible)} of {total}"
         which = "" if len(eligible) == total else f": {machine.hostlist(eligible)}"
         yield f"It asks for {plural(ask.nodes, 'node')} and may use {may}{which}."
+        if ask.phi is not None:
+            yield f"On links of its own it accepts {bandwidth(ask.phi)}."
         if ask.share is not None:
             cores = plural(ask.share[0], "core")
             yield f"It takes {cores} of each, and others may be on the same node."
@@ -163,9 +181,13 @@ class _Waiting:
         out = sum(node in closed for node in eligible)
         without = f", {out} are out of service" if out else ""
         yield f"Of these {len(idle)} are idle{without}{self._where(idle)}."
-        links = Links(machine, self.holders, self.names)
         if refusal is not None and refusal[0] == "would-share-links":
-            yield from links.in_the_way(ask.nodes, idle, eligible)
+            links = Links(machine, self.holders, self.names, self.owned)
+            if self.look.gives_links:
+                taken = [link for own in self.owned.values() for link in own.links]
+                yield from links.left(idle, taken)
+            else:
+                yield from links.in_the_way(ask.nodes, idle, eligible)
 
     def _where(self, idle: list[int]) -> str:
         """Idle nodes by the groups of the lowest levels: `: pod1 5 (leaf1 2, leaf2 3)`."""
@@ -215,15 +237,18 @@ class _Waiting:
             f"It is expected to start by {clock(when, self.now)} (in {duration(when - self.now)}) on {start.hosts}, "
             "if all jobs run to their walltimes and nobody comes before it in the queue."
         )
-        said += self._first_must_end(found, when, start.nodes)
+        said += self._first_must_end(found, when, start)
         return when
 
-    def _first_must_end(self, found: Forecast, when: float, nodes: tuple[int, ...]) -> Iterator[str]:
+    def _first_must_end(self, found: Forecast, when: float, start: Start) -> Iterator[str]:
         """The running jobs that are then no more on its nodes, or on links that it may then use."""
+        nodes = start.nodes
+        owned = self.owned | ({self.job.id: Held(frozenset(nodes), start.links)} if start.links else {})
         after = Links(
             self.machine,
             self.holders | {self.job.id: list(nodes)},
             self.names | {self.job.id: self.job.number},
+            owned,
         )
         met = {other for _, others in after.of(self.job.id) for other in others}
         ends = []
@@ -232,7 +257,9 @@ class _Waiting:
             if record.waits or record.walltime is None:
                 continue
             end = record.start + record.walltime
-            if end <= when and (set(held) & set(nodes) or record.number in met):
+            own = self.owned.get(known)
+            same = set(held) & set(nodes) or (own is not None and set(own.links) & set(start.links))
+            if end <= when and (same or record.number in met):
                 by = "past its walltime" if end < self.now else f"by {clock(end, self.now)}"
                 ends.append((end, f"{record.number} ({by})"))
         if ends:

@@ -95,7 +95,13 @@ class Recorder:
     def start(self, now: float) -> list[tuple[int, list[int]]]:
         """See `Scheduler.start`."""
         starts = self._scheduler.start(now)
-        self._write("pass", now=now, starts=[[job, self._machine.hostlist(nodes)] for job, nodes in starts])
+        owned = owned_by(self._scheduler, starts)
+        self._write(
+            "pass",
+            now=now,
+            starts=[[job, self._machine.hostlist(nodes)] for job, nodes in starts],
+            **({"owned": owned} if owned else {}),
+        )
         return starts
 
 
@@ -111,7 +117,14 @@ def submit(scheduler: Scheduler, job: int, ask: Ask) -> tuple[str, str] | None:
         begin=ask.begin,
         share=ask.share,
         eligible=ask.eligible,
+        phi=ask.phi,
     )
+
+
+def owned_by(scheduler: Scheduler, starts: list[tuple[int, list[int]]]) -> list[list[Any]]:
+    """[job, phi, cables] of those that have just been given links of their own."""
+    given = [(job, *scheduler.links(job)) for job, _ in starts]
+    return [[job, phi, links] for job, links, phi in given if links]
 
 
 def _finite(seconds: float) -> float | None:

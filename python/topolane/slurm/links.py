@@ -63,13 +63,27 @@ class Links:
         return sum(cables[group] for group in groups)
 
     def of(self, job: int) -> list[tuple[str, list[str]]]:
-        """The groups whose uplinks a job may use, and the other jobs that may use them."""
+        """The groups whose uplinks a job may use, and the other jobs that may use the same."""
         return [
-            (group.name, [self._names[other] for other in jobs if other != job])
+            (
+                group.name,
+                [self._names[other] for other in jobs if other != job and not self._apart(job, other)],
+            )
             for level, crossed in zip(self.picture.levels, self.crossing)
             for group, jobs in zip(level, crossed)
             if job in jobs
         ]
+
+    def _apart(self, job: int, other: int) -> bool:
+        """Whether both keep to links of their own."""
+        return job in self.owners and other in self.owners
+
+    @property
+    def apart(self) -> frozenset[int]:
+        """The jobs with links of their own that meet nobody, not even one without."""
+        return frozenset(
+            job for job in self.owners if job in self._names and not any(others for _, others in self.of(job))
+        )
 
     def home(self, nodes: Collection[int]) -> tuple[int, str]:
         """The lowest group that holds all of these nodes: its level from 1 (leaves) on, and its name."""
@@ -112,6 +126,29 @@ class Links:
         if len(obstacles) > LISTED:
             said.append(f"So it is with {len(obstacles) - LISTED} more.")
         return said
+
+    def left(self, idle: Collection[int], taken: Collection[int]) -> list[str]:
+        """Where nodes are idle and how many uplinks of their leaves nobody has, `taken` being owned, in sentences.
+
+        A job without links of its own may use all uplinks of a leaf that it crosses.
+        """
+        named = self._machine.link_names()
+        uplinks = Counter(group for _, group, _, _, _ in named)
+        owned = Counter(named[link][1] for link in taken)
+        found = []
+        for group, jobs in zip(self.picture.levels[0], self.crossing[0]):
+            count = _count(group, idle)
+            if not count or group.name not in uplinks:
+                continue
+            strangers = [self._names[job] for job in jobs if job not in self.owners]
+            free = 0 if strangers else uplinks[group.name] - owned[group.name]
+            room = f"{group.name} has {plural(count, 'idle node')} and {free} of {uplinks[group.name]} uplinks free"
+            found.append(
+                (count, f"{room}: {jobs_named(strangers)} may use them." if strangers else f"{room}.")
+            )
+        found.sort(key=lambda row: -row[0])
+        said = [sentence for _, sentence in found[:LISTED]]
+        return said + ([f"There are {len(found) - LISTED} more such leaves."] if len(found) > LISTED else [])
 
     def _obstacles(self, level: int, home: Group, idle: Collection[int]) -> list[Obstacle]:
         """The highest groups inside `home` with idle nodes that somebody crosses."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from topolane._engine import InputError, Machine
+from topolane._engine import InputError, Machine, linking_policies
 from topolane.slurm.client import SlurmError
 from topolane.slurm.config import Config
+from topolane.slurm.given import Given
+from topolane.slurm.held import Held
 from topolane.slurm.mirror import Changes, Mirror, Start
 from topolane.slurm.records import Job, Snapshot
 from topolane.slurm.setup import connect, mirror_of
@@ -21,6 +23,10 @@ class Look:
     changes: Changes
     starts: list[Start]
     """Jobs to be released now."""
+    owned: dict[int, Held]
+    """What jobs on nodes were given that own links."""
+    gives_links: bool
+    """Whether the policy gives jobs links of their own."""
 
     @property
     def machine(self) -> Machine:
@@ -42,8 +48,12 @@ def look(config: Config) -> Look:
     finally:
         slurm.close()
     mirror = mirror_of(config, snapshot, lambda *_, **__: None)
+    if config.state_file is not None:
+        mirror.owned.update(Given(config.state_file, mirror.machine).read())
     changes = mirror.update(snapshot)
-    return Look(snapshot, mirror, changes, mirror.decide(snapshot.time))
+    starts = mirror.decide(snapshot.time)
+    gives_links = config.policy in dict(linking_policies())
+    return Look(snapshot, mirror, changes, starts, mirror.on_links(), gives_links)
 
 
 def look_or_say(config: Config) -> Look:

@@ -33,6 +33,10 @@ class Start:
     """In order of its ranks."""
     as_asked: bool
     """Whether its user named these nodes."""
+    links: tuple[int, ...] = ()
+    """Cables between switches that it owns."""
+    phi: float = 1.0
+    """Its share of full bandwidth on them."""
 
 
 @dataclasses.dataclass
@@ -156,7 +160,9 @@ class Mirror:
             self._released[job] = now
             asked = self._seen[job]
             as_asked = bool(asked.required) and not placed_here(asked)
-            starts.append(Start(asked, tuple(nodes), self.machine.hostlist(nodes), as_asked))
+            starts.append(
+                Start(asked, tuple(nodes), self.machine.hostlist(nodes), as_asked, tuple(links), phi)
+            )
         return starts
 
     def take_back(self, job: int) -> None:

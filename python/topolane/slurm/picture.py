@@ -8,6 +8,7 @@ from topolane.report.holders import held_by
 from topolane.report.style import drawing
 from topolane.report.svg import to_svg, with_tips
 from topolane.report.units import plural
+from topolane.slurm.links import Links
 from topolane.slurm.look import Look
 from topolane.slurm.usage import closed_nodes, holding
 from topolane.slurm.waits import clock
@@ -16,13 +17,11 @@ from topolane.slurm.waits import clock
 def svg(look: Look) -> str:
     """The picture, drawn as in the report of a run."""
     snapshot, machine = look.snapshot, look.machine
-    ranges = {
-        job: [(node, node + 1) for node in nodes]
-        for job, nodes in holding(snapshot, machine).items()
-        if nodes
-    }
+    holders = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
+    ranges = {job: [(node, node + 1) for node in nodes] for job, nodes in holders.items()}
     picture = MachinePicture.of(machine)
-    state = held_by(ranges, picture, snapshot.time, closed_nodes(snapshot, machine))
+    apart = Links(machine, holders, {job: str(job) for job in holders}, look.owned).apart
+    state = held_by(ranges, picture, snapshot.time, closed_nodes(snapshot, machine), apart)
     jobs = {job: snapshot.jobs[job] for job in ranges}
     with drawing():
         drawn = tree(picture, state, {job: f"job {record.number}" for job, record in jobs.items()})

@@ -13,7 +13,7 @@ from typing import Any
 
 from topolane._engine import InputError, Machine, Scheduler
 from topolane.policy import resolve
-from topolane.slurm.journal import submit
+from topolane.slurm.journal import owned_by, submit
 from topolane.slurm.requests import Ask
 
 COLUMNS = ("id", "submit", "run", "nodes", "walltime", "start", "hosts")
@@ -147,11 +147,14 @@ def _compare(
     logged = [(job, hosts) for job, hosts in event["starts"]]
     started = scheduler.start(event["now"])
     again = [(job, machine.hostlist(nodes)) for job, nodes in started]
-    owners = {job for job, _ in started if scheduler.links(job)[0]}
+    owned = owned_by(scheduler, started)
+    owners = {job for job, _, _ in owned}
     found.passes += 1
     found.starts += len(logged)
     if again != logged:
         found.differing.append(f"{where}: the log says {logged}, the engine {again}")
+    elif "owned" in event and event["owned"] != owned:
+        found.differing.append(f"{where}: the log says of links {event['owned']}, the engine {owned}")
     for job, hosts in logged:
         seen = found.jobs.setdefault(job, Seen(""))
         if seen.would_start is None:
@@ -170,6 +173,7 @@ def _ask(event: Mapping[str, Any], machine: Machine) -> Ask:
         priority=event.get("priority", 0.0),
         share=(event["share"][0], event["share"][1]) if "share" in event else None,
         eligible=None if eligible is None else tuple(machine.nodes_named(eligible)),
+        phi=event.get("phi"),
     )
 
 

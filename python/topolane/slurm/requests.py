@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from topolane._engine import Machine
 from topolane.slurm.candidates import Nodes, Unfit, closed_to
 from topolane.slurm.comments import placed_here
+from topolane.slurm.phi import phi_of
 from topolane.slurm.programs import Programs
 from topolane.slurm.records import Job, Snapshot
 
@@ -27,6 +28,8 @@ class Ask:
     share: tuple[int, int] | None
     """(cores, bytes of memory) of each node, or None for whole nodes."""
     eligible: tuple[int, ...] | None
+    phi: float | None
+    """The least share of full bandwidth that it accepts on links of its own; None for all of it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Terms:
     """Whether every job of the partitions has its nodes to itself."""
     programs: Programs | None = None
     """Chooses cores per node where a job says only how many processes it has."""
+    phi: Mapping[str, float] | None = None
+    """The default of each partition; None where the policy does not place by phi."""
 
 
 def ask_of(
@@ -78,6 +83,7 @@ def ask_of(
         priority=priority,
         share=None if terms.whole_nodes or job.exclusive else _share(job, fewest),
         eligible=None if len(candidates.nodes) == terms.machine.nodes else candidates.nodes,
+        phi=None if terms.phi is None else phi_of(job, terms.phi),
     )
 
 

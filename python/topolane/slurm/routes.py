@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
 from topolane.cli.common import write_text
@@ -18,10 +16,7 @@ LIMIT = 60.0
 
 
 class Routes:
-    """The tables in one file, and beside it (`FILE.state`) the jobs that they are for, as `topolane routes` reads them.
-
-    Raises InputError where the machine is no file of ibnetdiscover, or the file beside is no state.
-    """
+    """The tables in one file. Raises InputError where the machine is no file of ibnetdiscover."""
 
     def __init__(self, config: Config, write: Callable[..., None]) -> None:
         assert config.routes is not None
@@ -35,28 +30,9 @@ class Routes:
         """The jobs that the tables in the file are for, where they could be installed."""
 
     @property
-    def _state(self) -> Path:
-        return Path(f"{self._file}.state")
-
-    def remembered(self) -> dict[int, Held]:
-        """What an earlier daemon gave jobs that may run still."""
-        if not self._state.exists():
-            return {}
-        try:
-            rows = json.loads(self._state.read_text(encoding="utf-8"))["running"]
-            found = {
-                int(row["id"]): Held(
-                    frozenset(self._machine.nodes_named(row["nodes"])),
-                    tuple(map(int, row["links"])),
-                    float(row["phi"]),
-                )
-                for row in rows
-            }
-        except OSError as error:
-            raise InputError(f"{self._state}: {error.strerror}") from error
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"{self._state}: not a state of an earlier daemon: {error}") from error
-        return found
+    def machine(self) -> Machine:
+        """The subnet."""
+        return self._machine
 
     def keep(self, jobs: Mapping[int, Held]) -> bool:
         """Writes and installs the tables for these jobs, if they are others than before; False where that failed."""
@@ -82,7 +58,6 @@ class Routes:
             moved = {node for _, one in held.items() ^ self._held.items() for node in one.nodes}
             tables = self._tables.after(routes, sorted(moved))
             changed = tables.differing(self._tables)
-        write_text(str(self._state), json.dumps({"running": self._rows(held)}) + "\n", "routes")
         write_text(self._file, tables.text(), "routes")
         if self._command:
             done = subprocess.run(
@@ -99,17 +74,6 @@ class Routes:
                 raise InputError(f"{self._command[0]} ended with {done.returncode}: {said[0]}")
         self._tables, self._held = tables, dict(held)
         return changed
-
-    def _rows(self, held: Mapping[int, Held]) -> list[dict[str, Any]]:
-        return [
-            {
-                "id": job,
-                "nodes": self._machine.hostlist(sorted(one.nodes)),
-                "links": list(one.links),
-                "phi": one.phi,
-            }
-            for job, one in held.items()
-        ]
 
 
 def _net_of(config: Config) -> str:

@@ -10,6 +10,7 @@ from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_nodes, check_partitions, machine_of
 from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
+from topolane.slurm.phi import heeds_phi
 from topolane.slurm.priority import Priorities
 from topolane.slurm.programs import Programs
 from topolane.slurm.records import Snapshot
@@ -34,7 +35,12 @@ def mirror_of(
     check_nodes(machine, snapshot)
     priorities = Priorities() if config.by_priority else None  # before a line of the log is written
     return Mirror(
-        Terms(machine, config.whole_nodes, _programs(config, machine)),
+        Terms(
+            machine,
+            config.whole_nodes,
+            _programs(config, machine),
+            config.phi if heeds_phi(config.policy) else None,
+        ),
         Recorder(machine, config.policy, config.queue, write),
         frozenset(config.partitions),
         priorities=priorities,

@@ -28,6 +28,10 @@ class RunningRow:
     """The lowest group that holds it."""
     may_meet: list[str]
     """Other jobs that may use the same links."""
+    links: int | None
+    """Cables between switches that it owns; None where the policy gives none."""
+    phi: float | None
+    """Its share of full bandwidth on them; None where it owns none."""
     start: float
     expected_end: float | None
 
@@ -69,9 +73,9 @@ def status(look: Look) -> Status:
     """The rows. `look.mirror` is at the end of the forecast afterwards."""
     snapshot, machine = look.snapshot, look.machine
     holders = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
-    links = Links(machine, holders, {job: snapshot.jobs[job].number for job in holders})
+    links = Links(machine, holders, {job: snapshot.jobs[job].number for job in holders}, look.owned)
     in_order = sorted(holders, key=lambda job: (snapshot.jobs[job].start, job))
-    running = [_running(snapshot.jobs[job], holders[job], links) for job in in_order]
+    running = [_running(snapshot.jobs[job], holders[job], links, look) for job in in_order]
     why, promised = waits(look), look.promised
     asks = {identity: look.mirror.ask(identity) for identity in why}
     found = forecast(look.mirror, snapshot, look.changes, look.starts)
@@ -103,11 +107,17 @@ def status(look: Look) -> Status:
     )
 
 
-def _running(job: Job, nodes: list[int], links: Links) -> RunningRow:
+def _running(job: Job, nodes: list[int], links: Links, look: Look) -> RunningRow:
     level, home = links.home(nodes)
     others = sorted({other for _, jobs in links.of(job.id) for other in jobs})
     end = None if job.walltime is None else job.start + job.walltime
+    own = look.owned.get(job.id)
+    count = (len(own.links) if own else 0) if look.gives_links else None
     return RunningRow(
         *(job.number, job.name, job.user, ",".join(job.partitions), len(nodes), job.nodes),
-        *(level, home, others, job.start, end),
+        *(level, home, others),
+        links=count,
+        phi=own.phi if own else None,
+        start=job.start,
+        expected_end=end,
     )

@@ -32,6 +32,13 @@ pub struct Service {
     pub lanes: u32,
 }
 
+impl Service {
+    /// The cables between switches that are set aside, ascending: no job may own one.
+    pub fn cables(&self, fabric: &Fabric) -> Vec<CableId> {
+        check::cables_aside(fabric, self.lanes)
+    }
+}
+
 /// Routing by destination that keeps jobs apart. At every switch the entry of a destination is
 ///
 /// 1. a link of the destination's job, where those lead from this switch to it;

@@ -2,7 +2,7 @@
 
 use super::{JobLinks, Service};
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric};
+use crate::fabric::{CableId, Fabric, GroupIndex};
 
 /// Refuses, by name, what no tables can be made for.
 pub(super) fn jobs(
@@ -83,13 +83,33 @@ fn check_link(
         let what = format!("none of its nodes is below {}", named(fabric, link));
         return Err(refused(job, &what));
     }
-    let cabling = fabric.cabling(fabric.site_of_group(level, group), level);
-    let lane = parent * cabling.cables + cable;
-    if lane.saturating_add(aside) >= cabling.parents * cabling.cables {
+    if is_aside(fabric, (level, group, parent, cable), aside) {
         let what = format!("{} is set aside for service nodes", named(fabric, link));
         return Err(refused(job, &what));
     }
     Ok(())
+}
+
+/// Whether a cable, by level, group, parent and place among parallel cables, is of the `aside` highest lanes of its switch.
+fn is_aside(
+    fabric: &Fabric,
+    (level, group, parent, cable): (usize, GroupIndex, u32, u32),
+    aside: u32,
+) -> bool {
+    let cabling = fabric.cabling(fabric.site_of_group(level, group), level);
+    let lane = parent * cabling.cables + cable;
+    lane.saturating_add(aside) >= cabling.parents * cabling.cables
+}
+
+/// The cables between switches that are of the `aside` highest lanes of theirs, ascending.
+pub(super) fn cables_aside(fabric: &Fabric, aside: u32) -> Vec<CableId> {
+    let is_one = |&link: &CableId| match fabric.cable_place(link) {
+        Some((level, group, _, parent, cable)) if level > 0 && fabric.has_cable(link) => {
+            is_aside(fabric, (level, group, parent, cable), aside)
+        }
+        _ => false,
+    };
+    (0..fabric.links()).filter(is_one).collect()
 }
 
 fn refused(job: &JobLinks, what: &str) -> InputError {

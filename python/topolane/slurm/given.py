@@ -1,0 +1,57 @@
+"""A file that says which links running jobs were given: Slurm cannot be asked for that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from topolane._engine import InputError, Machine
+from topolane.cli.common import write_text
+from topolane.slurm.held import Held
+
+
+class Given:
+    """The jobs that own links, in a file as `topolane routes` reads it."""
+
+    def __init__(self, file: str, machine: Machine) -> None:
+        self._file, self._machine = file, machine
+        self._last: dict[int, Held] | None = None
+        """What is in the file, where it was written here."""
+
+    def read(self) -> dict[int, Held]:
+        """What an earlier daemon gave jobs that may run still. Raises InputError for what is no such file."""
+        path = Path(self._file)
+        try:
+            if not path.exists():
+                return {}
+            rows = json.loads(path.read_text(encoding="utf-8"))["running"]
+            return {
+                int(row["id"]): Held(
+                    frozenset(self._machine.nodes_named(row["nodes"])),
+                    tuple(map(int, row["links"])),
+                    float(row["phi"]),
+                )
+                for row in rows
+            }
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{path}: not a state of an earlier daemon: {error}") from error
+
+    def keep(self, jobs: Mapping[int, Held]) -> None:
+        """Writes down these jobs, if they are others than before. Raises InputError where that fails."""
+        if jobs == self._last:
+            return
+        self._last = None
+        rows = [
+            {
+                "id": job,
+                "nodes": self._machine.hostlist(sorted(one.nodes)),
+                "links": list(one.links),
+                "phi": one.phi,
+            }
+            for job, one in jobs.items()
+        ]
+        write_text(self._file, json.dumps({"running": rows}) + "\n", "state")
+        self._last = dict(jobs)
