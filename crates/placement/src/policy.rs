@@ -56,6 +56,21 @@ pub trait Policy: Send + Sync {
         Ok(Choice { nodes, phi: 1.0, ..Choice::default() })
     }
 
+    /// The same for a job that would overtake others, of `waiting` jobs in the queue: a rule may refuse it a place that
+    /// would cost those too much.
+    ///
+    /// # Errors
+    /// As [`Policy::choose`].
+    fn choose_overtaking(
+        &self,
+        request: &Request,
+        _waiting: usize,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        self.choose_links(request, room, occupancy)
+    }
+
     /// Whether [`Policy::choose`] would find a place; for rules that can tell without choosing.
     ///
     /// # Errors
@@ -121,9 +136,27 @@ impl dyn Policy + '_ {
     /// The policy's refusal, or that there are too few slots now or at all.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |room: &Room<'_>| self.choose_links(request, room, occupancy);
-        let Choice { nodes, links, phi, spare } = in_regions(request, occupancy, ask)?;
+        Ok(self.placed(request, occupancy, in_regions(request, occupancy, ask)?))
+    }
+
+    /// The same for a job that would overtake others: see [`Policy::choose_overtaking`].
+    ///
+    /// # Errors
+    /// As [`place`](#method.place).
+    pub fn place_overtaking(
+        &self,
+        request: &Request,
+        waiting: usize,
+        occupancy: &Occupancy,
+    ) -> Result<Placement, Refusal> {
+        let ask = |room: &Room<'_>| self.choose_overtaking(request, waiting, room, occupancy);
+        Ok(self.placed(request, occupancy, in_regions(request, occupancy, ask)?))
+    }
+
+    fn placed(&self, request: &Request, occupancy: &Occupancy, choice: Choice) -> Placement {
+        let Choice { nodes, links, phi, spare } = choice;
         let placement = Placement::new(occupancy.fabric(), nodes, request.share);
-        Ok(placement.owning(self.isolates()).with_links(links, phi).with_spare(spare))
+        placement.owning(self.isolates()).with_links(links, phi).with_spare(spare)
     }
 
     /// What it costs to give each node the next slot; infinite for a node without one. See

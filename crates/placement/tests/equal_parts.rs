@@ -289,3 +289,33 @@ fn whole_leaves_are_the_restriction_that_relaxed_lifts() {
         assert_eq!(found(policy, 15), expected, "{policy}");
     }
 }
+
+/// Of 256 and more in the queue, a job that overtakes others gets one leaf if a leaf can hold it, and equal parts
+/// otherwise; of fewer, and if it overtakes nobody, any shape.
+#[test]
+fn overtakers_among_many_get_equal_parts() {
+    let fabric = full([4, 4, 2]);
+    let rule = rule("owned");
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    // Leaves with three, one and one free nodes in the first pod, nothing elsewhere.
+    let free = [0_u32, 4, 8, 9, 10];
+    let taken: Vec<u32> = (0..fabric.nodes()).filter(|node| !free.contains(node)).collect();
+    for node in taken {
+        let placement = Placement::new(&fabric, vec![node], Share::Whole);
+        occupancy.claim(&placement).unwrap();
+    }
+    for wanted in [4, 5] {
+        let request = ask(1, wanted);
+        assert!(rule.place(&request, &occupancy).is_ok());
+        assert!(rule.place_overtaking(&request, 255, &occupancy).is_ok());
+        assert!(rule.place_overtaking(&request, 256, &occupancy).is_err());
+    }
+    let placed = rule.place_overtaking(&ask(1, 3), 256, &occupancy).unwrap();
+    assert_eq!(on_leaves(&fabric, &placed).len(), 1);
+    // With two nodes on the second leaf, three and two are equal parts.
+    occupancy.release(&Placement::new(&fabric, vec![5], Share::Whole));
+    let placed = rule.place_overtaking(&ask(1, 5), 256, &occupancy).unwrap();
+    let nodes: Vec<u32> = on_leaves(&fabric, &placed).values().map(|leaf| leaf.0).collect();
+    assert_eq!(nodes.iter().sum::<u32>(), 5);
+    assert!(nodes.contains(&3) && nodes.contains(&2));
+}

@@ -1,5 +1,7 @@
 //! Sets of lanes that several leaves have in common.
 
+use rustc_hash::FxHashSet;
+
 use crate::owned::board::Leaf;
 
 /// The free nodes of the leaves that have a set of lanes.
@@ -26,15 +28,16 @@ impl Members {
 /// All intersections of the given sets of lanes, none empty, as far as `most` of them; whether there are more.
 pub fn closed_sets(lanes: impl Iterator<Item = u64>, most: usize) -> (Vec<u64>, bool) {
     let mut sets: Vec<u64> = Vec::with_capacity(32);
+    let mut known = FxHashSet::default();
     for own in lanes {
-        if own == 0 || sets.contains(&own) {
+        if own == 0 || !known.insert(own) {
             continue;
         }
         let before = sets.len();
         sets.push(own);
         for at in 0..before {
             let common = sets[at] & own;
-            if common != 0 && !sets.contains(&common) {
+            if common != 0 && known.insert(common) {
                 if sets.len() >= most {
                     return (sets, true);
                 }

@@ -28,16 +28,14 @@ pub(crate) use plan::Plan;
 pub use violation::Violation;
 
 use board::Leaf;
-use fill::one_leaf;
 
 use crate::{Occupancy, Request, Room, Share};
 
 /// The best partition for what the board asks: on one leaf if one has room, else in one pod, else over several;
 /// and whether the search was cut short.
 pub(crate) fn search(board: &Board<'_>) -> (Option<Plan>, bool) {
-    if let Some((leaf, cost)) = one_leaf(&board.leaves, board.wanted) {
-        let leaves = vec![(leaf, board.wanted, 0)];
-        return (Some(Plan { leaves, core: Vec::new(), cost }), false);
+    if let Some(plan) = Plan::on_one_leaf(board) {
+        return (Some(plan), false);
     }
     let in_pods = best(board.pods().map(|leaves| pod::in_pod(board, leaves)));
     if in_pods.0.is_some() || board.fabric.depth() < 3 {

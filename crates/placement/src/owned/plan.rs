@@ -3,6 +3,7 @@
 use topolane_fabric::GroupIndex;
 
 use crate::owned::board::Board;
+use crate::owned::fill::one_leaf;
 use crate::owned::site::lowest;
 use crate::{Choice, Room};
 
@@ -17,6 +18,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// All of the job on the leaf that it fits best.
+    pub fn on_one_leaf(board: &Board<'_>) -> Option<Self> {
+        let (leaf, cost) = one_leaf(&board.leaves, board.wanted)?;
+        Some(Plan { leaves: vec![(leaf, board.wanted, 0)], core: Vec::new(), cost })
+    }
+
     /// The same on a share of the planes, the lowest: what is left of the bandwidth for a job that accepts so much. The
     /// remainder, leaves that own fewer planes than the others, keeps its share of its own.
     pub fn shrunk(mut self, board: &Board<'_>, phi: f64) -> Self {

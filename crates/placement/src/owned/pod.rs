@@ -29,7 +29,11 @@ pub fn in_pod(board: &Board<'_>, leaves: &[Leaf]) -> (Option<Plan>, bool) {
     if best.is_none() {
         for &set in &sets {
             best = cheaper(best, with_giant(board, leaves, set));
-            for &part in sets.iter().filter(|&&part| part & set == part && part != set) {
+            // A main part on fewer lanes has a closed set of its own.
+            let main = Members::of(leaves, set).nodes(board.need.nodes(set.count_ones()));
+            let enough = |part: u64| main + board.need.nodes(part.count_ones()) >= board.wanted;
+            let parts = sets.iter().filter(|&&part| part & set == part && part != set);
+            for &part in parts.filter(|&&part| enough(part)) {
                 best = cheaper(best, with_remainder(board, leaves, set, part));
             }
         }

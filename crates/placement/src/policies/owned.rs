@@ -2,8 +2,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use topolane_fabric::NodeIndex;
 
-use crate::owned::{Board, own_room, search};
+use crate::owned::{Across, Board, Even, Plan, own_room, search, several_pods};
 use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
+
+/// Jobs in the queue from which on those who overtake others are to fit well.
+const MANY: usize = 256;
 
 /// Links of its own for every job, wherever the condition of docs/owned-links.md can be met: jobs share leaves and pods,
 /// but no link. Of all ways it takes the one that leaves most to those who come.
@@ -49,6 +52,33 @@ impl Policy for Owned {
         // back where somebody is placed on it.
         let found = ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None });
         found.ok_or_else(|| Refusal::would_share(request, room))
+    }
+
+    /// Where many wait, jobs that overtake others have all of their nodes on one leaf, or equal parts of full bandwidth:
+    /// other shapes leave scraps behind, and among many there is always somebody whom equal parts fit.
+    fn choose_overtaking(
+        &self,
+        request: &Request,
+        waiting: usize,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let fabric = room.fabric();
+        let leaf = (0..fabric.groups(1)).map(|leaf| fabric.node_range(1, leaf).len()).max();
+        let fits_leaf = |nodes: u32| leaf.is_some_and(|leaf| nodes as usize <= leaf);
+        if waiting < MANY || request.phi.is_some_and(|phi| phi < 1.0) {
+            return self.choose_links(request, room, occupancy);
+        }
+        let room = &own_room(request, room, occupancy);
+        let board = Board::new(request, room, occupancy, 1.0);
+        let plan = if fits_leaf(request.nodes) {
+            Plan::on_one_leaf(&board)
+        } else {
+            let even = Even::new(&board);
+            even.one_pod().or_else(|| several_pods(&even, Across::WholeLeaves))
+        };
+        let plan = plan.ok_or_else(|| Refusal::would_share(request, room))?;
+        Ok(Choice { phi: 1.0, ..plan.choice(&board, room) })
     }
 
     fn by_shape(&self) -> bool {

@@ -125,6 +125,7 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
     let mut idle = view.occupancy.idle_nodes();
     let running = view.running.jobs().len();
     let mut attempts = ATTEMPTS;
+    let others = view.waiting.len();
     for index in first..view.waiting.len() {
         let job = &view.waiting[index];
         if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
@@ -139,7 +140,7 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
         if refused.contains(size, in_time) {
             continue;
         }
-        let started = match view.policy.place(&job.request, view.occupancy) {
+        let started = match view.policy.place_overtaking(&job.request, others, view.occupancy) {
             Err(refusal) => {
                 refused.insert(size, true);
                 let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
