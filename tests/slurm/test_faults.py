@@ -7,6 +7,7 @@ jobs share a link. Jobs that the fault does not touch complete.
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from pathlib import Path
 
@@ -82,12 +83,14 @@ def test_slurmctld_forgets_its_last_seconds(cluster: Cluster, machine: Machine, 
     them anew, their nodes refuse the second copy, and Slurm itself drains these nodes and holds the
     jobs ("launch failed requeued held"). The daemon leaves them held until they are released, and then
     places them again."""
-    jobs = [cluster.submit("-N3", "--time=5", script="sleep 5") for _ in range(8)]
+    jobs = [cluster.submit("-N3", "--time=5", script="sleep 20") for _ in range(8)]
     submitted, saved = time.time(), cluster.directory / "state" / "job_state"
     until(lambda: saved.exists() and saved.stat().st_mtime > submitted, "slurmctld saves its jobs")
+    shutil.copy(saved, tmp_path / "saved")
     with watching(cluster, machine), driving(cluster, tmp_path) as daemon:
         until(lambda: len(running(cluster, machine)) == len(jobs), "all run")
         assert script("kill", cluster.directory, "slurmctld").returncode == 0
+        shutil.copy(tmp_path / "saved", saved)  # it may have saved once more since
         assert script("start", cluster.directory, "slurmctld").returncode == 0
         late = cluster.submit("-N3", "--time=5", script="true")
         ended = settle(cluster, [*jobs, late])

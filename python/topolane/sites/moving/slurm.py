@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from topolane.sites.model import Guest, Host
 
-STARTS = 120.0
-"""Seconds that a requeued job has to start in; Slurm lets it wait a moment by itself (up to two minutes)."""
+STARTS = 300.0
+"""Seconds that a requeued job has to start in; Slurm by itself puts it off by two minutes."""
 SILENT = 60.0
 """Seconds that slurmctld may be away for: it may be being restarted."""
 ENDING = ("COMPLETING", "CONFIGURING", "REQUEUED")
@@ -89,7 +89,7 @@ def _node(host: Host) -> str:
 def _ask_for(guest: Guest, host: Host) -> None:
     """Lets a waiting job start on that node, and no other."""
     deadline = time.monotonic() + STARTS
-    # It ends on its node first, and is then put off by some seconds: only what is asked after that is kept.
+    # It ends on its node first, and is then put off: only what is asked after that is kept.
     while (state := _place(guest)[0]) != "PENDING":
         if time.monotonic() > deadline or state not in ENDING:
             raise MoveFailed(f"it is {state or 'unknown to Slurm'} and cannot be asked to wait")
