@@ -905,6 +905,48 @@ class State:
         `slots`: the free slots of every node now; `fixed`: nodes of members that must stay.
         """
 
+@final
+class Repair:
+    """Where a request goes once some that run have been moved. Immutable."""
+
+    @property
+    def moved(self) -> list[tuple[int, list[int], list[int]]]:
+        """The moved: (identity, new nodes, new cables between switches); none where there was room.
+
+        They are to be there at one time: what one leaves may be where another, or the request, goes.
+        """
+
+    @property
+    def nodes(self) -> list[int]:
+        """The nodes of the request."""
+
+    @property
+    def links(self) -> list[int]:
+        """The cables between switches that come with them, ascending."""
+
+def repair(
+    state: State,
+    policy: str | Policy,
+    nodes: int,
+    running: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+    *,
+    most: int = 3,
+    id: int = 0,
+    seed: int = 0,
+) -> tuple[Repair | None, tuple[str, str] | None]:
+    """Room for a request of so many whole nodes by moving up to `most` of those that run.
+
+    The rule by which the scheduler moves jobs (`--defrag`): first one, then two and so on, those of fewest nodes
+    first; one as large as the request is never moved, and the policy places the request and all the moved. Not every
+    set is tried.
+
+    running: (identity, nodes, cables between switches that it owns) of each that may be moved, on whole nodes. The
+    state, which stays as it is, has all others.
+
+    Returns (repair, None), or (None, (refusal, sentence)) as things are where no set tried makes room. Raises
+    InputError for nodes that are not on the machine or held twice, and an identity that stands twice.
+    """
+
 def simulate(
     workload: Workload,
     machine: Machine,

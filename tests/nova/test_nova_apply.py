@@ -45,7 +45,7 @@ class Cloud:
     def members(self, group: str) -> dict[str, str]:
         return {server: self.where[server] for server in self.groups[group]}
 
-    def migrate(self, server: str, host: str) -> str | None:
+    def migrate(self, server: str, host: str, forced: bool = False) -> str | None:
         if self.refuses.get(server, 0) > 0:
             self.refuses[server] -= 1
             return "No valid host was found."

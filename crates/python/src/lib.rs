@@ -14,6 +14,7 @@ mod owned;
 mod patterns;
 mod policy;
 mod rank_k;
+mod repair;
 mod routing;
 mod run;
 mod scheduler;
@@ -54,6 +55,8 @@ mod _engine {
     use crate::policy::{isolating_policies, linking_policies, policies, queues};
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};
+    #[pymodule_export]
+    use crate::repair::{Repair, repair};
     #[pymodule_export]
     use crate::routing::{Routing, routings};
     #[pymodule_export]

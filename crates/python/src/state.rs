@@ -252,7 +252,8 @@ impl State {
 }
 
 impl State {
-    fn check(&self, nodes: &[u32], what: &str) -> PyResult<()> {
+    /// That there are such nodes.
+    pub fn check(&self, nodes: &[u32], what: &str) -> PyResult<()> {
         match nodes.iter().find(|&&node| node >= self.occupancy.fabric().nodes()) {
             Some(node) => Err(bad_input(format!("{what} {node} is not on the machine"))),
             None => Ok(()),

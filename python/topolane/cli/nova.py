@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from topolane._engine import InputError
 from topolane.cli.common import json_option, options, print_json, print_table, progress_bar, write_text
+from topolane.cli.nova_room import print_migrations, print_room, room_found, room_options
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -89,21 +91,52 @@ def show(
 )
 @click.option("--most", type=click.IntRange(1), metavar="N", help="Propose at most so many migrations.")
 @click.option("--out", metavar="FILE", help="Write the plan for 'topolane nova apply'.")
+@room_options
 @json_option
+@click.pass_context
 def plan(
+    context: click.Context,
     os_cloud: str | None,
     machine: str | None,
     groups: tuple[str, ...],
     least_gain: int,
     most: int | None,
     out: str | None,
+    room_for: int | None,
+    flavor: str | None,
+    zone: str | None,
+    most_groups: int,
+    share_on_the_way: bool,
     as_json: bool,
 ) -> None:
     """Propose the fewest live migrations that lower hop-bytes most.
 
     Looks at the groups that ask for compact or isolated, or at those that are named. Changes nothing.
+
+    With --room-for: propose migrations after which an isolated group of so many servers, one to a host, is admitted
+    where Nova refuses it now. Whole groups that ask for compact or isolated are moved, whose servers are of a flavor
+    like that one; of those that are named, if some are. Exit code 1 if none make room.
     """
+    if room_for is None:
+        for name in ("flavor", "zone", "most_groups", "share_on_the_way"):
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+                raise InputError(f"--{name.replace('_', '-')} goes with --room-for")
+    elif flavor is None:
+        raise InputError("--room-for needs the flavor of the servers: --flavor")
+    elif context.get_parameter_source("least_gain") is not ParameterSource.DEFAULT:
+        raise InputError("--least-gain does not go with --room-for: its migrations need not save hops")
     connection, cloud = _cloud(os_cloud, machine)
+    if room_for is not None and flavor is not None:
+        with _service_errors():
+            found = room_found(
+                connection, cloud, groups, room_for, flavor, zone, most_groups, most, share_on_the_way
+            )
+        if out is not None and found.plan is not None:
+            found.plan.write(Path(out))
+        print_room(cloud, found, room_for, most_groups, as_json)
+        if found.plan is None:
+            raise SystemExit(1)
+        return
     from topolane.nova import plan as planning
     from topolane.nova.cloud import free_slots
 
@@ -137,15 +170,7 @@ def _print_plan(cloud: Cloud, made: Plan, looked_at: list[ServerGroup]) -> None:
     if not made.migrations:
         click.echo(f"No migration pays: {plural(len(looked_at), 'group')} looked at.")
         return
-    name_of = {group.id: group.name for group in cloud.groups}
-    print_table(
-        ["server", "group", "from", "to", "hops saved"],
-        [
-            [move.name, name_of[move.group], move.source, move.target, f"{move.before - move.after:g}"]
-            for move in made.migrations
-        ],
-        ["group", "from", "to"],
-    )
+    print_migrations(cloud, made)
     for group, count, before, after in planning.summary(cloud, made):
         click.echo(f"{group.name}: {before:g} hops before, {after:g} after {plural(count, 'migration')}")
 

@@ -163,6 +163,16 @@ def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list
     return slots
 
 
+def alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether servers of two flavors take the same of a host and may go to the same hosts."""
+
+    def needs(flavor: dict[str, Any]) -> object:
+        extra = (flavor.get("extra_specs") or {}).items()
+        return _resources(flavor), {key: value for key, value in extra if not key.startswith("topolane:")}
+
+    return needs(one) == needs(other)
+
+
 def _server_groups(connection: Connection) -> list[Any]:
     """All groups: Nova answers at most [api] max_limit at once, without a link to the rest."""
     groups: list[Any] = []

@@ -34,6 +34,8 @@ class Migration:
     """One of `STATES`."""
     why: str = ""
     """Why it failed or was skipped."""
+    forced: bool = False
+    """Whether Nova's filters are not to be asked: on the way the group shares links that they keep it off."""
 
 
 @dataclasses.dataclass
@@ -43,6 +45,8 @@ class Plan:
     migrations: list[Migration]
     start: dict[str, float]
     """Hops of every group with migrations when the plan was made: none may end above."""
+    in_order: bool = False
+    """Whether each migration needs those before it, and waits until they are done."""
 
     def write(self, path: Path) -> None:
         """Writes it, whole or not at all."""
@@ -68,7 +72,7 @@ class Plan:
                     raise InputError(
                         f"{path}: server {migration.server}: state {migration.state!r} or its group is unknown"
                     )
-            return Plan(migrations, start)
+            return Plan(migrations, start, content.get("in_order") is True)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,0 +1,108 @@
+//! Room for a request by moving a few that run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use topolane_placement::{Movable, Occupancy, Placement, Policy, Request, Share, repair as search};
+
+use crate::error::bad_input;
+use crate::policy::policy_from;
+use crate::state::State;
+
+/// Where a request goes once some that run have been moved.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct Repair {
+    /// The moved: identity, new nodes and new cables between switches; none if there was room.
+    moved: Vec<(u64, Vec<u32>, Vec<u32>)>,
+    /// The nodes of the request.
+    nodes: Vec<u32>,
+    /// The cables between switches that come with them, ascending.
+    links: Vec<u32>,
+}
+
+/// The repair; or None and the name and sentence of the refusal as things are.
+type Answer = (Option<Repair>, Option<(&'static str, String)>);
+
+/// Room for `nodes` whole nodes by moving up to `most` of those that run, each (identity, nodes,
+/// cables); the state has all others and stays as it is.
+#[pyfunction]
+#[pyo3(signature = (state, policy, nodes, running, *, most=3, id=0, seed=0))]
+pub fn repair(
+    state: &State,
+    policy: &Bound<'_, PyAny>,
+    nodes: u32,
+    running: Vec<(u64, Vec<u32>, Vec<u32>)>,
+    most: usize,
+    id: u64,
+    seed: u64,
+) -> PyResult<Answer> {
+    if nodes == 0 {
+        return Err(bad_input("a request asks for at least 1 node, not 0"));
+    }
+    let (policy, raised) = policy_from(policy, seed)?;
+    let mut occupancy = state.occupancy.clone();
+    let jobs = laid(state, &*policy, &mut occupancy, running)?;
+    let request = Request::whole_nodes(id, nodes, f64::INFINITY);
+    let answer = match policy.place(&request, &occupancy) {
+        Ok(placement) => (Some(shown(vec![], &placement)), None),
+        Err(refusal) => {
+            let movable: Vec<Movable<'_>> =
+                jobs.iter().map(|(request, placement)| Movable { request, placement }).collect();
+            match search(&*policy, &request, &mut occupancy, &movable, most) {
+                Some(found) => (Some(shown(found.moved, &found.placement)), None),
+                None => (None, Some((refusal.name(), refusal.to_string()))),
+            }
+        }
+    };
+    if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+        return Err(error);
+    }
+    Ok(answer)
+}
+
+/// Lets those that run hold their nodes and cables.
+fn laid(
+    state: &State,
+    policy: &dyn Policy,
+    occupancy: &mut Occupancy,
+    running: Vec<(u64, Vec<u32>, Vec<u32>)>,
+) -> PyResult<Vec<(Request, Arc<Placement>)>> {
+    let fabric = Arc::clone(occupancy.fabric());
+    let mut identities = BTreeSet::new();
+    let mut jobs = Vec::with_capacity(running.len());
+    for (id, nodes, links) in running {
+        if !identities.insert(id) {
+            return Err(bad_input(format!("two of those that run have the identity {id}")));
+        }
+        if nodes.is_empty() {
+            return Err(bad_input(format!("job {id} runs on no node")));
+        }
+        state.check(&nodes, &format!("job {id}: node"))?;
+        if let Some(link) = links.iter().find(|&&link| link >= fabric.links()) {
+            return Err(bad_input(format!("job {id}: there is no cable {link}")));
+        }
+        let request = Request::whole_nodes(id, nodes.len() as u32, f64::INFINITY);
+        let placement = Placement::new(&fabric, nodes, Share::Whole).owning(policy.isolates());
+        let placement = Arc::new(placement.with_links(links, 1.0));
+        occupancy.adopt(&placement).map_err(|error| {
+            let name = fabric.node_name(error.node);
+            bad_input(format!("job {id}: node {name}, or a link above it, is held already"))
+        })?;
+        jobs.push((request, placement));
+    }
+    Ok(jobs)
+}
+
+fn shown(moved: Vec<(u64, Arc<Placement>)>, placement: &Placement) -> Repair {
+    let place = |placed: &Placement| (placed.nodes().to_vec(), placed.links().to_vec());
+    let (nodes, links) = place(placement);
+    let moved = moved
+        .into_iter()
+        .map(|(id, placed)| {
+            let (nodes, links) = place(&placed);
+            (id, nodes, links)
+        })
+        .collect();
+    Repair { moved, nodes, links }
+}

@@ -1,0 +1,279 @@
+"""Which live migrations make room for an isolated group that Nova refuses: the engine's repair, and an order for it."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+
+from topolane._engine import Repair, State, repair
+from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
+from topolane.nova.placing import POLICIES, Placing
+from topolane.nova.plan import Migration, Plan
+from topolane.nova.steps import Step, Where, moved, nodes_of, order, others_on
+from topolane.nova.wishes import Wish
+
+TRIES = 16
+"""Repairs that are looked at, each without some of the groups of the ones before."""
+
+Way = tuple[dict[str, list[int]], list[int]]
+"""The nodes that groups go to, and those of the group they make room for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """What there is to be done for a group."""
+
+    refusal: str | None
+    """Why it is refused as things are; None where it is not, and nothing needs to be moved."""
+    plan: Plan | None
+    """Migrations after which it is admitted; None where none were found."""
+    hosts: list[str]
+    """Where it then fits."""
+    groups: int
+    """Groups that might have been moved."""
+    unordered: int
+    """Repairs that were found, but in no order has every migration room on links that its group may use."""
+
+
+def wanted_group(flavor: dict[str, Any], zone: str | None) -> ServerGroup:
+    """A group that asks for isolation and of which no server runs yet, one to a host."""
+    one = Server("", "", None, "", flavor, {}, zone, busy=False)
+    return ServerGroup("", "", "", 1, [one], Wish("isolated"))
+
+
+def find(
+    cloud: Cloud,
+    wanted: ServerGroup,
+    servers: int,
+    free: list[int],
+    *,
+    most_groups: int,
+    most: int | None = None,
+    only: Collection[str] = (),
+    sharing: bool = False,
+) -> Room:
+    """The fewest migrations of the repairs that are tried; of these one none of which must be forced, if there is one.
+
+    `wanted`: a group of one server, which tells the flavor and the zone of all; `free`: the free slots of every node
+    for it; `most`: migrations at most; `only`: identities of the groups that may be moved, all by default;
+    `sharing`: whether groups may pass links of others on the way, which Nova's filter does not allow.
+    """
+    where = {group.id: {s.id: s.host for s in group.servers if s.host} for group in cloud.groups}
+    movable = [group for group in _movable(cloud, wanted, where) if not only or group.id in only]
+    refusal = _refusal(cloud, where, servers, free)
+    room = Room(refusal, Plan([], {}) if refusal is None else None, [], len(movable), 0)
+    if refusal is None:
+        return room
+    left: collections.deque[frozenset[int]] = collections.deque([frozenset()])
+    tried: set[frozenset[int]] = set()
+    while left and len(tried) < TRIES:
+        without = left.popleft()
+        if without in tried:
+            continue
+        tried.add(without)
+        those = {index: group for index, group in enumerate(movable) if index not in without}
+        state = _state(cloud, wanted, where, free, list(those.values()))
+        running: list[tuple[int, list[int], list[int]]] = [
+            (index, nodes_of(cloud, where[group.id].values()), []) for index, group in those.items()
+        ]
+        found, _ = repair(state, POLICIES["isolated"], servers, running, most=most_groups)
+        if found is None or not found.moved:
+            continue
+        left.extend(without | {index} for index, _, _ in found.moved)
+        groups = [movable[index] for index, _, _ in found.moved]
+        ways = list(_ways(cloud, wanted, where, free, servers, groups, found))
+        best = _best(cloud, wanted, where, free, servers, ways, sharing)
+        if best is None:
+            room = dataclasses.replace(room, unordered=room.unordered + 1)
+            continue
+        plan, hosts = best
+        if len(plan.migrations) <= (most or len(plan.migrations)) and (
+            room.plan is None or _price(plan) < _price(room.plan)
+        ):
+            room = dataclasses.replace(room, plan=plan, hosts=hosts)
+    return room
+
+
+def _ways(
+    cloud: Cloud,
+    wanted: ServerGroup,
+    where: Where,
+    free: list[int],
+    servers: int,
+    groups: list[ServerGroup],
+    found: Repair,
+) -> Iterator[Way]:
+    """A repair as it was found, and with the new group in each part of the tree where one of the moved is now.
+
+    The engine looks at how few are moved, and not at how many of their servers may stay.
+    """
+    machine = cloud.topology.machine
+    yield {group.id: nodes for group, (_, nodes, _) in zip(groups, found.moved, strict=True)}, found.nodes
+    levels = (machine.groups(level) for level in range(1, machine.depth + 1))
+    # None is large enough for a group that spans sites.
+    homes = next((level for level in levels if any(end - start >= servers for start, end, _ in level)), [])
+    old = {node for group in groups for node in nodes_of(cloud, where[group.id].values())}
+    for start, end, _ in homes:
+        if end - start < servers or not any(start <= node < end for node in old):
+            continue
+        state = _state(cloud, wanted, where, free, groups)
+        home, _ = state.place(POLICIES["isolated"], servers, eligible=range(start, end))
+        places: dict[str, list[int]] = {}
+        if home is not None:
+            state.overlay(home[0], True)
+            for group in sorted(groups, key=lambda one: -len(where[one.id])):
+                placed, _ = state.place(POLICIES["isolated"], len(where[group.id]))
+                if placed is None:
+                    break
+                state.overlay(placed[0], True)
+                places[group.id] = placed[0]
+        if home is not None and len(places) == len(groups):
+            yield places, home[0]
+
+
+def _staying(cloud: Cloud, where: Where, way: Way) -> Way:
+    """The same leaf by leaf, with servers left where they are as far as their group keeps so many hosts of the leaf."""
+    places, home = way
+    now = {name: set(nodes_of(cloud, where[name].values())) for name in places}
+    then: dict[str, list[int]] = {name: [] for name in places}
+    rest: list[int] = []
+    for start, end, _ in cloud.topology.machine.groups(1):
+        inside = {name: [node for node in nodes if start <= node < end] for name, nodes in places.items()}
+        here = [node for node in home if start <= node < end]
+        stay = {
+            name: sorted(node for node in now[name] if start <= node < end)[: len(nodes)]
+            for name, nodes in inside.items()
+        }
+        kept = {node for nodes in stay.values() for node in nodes}
+        pool = sorted({node for nodes in [*inside.values(), here] for node in nodes} - kept)
+        for name, nodes in inside.items():
+            more = len(nodes) - len(stay[name])
+            then[name] += stay[name] + pool[:more]
+            pool = pool[more:]
+        rest += pool[: len(here)]
+    return then, rest
+
+
+def _best(
+    cloud: Cloud,
+    wanted: ServerGroup,
+    where: Where,
+    free: list[int],
+    servers: int,
+    ways: list[Way],
+    sharing: bool,
+) -> tuple[Plan, list[str]] | None:
+    """The plan of least price of the ways that have an order and make room, and where the new group then fits."""
+    found: list[tuple[Plan, list[str]]] = []
+    for places, home in (_staying(cloud, where, way) for way in ways):
+        goes = {name: [_host(cloud, node) for node in nodes] for name, nodes in places.items()}
+        steps = order(cloud, where, goes)
+        if steps is None and sharing:
+            steps = order(cloud, where, goes, sharing=True)
+        if steps is not None and _makes_room(cloud, wanted, where, free, servers, steps):
+            found.append((_plan(cloud, where, steps), [_host(cloud, node) for node in sorted(home)]))
+    return min(found, key=lambda one: _price(one[0]), default=None)
+
+
+def _price(plan: Plan) -> tuple[int, int]:
+    """Migrations that must be forced, and all."""
+    return sum(migration.forced for migration in plan.migrations), len(plan.migrations)
+
+
+def _movable(cloud: Cloud, wanted: ServerGroup, where: Where) -> list[ServerGroup]:
+    """Groups of whose servers each can take the place of a wanted one, and all can go where that may.
+
+    One server to a host, no other group's there, all on the machine, all that Nova can migrate live now.
+    """
+    (model,) = wanted.servers
+    zones = {model.zone} if model.zone is not None else set(cloud.zones.values())
+    on = collections.Counter(host for hosts in where.values() for host in hosts.values())
+
+    def may(group: ServerGroup) -> bool:
+        pinned = {server.zone for server in group.servers if server.zone is not None}
+        return (
+            bool(group.servers)
+            and group.wish.placement in ("compact", "isolated")
+            and group.wish.problem is None
+            and (not pinned or (pinned == zones and len(zones) == 1))
+            and all(server.movable and alike(server.flavor, model.flavor) for server in group.servers)
+            and all(on[host] == 1 and host in cloud.topology.node_of for host in where[group.id].values())
+        )
+
+    return [group for group in cloud.groups if may(group)]
+
+
+def _state(
+    cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], movable: list[ServerGroup]
+) -> State:
+    """The machine with all groups but those that may be moved: what has no room for the wanted is out of service."""
+    state = State(cloud.topology.machine)
+    names = {group.id for group in movable}
+    held = {host for name in names for host in where[name].values()}
+
+    out = [
+        node
+        for host, node in cloud.topology.node_of.items()
+        if (not _may_be_on(cloud, wanted, host) if host in held else free[node] == 0)
+    ]
+    state.take_out(out)
+    for nodes, owned, beyond in others_on(cloud, where, names):
+        state.overlay(nodes, owned, beyond)
+    return state
+
+
+def _may_be_on(cloud: Cloud, wanted: ServerGroup, host: str) -> bool:
+    """Whether the wanted may go to a host that has room."""
+    (model,) = wanted.servers
+    return host not in cloud.closed and model.zone in (None, cloud.zones.get(host))
+
+
+def _refusal(cloud: Cloud, where: Where, servers: int, free: list[int]) -> str | None:
+    """What the filter says to an isolated group of so many servers, one to a host."""
+    placing = Placing(
+        cloud.topology,
+        POLICIES["isolated"],
+        stacked=True,
+        members=[],
+        awaiting=servers,
+        others=list(others_on(cloud, where, ())),
+    )
+    return placing.costs(np.minimum(free, 1).astype(np.uint32)).refusal
+
+
+def _makes_room(
+    cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], servers: int, steps: list[Step]
+) -> bool:
+    """Whether the filter admits the group after the migrations."""
+    then, left = moved(where, steps), list(free)
+    for step in steps:
+        left[cloud.topology.node_of[step.target]] = 0
+        if _may_be_on(cloud, wanted, step.source):
+            left[cloud.topology.node_of[step.source]] = 1
+    return _refusal(cloud, then, servers, left) is None
+
+
+def _plan(cloud: Cloud, where: Where, steps: list[Step]) -> Plan:
+    """The migrations with the hops of their groups, one after another."""
+    now = moved(where, [])
+
+    def hops(group: str) -> float:
+        return cloud.topology.machine.quality(sorted(nodes_of(cloud, now[group].values())))[1]
+
+    plan = Plan([], {step.group: hops(step.group) for step in steps}, in_order=True)
+    for group, server, source, target, forced in steps:
+        before = hops(group)
+        now[group][server.id] = target
+        after = hops(group)
+        plan.migrations.append(
+            Migration(server.id, server.name, group, source, target, before, after, forced=forced)
+        )
+    return plan
+
+
+def _host(cloud: Cloud, node: int) -> str:
+    return cloud.topology.machine.node_name(node)

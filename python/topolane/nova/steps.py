@@ -1,0 +1,169 @@
+"""An order for the migrations of a repair, in which Nova's filter allows every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from topolane.nova.cloud import Cloud, Server
+from topolane.nova.placing import POLICIES, Placing
+from topolane.nova.plan import isolates
+
+LOOKS = 2000
+"""Migrations that are looked at in search of an order for one repair."""
+
+Where = dict[str, dict[str, str]]
+"""The host of every server that has one, by group and server."""
+
+
+class Step(NamedTuple):
+    """A migration of an order."""
+
+    group: str
+    server: Server
+    source: str
+    target: str
+    forced: bool = False
+    """Whether the filter would not allow it."""
+
+
+def order(
+    cloud: Cloud, where: Where, goes: dict[str, list[str]], *, sharing: bool = False
+) -> list[Step] | None:
+    """Migrations that bring groups to the hosts that they go to, a server of theirs that is on one stays.
+
+    Each finds its target empty, and is one that the filter allows as things are then; if `sharing`, one that it does
+    not allow is `forced` where no other is left. None where no such order was found: two groups that change places
+    without a free host have none.
+    """
+    return _Search(cloud, where, goes, sharing).found()
+
+
+class _Search:
+    """Depth first, back from where nothing goes on, and never twice with the same servers left."""
+
+    def __init__(self, cloud: Cloud, where: Where, goes: dict[str, list[str]], sharing: bool) -> None:
+        machine = cloud.topology.machine
+        self._cloud, self._sharing = cloud, sharing
+        self._now = now = moved(where, [])
+        self._servers = {group.id: {server.id: server for server in group.servers} for group in cloud.groups}
+        self._leaf_of = {
+            machine.node_name(node): name
+            for start, end, name in machine.groups(1)
+            for node in range(start, end)
+        }
+        self._leaving = {
+            (name, s) for name, to in goes.items() for s, host in now[name].items() if host not in to
+        }
+        self._targets = {
+            (name, host) for name, to in goes.items() for host in to if host not in now[name].values()
+        }
+        self._looks = 0
+
+    def found(self) -> list[Step] | None:
+        """The order."""
+        seen: set[tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]] = set()
+        steps: list[Step] = []
+        ways = [self._next()]
+        while ways and self._leaving:
+            step = next(ways[-1], None)
+            if step is None:
+                ways.pop()
+                if steps:
+                    self._make(steps.pop(), undo=True)
+                continue
+            self._make(step)
+            left = frozenset(self._leaving), frozenset(self._targets)
+            if left in seen:
+                self._make(step, undo=True)
+                continue
+            seen.add(left)
+            steps.append(step)
+            ways.append(self._next())
+        return None if self._leaving else steps
+
+    def _make(self, step: Step, undo: bool = False) -> None:
+        self._now[step.group][step.server.id] = step.source if undo else step.target
+        change = set.add if undo else set.remove
+        change(self._leaving, (step.group, step.server.id))
+        change(self._targets, (step.group, step.target))
+
+    def _next(self) -> Iterator[Step]:
+        """What may come next; called on only while things are as they were."""
+        others = []
+        for step in self._candidates():
+            self._looks += 1
+            if self._looks > LOOKS:
+                return
+            if _allowed(self._cloud, self._now, step):
+                yield step
+            else:
+                others.append(step._replace(forced=True))
+        if self._sharing:
+            yield from others
+
+    def _candidates(self) -> list[Step]:
+        """Migrations to empty hosts: one of those that make no difference to the tree."""
+        taken = {self._now[name][server] for name, server in self._leaving}
+        awaited = {host for _, host in self._targets}
+        empty = {}
+        for name, host in sorted(self._targets, reverse=True):
+            if host not in taken:
+                empty[name, self._leaf_of[host]] = host
+        leaving = {}
+        for name, server in sorted(self._leaving, reverse=True):
+            host = self._now[name][server]
+            # A host that another server waits for is not like its neighbours.
+            place = (1, host) if host in awaited else (0, self._leaf_of[host])
+            leaving[name, place] = server
+        return [
+            Step(name, self._servers[name][server], self._now[name][server], target)
+            for (name, _), target in sorted(empty.items())
+            for (group, _), server in sorted(leaving.items())
+            if group == name
+        ]
+
+
+def _allowed(cloud: Cloud, now: Where, step: Step) -> bool:
+    """Whether the filter lets the server go there."""
+    group = cloud.group(step.group)
+    others = list(others_on(cloud, now, {group.id}))
+    rest = [host for server, host in now[group.id].items() if server != step.server.id]
+    node = cloud.topology.node_of[step.target]
+    slots = np.zeros(cloud.topology.machine.nodes, dtype=np.uint32)
+    slots[node] = 1
+    placing = Placing(
+        cloud.topology,
+        POLICIES.get(group.wish.placement or "", "hop-bytes-exact"),
+        stacked=group.most_per_host != 1 or isolates(group.wish) or any(owned for _, owned, _ in others),
+        members=nodes_of(cloud, rest),
+        awaiting=1,
+        others=others,
+    )
+    costs = placing.costs(slots).costs
+    return costs is not None and bool(np.isfinite(costs[node]))
+
+
+def others_on(cloud: Cloud, where: Where, but: Collection[str]) -> Iterator[tuple[list[int], bool, bool]]:
+    """Groups as the filter sees them from another: those on two hosts or more, their nodes, whether they own their
+    links, and whether some of them is not on the machine."""
+    for group in cloud.groups:
+        hosts = list(where[group.id].values())
+        nodes = nodes_of(cloud, hosts)
+        if group.id not in but and len(set(hosts)) > 1 and nodes:
+            yield nodes, isolates(group.wish), len(nodes) < len(hosts)
+
+
+def moved(where: Where, steps: list[Step]) -> Where:
+    """Where servers are after the migrations."""
+    then = {name: dict(hosts) for name, hosts in where.items()}
+    for step in steps:
+        then[step.group][step.server.id] = step.target
+    return then
+
+
+def nodes_of(cloud: Cloud, hosts: Collection[str]) -> list[int]:
+    """The nodes of hosts, of those that are on the machine."""
+    return [node for host in hosts if (node := cloud.topology.node_of.get(host)) is not None]
