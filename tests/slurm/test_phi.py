@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,7 +82,8 @@ def test_the_partition_and_then_the_user_say_how_little_is_enough(
         drawn = tmp_path / "tree.svg"
         printed = command(cluster, "status", "--config", config, "--svg", drawn).stdout
         assert "0 links may carry the traffic of two jobs" in printed
-        assert "4 links of its own, phi 0.5" in printed and "8 links of its own " in printed
+        assert re.search(r"4 links of its own( and \d+ lent)?, phi 0\.5", printed), printed
+        assert "8 links of its own " in printed
         assert drawn.read_text().count("#d0021b") == 1  # the legend's
         text = said(read(config), jobs[""])
         assert "it owns 4 links of" in text and "with 0.5 of full bandwidth on them." in text

@@ -15,7 +15,7 @@ from topolane.cli import common
 from topolane.policy import resolve
 
 STATE_KEYS = {"machine", "running", "down", "request"}
-JOB_KEYS = {"id", "nodes", "cores", "memory", "pattern", "processes", "links", "phi"}
+JOB_KEYS = {"id", "nodes", "cores", "memory", "pattern", "processes", "links", "phi", "lent", "share"}
 REQUEST_KEYS = {"nodes", "id", "cores", "memory", "stacked", "members", "eligible"}
 
 
@@ -213,11 +213,11 @@ def share_of(given: dict[str, Any], where: str) -> tuple[int, int] | None:
     return None if cores is None else (cores, memory or 0)
 
 
-def cables_of(given: dict[str, Any], where: str) -> list[int]:
-    """The cables between switches that a running job owns."""
-    links = given.get("links") or []
+def cables_of(given: dict[str, Any], where: str, key: str = "links") -> list[int]:
+    """The cables between switches that a running job owns, or is `lent`."""
+    links = given.get(key) or []
     if not isinstance(links, list) or not all(type(link) is int and 0 <= link < 2**32 for link in links):
-        raise InputError(f"{where}: 'links' is not a list of cables but {shown(links)}")
+        raise InputError(f"{where}: {key!r} is not a list of cables but {shown(links)}")
     return links
 
 

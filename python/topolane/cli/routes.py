@@ -14,7 +14,7 @@ from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
 from topolane.cli import common
 from topolane.cli.place import cables_of, check_keys, member, nodes_of, read, shown
 
-KEYS = {"id", "nodes", "cores", "memory", "links", "phi"}
+KEYS = {"id", "nodes", "cores", "memory", "links", "phi", "lent", "share"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Job:
     id: str
     nodes: list[int]
     links: list[int]
-    """The cables between switches that it owns."""
+    """The cables between switches that it owns or is lent."""
 
 
 @click.command("routes")
@@ -105,7 +105,7 @@ def jobs_of(fabric: Machine, given: dict[str, Any], source: str) -> list[Job]:
         nodes = nodes_of(fabric, row, "nodes", where)
         if not nodes:
             raise InputError(f"{where}: 'nodes' names no node")
-        job = Job(str(identity), nodes, cables_of(row, where))
+        job = Job(str(identity), nodes, cables_of(row, where) + cables_of(row, where, "lent"))
         if found.setdefault(job.id, job) is not job:
             raise InputError(f"{where}: there is a job {job.id} already")
     return list(found.values())

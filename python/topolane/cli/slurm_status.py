@@ -131,9 +131,11 @@ def _shown(found: Status) -> Group:
     for row in found.running:
         where = f"T{row.level} {row.home}" + (f", may meet {', '.join(row.may_meet)}" if row.may_meet else "")
         if row.links:
-            where += f", {plural(row.links, 'link')} of its own" + (
-                f", phi {row.phi:g}" if row.phi != 1 else ""
-            )
+            where += f", {plural(row.links, 'link')} of its own"
+            where += f" and {row.lent} lent" if row.lent else ""
+            where += f", phi {row.phi:g}" if row.phi != 1 else ""
+            if row.mean_phi is not None and row.mean_phi != row.phi:
+                where += f" ({row.mean_phi:.2f} so far)"
         running.add_row(
             row.job, row.name, row.user, str(row.nodes), where, at(row.start), at(row.expected_end)
         )

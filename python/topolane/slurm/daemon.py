@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import threading
@@ -16,6 +17,7 @@ from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, wit
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_partitions, check_rights, machine_of
 from topolane.slurm.given import Given
+from topolane.slurm.held import Share
 from topolane.slurm.metrics import Metrics
 from topolane.slurm.mirror import Changes, Start
 from topolane.slurm.records import Job, Snapshot
@@ -82,6 +84,10 @@ class Daemon:
         """Whether something could not be done in this look: nothing need change in Slurm to try it again."""
         self._looked = 0.0
         """Seconds that Slurm took to answer at the last look; 0 where nothing had changed."""
+        self._shares: dict[int, Share] = {job: one.share for job, one in remembered.items() if one.share}
+        """Of the jobs that own links: what of full bandwidth they have had."""
+        self._lent = 0
+        """How many links are lent."""
         self._would: dict[int, str] = {}
         """In a dry run: where jobs would have been started."""
 
@@ -125,9 +131,9 @@ class Daemon:
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
         # Before a job is released: nothing that it sends goes over links of another.
-        self._keep_links()
+        self._keep_links(snapshot.time)
         if self.metrics is not None:
-            self.metrics.looked(snapshot, self.mirror, begun - looking, len(starts), seconds)
+            self.metrics.looked(snapshot, self.mirror, begun - looking, len(starts), seconds, self._lent)
         for start in starts:
             self._start(start, seconds / len(starts), snapshot.time)
         self._seen = None if self._has_failed else snapshot.time
@@ -140,11 +146,16 @@ class Daemon:
         machine = machine_of(config, snapshot) if self._routes is None else self._routes.machine
         return Given(file, machine)
 
-    def _keep_links(self) -> None:
-        """Writes down who owns which links, and the tables that keep them there."""
+    def _keep_links(self, now: float) -> None:
+        """Writes down who owns which links and is lent which, and the tables that keep them there."""
         if self.dry_run:
             return
-        held = self.mirror.on_links()
+        lent = {} if self._routes is None else self.mirror.lent()
+        held = {}
+        for job, one in self.mirror.on_links().items():
+            links, phi = lent.get(job, ((), one.phi))
+            share = self._shares.get(job) or one.share or Share(now, now, phi, 0.0)
+            held[job] = dataclasses.replace(one, lent=links, share=share.with_phi(phi, now))
         if self._given is not None:
             try:
                 self._given.keep(held)
@@ -152,7 +163,15 @@ class Daemon:
                 self.log.write("state-error", error=str(error))
                 self._has_failed = True
         if self._routes is not None and not self._routes.keep(held):
-            self._has_failed = True
+            self._has_failed = True  # what is lent, and not in tables, nobody has
+            held = {job: dataclasses.replace(one, lent=()) for job, one in held.items()}
+        self._lent = sum(len(one.lent) for one in held.values())
+        # Where a job has lost its links while it completes, what it had stands until it has ended.
+        self._shares = {job: share for job, share in self._shares.items() if self.mirror.is_on_nodes(job)} | {
+            job: one.share if one.lent else one.share.with_phi(one.phi, now)
+            for job, one in held.items()
+            if one.share is not None
+        }
 
     def _priorities_are_due(self) -> bool:
         """Whether Slurm has calculated priorities anew meanwhile; what they are made of is then read."""
@@ -179,7 +198,11 @@ class Daemon:
             self.log.write("running", id=job.id, job=job.number, **facts)
         for identity, at in changes.ended:
             self._would.pop(identity, None)
-            self.log.write("ended", id=identity, at=at)
+            share = self._shares.pop(identity, None)
+            had = {} if share is None else {"phi": round(share.mean(at), 4)}
+            self.log.write("ended", id=identity, at=at, **had)
+            if share is not None and self.metrics is not None:
+                self.metrics.ended(share.mean(at))
         told: set[str] = set()
         for job, reason in changes.unfit:
             self.log.write("unfit", job=job.number, reason=reason)

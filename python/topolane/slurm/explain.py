@@ -88,6 +88,11 @@ def _not_waiting(look: Look, job: Job) -> Iterator[str]:
             f"Its nodes are in {home} (T{level}): it owns {plural(len(own.links), 'link')} of {groups}, with "
             f"{bandwidth(own.phi)} on them."
         )
+        if own.lent and own.share is not None:
+            yield (
+                f"It is lent {plural(len(own.lent), 'link')} beside them, until somebody is placed there: with "
+                f"these it has {bandwidth(round(own.share.phi, 3))}."
+            )
     met = [(group, others) for group, others in used if others]
     yield from (f"On those of {group} it may meet {jobs_named(others)}." for group, others in met[:LISTED])
     if not met:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from topolane._engine import InputError, Machine
 from topolane.cli.common import write_text
-from topolane.slurm.held import Held
+from topolane.slurm.held import Held, Share
 
 
 class Given:
@@ -31,6 +33,8 @@ class Given:
                     frozenset(self._machine.nodes_named(row["nodes"])),
                     tuple(map(int, row["links"])),
                     float(row["phi"]),
+                    tuple(map(int, row.get("lent", []))),
+                    _share(row.get("share")),
                 )
                 for row in rows
             }
@@ -50,8 +54,16 @@ class Given:
                 "nodes": self._machine.hostlist(sorted(one.nodes)),
                 "links": list(one.links),
                 "phi": one.phi,
+                **({"lent": list(one.lent)} if one.lent else {}),
+                **({"share": dataclasses.asdict(one.share)} if one.share else {}),
             }
             for job, one in jobs.items()
         ]
         write_text(self._file, json.dumps({"running": rows}) + "\n", "state")
         self._last = dict(jobs)
+
+
+def _share(row: dict[str, Any] | None) -> Share | None:
+    if row is None:
+        return None
+    return Share(float(row["begin"]), float(row["since"]), float(row["phi"]), float(row["had"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, start_http_server
 
 from topolane._engine import InputError
 from topolane.slurm.links import Links
@@ -38,6 +38,15 @@ class Metrics:
         self._shared = Gauge(
             "topolane_links_shared", "Links that may carry the traffic of two jobs", registry=registry
         )
+        self._owned = Gauge("topolane_links_owned", "Links of running jobs of their own", registry=registry)
+        self._lent = Gauge(
+            "topolane_links_lent", "Links lent to running jobs beside those", registry=registry
+        )
+        self._phi = Summary(
+            "topolane_job_phi",
+            "Share of full bandwidth that ended jobs had on their links",
+            registry=registry,
+        )
         self._reserved = Gauge(
             "topolane_reserved_start_time_seconds",
             "Latest start of the first in the queue, Unix time; NaN where nobody is promised one",
@@ -65,14 +74,24 @@ class Metrics:
         if event in self._counters:
             self._counters[event].inc()
 
+    def ended(self, phi: float) -> None:
+        """A job with links of its own has ended, which had this share of full bandwidth in the mean."""
+        self._phi.observe(phi)
+
     def reached(self) -> None:
         """Slurm has answered, whether or not anything had changed there."""
         self._reached = time.monotonic()
 
     def looked(
-        self, snapshot: Snapshot, mirror: Mirror, seconds: float, decisions: int, deciding: float
+        self,
+        snapshot: Snapshot,
+        mirror: Mirror,
+        seconds: float,
+        decisions: int,
+        deciding: float,
+        lent: int = 0,
     ) -> None:
-        """What was seen, after so many seconds, and decided, so many jobs in `deciding` seconds."""
+        """What was seen, after so many seconds, and decided, so many jobs in `deciding` seconds; links that are lent."""
         self._look.observe(seconds)
         for _ in range(max(decisions, 1)):
             self._decision.observe(deciding / max(decisions, 1))
@@ -92,6 +111,9 @@ class Metrics:
         self._nodes.labels("busy").set(nodes.busy)
         self._nodes.labels("out_of_service").set(nodes.out_of_service)
         holders = {job: nodes for job, nodes in holding(snapshot, mirror.machine).items() if nodes}
-        self._shared.set(Links(mirror.machine, holders, {}, mirror.on_links()).shared())
+        owned = mirror.on_links()
+        self._shared.set(Links(mirror.machine, holders, {}, owned).shared())
+        self._owned.set(sum(len(one.links) for one in owned.values()))
+        self._lent.set(lent)
         promised = mirror.scheduler.scheduler.reservation
         self._reserved.set(float("nan") if promised is None else promised[1])

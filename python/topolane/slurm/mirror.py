@@ -249,14 +249,26 @@ class Mirror:
                 return True
         return False
 
+    def is_on_nodes(self, job: int) -> bool:
+        """Whether it holds nodes, or has been released onto some."""
+        return job in self._running or job in self._blocked
+
     def on_links(self) -> dict[int, Held]:
         """The jobs that hold nodes and own links, released ones too."""
         found = {}
         for job, (nodes, _) in self._running.items():
             links, phi = self.scheduler.scheduler.links(job)
             if links:
-                found[job] = Held(nodes, tuple(links), phi)
+                held, known = Held(nodes, tuple(links), phi), self.owned.get(job)
+                found[job] = (
+                    known if known is not None and (known.nodes, known.links) == (nodes, held.links) else held
+                )
         return found
+
+    def lent(self) -> dict[int, tuple[tuple[int, ...], float]]:
+        """Links that nobody owns and the jobs that may go over them, as of the last decision; and the share of full
+        bandwidth that each has with them."""
+        return {job: (tuple(links), phi) for job, links, phi in self.scheduler.scheduler.lent}
 
     def _may_start(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
         """A waiting job that Slurm may start: on the nodes that it was given here, or an earlier daemon

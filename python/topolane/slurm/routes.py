@@ -14,6 +14,9 @@ from topolane.slurm.held import Held
 LIMIT = 60.0
 """Seconds that the command which installs the tables may take."""
 
+Routed = tuple[frozenset[int], tuple[int, ...]]
+"""Nodes of a job and the cables that its traffic goes over."""
+
 
 class Routes:
     """The tables in one file. Raises InputError where the machine is no file of ibnetdiscover."""
@@ -24,9 +27,9 @@ class Routes:
         self._net, self._source = _net_of(config), str(config.topology)
         self._machine = Machine.parse(self._net, self._source, "ibnetdiscover")
         self._tables: ForwardingTables | None = None
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, Routed] = {}
         """The jobs that those tables are for."""
-        self._last: dict[int, Held] | None = None
+        self._last: dict[int, Routed] | None = None
         """The jobs that the tables in the file are for, where they could be installed."""
 
     @property
@@ -36,7 +39,7 @@ class Routes:
 
     def keep(self, jobs: Mapping[int, Held]) -> bool:
         """Writes and installs the tables for these jobs, if they are others than before; False where that failed."""
-        held = {job: one for job, one in jobs.items() if one.links}
+        held = {job: one.routed for job, one in jobs.items() if one.links}
         if held == self._last:
             return True
         try:
@@ -46,16 +49,17 @@ class Routes:
             self._write("routes-error", error=str(error))
             return False
         self._last = held
-        self._write("routes", jobs=sorted(held), entries_changed=changed)
+        lent = {job: len(one.lent) for job, one in jobs.items() if one.lent}
+        self._write("routes", jobs=sorted(held), entries_changed=changed, **({"lent": lent} if lent else {}))
         return True
 
-    def _put(self, held: Mapping[int, Held]) -> int | None:
-        rows = [(str(job), sorted(one.nodes), one.links) for job, one in held.items()]
+    def _put(self, held: Mapping[int, Routed]) -> int | None:
+        rows = [(str(job), sorted(nodes), links) for job, (nodes, links) in held.items()]
         routes = OwnedRoutes(self._machine, rows)
         if self._tables is None:
             tables, changed = routes.tables(self._net, self._source), None
         else:
-            moved = {node for _, one in held.items() ^ self._held.items() for node in one.nodes}
+            moved = {node for _, (nodes, _) in held.items() ^ self._held.items() for node in nodes}
             tables = self._tables.after(routes, sorted(moved))
             changed = tables.differing(self._tables)
         write_text(self._file, tables.text(), "routes")
