@@ -16,6 +16,15 @@ pub struct Owned {
     cut_short: AtomicU64,
 }
 
+impl Owned {
+    fn search(&self, board: &Board<'_>) -> Option<Plan> {
+        let (plan, cut_short) = search(board);
+        self.searches.fetch_add(1, Ordering::Relaxed);
+        self.cut_short.fetch_add(u64::from(cut_short), Ordering::Relaxed);
+        plan
+    }
+}
+
 impl Policy for Owned {
     fn name(&self) -> &'static str {
         "owned"
@@ -40,10 +49,7 @@ impl Policy for Owned {
         let least = request.phi.unwrap_or(1.0);
         let ask = |phi: f64| {
             let board = Board::new(request, room, occupancy, phi);
-            let (plan, cut_short) = search(&board);
-            self.searches.fetch_add(1, Ordering::Relaxed);
-            self.cut_short.fetch_add(u64::from(cut_short), Ordering::Relaxed);
-            let plan = plan?;
+            let plan = self.search(&board)?;
             let plan = if phi > least { plan.shrunk(&board, least) } else { plan };
             let phi = if plan.leaves.len() > 1 { least } else { 1.0 };
             Some(Choice { phi, ..plan.choice(&board, room) })
@@ -52,6 +58,18 @@ impl Policy for Owned {
         // back where somebody is placed on it.
         let found = ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None });
         found.ok_or_else(|| Refusal::would_share(request, room))
+    }
+
+    /// What finds a place at full bandwidth finds one at less.
+    fn finds(
+        &self,
+        request: &Request,
+        room: &Room<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
+        let room = &own_room(request, room, occupancy);
+        let board = Board::new(request, room, occupancy, request.phi.unwrap_or(1.0));
+        self.search(&board).map(drop).ok_or_else(|| Refusal::would_share(request, room))
     }
 
     /// Where many wait, jobs that overtake others have all of their nodes on one leaf, or equal parts of full bandwidth:
