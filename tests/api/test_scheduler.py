@@ -85,3 +85,26 @@ def test_what_cannot_be_asked_for_is_named(machine):
         topolane.Scheduler(machine, "first-fit", "x")
     with pytest.raises(KeyError):
         scheduler.explain(99)
+
+
+def test_links_go_out_of_service_and_come_back(machine):
+    """Who may use a cable that goes out is answered; nobody new comes onto it; a node without one gets nothing."""
+    scheduler = topolane.Scheduler(machine, "owned", "easy")
+    assert scheduler.submit(1, 3, 50.0) is None
+    assert scheduler.start(0.0) == [(1, [0, 1, 2])]
+    (own, *_), _ = scheduler.links(1)
+    (whole,) = machine.cables_named(["pod1-s0"])
+    assert scheduler.set_links_in_service([own, *whole], False) == [1]
+    assert scheduler.users_of(whole) == [] and scheduler.links_out == sorted([own, *whole])
+    assert scheduler.submit(2, 4, 50.0) is None
+    ((_, nodes),) = scheduler.start(1.0)
+    assert not set(nodes) & set(range(4, 8)), "the leaves of pod 1 have one uplink left for two nodes"
+    assert scheduler.running[0][3] == [0, 1, 2] and own in scheduler.links(1)[0]
+    assert scheduler.set_links_in_service([own, *whole], True) == [] and scheduler.links_out == []
+    assert scheduler.set_links_in_service([15], False) == []
+    assert scheduler.submit(3, 16, 1.0) is None
+    assert scheduler.complete(1) and scheduler.complete(2) and scheduler.start(2.0) == []
+    with pytest.raises(topolane.InputError, match="there is no cable 9999 of a tree"):
+        scheduler.set_links_in_service([9999], False)
+    with pytest.raises(topolane.InputError, match="there is no cable 9999 of a tree"):
+        scheduler.users_of([9999])

@@ -171,14 +171,24 @@ impl Lanes {
     }
 
     pub fn set_in_service(&mut self, cable: CableId, in_service: bool) {
+        if in_service {
+            self.failed.remove(cable);
+        } else {
+            self.failed.insert(cable);
+        }
         if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
-            if in_service {
-                self.failed.remove(cable);
-            } else {
-                self.failed.insert(cable);
-            }
             self.count(switch, port / self.plan.switches[switch as usize].cables);
         }
+    }
+
+    /// Cables out of service.
+    pub fn failed(&self) -> &NodeSet {
+        &self.failed
+    }
+
+    /// Whether the machine has the cable and it is in service.
+    pub fn is_there(&self, cable: CableId) -> bool {
+        !self.failed.contains(cable) && !self.plan.missing.contains(cable)
     }
 
     pub fn is_taken(&self, cable: CableId) -> bool {
@@ -206,9 +216,7 @@ impl Lanes {
     }
 
     fn is_idle(&self, cable: CableId) -> bool {
-        !self.taken.contains(cable)
-            && !self.failed.contains(cable)
-            && !self.plan.missing.contains(cable)
+        !self.taken.contains(cable) && self.is_there(cable)
     }
 
     /// Sets the lanes of a switch to one of its parents anew.

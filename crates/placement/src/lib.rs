@@ -15,6 +15,7 @@ mod registry;
 mod repair;
 mod request;
 mod room;
+mod service;
 pub mod sites;
 
 /// One file per policy.

@@ -10,6 +10,7 @@ use crate::lanes::Lanes;
 use crate::placement::Placement;
 use crate::request::{Request, Share};
 use crate::room::Room;
+use crate::service::{CutOff, Region};
 
 /// Free cores and memory of every node, idle nodes per group, and who may meet on which uplinks.
 #[derive(Debug)]
@@ -19,6 +20,9 @@ pub struct Occupancy {
     memory_free: Vec<u64>,
     /// Slots held on each node.
     held: Vec<u32>,
+    /// Nodes that were taken out of service.
+    drained: NodeSet,
+    /// All others that a link leads to.
     in_service: NodeSet,
     /// Nodes in service with no slot held.
     idle: NodeSet,
@@ -29,6 +33,7 @@ pub struct Occupancy {
     /// Those of them that own their links.
     owned: Vec<Vec<u32>>,
     lanes: Lanes,
+    cut_off: CutOff,
     /// The machine with nobody on it; `None` in that one itself.
     empty: Option<Arc<Occupancy>>,
 }
@@ -55,12 +60,14 @@ impl Clone for Occupancy {
             cores_free: self.cores_free.clone(),
             memory_free: self.memory_free.clone(),
             held: self.held.clone(),
+            drained: self.drained.clone(),
             in_service: self.in_service.clone(),
             idle: self.idle.clone(),
             idle_in: self.idle_in.clone(),
             crossing: self.crossing.clone(),
             owned: self.owned.clone(),
             lanes: self.lanes.clone(),
+            cut_off: self.cut_off.clone(),
             empty: self.empty.clone(),
         }
     }
@@ -71,12 +78,14 @@ impl Clone for Occupancy {
         self.cores_free.clone_from(&source.cores_free);
         self.memory_free.clone_from(&source.memory_free);
         self.held.clone_from(&source.held);
+        self.drained.clone_from(&source.drained);
         self.in_service.clone_from(&source.in_service);
         self.idle.clone_from(&source.idle);
         self.idle_in.clone_from(&source.idle_in);
         self.crossing.clone_from(&source.crossing);
         self.owned.clone_from(&source.owned);
         self.lanes.clone_from(&source.lanes);
+        self.cut_off.clone_from(&source.cut_off);
         self.empty.clone_from(&source.empty);
     }
 }
@@ -91,6 +100,7 @@ impl Occupancy {
     fn unheld(fabric: Arc<Fabric>) -> Self {
         let nodes = fabric.nodes();
         let per_group = |level| vec![0; fabric.groups(level) as usize];
+        let lanes = Lanes::new(&fabric);
         let mut idle_in: Vec<Vec<u32>> = vec![Vec::new()];
         for level in 1..=fabric.depth() {
             let count = |group| fabric.node_range(level, group).len() as u32;
@@ -100,12 +110,14 @@ impl Occupancy {
             cores_free: (0..nodes).map(|node| fabric.kind(node).cores()).collect(),
             memory_free: (0..nodes).map(|node| fabric.kind(node).memory).collect(),
             held: vec![0; nodes as usize],
+            drained: NodeSet::empty(nodes),
             in_service: NodeSet::full(nodes),
             idle: NodeSet::full(nodes),
             idle_in,
             crossing: (0..=fabric.depth()).map(per_group).collect(),
             owned: (0..=fabric.depth()).map(per_group).collect(),
-            lanes: Lanes::new(&fabric),
+            cut_off: CutOff::of(&fabric, &lanes),
+            lanes,
             empty: None,
             fabric,
         }
@@ -183,9 +195,37 @@ impl Occupancy {
         self.lanes.cables(switch, lanes, cables);
     }
 
-    /// Takes an uplink out of service, or puts it back. Who owns it keeps it.
+    /// Takes a cable out of service, or puts it back. Who owns it keeps it. A node that no link in service leads to is
+    /// out of service too; a group that none leaves is a part of the machine by itself. What is no cable of the
+    /// tree is passed over.
     pub fn set_link_in_service(&mut self, cable: CableId, in_service: bool) {
+        if self.fabric.cable_place(cable).is_none() {
+            return;
+        }
         self.lanes.set_in_service(cable, in_service);
+        let fabric = Arc::clone(&self.fabric);
+        if let Some((0, node)) = self.cut_off.follow(&fabric, &self.lanes, cable) {
+            self.follow_node(node);
+        }
+    }
+
+    /// Cables out of service, by their ids.
+    pub fn links_out(&self) -> impl Iterator<Item = CableId> + '_ {
+        self.lanes.failed().iter()
+    }
+
+    /// Whether links in service join all nodes in service, as far as whole groups go.
+    pub fn is_joined(&self) -> bool {
+        self.fabric.is_connected() && self.cut_off.is_empty()
+    }
+
+    /// Whether a node is in a part of the machine that no link in service joins to others.
+    pub(crate) fn is_in(&self, node: NodeIndex, region: Region) -> bool {
+        self.cut_off.is_in(&self.fabric, node, region)
+    }
+
+    pub(crate) fn regions(&self) -> Vec<Region> {
+        self.cut_off.regions(&self.fabric)
     }
 
     /// Cores of a node that nobody holds.
@@ -284,11 +324,11 @@ impl Occupancy {
             .filter(|&node| node < self.fabric.nodes() && !self.in_service.contains(node))
             .collect();
         for &node in &out {
-            self.set_in_service(node, true);
+            self.put_in_service(node, true);
         }
         let claimed = self.claim_nodes(placement);
         for &node in &out {
-            self.set_in_service(node, false);
+            self.put_in_service(node, false);
         }
         claimed?;
         self.take_links(placement);
@@ -328,7 +368,24 @@ impl Occupancy {
     /// Takes a node out of service, or puts it back. What holds it keeps it. A node that is not on
     /// the machine is passed over.
     pub fn set_in_service(&mut self, node: NodeIndex, in_service: bool) {
-        if node >= self.fabric.nodes() || self.in_service.contains(node) == in_service {
+        if node >= self.fabric.nodes() {
+            return;
+        }
+        if in_service {
+            self.drained.remove(node);
+        } else {
+            self.drained.insert(node);
+        }
+        self.follow_node(node);
+    }
+
+    fn follow_node(&mut self, node: NodeIndex) {
+        let in_service = !self.drained.contains(node) && !self.cut_off.contains(0, node);
+        self.put_in_service(node, in_service);
+    }
+
+    fn put_in_service(&mut self, node: NodeIndex, in_service: bool) {
+        if self.in_service.contains(node) == in_service {
             return;
         }
         if in_service {

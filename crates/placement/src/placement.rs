@@ -109,6 +109,19 @@ impl Placement {
         self.phi
     }
 
+    /// Whether it may use a cable: one that it owns, or if it owns none any uplink of a group that it crosses, and those of
+    /// its nodes if it has several.
+    pub fn may_use(&self, fabric: &Fabric, cable: CableId) -> bool {
+        match fabric.cable_place(cable) {
+            Some((0, node, ..)) => self.spans_nodes() && self.nodes.contains(&node),
+            Some((level, group, ..)) if self.links.is_empty() => {
+                self.crossed.contains(&(level as u8, group))
+            }
+            Some(_) => self.links.binary_search(&cable).is_ok(),
+            None => false,
+        }
+    }
+
     /// Whether it holds more than one node, and so uses the links of its nodes.
     pub fn spans_nodes(&self) -> bool {
         self.reaches_beyond || self.nodes.iter().any(|&node| node != self.nodes[0])

@@ -195,25 +195,22 @@ fn in_regions<T>(
     if total < request.nodes {
         return Err(shortage(request, occupancy, total));
     }
-    if fabric.is_connected() {
+    if occupancy.is_joined() {
         return answer(&room);
     }
-    let top = fabric.depth();
-    let joined = |a, b| fabric.site_hops(a, b).is_some();
-    let regions = (0..fabric.sites()).filter(|&site| {
-        let first_of_region = (0..site).all(|other| !joined(other, site));
-        first_of_region
-            && request.members.iter().all(|&member| joined(site, fabric.group(top, member)))
-    });
+    let at_home =
+        |of: &Occupancy, region| request.members.iter().all(|&member| of.is_in(member, region));
     let mut refusal = Refusal::NotNow { wanted: request.nodes, free: 0 };
-    let is_in = |site, node| joined(site, fabric.group(top, node));
-    for site in regions.clone() {
-        let region = room.only(|node| is_in(site, node));
-        let free = region.total();
+    for region in occupancy.regions() {
+        if !at_home(occupancy, region) {
+            continue;
+        }
+        let part = room.only(|node| occupancy.is_in(node, region));
+        let free = part.total();
         let answered = if free < request.nodes {
             Err(Refusal::NotNow { wanted: request.nodes, free })
         } else {
-            answer(&region)
+            answer(&part)
         };
         match (answered, refusal) {
             (Ok(found), _) => return Ok(found),
@@ -223,9 +220,14 @@ fn in_regions<T>(
             (Err(reason), _) => refusal = reason,
         }
     }
-    let at_best = occupancy.empty().room(request);
-    let most =
-        regions.map(|site| at_best.only(|node| is_in(site, node)).total()).max().unwrap_or(0);
+    // With all links in service again.
+    let empty = occupancy.empty();
+    let at_best = empty.room(request);
+    let regions = empty.regions().into_iter().filter(|&region| at_home(empty, region));
+    let most = regions
+        .map(|region| at_best.only(|node| empty.is_in(node, region)).total())
+        .max()
+        .unwrap_or(0);
     if request.nodes > most {
         return Err(Refusal::Never { wanted: request.nodes, most });
     }

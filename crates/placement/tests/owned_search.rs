@@ -61,12 +61,13 @@ impl Crowd {
         }
     }
 
-    /// Nodes that nobody holds and cables that nobody owns, told from the placements alone.
+    /// Nodes that a link leads to and nobody holds, and cables that nobody owns, told from the placements alone.
     fn free(&self) -> (Vec<NodeIndex>, BTreeSet<CableId>) {
         let held = |node: &NodeIndex| self.jobs.iter().any(|job| job.nodes().contains(node));
         let owned = |cable: &CableId| self.jobs.iter().any(|job| job.links().contains(cable));
-        let nodes = (0..self.fabric.nodes()).filter(|node| !held(node)).collect();
         let there = |cable: &CableId| self.fabric.has_cable(*cable) && !self.failed.contains(cable);
+        let reached = |node: &NodeIndex| self.fabric.uplinks(0, *node).any(|cable| there(&cable));
+        let nodes = (0..self.fabric.nodes()).filter(|node| !held(node) && reached(node)).collect();
         (nodes, (0..self.fabric.links()).filter(|cable| there(cable) && !owned(cable)).collect())
     }
 }

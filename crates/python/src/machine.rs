@@ -240,6 +240,13 @@ impl Machine {
         link_rows(self)
     }
 
+    /// The cables of a tree that each text names: a link by its ends or its id, or a switch or a node.
+    fn cables_named(&self, names: Vec<String>) -> PyResult<Vec<Vec<u32>>> {
+        let links = write::link_names(&self.fabric);
+        let cables = |name: &String| write::cables_named(&self.fabric, &links, name);
+        names.iter().map(cables).collect::<Result<_, _>>().map_err(input_error)
+    }
+
     /// The least average pairwise hops of 1, 2, ... nodes on the empty machine.
     fn least_aph(&self) -> Vec<f64> {
         least_aph(&self.fabric)

@@ -162,6 +162,25 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Takes cables out of service or puts them back; answers the running jobs that may use one that
+    /// has just gone out.
+    fn set_links_in_service(&mut self, links: Vec<u32>, in_service: bool) -> PyResult<Vec<u64>> {
+        self.check_cables(&links)?;
+        Ok(self.scheduler.set_links_in_service(&links, in_service))
+    }
+
+    /// The running jobs that own one of these cables or, owning none, may use one.
+    fn users_of(&self, links: Vec<u32>) -> PyResult<Vec<u64>> {
+        self.check_cables(&links)?;
+        Ok(self.scheduler.users_of(&links))
+    }
+
+    /// The cables out of service, ascending.
+    #[getter]
+    fn links_out(&self) -> Vec<u32> {
+        self.scheduler.occupancy().links_out().collect()
+    }
+
     /// What starts at `now`, in order: (id, nodes in rank order).
     fn start(&mut self, now: f64) -> PyResult<Vec<(u64, Vec<u32>)>> {
         let starts = self.scheduler.pass(now);
@@ -252,6 +271,14 @@ impl Scheduler {
 }
 
 impl Scheduler {
+    fn check_cables(&self, links: &[u32]) -> PyResult<()> {
+        let fabric = self.scheduler.occupancy().fabric();
+        match links.iter().find(|&&link| fabric.cable_place(link).is_none()) {
+            Some(link) => Err(bad_input(format!("there is no cable {link} of a tree"))),
+            None => Ok(()),
+        }
+    }
+
     /// Raises what a policy written in Python raised.
     fn raise(&self) -> PyResult<()> {
         match self.raised.lock().ok().and_then(|mut first| first.take()) {

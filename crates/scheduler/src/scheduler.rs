@@ -197,6 +197,30 @@ impl Scheduler {
         self.changed = true;
     }
 
+    /// Takes cables out of service or puts them back: nobody is placed on one that is out, and who is there stays until its
+    /// end. Answers the running jobs, ascending, that may use one that has just gone out.
+    pub fn set_links_in_service(&mut self, cables: &[CableId], in_service: bool) -> Vec<u64> {
+        let out: HashSet<CableId> = self.occupancy.links_out().collect();
+        let changing = |&cable: &CableId| out.contains(&cable) == in_service;
+        let changing: Vec<CableId> = cables.iter().copied().filter(changing).collect();
+        for &cable in &changing {
+            self.occupancy.set_link_in_service(cable, in_service);
+        }
+        self.changed |= !changing.is_empty();
+        if in_service { Vec::new() } else { self.users_of(&changing) }
+    }
+
+    /// The running jobs, ascending, that own one of these cables or, owning none, may use one.
+    pub fn users_of(&self, cables: &[CableId]) -> Vec<u64> {
+        let fabric = self.occupancy.fabric();
+        let may_use =
+            |job: &&RunningJob| cables.iter().any(|&cable| job.placement.may_use(fabric, cable));
+        let mut found: Vec<u64> =
+            self.running.jobs().iter().filter(may_use).map(|job| job.id).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// Starts what may start at `now`, in the order it was started.
     pub fn pass(&mut self, now: f64) -> Vec<Start> {
         // A begin time that has come since makes a job visible that no pass has tried yet.

@@ -3,10 +3,12 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{PICKY, SIZE, jobs, machine, mixed, rule};
 use proptest::prelude::*;
 use topolane_placement::{Refusal, Request, Share};
-use topolane_scheduler::{Scheduler, Start, queue};
+use topolane_scheduler::{RunningJob, Scheduler, Start, queue};
 
 const DISCIPLINES: [&str; 3] = ["fcfs", "easy", "conservative"];
 
@@ -383,4 +385,77 @@ fn shares_lie_side_by_side() {
         scheduler.complete(2);
         assert_eq!(pass(&mut scheduler, 3.0), [3]);
     }
+}
+
+/// Cables that go out are answered for by those who may use them: owners of these very cables, or who owns none and
+/// crosses their group. Placements stay; nobody new comes onto the cables until they are back; what is out already or
+/// again in changes nothing.
+#[test]
+fn links_go_out_of_service_and_come_back() {
+    let fabric = machine();
+    let second_switch = |leaf| fabric.cable(1, leaf, 0, 1, 0).unwrap();
+    for discipline in DISCIPLINES {
+        for policy in ["owned", "first-fit"] {
+            let mut scheduler = scheduler(policy, discipline);
+            for (id, nodes) in [(0, 5), (1, 2), (2, 4)] {
+                scheduler.submit(ask(id, nodes, 100.0), 0.0).unwrap();
+            }
+            assert_eq!(pass(&mut scheduler, 0.0), [0, 1, 2]);
+            let before: Vec<_> = scheduler.running().jobs().to_vec();
+            let cables: Vec<u32> = (0..fabric.groups(1)).map(second_switch).collect();
+            let expected: Vec<u64> = (0..3)
+                .filter(|&id| {
+                    let placement = &scheduler.running().get(id).unwrap().placement;
+                    let crosses = |leaf| placement.crossed().contains(&(1, leaf));
+                    let owns = |cable| placement.links().contains(cable);
+                    cables.iter().any(owns)
+                        || placement.links().is_empty() && (0..fabric.groups(1)).any(crosses)
+                })
+                .collect();
+            assert_eq!(scheduler.set_links_in_service(&cables, false), expected);
+            assert!(scheduler.set_links_in_service(&cables, false).is_empty(), "they are out");
+            assert_eq!(scheduler.users_of(&cables), expected);
+            let same = |(one, other): (&RunningJob, &RunningJob)| one.placement == other.placement;
+            assert!(before.iter().zip(scheduler.running().jobs()).all(same));
+            scheduler.submit(ask(3, 6, 10.0), 0.0).unwrap();
+            pass(&mut scheduler, 1.0);
+            let of_3 = scheduler.running().get(3).map(|job| Arc::clone(&job.placement));
+            assert!(
+                of_3.is_none_or(|of_3| cables.iter().all(|cable| !of_3.links().contains(cable)))
+            );
+            for id in 0..4 {
+                scheduler.cancel(id);
+                scheduler.complete(id);
+            }
+            scheduler.submit(ask(4, SIZE, 10.0), 0.0).unwrap();
+            let runs = if policy == "owned" { vec![] } else { vec![4] };
+            assert_eq!(
+                pass(&mut scheduler, 2.0),
+                runs,
+                "{discipline}: half of the bandwidth is left"
+            );
+            assert!(scheduler.set_links_in_service(&cables, true).is_empty());
+            assert_eq!(scheduler.occupancy().links_out().count(), 0);
+            let runs = if policy == "owned" { vec![4] } else { vec![] };
+            assert_eq!(pass(&mut scheduler, 3.0), runs);
+        }
+    }
+}
+
+/// A node whose link is out gets nothing, drained or not; when both are back it does.
+#[test]
+fn a_node_without_a_link_is_out_of_service() {
+    let mut scheduler = scheduler("first-fit", "easy");
+    let link: Vec<u32> = machine().uplinks(0, 3).collect();
+    scheduler.submit(ask(1, SIZE, 1.0), 0.0).unwrap();
+    scheduler.set_links_in_service(&link, false);
+    assert!(pass(&mut scheduler, 0.0).is_empty());
+    scheduler.set_in_service(3, false);
+    scheduler.set_links_in_service(&link, true);
+    assert!(pass(&mut scheduler, 1.0).is_empty());
+    scheduler.set_links_in_service(&link, false);
+    scheduler.set_in_service(3, true);
+    assert!(pass(&mut scheduler, 2.0).is_empty());
+    scheduler.set_links_in_service(&link, true);
+    assert_eq!(pass(&mut scheduler, 3.0), [1]);
 }

@@ -1,7 +1,8 @@
 //! What to call the links of a fabric.
 
 use super::wiring::Wiring;
-use crate::fabric::Fabric;
+use crate::error::InputError;
+use crate::fabric::{CableId, Fabric};
 
 /// The two ends of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,4 +43,58 @@ pub fn link_names(fabric: &Fabric) -> Vec<LinkName> {
         names.push(LinkName { lower: end(a), upper: end(b), number: None });
     }
     names
+}
+
+impl LinkName {
+    /// Whether `text` names the link from either end, `leaf0->pod0-s1`, with `#1` for one of parallel cables.
+    fn is_called(&self, text: &str) -> bool {
+        let (ends, number) = match text.rsplit_once('#') {
+            Some((ends, number)) if number.parse().ok() == self.number => (ends, true),
+            _ => (text, false),
+        };
+        let joins = |text: &str| {
+            text.split_once("->").is_some_and(|(from, to)| {
+                let (lower, upper) = (&self.lower.name, &self.upper.name);
+                (from == lower && to == upper) || (from == upper && to == lower)
+            })
+        };
+        joins(text) || (number && joins(ends))
+    }
+}
+
+/// The cables that `text` names: a link by its ends, `leaf0->pod0-s1` (`#1` behind it for one of parallel cables, else
+/// all), a cable by its id, or a switch or node by its name: all cables of it.
+///
+/// # Errors
+/// Nothing of the machine is called so, or the name stands for several parallel switches.
+pub fn cables_named(
+    fabric: &Fabric,
+    names: &[LinkName],
+    text: &str,
+) -> Result<Vec<CableId>, InputError> {
+    let there = |id: &CableId| fabric.cable_place(*id).is_some() && fabric.has_cable(*id);
+    if let Some(id) = text.parse().ok().filter(there) {
+        return Ok(vec![id]);
+    }
+    let select = |is_meant: &dyn Fn(&LinkName) -> bool| -> Vec<CableId> {
+        let numbered = (0..).zip(names).filter(|(_, link)| is_meant(link));
+        numbered.map(|(id, _)| id).filter(there).collect()
+    };
+    let found =
+        select(&|link| link.is_called(text) || link.lower.name == text || link.upper.name == text);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let of_group = |end: &End| end.group == text;
+    let one_of = names.iter().flat_map(|link| [&link.lower, &link.upper]).find(|end| of_group(end));
+    Err(InputError::whole(match one_of {
+        Some(end) => {
+            format!("{text:?} is several parallel switches: name one, such as {}", end.name)
+        }
+        None => format!(
+            "machine {} has no link, switch or node {text:?} that a cable leads to (a link is named as \
+             `topolane links` does, leaf0->pod0-s1, or by its id)",
+            fabric.name()
+        ),
+    }))
 }

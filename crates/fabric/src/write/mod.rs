@@ -10,7 +10,7 @@ mod wiring;
 
 pub use infiniband::{ibnetdiscover, ibsim_net};
 pub use lfts::LinearTables;
-pub use link_names::{End, LinkName, link_names};
+pub use link_names::{End, LinkName, cables_named, link_names};
 pub use machine_toml::machine_toml;
 pub use slurm_topology::slurm_topology;
 pub use tree::tree;

@@ -101,7 +101,7 @@ impl Plan {
     fn of(view: &View<'_>, mut promises: HashMap<u64, Promise>) -> Self {
         let counting = view.policy.count_only()
             && !view.running.any_sharing()
-            && view.occupancy.fabric().is_connected()
+            && view.occupancy.is_joined()
             && view.waiting.iter().all(|waiting| waiting.request.is_plain());
         let mut idle = Profile::new(view.now, i64::from(view.occupancy.idle_nodes()));
         for job in view.running.jobs() {

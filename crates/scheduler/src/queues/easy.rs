@@ -224,7 +224,7 @@ impl Shadow {
         let counting = policy.count_only()
             && head.is_plain()
             && !running.any_sharing()
-            && occupancy.fabric().is_connected()
+            && occupancy.is_joined()
             && occupancy.in_service().count() == occupancy.fabric().nodes();
         if counting {
             return Shadow::by_count(head, now, running, occupancy);

@@ -1,0 +1,79 @@
+//! What links out of service part from the rest of the machine.
+
+use std::collections::BTreeSet;
+
+use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+
+use crate::lanes::Lanes;
+
+/// The groups that no link in service leaves: what is in them reaches only itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct CutOff {
+    /// Level and number; level 0, the nodes, only those whose links were taken out of service.
+    groups: BTreeSet<(usize, GroupIndex)>,
+}
+
+/// The nodes that reach one another: a group that is cut off, or the sites joined to one, by its number.
+pub(crate) type Region = (usize, GroupIndex);
+
+impl CutOff {
+    /// The groups whose links are all missing.
+    pub fn of(fabric: &Fabric, lanes: &Lanes) -> Self {
+        let mut cut_off = CutOff::default();
+        for &cable in fabric.missing_cables() {
+            if let Some((level @ 1.., group, ..)) = fabric.cable_place(cable) {
+                cut_off.look(fabric, lanes, level, group);
+            }
+        }
+        cut_off
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    pub fn contains(&self, level: usize, group: GroupIndex) -> bool {
+        self.groups.contains(&(level, group))
+    }
+
+    /// Looks at the group of a cable anew that has come or gone; answers the group.
+    pub fn follow(
+        &mut self,
+        fabric: &Fabric,
+        lanes: &Lanes,
+        cable: CableId,
+    ) -> Option<(usize, GroupIndex)> {
+        let (level, group, ..) = fabric.cable_place(cable)?;
+        self.look(fabric, lanes, level, group);
+        Some((level, group))
+    }
+
+    fn look(&mut self, fabric: &Fabric, lanes: &Lanes, level: usize, group: GroupIndex) {
+        if fabric.uplinks(level, group).any(|cable| lanes.is_there(cable)) {
+            self.groups.remove(&(level, group));
+        } else {
+            self.groups.insert((level, group));
+        }
+    }
+
+    /// Whether a node is in a region.
+    pub fn is_in(&self, fabric: &Fabric, node: NodeIndex, region: Region) -> bool {
+        let top = fabric.depth();
+        let group = |level| (level, fabric.group(level, node));
+        match (1..top).map(group).find(|group| self.groups.contains(group)) {
+            Some(alone) => alone == region,
+            None => {
+                region.0 == top && fabric.site_hops(region.1, fabric.group(top, node)).is_some()
+            }
+        }
+    }
+
+    /// All regions: joined sites, then what is cut off, by level and number.
+    pub fn regions(&self, fabric: &Fabric) -> Vec<Region> {
+        let top = fabric.depth();
+        let joined = |a, b| fabric.site_hops(a, b).is_some();
+        let is_first = |&site: &u32| (0..site).all(|other| !joined(other, site));
+        let sites = (0..fabric.sites()).filter(is_first).map(|site| (top, site));
+        sites.chain(self.groups.iter().copied().filter(|group| group.0 > 0)).collect()
+    }
+}
