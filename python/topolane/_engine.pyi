@@ -106,6 +106,13 @@ class Machine:
         was read from; each with the name of its file.
         """
 
+    def cables_named(self, names: Sequence[str]) -> list[list[int]]:
+        """The cables of a tree that each text names, ascending.
+
+        A link by its ends (`leaf0->pod0-s1`, `#1` behind it for one of parallel cables, else all), a cable by its id,
+        or all cables of a switch or a node by its name. Raises InputError for what names none.
+        """
+
     def link_names(self) -> list[tuple[str, str, str, str, int | None]]:
         """(lower end, its group, upper end, its group, which of parallel cables) of links by id."""
 
@@ -761,6 +768,24 @@ class Scheduler:
     def set_in_service(self, node: int, in_service: bool) -> None:
         """Takes a node out of service or puts it back."""
 
+    def set_links_in_service(self, links: Sequence[int], in_service: bool) -> list[int]:
+        """Takes cables out of service, or puts them back: nobody is placed on one that is out.
+
+        Who is there stays until its end. A node that no cable in service leads to is out of service too, and no job
+        lies inside and outside of a group that none leaves. Answers the running jobs, ascending, that may use one that
+        has just gone out: see `users_of`. Raises InputError for what is no cable of a tree.
+        """
+
+    def users_of(self, links: Sequence[int]) -> list[int]:
+        """The running jobs, ascending, that own one of these cables or, owning none, may use one.
+
+        Raises InputError for what is no cable of a tree.
+        """
+
+    @property
+    def links_out(self) -> list[int]:
+        """The cables out of service, ascending."""
+
     def start(self, now: float) -> list[tuple[int, list[int]]]:
         """What starts at `now`, in order: (id, nodes in rank order)."""
 
@@ -959,10 +984,12 @@ def simulate(
     phi: float | None = None,
     moving: tuple[int, float, float] | None = None,
     network: Network | None = None,
+    outages: Sequence[tuple[Sequence[int], float, float]] = (),
     progress: Callable[[float], object] | None = None,
 ) -> Outcome:
     """Runs a workload on a machine under a policy and a queue.
 
+    outages: cables that fail together, and from when until when, in seconds; either may be infinite.
     progress: called now and then with the share of jobs that have ended.
     """
 

@@ -12,11 +12,12 @@ from topolane.policy import Policy, resolve
 from topolane.traffic import measured_or_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import polars
 
     from topolane._engine import Machine, Routing, Workload
+    from topolane.outages import Outage
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +138,7 @@ def simulate(
     phi: float | None = None,
     defrag: Defrag | None = None,
     network: Network | None = None,
+    outages: Sequence[Outage] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Run:
     """Runs a workload.
@@ -150,6 +152,8 @@ def simulate(
     all of it. It matters to the policies that give jobs links.
     defrag: lets up to so many running jobs be moved for one that is refused for its links.
     network: lets jobs slow each other down where they share links; by default they do not.
+    outages: links that fail (`topolane.outages.read`). Nobody is placed on them meanwhile; jobs that are there run on
+    as before and are listed in the summary.
     progress: called now and then with the share of jobs that have ended.
 
     Raises InputError for an unknown name, for a speed-up beside a network, and under `recorded` for a
@@ -179,6 +183,7 @@ def simulate(
         phi=phi,
         moving=dataclasses.astuple(defrag) if defrag else None,
         network=network.on(machine, seed) if network else None,
+        outages=[(outage.cables, outage.start, outage.end) for outage in outages],
         progress=progress,
     )
     return Run(

@@ -13,6 +13,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from topolane import outages
 from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
@@ -49,6 +50,8 @@ class Task:
     machine_format: str | None = None
     nodes: str | None = None
     network: Network | None = None
+    outages: str | None = None
+    """A file of links that fail."""
 
     def fabric(self) -> Machine:
         """The machine, or the part of it that is meant."""
@@ -74,6 +77,7 @@ class Task:
             phi=self.phi,
             defrag=self.defrag,
             network=network,
+            outages=() if self.outages is None else outages.read(self.outages, fabric),
             progress=progress,
         )
 

@@ -7,7 +7,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use topolane_simulator::{
-    JobOutcome, Metrics, Moving, Options, Scenario, simulate as run_events, write_jobs,
+    JobOutcome, Metrics, Moving, Options, Outage, Scenario, simulate as run_events, write_jobs,
     write_links, write_utilization,
 };
 
@@ -26,6 +26,8 @@ pub struct Outcome {
     workload: Py<Workload>,
     machine_nodes: u32,
     network: Option<topolane_simulator::Network>,
+    /// How many outages there were.
+    outages: usize,
     outcome: topolane_simulator::Outcome,
     metrics: Metrics,
 }
@@ -33,7 +35,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, phi=None, moving=None, network=None, progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, phi=None, moving=None, network=None, outages=vec![], progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -47,6 +49,7 @@ pub fn simulate(
     phi: Option<f64>,
     moving: Option<(u32, f64, f64)>,
     network: Option<&Network>,
+    outages: Vec<(Vec<u32>, f64, f64)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let (policy, raised) = policy_from(policy, seed)?;
@@ -70,7 +73,18 @@ pub fn simulate(
     if network.as_ref().is_some_and(|network| !Arc::ptr_eq(network.routing.fabric(), fabric)) {
         return Err(bad_input("the network's routing is another machine's"));
     }
-    let options = Options { scenario, seed, default_walltime, phi, moving, network };
+    let mut failing = Vec::with_capacity(outages.len());
+    for (cables, from, until) in outages {
+        if let Some(cable) = cables.iter().find(|&&cable| fabric.cable_place(cable).is_none()) {
+            return Err(bad_input(format!("an outage of cable {cable}: there is none in a tree")));
+        }
+        if from.is_nan() || until.is_nan() || until <= from {
+            return Err(bad_input(format!("an outage cannot be from {from} s until {until} s")));
+        }
+        failing.push(Outage { cables, from, until });
+    }
+    let outages = failing;
+    let options = Options { scenario, seed, default_walltime, phi, moving, network, outages };
     let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
         let mut last = Instant::now();
         let mut report = |share: f64| -> Result<(), RunError> {
@@ -95,6 +109,7 @@ pub fn simulate(
         workload: workload.clone().unbind(),
         machine_nodes: fabric.nodes(),
         network: options.network,
+        outages: options.outages.len(),
         outcome,
         metrics,
     })
@@ -107,7 +122,8 @@ impl Outcome {
         let jobs = &self.workload.get().jobs;
         let mut text = Vec::new();
         py.detach(|| {
-            write_jobs(&mut text, jobs, &self.outcome, &self.metrics, self.network.as_ref())
+            let (network, outages) = (self.network.as_ref(), self.outages > 0);
+            write_jobs(&mut text, jobs, &self.outcome, &self.metrics, network, outages)
         })?;
         Ok(PyBytes::new(py, &text))
     }
@@ -202,6 +218,15 @@ impl Outcome {
         summary.set_item("without_walltime", jobs.without_walltime())?;
         summary.set_item("late_against_log", self.outcome.late_against_log)?;
         summary.set_item("left_out", left_out)?;
+        if self.outages > 0 {
+            let affected = self.outcome.jobs.iter().filter(|job| job.affected);
+            let ids: Vec<u64> = affected.map(|job| jobs.jobs[job.job].id).collect();
+            let facts = PyDict::new(py);
+            facts.set_item("outages", self.outages)?;
+            facts.set_item("affected", ids.len())?;
+            facts.set_item("ids", ids)?;
+            summary.set_item("outages", facts)?;
+        }
         if let Some(network) = &self.network {
             summary.set_item("contention", self.contention(py, network)?)?;
         }

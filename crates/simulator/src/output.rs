@@ -11,7 +11,7 @@ use crate::workload::Workload;
 
 /// Writes `jobs.csv`: the columns that Batsim writes (so that evalys reads it), then ours.
 /// Times in seconds since the workload's epoch; `allocated_resources` is an interval set;
-/// `pattern` is empty without a `network`.
+/// `pattern` is empty without a `network`; with `outages` a last column says whom they affected.
 ///
 /// # Errors
 /// What the writer returns.
@@ -21,17 +21,19 @@ pub fn write_jobs(
     outcome: &Outcome,
     metrics: &Metrics,
     network: Option<&Network>,
+    outages: bool,
 ) -> io::Result<()> {
     let patterns: Vec<String> = network.map_or_else(Vec::new, |network| {
         (0..network.patterns.len()).map(|pattern| quoted(&network.pattern_name(pattern))).collect()
     });
-    writeln!(
+    write!(
         to,
         "job_id,workload_name,profile,submission_time,requested_number_of_resources,\
          requested_time,success,final_state,starting_time,execution_time,finish_time,\
          waiting_time,turnaround_time,stretch,allocated_resources,consumed_energy,metadata,\
          slowdown,aph,least_aph,hop_bytes,links_shared,pattern,contention"
     )?;
+    writeln!(to, "{}", if outages { ",affected" } else { "" })?;
     let name = quoted(&workload.name);
     let mut row = Vec::with_capacity(512);
     for (index, job) in outcome.jobs.iter().enumerate() {
@@ -61,7 +63,11 @@ pub fn write_jobs(
             number(&mut row, value)?;
         }
         let pattern = patterns.get(job.pattern).map_or("", String::as_str);
-        writeln!(row, "{},{pattern},{:.6}", metrics.links_shared[index], job.contention())?;
+        write!(row, "{},{pattern},{:.6}", metrics.links_shared[index], job.contention())?;
+        if outages {
+            write!(row, ",{}", u8::from(job.affected))?;
+        }
+        row.push(b'\n');
         to.write_all(&row)?;
     }
     Ok(())

@@ -10,6 +10,7 @@ use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 use crate::ends::{Begun, Due, Ends, Time};
 use crate::moving::{Moving, meet};
 use crate::network::{Coupling, Network};
+use crate::outages::{Outage, Outages};
 use crate::recorded::RecordedNodes;
 use crate::scenario::Scenario;
 use crate::shares::Shares;
@@ -35,6 +36,8 @@ pub struct Options {
     pub moving: Option<Moving>,
     /// How jobs meet on the network; `None`: they do not slow each other down.
     pub network: Option<Network>,
+    /// Links that fail. Nobody is placed on them meanwhile; who is there stays, as fast as before.
+    pub outages: Vec<Outage>,
 }
 
 /// One job's fate. Times in seconds since the workload's epoch.
@@ -56,6 +59,8 @@ pub struct JobOutcome {
     pub phi: f64,
     /// Whether it outlasted its walltime.
     pub overran: bool,
+    /// Whether a link failed while it ran that it owned or, owning none, may have used.
+    pub affected: bool,
     /// Index of its pattern among the network's; 0 without a network.
     pub pattern: usize,
     /// Where it ran before it was moved, and until when.
@@ -137,13 +142,17 @@ pub fn simulate<E: From<InputError>>(
     let before = policy.searches();
     let mut recorded = RecordedNodes::on(fabric);
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
+    let mut outages = Outages::new(&options.outages, first);
     let mut elsewhere = None;
     let mut next = 0;
     let mut begin = None;
     loop {
         let arrival = workload.jobs.get(next).map(|job| Time(job.submit));
         let end = run.ends.next().map(Time);
-        let due = [arrival, end, begin.map(Time)].into_iter().flatten().min();
+        let is_over = arrival.is_none() && end.is_none() && run.scheduler.waiting().is_empty();
+        // One that is as good as for ever must not make the run as long.
+        let outage = outages.next().filter(|time| !is_over && time - first <= LONGEST).map(Time);
+        let due = [arrival, end, begin.map(Time), outage].into_iter().flatten().min();
         let Some(Time(now)) = due else { break };
         if now - first > LONGEST {
             let message = format!(
@@ -153,6 +162,11 @@ pub fn simulate<E: From<InputError>>(
             return Err(InputError::whole(message).into());
         }
         run.complete(now);
+        for id in outages.follow(now, &mut run.scheduler) {
+            if let Some(&order) = run.order.get(&id) {
+                run.outcome.jobs[order].affected = true;
+            }
+        }
         while let Some(job) = workload.jobs.get(next).filter(|job| job.submit <= now) {
             let mut request = request_of(next, job, options);
             next += 1;
@@ -398,6 +412,7 @@ impl Run<'_> {
             alone,
             phi: placement.phi(),
             overran: false,
+            affected: false,
             pattern,
             moved: Vec::new(),
             placement,

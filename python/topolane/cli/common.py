@@ -144,6 +144,13 @@ defrag_option = click.option(
     "up to so many for each job started (0.05: one for twenty) [default: none].",
 )
 
+outages_option = click.option(
+    "--outages",
+    metavar="FILE.csv",
+    help="Links and switches that fail, one a line: name,from,until (seconds, or nothing); jobs that are there are "
+    "listed, nobody is placed there meanwhile.",
+)
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 

@@ -31,6 +31,7 @@ def names(text: str) -> list[str]:
 @common.default_walltime_option
 @common.phi_option
 @common.defrag_option
+@common.outages_option
 @network_options
 @click.option(
     "--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma."
@@ -109,6 +110,8 @@ def command(
     # With a network the first run is the reference without one, which has less to tell.
     telling = next((run for run in runs if run.network), runs[0])
     for note in tables.workload_notes(telling):
+        click.echo(note)
+    for note in tables.outage_notes(runs):
         click.echo(note)
     tables.print_runs(runs)
     tables.print_patterns(runs)

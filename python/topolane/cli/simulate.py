@@ -17,6 +17,7 @@ from topolane.sweep import Task
 @common.default_walltime_option
 @common.phi_option
 @common.defrag_option
+@common.outages_option
 @network_options
 @click.option("--policy", default="first-fit", show_default=True, help="A policy's name, or module:Class.")
 @click.option(
@@ -66,7 +67,7 @@ def command(
     if as_json:
         common.print_json(run.facts)
         return
-    for note in tables.workload_notes(run):
+    for note in [*tables.workload_notes(run), *tables.outage_notes([run])]:
         click.echo(note)
     tables.print_runs([run])
     rows = [

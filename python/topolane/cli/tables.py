@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from topolane.cli import common
+from topolane.report.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,4 +118,23 @@ def workload_notes(run: Run) -> list[str]:
             "it gives nodes twice (jobs that share nodes: --shared)"
         )
     notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
+    return notes
+
+
+LISTED = 10
+"""Jobs that are named one by one."""
+
+
+def outage_notes(runs: Sequence[Run]) -> list[str]:
+    """Whom links that failed affected, a line for every run that had outages."""
+    notes = []
+    for run in runs:
+        if failed := run.summary.get("outages"):
+            ids = ", ".join(map(str, failed["ids"][:LISTED])) + (
+                ", ..." if failed["affected"] > LISTED else ""
+            )
+            notes.append(
+                f"{run.label}, {run.queue}: {plural(failed['outages'], 'outage')}, "
+                f"{plural(failed['affected'], 'running job')} affected" + (f" ({ids})" if ids else "")
+            )
     return notes

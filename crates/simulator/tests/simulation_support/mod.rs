@@ -19,6 +19,7 @@ pub const PLAIN: Options = Options {
     phi: None,
     moving: None,
     network: None,
+    outages: Vec::new(),
 };
 
 /// A regular tree of nodes n1, n2, ...

@@ -1,0 +1,84 @@
+"""Links that are out of service for a time, from a file."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import math
+from pathlib import Path
+
+from topolane._engine import InputError, Machine
+
+COLUMNS = ("name", "from", "until")
+
+
+@dataclasses.dataclass(frozen=True)
+class Outage:
+    """Cables that fail together. Times in seconds, as in `jobs.csv`."""
+
+    cables: tuple[int, ...]
+    start: float = -math.inf
+    """When they fail; by default before the first job comes."""
+    end: float = math.inf
+    """When they are there again; by default never."""
+
+
+def read(file: str | Path, machine: Machine) -> list[Outage]:
+    """The outages in a CSV file with the columns name, from and until.
+
+    name: a link as `topolane links` calls it (`leaf0->pod0-s1`, `#1` behind it for one of parallel cables), the id of
+    a cable, or a switch or node, of which all cables fail; from, until: seconds, or nothing for always.
+    Raises InputError, naming file, line and value.
+    """
+    found = []
+    for line, row in _rows(file):
+        where = f"{file}:{line}"
+        try:
+            (cables,) = machine.cables_named([row["name"]])
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+        start = _seconds(row["from"], "from", where, -math.inf)
+        end = _seconds(row["until"], "until", where, math.inf)
+        if end <= start:
+            raise InputError(
+                f"{where}: it must end after it begins, not from {row['from']} until {row['until']}"
+            )
+        found.append(Outage(tuple(cables), start, end))
+    if not found:
+        raise InputError(f"{file}: no outage stands in it")
+    return found
+
+
+def _seconds(text: str, what: str, where: str, default: float) -> float:
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise InputError(f"{where}: {what} must be a number of seconds or empty, not {text!r}")
+    return seconds
+
+
+def _rows(file: str | Path) -> list[tuple[int, dict[str, str]]]:
+    try:
+        with Path(file).open(encoding="utf-8", newline="") as text:
+            reader = csv.reader(text, strict=True)
+            header = tuple(name.strip() for name in next(reader, []))
+            if sorted(header) != sorted(COLUMNS):
+                raise InputError(f"{file}:1: the columns must be name,from,until, not {','.join(header)!r}")
+            rows = []
+            for cells in reader:
+                if not any(cells):
+                    continue
+                if len(cells) != len(header):
+                    raise InputError(f"{file}:{reader.line_num}: {len(cells)} cells, where three are wanted")
+                rows.append((reader.line_num, dict(zip(header, map(str.strip, cells)))))
+            return rows
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not UTF-8 text") from error
+    except csv.Error as error:
+        raise InputError(f"{file}: not CSV: {error}") from error
