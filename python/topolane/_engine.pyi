@@ -106,6 +106,16 @@ class Machine:
         was read from; each with the name of its file.
         """
 
+    def limits(self, policy: str | Policy) -> list[str]:
+        """Where the policy cannot give jobs links of their own, or not all, in sentences that name the groups."""
+
+    def absent(self, net: str, now: str, net_source: str, now_source: str) -> list[int]:
+        """The cables, ascending, that a later output of `ibnetdiscover` (`now`) lacks.
+
+        net: the output that the machine was read from. A cable is known by the devices and ports at its ends. Raises
+        InputError for a text that is none or is cut short, naming `net_source` or `now_source` and the line.
+        """
+
     def cables_named(self, names: Sequence[str]) -> list[list[int]]:
         """The cables of a tree that each text names, ascending.
 

@@ -186,13 +186,16 @@ def simulate(
         outages=[(outage.cables, outage.start, outage.end) for outage in outages],
         progress=progress,
     )
+    summary = outcome.summary()
+    if limits := machine.limits(rule):
+        summary["limits"] = limits
     return Run(
         workload=workload.name,
         machine=machine.name,
         policy=name,
         queue=queue,
         scenario=scenario,
-        summary=outcome.summary(),
+        summary=summary,
         jobs_csv=outcome.jobs_csv(),
         utilization_csv=outcome.utilization_csv(),
         network=network.model if network else None,

@@ -11,7 +11,7 @@ pub(crate) const MOST_UPLINKS: u32 = u64::BITS;
 ///
 /// Lane `a * cables + j` of a switch is there if more than `j` of its parallel cables to parent `a` are free: they
 /// are alike, so what two switches have in common is the intersection of their lanes. A switch with more than 64
-/// uplinks has no lanes.
+/// uplinks has no lanes, nor has one of several that the nodes of a leaf hang on.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     plan: Arc<Plan>,
@@ -43,6 +43,8 @@ struct Switch {
     parents: u32,
     /// Parallel cables to each parent.
     cables: u32,
+    /// Whether its uplinks can be owned.
+    has_lanes: bool,
 }
 
 impl Clone for Lanes {
@@ -89,11 +91,13 @@ impl Plan {
         let site = fabric.site_of_group(level, group);
         let cabling = fabric.cabling(site, level);
         let ports = if uplinks.is_empty() { 0 } else { cabling.parents * cabling.cables };
+        let is_leaf_of_several = level == 1 && fabric.width(site, 1) > 1;
+        let has_lanes = !is_leaf_of_several && ports <= MOST_UPLINKS;
         for switch in 0..fabric.width(site, level) {
             let number = self.switches.len() as u32;
             let first = uplinks.start + switch * ports;
             let parents = ports / cabling.cables.max(1);
-            self.switches.push(Switch { first, parents, cables: cabling.cables });
+            self.switches.push(Switch { first, parents, cables: cabling.cables, has_lanes });
             for port in 0..ports {
                 self.of_cable[(first + port) as usize] = Some((number, port));
             }
@@ -221,8 +225,8 @@ impl Lanes {
 
     /// Sets the lanes of a switch to one of its parents anew.
     fn count(&mut self, switch: u32, parent: u32) {
-        let Switch { first, parents, cables } = self.plan.switches[switch as usize];
-        if parents * cables > MOST_UPLINKS {
+        let Switch { first, cables, has_lanes, .. } = self.plan.switches[switch as usize];
+        if !has_lanes {
             return;
         }
         let start = first + parent * cables;

@@ -175,7 +175,7 @@ impl Occupancy {
 
     /// Free lanes of a switch of a group of a level from 1 to below the top, one bit each: what is left of its
     /// uplinks for jobs that own theirs. None where a placement without links of its own crosses the group, and
-    /// none where a switch has more than 64 uplinks.
+    /// none where a switch has more than 64 uplinks, or a leaf several switches.
     #[inline]
     pub fn free_lanes(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
         self.lanes.free(level, group, switch)

@@ -1,8 +1,9 @@
 //! What a policy is, and how it is asked.
 
-use topolane_fabric::{CableId, NodeIndex};
+use topolane_fabric::{CableId, Fabric, NodeIndex};
 
 use crate::occupancy::Occupancy;
+use crate::owned::{Limit, obstacle};
 use crate::placement::Placement;
 use crate::refusal::Refusal;
 use crate::request::Request;
@@ -127,6 +128,11 @@ pub trait Policy: Send + Sync {
     fn isolates(&self) -> bool {
         false
     }
+
+    /// Where on a machine it cannot do so, or not fully.
+    fn limits(&self, _: &Fabric) -> Vec<Limit> {
+        Vec::new()
+    }
 }
 
 impl dyn Policy + '_ {
@@ -157,6 +163,23 @@ impl dyn Policy + '_ {
         let Choice { nodes, links, phi, spare } = choice;
         let placement = Placement::new(occupancy.fabric(), nodes, request.share);
         placement.owning(self.isolates()).with_links(links, phi).with_spare(spare)
+    }
+
+    /// Why the request will never be placed, whoever leaves and whatever comes back into service; `None` if it may be.
+    pub fn never(&self, request: &Request, occupancy: &Occupancy) -> Option<Refusal> {
+        let wanted = request.nodes;
+        Some(match self.admits(request, occupancy.empty()).err()? {
+            Refusal::WouldShareLinks { free: most, .. } if self.isolates() => {
+                let fabric = occupancy.fabric();
+                let why = obstacle(fabric, &self.limits(fabric), wanted);
+                Refusal::CannotIsolate { wanted, most, why }
+            }
+            Refusal::NotNow { free, .. } | Refusal::WouldShareLinks { free, .. } => {
+                Refusal::Never { wanted, most: free }
+            }
+            Refusal::Never { most, .. } => Refusal::Never { wanted, most },
+            refusal @ Refusal::CannotIsolate { .. } => refusal,
+        })
     }
 
     /// What it costs to give each node the next slot; infinite for a node without one. See

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::owned::Obstacle;
 use crate::request::Request;
 use crate::room::Room;
 
@@ -29,6 +30,15 @@ pub enum Refusal {
         /// Free slots.
         free: u32,
     },
+    /// There would be enough room with nobody else there, but no links of its own even then.
+    CannotIsolate {
+        /// Slots wanted.
+        wanted: u32,
+        /// Slots in all.
+        most: u32,
+        /// What is in the way.
+        why: Obstacle,
+    },
 }
 
 impl Refusal {
@@ -37,12 +47,13 @@ impl Refusal {
         Refusal::WouldShareLinks { wanted: request.nodes, free: room.total() }
     }
 
-    /// A short constant name: `not-now`, `never`, `would-share-links`.
+    /// A short constant name: `not-now`, `never`, `would-share-links`, `cannot-isolate`.
     pub fn name(&self) -> &'static str {
         match self {
             Refusal::NotNow { .. } => "not-now",
             Refusal::Never { .. } => "never",
             Refusal::WouldShareLinks { .. } => "would-share-links",
+            Refusal::CannotIsolate { .. } => "cannot-isolate",
         }
     }
 }
@@ -55,6 +66,9 @@ impl fmt::Display for Refusal {
             }
             Refusal::Never { wanted, most } => {
                 write!(f, "never fits: {wanted} wanted, {most} in all")
+            }
+            Refusal::CannotIsolate { wanted, most, why } => {
+                write!(f, "can never be isolated: {wanted} wanted, {most} in all, but {why}")
             }
             Refusal::WouldShareLinks { wanted, free } => {
                 write!(

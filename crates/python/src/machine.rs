@@ -7,6 +7,7 @@ use topolane_fabric::{Direction, Fabric, NodeKind, NodeSet, PRESETS, preset, rea
 use topolane_placement::{Quality, least_aph};
 
 use crate::error::{bad_input, input_error};
+use crate::policy::policy_from;
 use crate::routing::Routing;
 use crate::tables::{LinkRow, link_rows};
 
@@ -245,6 +246,27 @@ impl Machine {
         let links = write::link_names(&self.fabric);
         let cables = |name: &String| write::cables_named(&self.fabric, &links, name);
         names.iter().map(cables).collect::<Result<_, _>>().map_err(input_error)
+    }
+
+    /// Where the policy cannot give jobs links of their own, or not all, in sentences.
+    fn limits(&self, policy: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        let (policy, _) = policy_from(policy, 0)?;
+        let limits = policy.limits(&self.fabric);
+        Ok(limits.iter().map(|limit| limit.sentence(&self.fabric)).collect())
+    }
+
+    /// The cables, ascending, that a later output of `ibnetdiscover` lacks; `net` is the one that the
+    /// machine was read from, each with the name of its file.
+    fn absent(
+        &self,
+        net: &str,
+        now: &str,
+        net_source: &str,
+        now_source: &str,
+    ) -> PyResult<Vec<u32>> {
+        let source = |text, name| read::Source { text, name };
+        let gone = read::absent(&self.fabric, source(net, net_source), source(now, now_source));
+        gone.map_err(input_error)
     }
 
     /// The least average pairwise hops of 1, 2, ... nodes on the empty machine.

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Move, Occupancy, Placement, Quality, Request, Room, Running, Share, moves,
+    Move, Occupancy, Placement, Quality, Refusal, Request, Room, Running, Share, moves,
 };
 
 use crate::error::bad_input;
@@ -190,6 +190,11 @@ impl State {
         if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
             return Err(error);
         }
+        let answer = answer.map_err(|refusal| {
+            let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
+            let never = blocked.then(|| policy.never(&request, &self.occupancy)).flatten();
+            never.unwrap_or(refusal)
+        });
         Ok(match answer {
             Ok(placement) => {
                 let quality = Quality::of(fabric, placement.nodes());

@@ -75,19 +75,15 @@ impl Scheduler {
     /// [`Request::order`].
     ///
     /// # Errors
-    /// [`Refusal::Never`] for what would not fit on the empty machine, and with `most` 0 for no
-    /// slot or an identity that waits or runs already; it is not queued.
+    /// [`Refusal::Never`] for what would not fit on the empty machine, [`Refusal::CannotIsolate`] for what would not
+    /// have links of its own there, and `Never` with `most` 0 for no slot or an identity that waits or runs already; it is not queued.
     pub fn submit(&mut self, request: Request, priority: f64) -> Result<(), Refusal> {
         let wanted = request.nodes;
         if wanted == 0 || self.known.contains(&request.id) {
             return Err(Refusal::Never { wanted, most: 0 });
         }
-        if let Err(refusal) = self.policy.admits(&request, self.occupancy.empty()) {
-            let most = match refusal {
-                Refusal::Never { most, .. } => most,
-                Refusal::NotNow { free, .. } | Refusal::WouldShareLinks { free, .. } => free,
-            };
-            return Err(Refusal::Never { wanted, most });
+        if let Some(refusal) = self.policy.never(&request, &self.occupancy) {
+            return Err(refusal);
         }
         let goes_first = |other: &Waiting| {
             let higher = other.priority.total_cmp(&priority);

@@ -111,7 +111,7 @@ def command(
     telling = next((run for run in runs if run.network), runs[0])
     for note in tables.workload_notes(telling):
         click.echo(note)
-    for note in tables.outage_notes(runs):
+    for note in [*tables.limit_notes(runs), *tables.outage_notes(runs)]:
         click.echo(note)
     tables.print_runs(runs)
     tables.print_patterns(runs)

@@ -75,6 +75,11 @@ def command(
         raise InputError("request: 'nodes' is missing")
     rule, identity = resolve(policy), whole(request, "id", "request") or 0
     share, eligible = share_of(request, "request"), nodes_of(fabric, request, "eligible", "request")
+    limits = fabric.limits(rule)
+    told = {"limits": limits} if limits else {}
+    if not as_json:
+        for limit in limits:
+            click.echo(f"{policy}: {limit}")
     found, refusal = state.place(
         rule,
         wanted,
@@ -88,7 +93,7 @@ def command(
     if refusal is not None:
         name, why = refusal
         if as_json:
-            common.print_json({"placed": False, "refusal": name, "why": why})
+            common.print_json({"placed": False, "refusal": name, "why": why, **told})
         else:
             click.echo(f"not placed, {name}: {why}")
         sys.exit(1)
@@ -102,7 +107,7 @@ def command(
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
         owned = {"links": links} if links else {}
-        common.print_json({**answer, "hop_bytes": hop_bytes, **owned})
+        common.print_json({**answer, "hop_bytes": hop_bytes, **owned, **told})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
     click.echo(

@@ -67,7 +67,7 @@ def command(
     if as_json:
         common.print_json(run.facts)
         return
-    for note in [*tables.workload_notes(run), *tables.outage_notes([run])]:
+    for note in [*tables.workload_notes(run), *tables.limit_notes([run]), *tables.outage_notes([run])]:
         click.echo(note)
     tables.print_runs([run])
     rows = [

@@ -125,6 +125,13 @@ LISTED = 10
 """Jobs that are named one by one."""
 
 
+def limit_notes(runs: Sequence[Run]) -> list[str]:
+    """Where policies cannot give jobs links of their own, or not all: a line for each such part of the machine."""
+    return list(
+        dict.fromkeys(f"{run.policy}: {limit}" for run in runs for limit in run.summary.get("limits", []))
+    )
+
+
 def outage_notes(runs: Sequence[Run]) -> list[str]:
     """Whom links that failed affected, a line for every run that had outages."""
     notes = []

@@ -1,5 +1,6 @@
 //! Readers: text in somebody's format to a [`Description`].
 
+mod absent;
 mod assemble;
 mod branches;
 mod bundles;
@@ -14,6 +15,7 @@ mod ports;
 mod slurm_topology;
 mod subnet;
 
+pub use absent::absent;
 pub use branches::{Branch, branches};
 pub use ibnetdiscover::ibnetdiscover;
 pub(crate) use lfts::{LidEntry, entries as lft_entries};

@@ -192,7 +192,7 @@ impl Reader<'_> {
 
 /// Whether nodes, groups and cables of two machines have the same numbers, and nodes the same
 /// names; names of groups, speeds and the inside of nodes may differ.
-fn same_numbers(a: &Description, b: &Description) -> bool {
+pub(super) fn same_numbers(a: &Description, b: &Description) -> bool {
     a.sites.len() == b.sites.len()
         && a.sites.iter().zip(&b.sites).all(|(a, b)| {
             let shape = |cabling: &crate::description::Cabling| (cabling.parents, cabling.cables);

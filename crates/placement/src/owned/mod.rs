@@ -9,6 +9,7 @@ mod even_layout;
 mod even_pods;
 mod fill;
 mod lending;
+mod limits;
 mod need;
 mod odd;
 mod odd_pods;
@@ -24,6 +25,8 @@ pub use condition::check;
 pub(crate) use even::{Across, Even};
 pub(crate) use even_pods::several_pods;
 pub use lending::{Lent, lend};
+pub(crate) use limits::obstacle;
+pub use limits::{Limit, Obstacle, limits};
 pub(crate) use plan::Plan;
 pub use violation::Violation;
 

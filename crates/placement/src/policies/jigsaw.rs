@@ -1,6 +1,6 @@
-use topolane_fabric::NodeIndex;
+use topolane_fabric::{Fabric, NodeIndex};
 
-use crate::owned::{Across, Board, Even, own_room, several_pods};
+use crate::owned::{Across, Board, Even, Limit, limits, own_room, several_pods};
 use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
 
 /// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21; docs/jigsaw.md says what is
@@ -50,5 +50,9 @@ impl Policy for Jigsaw {
 
     fn isolates(&self) -> bool {
         true
+    }
+
+    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
+        limits(fabric)
     }
 }

@@ -1,6 +1,6 @@
-use topolane_fabric::NodeIndex;
+use topolane_fabric::{Fabric, NodeIndex};
 
-use crate::owned::{Across, Board, Even, Plan, own_room, several_pods};
+use crate::owned::{Across, Board, Even, Limit, Plan, limits, own_room, several_pods};
 use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
 
 /// Links as a service (`LaaS`), rebuilt from what is published (docs/jigsaw.md says what is reconstructed): inside a pod as
@@ -47,6 +47,10 @@ impl Policy for Laas {
 
     fn isolates(&self) -> bool {
         true
+    }
+
+    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
+        limits(fabric)
     }
 }
 

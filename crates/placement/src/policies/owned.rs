@@ -1,8 +1,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use topolane_fabric::NodeIndex;
+use topolane_fabric::{Fabric, NodeIndex};
 
-use crate::owned::{Across, Board, Even, Plan, own_room, search, several_pods};
+use crate::owned::{Across, Board, Even, Limit, Plan, limits, own_room, search, several_pods};
 use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
 
 /// Jobs in the queue from which on those who overtake others are to fit well.
@@ -110,5 +110,9 @@ impl Policy for Owned {
 
     fn isolates(&self) -> bool {
         true
+    }
+
+    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
+        limits(fabric)
     }
 }

@@ -1,0 +1,67 @@
+//! What a subnet has lost since its machine was read.
+
+use std::collections::{HashMap, HashSet};
+
+use super::ibnetdiscover::discover;
+use super::lfts::Source;
+use super::ports::same_numbers;
+use super::subnet::{End, Subnet};
+use crate::error::InputError;
+use crate::fabric::{CableId, Fabric};
+
+/// The cables of a machine, ascending, that a subnet no longer has: `net` is the text of `ibnetdiscover` that the
+/// machine was read from, `now` a later one. A cable is known by the switches' identifiers, the hosts' names and the
+/// ports at its ends, so one that was plugged elsewhere is gone; what is new is passed over.
+///
+/// # Errors
+/// What is no text of `ibnetdiscover` or is cut short, and a machine that is not that of `net`.
+pub fn absent(fabric: &Fabric, net: Source, now: Source) -> Result<Vec<CableId>, InputError> {
+    let before = discover(net.text).map_err(|error| error.in_file(net.name))?;
+    let built = Fabric::build(&before.description).map_err(|error| error.in_file(net.name))?;
+    if !same_numbers(&built.description(), &fabric.description()) {
+        let message = format!("the subnet is not that of machine {}", fabric.name());
+        return Err(InputError::whole(message).in_file(net.name));
+    }
+    let after = Subnet::parse(now.text).map_err(|error| error.in_file(now.name))?;
+    let names = Names::of(&after);
+    let there: HashSet<[(String, u32); 2]> =
+        after.cables.iter().map(|cable| names.cable(cable.ends)).collect();
+    let names = Names::of(&before.subnet);
+    let mut gone = Vec::new();
+    for (site, cables) in (0..).zip(&before.cables) {
+        for cabled in cables {
+            if !there.contains(&names.cable([cabled.lower, cabled.upper])) {
+                gone.extend(fabric.cable_at(site, cabled.place));
+            }
+        }
+    }
+    gone.sort_unstable();
+    Ok(gone)
+}
+
+/// What does not change when other devices come or go.
+struct Names<'a> {
+    subnet: &'a Subnet,
+    guids: HashMap<usize, u64>,
+}
+
+impl<'a> Names<'a> {
+    fn of(subnet: &'a Subnet) -> Self {
+        let guids = subnet.switches.iter().map(|(&guid, &vertex)| (vertex, guid)).collect();
+        Names { subnet, guids }
+    }
+
+    fn end(&self, end: End) -> (String, u32) {
+        let name = match self.guids.get(&end.vertex) {
+            Some(guid) => format!("switch {guid:x}"),
+            None => format!("host {}", self.subnet.vertices[end.vertex].name),
+        };
+        (name, end.port)
+    }
+
+    fn cable(&self, ends: [End; 2]) -> [(String, u32); 2] {
+        let mut ends = ends.map(|end| self.end(end));
+        ends.sort();
+        ends
+    }
+}
