@@ -136,6 +136,8 @@ def _shown(found: Status) -> Group:
             where += f", phi {row.phi:g}" if row.phi != 1 else ""
             if row.mean_phi is not None and row.mean_phi != row.phi:
                 where += f" ({row.mean_phi:.2f} so far)"
+        if row.failed_links:
+            where += f", {plural(len(row.failed_links), 'link')} failed"
         running.add_row(
             row.job, row.name, row.user, str(row.nodes), where, at(row.start), at(row.expected_end)
         )
@@ -151,6 +153,8 @@ def _shown(found: Status) -> Group:
         f"{at(found.time)}: {nodes.idle} nodes idle, {nodes.busy} busy, {nodes.out_of_service} out of service; "
         f"{plural(found.links_shared, 'link')} may carry the traffic of two jobs"
     )
+    if found.links_out:
+        summary += f"; {plural(found.links_out, 'link')} out of service"
     if found.forecast_until is not None:
         summary += f"\nexpected starts are known up to {at(found.forecast_until)}: there was no time for more"
     parts = [each for each in (running, waiting) if each.row_count]

@@ -47,6 +47,8 @@ class Config:
     """What installs them: a program and its arguments."""
     state: str | None = None
     """Where to keep which links jobs were given; beside the tables (`ROUTES.state`) where not named."""
+    fabric: str | None = None
+    """A file that says which links have failed, read again when it changes: output of ibnetdiscover, or a list."""
     interval: float = 1.0
     """Seconds between two looks at Slurm."""
     token_file: str | None = None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from topolane._engine import InputError
+from topolane.policy import resolve
 from topolane.slurm.alone import claim, claim_log
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
@@ -75,6 +76,8 @@ class Daemon:
         self.mirror = mirror_of(config, snapshot, log.write, shadow=dry_run)
         self.mirror.owned.update(remembered)
         machine = self.mirror.machine
+        for limit in machine.limits(resolve(config.policy)):
+            log.write("limit", policy=config.policy, says=limit)
         self._nodes = {machine.node_name(node) for node in range(machine.nodes)}
         self.stopping = threading.Event()
         self._clock = Clock(slurm)
@@ -115,7 +118,7 @@ class Daemon:
     def step(self) -> list[Start]:
         """Looks once and acts; answers what was released."""
         self._looked = 0.0
-        if not (self._priorities_are_due() or self._is_due()):
+        if not (self._priorities_are_due() or self._has_fabric_changed() or self._is_due()):
             return []
         looking, asked = time.perf_counter(), time.monotonic()
         snapshot = self.slurm.snapshot()
@@ -127,6 +130,7 @@ class Daemon:
         self._has_failed = False
         changes = self.mirror.update(snapshot)
         self._act(changes)
+        self._follow_links()
         begun = time.perf_counter()
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
@@ -182,6 +186,25 @@ class Daemon:
         except SlurmError as error:
             self.log.write("slurm-error", error=str(error))
         return True
+
+    def _has_fabric_changed(self) -> bool:
+        return self.mirror.failing is not None and self.mirror.failing.has_changed
+
+    def _follow_links(self) -> None:
+        failing = self.mirror.failing
+        if failing is None:
+            return
+        before = failing.out
+        try:
+            affected = self.mirror.follow_links()
+        except (InputError, OSError) as error:
+            self.log.write("fabric-error", error=str(error))
+            return
+        if failing.out != before:
+            out, back = failing.names(failing.out - before), failing.names(before - failing.out)
+            self.log.write("fabric", failed=out, back=back)
+        for job, cables in sorted(affected.items()):
+            self.log.write("affected", id=job, job=self.mirror.seen(job).number, links=failing.names(cables))
 
     def _is_due(self) -> bool:
         """Whether anything may have changed since the last look: in Slurm, or by the clock alone."""

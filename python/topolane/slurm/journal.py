@@ -92,6 +92,11 @@ class Recorder:
         self._write("service", node=self._machine.node_name(node), up=in_service)
         self._scheduler.set_in_service(node, in_service)
 
+    def set_links_in_service(self, links: Sequence[int], in_service: bool) -> list[int]:
+        """See `Scheduler.set_links_in_service`."""
+        self._write("links", links=list(links), up=in_service)
+        return self._scheduler.set_links_in_service(links, in_service)
+
     def start(self, now: float) -> list[tuple[int, list[int]]]:
         """See `Scheduler.start`."""
         starts = self._scheduler.start(now)

@@ -8,6 +8,7 @@ import dataclasses
 from topolane._engine import InputError
 from topolane.slurm.candidates import Nodes, Unfit
 from topolane.slurm.comments import placed_here, was_released
+from topolane.slurm.failing import Failing
 from topolane.slurm.held import Held
 from topolane.slurm.holds import Holds, by_submission
 from topolane.slurm.journal import Recorder
@@ -67,12 +68,15 @@ class Mirror:
         partitions: frozenset[str],
         *,
         priorities: Priorities | None = None,
+        failing: Failing | None = None,
         shadow: bool = False,
     ) -> None:
         self.terms, self.machine, self.scheduler = terms, terms.machine, scheduler
         self._names = [self.machine.node_name(node) for node in range(self.machine.nodes)]
         self._partitions = partitions
         self.priorities = priorities
+        self.failing = failing
+        """The links that have failed; None where nobody tells."""
         self._ordered_at = 0.0
         self._shadow = shadow
         self._nodes: Nodes | None = None
@@ -148,6 +152,15 @@ class Mirror:
                 self._waits(job, snapshot, holds, changes)
         self._set_service(snapshot)
         return changes
+
+    def follow_links(self) -> dict[int, frozenset[int]]:
+        """Tells the scheduler which links have failed or are back; answers the jobs on those that failed, and on which.
+
+        Raises InputError where the file that tells cannot be used.
+        """
+        if self.failing is None:
+            return {}
+        return self.failing.follow(self.scheduler, self._running, keep=not self._shadow)
 
     def decide(self, now: float) -> list[Start]:
         """What starts now, in order."""

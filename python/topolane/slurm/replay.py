@@ -131,6 +131,8 @@ def _tell(
     elif kind == "service":
         node = machine.node_named(event["node"])
         scheduler.set_in_service(-1 if node is None else node, event["up"])
+    elif kind == "links":
+        scheduler.set_links_in_service(event["links"], event["up"])
     elif kind == "pass":
         _compare(event, scheduler, machine, found, where)
     elif kind == "running":

@@ -8,6 +8,7 @@ from topolane._engine import Machine
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_nodes, check_partitions, machine_of
+from topolane.slurm.failing import Failing
 from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.phi import heeds_phi
@@ -34,6 +35,10 @@ def mirror_of(
     machine = machine_of(config, snapshot)
     check_nodes(machine, snapshot)
     priorities = Priorities() if config.by_priority else None  # before a line of the log is written
+    failing = None if config.fabric is None else Failing(config, machine)
+    scheduler = Recorder(machine, config.policy, config.queue, write)
+    if failing is not None and failing.out:
+        scheduler.set_links_in_service(sorted(failing.out), False)
     return Mirror(
         Terms(
             machine,
@@ -41,9 +46,10 @@ def mirror_of(
             _programs(config, machine),
             config.phi if heeds_phi(config.policy) else None,
         ),
-        Recorder(machine, config.policy, config.queue, write),
+        scheduler,
         frozenset(config.partitions),
         priorities=priorities,
+        failing=failing,
         shadow=shadow,
     )
 

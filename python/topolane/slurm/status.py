@@ -38,6 +38,8 @@ class RunningRow:
     """The share that it has had so far, with what it was lent; None where no daemon has written it down."""
     start: float
     expected_end: float | None
+    failed_links: list[str]
+    """Links that failed while it ran on them, or may have."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Status:
     nodes: NodeCounts
     links_shared: int
     """Links that two jobs may use."""
+    links_out: int
+    """Links out of service."""
     forecast_until: float | None
     """Expected starts are known up to here; None where all that can be known are."""
 
@@ -79,7 +83,9 @@ def status(look: Look) -> Status:
     holders = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
     links = Links(machine, holders, {job: snapshot.jobs[job].number for job in holders}, look.owned)
     in_order = sorted(holders, key=lambda job: (snapshot.jobs[job].start, job))
-    running = [_running(snapshot.jobs[job], holders[job], links, look) for job in in_order]
+    failing = look.mirror.failing
+    hit = {} if failing is None else {job: failing.names(out) for job, out in failing.affected.items()}
+    running = [_running(snapshot.jobs[job], holders[job], links, look, hit.get(job, [])) for job in in_order]
     why, promised = waits(look), look.promised
     asks = {identity: look.mirror.ask(identity) for identity in why}
     found = forecast(look.mirror, snapshot, look.changes, look.starts)
@@ -107,11 +113,12 @@ def status(look: Look) -> Status:
         waiting,
         count(snapshot, machine),
         links.shared(),
+        0 if failing is None else len(failing.out),
         found.until,
     )
 
 
-def _running(job: Job, nodes: list[int], links: Links, look: Look) -> RunningRow:
+def _running(job: Job, nodes: list[int], links: Links, look: Look, failed: list[str]) -> RunningRow:
     level, home = links.home(nodes)
     others = sorted({other for _, jobs in links.of(job.id) for other in jobs})
     end = None if job.walltime is None else job.start + job.walltime
@@ -126,4 +133,5 @@ def _running(job: Job, nodes: list[int], links: Links, look: Look) -> RunningRow
         mean_phi=own.share.mean(look.snapshot.time) if own and own.share else None,
         start=job.start,
         expected_end=end,
+        failed_links=failed,
     )
