@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from driving import driving
 from live_cluster import Cluster, until
-from test_phi import nobody_runs
+from test_phi import nobody_runs, replay
 from test_status import command, free_port, said, scraped, status
-from topolane import Machine
+from topolane import InputError, Machine
+from topolane._engine import OwnedRoutes
 from topolane.slurm.config import read
 
 sys.path.append(str(Path(__file__).parents[1] / "fabric"))
@@ -162,3 +163,54 @@ def test_a_daemon_that_comes_back_knows_what_was_lent(
         cluster.run("scancel", job)
         until(lambda: nobody_runs(cluster) and bool(events(tmp_path, "ended")), "it has ended")
     assert [event["phi"] for event in events(tmp_path, "ended")] == [1.0]
+
+
+def test_lanes_for_storage_are_nobodys(cluster: Cluster, tmp_path: Path) -> None:
+    """Hosts of storage that Slurm does not know, and the highest lane of every switch for them: no job owns or is lent one,
+    ways to and from storage pass over no job's links, and the log is decided again as it was."""
+    net, tables = tmp_path / "toy.ibnetdiscover", tmp_path / "lfts"
+    text = MACHINE.replace("children = [6, 3, 4]", "children = [6, 3, 5]").replace("node[1-72]", "node[1-90]")
+    net.write_text(Machine.parse(text, "toy.toml").to("ibnetdiscover"))
+    machine = Machine.parse(net.read_text(), "net")
+    given = {"policy": "owned", "topology": str(net), "routes": str(tables)}
+    given |= {"service": "node[73-90]", "service-lanes": 1, "phi": 0.3}
+    with driving(cluster, tmp_path, **given):
+        jobs = [cluster.submit("--nodes=6", "--time=5", "--nodelist=node[1-3,7-9]")]
+        jobs += [cluster.submit("--nodes=8", "--time=5", "--exclude=node[1-12]") for _ in range(3)]
+        for job in jobs:
+            until(lambda job=job: cluster.job(job)["job_state"] == "RUNNING", "it runs")
+        found = status(cluster, tmp_path / "topolane.toml")
+        assert found["nodes"] == {"idle": 42, "busy": 30, "out_of_service": 18}
+        rows = json.loads(Path(f"{tables}.state").read_text())["running"]
+        routing = machine.tables(tables.read_text(), net.read_text(), "tables", "net")
+        cluster.run("scancel", *jobs)
+        until(lambda: nobody_runs(cluster), "all are gone")
+    assert {row["id"] for row in rows} == set(jobs) and any(lent(row) for row in rows)
+    aside = set(OwnedRoutes.set_aside(machine, 1))
+    assert aside and not any(aside & {*row["links"], *lent(row)} for row in rows)
+    for row in rows:
+        for host in machine.nodes_named("node[73-90]"):
+            for node in machine.nodes_named(row["nodes"]):
+                for one, other in ((host, node), (node, host)):
+                    cables = {channel // 2 for channel in routing.path(one, other)}
+                    others = {
+                        cable for each in rows if each is not row for cable in [*each["links"], *lent(each)]
+                    }
+                    assert not cables & others
+    assert replay(tmp_path / "log.jsonl").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ("service-lanes = 1", "service-lanes sets lanes aside for hosts: name them with service"),
+        ('service = "n1"\nservice-lanes = 65', "service-lanes must be from 0 to 64, not 65"),
+        ('service = "n1"', "service is about forwarding tables: name their file with routes"),
+    ],
+)
+def test_a_setting_that_is_none_is_one_sentence(tmp_path: Path, lines: str, sentence: str) -> None:
+    config = tmp_path / "topolane.toml"
+    config.write_text(f'slurmrestd = "unix:/nowhere"\npartitions = ["pbatch"]\n{lines}\n')
+    with pytest.raises(InputError) as error:
+        read(config)
+    assert str(error.value) == f"{config}: {sentence}"

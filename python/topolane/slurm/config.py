@@ -45,6 +45,10 @@ class Config:
     """Where to write forwarding tables for the links that jobs own; the topology is then a file of ibnetdiscover."""
     routes_command: tuple[str, ...] = ()
     """What installs them: a program and its arguments."""
+    service: str | None = None
+    """Hosts of storage and services, which need not be nodes of Slurm."""
+    service_lanes: int = 0
+    """So many of the highest lanes of every switch are for traffic to and from them; no job owns them."""
     state: str | None = None
     """Where to keep which links jobs were given; beside the tables (`ROUTES.state`) where not named."""
     fabric: str | None = None
@@ -90,7 +94,18 @@ def read(path: str | Path) -> Config:
         values["phi"] = read_phi(path, values["phi"], values["partitions"], policy)
     if values.get("routes_command") and "routes" not in values:
         raise InputError(f"{path}: routes-command installs tables: name their file with routes")
+    _check_service(path, values)
     return Config(**values)
+
+
+def _check_service(path: str | Path, values: dict[str, Any]) -> None:
+    lanes = values.get("service_lanes", 0)
+    if not 0 <= lanes <= 64:
+        raise InputError(f"{path}: service-lanes must be from 0 to 64, not {lanes}")
+    if lanes and "service" not in values:
+        raise InputError(f"{path}: service-lanes sets lanes aside for hosts: name them with service")
+    if "service" in values and "routes" not in values:
+        raise InputError(f"{path}: service is about forwarding tables: name their file with routes")
 
 
 def _checked(path: str | Path, key: str, kind: Any, value: Any) -> Any:

@@ -78,7 +78,7 @@ class Daemon:
         machine = self.mirror.machine
         for limit in machine.limits(resolve(config.policy)):
             log.write("limit", policy=config.policy, says=limit)
-        self._nodes = {machine.node_name(node) for node in range(machine.nodes)}
+        self._nodes = set(snapshot.nodes)
         self.stopping = threading.Event()
         self._clock = Clock(slurm)
         self._seen: float | None = None

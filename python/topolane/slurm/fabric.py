@@ -72,9 +72,17 @@ def check_partitions(partitions: Collection[str], snapshot: Snapshot) -> None:
             raise InputError(f"Slurm has no partition {name}; there are {', '.join(snapshot.partitions)}")
 
 
-def check_nodes(machine: Machine, snapshot: Snapshot) -> None:
-    """Whether the machine's nodes are Slurm's. Raises InputError."""
-    ours = {machine.node_name(node) for node in range(machine.nodes)}
+def service_hosts(config: Config, machine: Machine) -> list[int]:
+    """The hosts of storage and services. Raises InputError."""
+    try:
+        return [] if config.service is None else machine.nodes_named(config.service)
+    except InputError as error:
+        raise InputError(f"service = {config.service!r}: {error}") from error
+
+
+def check_nodes(machine: Machine, snapshot: Snapshot, beside: Collection[str] = ()) -> None:
+    """Whether the machine's nodes are Slurm's, or hosts `beside` those. Raises InputError."""
+    ours = {machine.node_name(node) for node in range(machine.nodes)} - (set(beside) - set(snapshot.nodes))
     for odd, text in (
         (sorted(ours - set(snapshot.nodes)), "is in the topology and not in Slurm"),
         (sorted(set(snapshot.nodes) - ours), "is in Slurm and not in the topology"),

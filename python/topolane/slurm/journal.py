@@ -27,6 +27,8 @@ class Recorder:
         self._scheduler = Scheduler(machine, rule, queue, seed=seed)
         self._machine = machine
         self._write = write
+        self._aside: frozenset[int] = frozenset()
+        """Links that no job owns."""
         named = policy if isinstance(policy, str) else policy.name
         write("scheduler", machine=machine.to("toml"), policy=named, queue=queue, seed=seed)
 
@@ -92,8 +94,16 @@ class Recorder:
         self._write("service", node=self._machine.node_name(node), up=in_service)
         self._scheduler.set_in_service(node, in_service)
 
+    def set_aside(self, links: Sequence[int]) -> None:
+        """Keeps these links from all jobs, whatever comes back into service."""
+        self._aside = frozenset(links)
+        self._write("links", links=list(links), up=False)
+        self._scheduler.set_links_in_service(links, False)
+
     def set_links_in_service(self, links: Sequence[int], in_service: bool) -> list[int]:
-        """See `Scheduler.set_links_in_service`."""
+        """See `Scheduler.set_links_in_service`; those set aside stay out."""
+        if in_service:
+            links = [link for link in links if link not in self._aside]
         self._write("links", links=list(links), up=in_service)
         return self._scheduler.set_links_in_service(links, in_service)
 

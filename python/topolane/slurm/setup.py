@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from topolane._engine import Machine
+from topolane._engine import Machine, OwnedRoutes
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
-from topolane.slurm.fabric import check_nodes, check_partitions, machine_of
+from topolane.slurm.fabric import check_nodes, check_partitions, machine_of, service_hosts
 from topolane.slurm.failing import Failing
 from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
@@ -33,12 +33,14 @@ def mirror_of(
     """
     check_partitions(config.partitions, snapshot)
     machine = machine_of(config, snapshot)
-    check_nodes(machine, snapshot)
+    check_nodes(machine, snapshot, [machine.node_name(node) for node in service_hosts(config, machine)])
     priorities = Priorities() if config.by_priority else None  # before a line of the log is written
     failing = None if config.fabric is None else Failing(config, machine)
     scheduler = Recorder(machine, config.policy, config.queue, write)
     if failing is not None and failing.out:
         scheduler.set_links_in_service(sorted(failing.out), False)
+    if config.service_lanes:
+        scheduler.set_aside(OwnedRoutes.set_aside(machine, config.service_lanes))
     return Mirror(
         Terms(
             machine,

@@ -25,9 +25,9 @@ class NodeCounts:
 
 
 def closed_nodes(snapshot: Snapshot, machine: Machine) -> frozenset[int]:
-    """Nodes that are closed to new jobs."""
-    names = (name for name, node in snapshot.nodes.items() if not node.usable)
-    return frozenset(node for name in names if (node := machine.node_named(name)) is not None)
+    """Nodes that are closed to new jobs, hosts that Slurm does not know among them."""
+    usable = {name for name, node in snapshot.nodes.items() if node.usable}
+    return frozenset(node for node in range(machine.nodes) if machine.node_name(node) not in usable)
 
 
 def count(snapshot: Snapshot, machine: Machine) -> NodeCounts:
