@@ -17,12 +17,13 @@ mod request;
 mod room;
 mod service;
 pub mod sites;
+mod what_if;
 
 /// One file per policy.
 pub mod policies;
 
 pub use moves::{Move, Running, moves};
-pub use occupancy::{Occupancy, OccupancyError, WhatIf};
+pub use occupancy::{Occupancy, OccupancyError};
 pub use owned::{Lent, lend};
 pub use placement::Placement;
 pub use policy::{Choice, Policy};
@@ -32,3 +33,4 @@ pub use registry::{Gives, POLICIES, PolicyInfo, policy};
 pub use repair::{Movable, Repair, repair};
 pub use request::{Request, Share};
 pub use room::Room;
+pub use what_if::WhatIf;

@@ -1,7 +1,6 @@
 //! Who holds what at this moment: the only mutable state.
 
 use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet};
@@ -11,6 +10,7 @@ use crate::placement::Placement;
 use crate::request::{Request, Share};
 use crate::room::Room;
 use crate::service::{CutOff, Region};
+use crate::what_if::WhatIf;
 
 /// Free cores and memory of every node, idle nodes per group, and who may meet on which uplinks.
 #[derive(Debug)]
@@ -403,7 +403,7 @@ impl Occupancy {
 
     /// A state to try things on; dropping it undoes them.
     pub fn what_if(&mut self) -> WhatIf<'_> {
-        WhatIf { occupancy: self, done: Vec::new() }
+        WhatIf::new(self)
     }
 
     #[inline]
@@ -469,60 +469,6 @@ impl Occupancy {
             for (index, &node) in placement.nodes().iter().enumerate() {
                 if !placement.nodes()[..index].contains(&node) {
                     count(0, node);
-                }
-            }
-        }
-    }
-}
-
-/// A guard over an [`Occupancy`]: claims and releases made through it are undone when it drops.
-#[derive(Debug)]
-pub struct WhatIf<'a> {
-    occupancy: &'a mut Occupancy,
-    done: Vec<(Change, Arc<Placement>)>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Change {
-    Claimed,
-    Released,
-}
-
-impl WhatIf<'_> {
-    /// As [`Occupancy::claim`].
-    ///
-    /// # Errors
-    /// As [`Occupancy::claim`].
-    pub fn claim(&mut self, placement: Arc<Placement>) -> Result<(), OccupancyError> {
-        self.occupancy.claim(&placement)?;
-        self.done.push((Change::Claimed, placement));
-        Ok(())
-    }
-
-    /// As [`Occupancy::release`].
-    pub fn release(&mut self, placement: Arc<Placement>) {
-        self.occupancy.release(&placement);
-        self.done.push((Change::Released, placement));
-    }
-}
-
-impl Deref for WhatIf<'_> {
-    type Target = Occupancy;
-
-    fn deref(&self) -> &Occupancy {
-        self.occupancy
-    }
-}
-
-impl Drop for WhatIf<'_> {
-    fn drop(&mut self) {
-        while let Some((change, placement)) = self.done.pop() {
-            match change {
-                Change::Claimed => self.occupancy.release(&placement),
-                // What was held before is held again, on nodes in service or not.
-                Change::Released => {
-                    let restored = self.occupancy.adopt(&placement);
-                    debug_assert!(restored.is_ok(), "undo in reverse order always fits");
                 }
             }
         }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, GroupIndex};
 
-use crate::occupancy::{Occupancy, WhatIf};
+use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::request::{Request, Share};
+use crate::what_if::WhatIf;
 
 /// A job that runs and may be moved.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,65 @@
+//! A state to try things on.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::occupancy::{Occupancy, OccupancyError};
+use crate::placement::Placement;
+
+/// A guard over an [`Occupancy`]: claims and releases made through it are undone when it drops.
+#[derive(Debug)]
+pub struct WhatIf<'a> {
+    occupancy: &'a mut Occupancy,
+    done: Vec<(Change, Arc<Placement>)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Claimed,
+    Released,
+}
+
+impl<'a> WhatIf<'a> {
+    pub(crate) fn new(occupancy: &'a mut Occupancy) -> Self {
+        WhatIf { occupancy, done: Vec::new() }
+    }
+
+    /// As [`Occupancy::claim`].
+    ///
+    /// # Errors
+    /// As [`Occupancy::claim`].
+    pub fn claim(&mut self, placement: Arc<Placement>) -> Result<(), OccupancyError> {
+        self.occupancy.claim(&placement)?;
+        self.done.push((Change::Claimed, placement));
+        Ok(())
+    }
+
+    /// As [`Occupancy::release`].
+    pub fn release(&mut self, placement: Arc<Placement>) {
+        self.occupancy.release(&placement);
+        self.done.push((Change::Released, placement));
+    }
+}
+
+impl Deref for WhatIf<'_> {
+    type Target = Occupancy;
+
+    fn deref(&self) -> &Occupancy {
+        self.occupancy
+    }
+}
+
+impl Drop for WhatIf<'_> {
+    fn drop(&mut self) {
+        while let Some((change, placement)) = self.done.pop() {
+            match change {
+                Change::Claimed => self.occupancy.release(&placement),
+                // What was held before is held again, on nodes in service or not.
+                Change::Released => {
+                    let restored = self.occupancy.adopt(&placement);
+                    debug_assert!(restored.is_ok(), "undo in reverse order always fits");
+                }
+            }
+        }
+    }
+}
