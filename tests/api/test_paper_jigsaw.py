@@ -65,6 +65,19 @@ def test_what_reaches_all_targets_meets_all():
     assert len(found) == 7 + 7 + 7
 
 
+def test_loads_one_by_one_are_all_together():
+    """The targets are judged over all loads, however they were run."""
+    whole = reached()
+
+    def part(load: Load) -> Results:
+        def only(of):
+            return {key: value for key, value in of.items() if key[0] == load.name}
+
+        return Results([load], whole.rules, only(whole.alone), only(whole.coupled), only(whole.break_even))
+
+    assert jigsaw.joined([part(load) for load in whole.loads]) == whole
+
+
 @pytest.mark.parametrize(
     ("rule", "load", "key", "value", "what"),
     [

@@ -45,16 +45,20 @@ def command(
     jigsaw.interval([1.0, 2.0])  # SciPy is missed before hours of work, not after
     chosen = jigsaw.loads(trace, whole, only)
     drawn = range(1, (QUICK_SEEDS if quick else seeds) + 1)
-    with common.counting_bar("simulating", jigsaw.planned_runs(chosen, drawn)) as done:
-        results = jigsaw.study(chosen, drawn, executor=executor, workers=workers, done=done)
+    if not as_json:
+        click.echo(f"ratios to first-fit's, mean and 95 % confidence interval over {len(drawn)} seeds")
+    parts = []
+    for load in chosen:
+        with common.counting_bar(f"simulating {load.name}", jigsaw.planned_runs([load], drawn)) as done:
+            parts.append(jigsaw.study([load], drawn, executor=executor, workers=workers, done=done))
+        if not as_json:
+            print_load(parts[-1], load)
+    results = jigsaw.joined(parts)
     targets = jigsaw_targets.targets(results)
     if as_json:
         rows = [facts for load in chosen for facts in rows_of(results, load)]
         common.print_json({"rows": rows, "targets": [dataclasses.asdict(target) for target in targets]})
         return
-    click.echo(f"ratios to first-fit's, mean and 95 % confidence interval over {len(drawn)} seeds")
-    for load in chosen:
-        print_load(results, load)
     common.print_table(
         ("what", "target", "ours (worst load)", "verdict", "why"),
         [[target.what, target.target, target.ours, target.verdict, target.why] for target in targets],

@@ -6,6 +6,7 @@ No code and no full text of Jigsaw are at hand: docs/jigsaw.md says what of it i
 from __future__ import annotations
 
 import dataclasses
+from collections import ChainMap
 from typing import TYPE_CHECKING, Any, Literal
 
 from topolane._engine import InputError
@@ -197,6 +198,17 @@ def study(
     coupled = runs_of(plan(chosen, rules, seeds, Network(communication=COMMUNICATION)), run)
     found = Results(list(chosen), list(rules), alone, coupled, {})
     return dataclasses.replace(found, break_even=search(found, seeds, run))
+
+
+def joined(parts: Sequence[Results]) -> Results:
+    """The results of several loads under the same rules as one."""
+    return Results(
+        [load for part in parts for load in part.loads],
+        parts[0].rules,
+        dict(ChainMap(*(part.alone for part in parts))),
+        dict(ChainMap(*(part.coupled for part in parts))),
+        dict(ChainMap(*(part.break_even for part in parts))),
+    )
 
 
 def planned_runs(chosen: Sequence[Load], seeds: Sequence[int], rules: Sequence[Rule] | None = None) -> int:
