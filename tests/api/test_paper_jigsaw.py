@@ -213,6 +213,20 @@ def test_a_real_run_in_json(one_small_load, capsys):
     assert {target["verdict"] for target in found["targets"]} <= {"met", "failed", "not measured"}
 
 
+def test_runs_under_contention_may_be_fewer(one_small_load, capsys):
+    """They take most of the time; what was not run has no figure and no verdict."""
+    for seeds, width in (("0", None), ("1", 0.0)):
+        options = ("--seeds", "2", "--contention", seeds, "--jobs", "1", "--json")
+        cli(["paper", "jigsaw", *options], standalone_mode=False)
+        found = json.loads(capsys.readouterr().out)
+        for row in found["rows"]:
+            assert row["ratios"]["makespan"] is not None
+            ratio = row["coupled"]["makespan"]
+            assert ratio is None if width is None else ratio[2] - ratio[1] == width
+        verdicts = {t["verdict"] for t in found["targets"] if "under contention" in t["what"]}
+        assert (verdicts == {"not measured"}) == (seeds == "0")
+
+
 def test_a_real_run_as_tables(one_small_load, capsys, monkeypatch):
     monkeypatch.setattr(jigsaw, "RULES", jigsaw.RULES[:2])
     cli(["paper", "jigsaw", "--seeds", "1", "--jobs", "1"], standalone_mode=False)

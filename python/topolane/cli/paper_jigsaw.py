@@ -24,6 +24,12 @@ QUICK_SEEDS = 2
 @click.option("--only", metavar="LOADS", help="These loads, by comma: cab-sep, exp-16, 'trace 1.0', ...")
 @click.option("--seeds", type=click.IntRange(1), default=8, show_default=True, help="Runs of each.")
 @click.option("--quick", is_flag=True, help="Two seeds.")
+@click.option(
+    "--contention",
+    type=click.IntRange(0),
+    metavar="SEEDS",
+    help="Runs of each under contention, which take most of the time [default: as --seeds].",
+)
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @click.option(
     "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
@@ -35,6 +41,7 @@ def command(
     only: str | None,
     seeds: int,
     quick: bool,
+    contention: int | None,
     workers: int | None,
     executor: str | None,
     as_json: bool,
@@ -49,8 +56,14 @@ def command(
         click.echo(f"ratios to first-fit's, mean and 95 % confidence interval over {len(drawn)} seeds")
     parts = []
     for load in chosen:
-        with common.counting_bar(f"simulating {load.name}", jigsaw.planned_runs([load], drawn)) as done:
-            parts.append(jigsaw.study([load], drawn, executor=executor, workers=workers, done=done))
+        with common.counting_bar(
+            f"simulating {load.name}", jigsaw.planned_runs([load], drawn, contention)
+        ) as done:
+            parts.append(
+                jigsaw.study(
+                    [load], drawn, contention=contention, executor=executor, workers=workers, done=done
+                )
+            )
         if not as_json:
             print_load(parts[-1], load)
     results = jigsaw.joined(parts)
@@ -71,7 +84,7 @@ COUPLED = ("mean_wait", "makespan")
 
 
 def rows_of(results: Results, load: Load) -> list[dict[str, object]]:
-    """A load under every rule. Ratios are mean, low and high; the break-even is None where it is beyond the search."""
+    """A load under every rule. Ratios are mean, low and high, None where nothing was run; the break-even is None where it is beyond the search."""
     from topolane.papers.jigsaw import interval, mean_of
 
     rows: list[dict[str, object]] = []
@@ -88,7 +101,9 @@ def rows_of(results: Results, load: Load) -> list[dict[str, object]]:
                 "moves_per_job": mean_of(own, "moves_per_job"),
                 "break_even": even if math.isfinite(even) else None,
                 "coupled": {
-                    key: interval(results.ratios(load.name, rule.label, key, coupled=True)) for key in COUPLED
+                    key: interval(found) if found else None
+                    for key in COUPLED
+                    for found in [results.ratios(load.name, rule.label, key, coupled=True)]
                 },
             }
         )
@@ -101,7 +116,8 @@ def print_load(results: Results, load: Load) -> None:
     from topolane.papers.jigsaw_break_even import MOST, measure_of
 
     def ratio(rule: str, key: str, coupled: bool = False) -> str:
-        return around(interval(results.ratios(load.name, rule, key, coupled=coupled)))
+        found = results.ratios(load.name, rule, key, coupled=coupled)
+        return around(interval(found)) if found else "-"
 
     lines = []
     for rule in results.rules:

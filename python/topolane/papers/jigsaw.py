@@ -147,9 +147,9 @@ class Results:
     """The cut in run time that makes up for the rule, per cent."""
 
     def ratios(self, load: str, rule: str, key: str, *, coupled: bool = False) -> list[float]:
-        """A measure of every seed over that of first fit for the same seed."""
+        """A measure of every seed over that of first fit for the same seed; none where nothing was run."""
         runs = self.coupled if coupled else self.alone
-        pairs = zip(runs[load, rule], runs[load, FIRST_FIT.label])
+        pairs = zip(runs.get((load, rule), ()), runs.get((load, FIRST_FIT.label), ()))
         return [own[key] / (first[key] or 1.0) for own, first in pairs]
 
 
@@ -179,6 +179,7 @@ def study(
     chosen: Sequence[Load],
     seeds: Sequence[int],
     *,
+    contention: int | None = None,
     rules: Sequence[Rule] | None = None,
     executor: str | None = None,
     workers: int | None = None,
@@ -186,6 +187,7 @@ def study(
 ) -> Results:
     """Runs all loads under all rules, alone and coupled, and looks for every rule's break-even.
 
+    contention: how many of the seeds are run coupled; by default all.
     done: called after each run; how many there will be is known only for `planned_runs`.
     """
     from topolane.papers.jigsaw_break_even import search
@@ -195,7 +197,8 @@ def study(
 
     rules = RULES if rules is None else rules
     alone = runs_of(plan(chosen, rules, seeds), run)
-    coupled = runs_of(plan(chosen, rules, seeds, Network(communication=COMMUNICATION)), run)
+    network = Network(communication=COMMUNICATION)
+    coupled = runs_of(plan(chosen, rules, seeds[:contention], network), run)
     found = Results(list(chosen), list(rules), alone, coupled, {})
     return dataclasses.replace(found, break_even=search(found, seeds, run))
 
@@ -211,9 +214,9 @@ def joined(parts: Sequence[Results]) -> Results:
     )
 
 
-def planned_runs(chosen: Sequence[Load], seeds: Sequence[int], rules: Sequence[Rule] | None = None) -> int:
-    """The runs that there are in any case; the search for break-evens adds some."""
-    return 2 * len(chosen) * len(seeds) * len(RULES if rules is None else rules)
+def planned_runs(chosen: Sequence[Load], seeds: Sequence[int], contention: int | None = None) -> int:
+    """The runs of `study` that there are in any case; the search for break-evens adds some."""
+    return len(chosen) * (len(seeds) + len(seeds[:contention])) * len(RULES)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:

@@ -135,6 +135,8 @@ def _worst(
     aim = f"{'at least' if at_least else 'at most'} {bound:g}"
     if not chosen:
         return Target(what, aim, "-", "not measured", "no log was given (--trace)")
+    if not any(ratios(load) for load in chosen):
+        return Target(what, aim, "-", "not measured", "no run under contention (--contention)")
     found = [(interval(ratios(load)), load) for load in chosen]
     sign = -1.0 if at_least else 1.0
     (mean, low, high), load = max(found, key=lambda one: sign * one[0][0])
