@@ -40,7 +40,7 @@ $(VENV)/.built: $(VENV)/.installed $(SOURCES)
 	@touch $@
 
 demo: build
-	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated,jigsaw --queue easy --out out
+	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated,jigsaw,owned --queue easy --out out
 
 $(VENV)/.test-installed: $(VENV)/.installed
 	$(BIN)/python tools/requirements.py dask lint nova nova-test paper sites slurm test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
