@@ -81,11 +81,12 @@ def test_seconds_of_work_are_seconds_of_cpu(
 def test_a_barrier_job_alone_does_seconds_over_interval_iterations(
     program: Path, rate: float, tmp_path: Path
 ) -> None:
-    """In one second 5 ms fit 200 times, a little more if the core has become faster; on a busy machine less."""
+    """In one second 5 ms fit 200 times, a little more if the core has become faster; on a busy machine less. It ends
+    with the iteration in which one of the threads is a second past its own start."""
     each = whole(logged(program, Run(Barrier(0.005), seconds=1.0), rate, tmp_path), THREADS)
     assert len(each[0]) == len(each[1])
     assert 10 <= len(each[0]) <= 300
-    assert each[0][-1].end - each[0][0].start >= 1.0
+    assert max(own[-1].end for own in each) - min(own[0].start for own in each) >= 1.0
 
 
 def test_nobody_leaves_a_barrier_before_the_last_has_come(program: Path, rate: float, tmp_path: Path) -> None:
