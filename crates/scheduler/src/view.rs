@@ -103,7 +103,8 @@ impl View<'_> {
             .map(|job| Movable { request: &job.request, placement: &job.placement })
             .collect();
         let request = &self.waiting[index].request;
-        let found = repair(self.policy, request, self.occupancy, &movable, most as usize);
+        let (waiting, most) = (self.waiting.len(), most as usize);
+        let found = repair(self.policy, request, waiting, self.occupancy, &movable, most);
         let Some(Repair { moved, placement }) = found else { return false };
         let before = self.replace(&moved);
         if !keeps(self, &placement) || !self.start(index, placement) {
