@@ -17,8 +17,8 @@ use proptest::sample::Index;
 use topolane_fabric::read::{Source, ibnetdiscover, lfts, ports};
 use topolane_fabric::write::LinearTables;
 use topolane_fabric::{
-    Channel, Description, Fabric, Fixed, JobLinks, NodeSet, Owned, Routing, Rule, Service, Step,
-    SwitchPlace, pgft, write,
+    Channel, Description, Fabric, Fixed, JobLinks, NodeSet, Owned, Remembered, Routing, Rule,
+    Service, Step, SwitchPlace, pgft, write,
 };
 
 /// A tree of two or three levels whose nodes hang on one leaf switch; a few cables may be missing.
@@ -105,7 +105,7 @@ proptest! {
 
     /// With jobs, service nodes and lanes set aside, every node reaches every other that d-mod-k finds a
     /// way to, up and then down: no table sends traffic in a circle or lets two ways wait for each
-    /// other in one.
+    /// other in one. Remembered ways are the same.
     #[test]
     fn all_are_reached_up_and_then_down(
         tree in tree(),
@@ -125,9 +125,11 @@ proptest! {
         let service = Service { nodes: nodes.collect(), lanes };
         let routes = Owned::new(&fabric, &jobs, &service).unwrap();
         let fixed = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
+        let remembered = Remembered::new(routes.clone());
         for from in 0..fabric.nodes() {
             for to in 0..fabric.nodes() {
                 let way = path(&routes, from, to);
+                prop_assert_eq!(&path(&remembered, from, to), &way);
                 prop_assert_eq!(way.is_some(), path(&fixed, from, to).is_some());
                 let downs: Vec<bool> = way.iter().flatten().map(|channel| channel % 2 == 1).collect();
                 prop_assert!(downs.is_sorted(), "{from} to {to}: down before up");

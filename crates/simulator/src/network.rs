@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, InputError, JobLinks, Owned, Routing, Service, scramble};
+use topolane_fabric::{
+    Fabric, InputError, JobLinks, Owned, Remembered, Routing, Service, scramble,
+};
 use topolane_placement::Placement;
 use topolane_placement::rank_k::CoresPerNode;
 use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
@@ -175,13 +177,13 @@ impl<'a> Coupling<'a> {
 }
 
 /// The ways of a job over its own links, by the tables that `topolane routes` writes.
-fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Owned, InputError> {
+fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Remembered, InputError> {
     let job = JobLinks {
         name: "a job".to_owned(),
         nodes: placement.nodes().to_vec(),
         links: placement.links().to_vec(),
     };
-    Owned::new(fabric, &[job], &Service::default())
+    Owned::new(fabric, &[job], &Service::default()).map(Remembered::new)
 }
 
 /// Seconds of an iteration on the channel that takes longest, with nobody else there.

@@ -3,6 +3,7 @@
 mod adaptive;
 mod fixed;
 mod owned;
+mod remembered;
 mod tables;
 mod ways;
 
@@ -16,6 +17,7 @@ use fixed::link_of;
 pub use adaptive::Adaptive;
 pub use fixed::{Fixed, Rule};
 pub use owned::{JobLinks, Owned, Service};
+pub use remembered::Remembered;
 pub use tables::Tables;
 pub(crate) use tables::{Fault, Hop, NO_PORT, PORTS, To};
 pub(crate) use ways::above;
