@@ -12,9 +12,11 @@ use crate::fabric::{Fabric, GroupIndex, NodeIndex};
 #[derive(Debug)]
 pub struct Remembered {
     tables: Owned,
-    /// From a leaf to a node; `None` where there is no way.
-    ways: Mutex<HashMap<(GroupIndex, NodeIndex), Option<Vec<Channel>>>>,
+    ways: Mutex<HashMap<(GroupIndex, NodeIndex), Way>>,
 }
+
+/// From a leaf to a node; `None` where none is whole.
+type Way = Option<Vec<Channel>>;
 
 impl Remembered {
     /// The same ways.
@@ -22,8 +24,7 @@ impl Remembered {
         Remembered { tables, ways: Mutex::default() }
     }
 
-    /// The way from a switch to a node; `None` where there is none.
-    fn way(&self, from: SwitchPlace, to: NodeIndex) -> Option<Vec<Channel>> {
+    fn way(&self, from: SwitchPlace, to: NodeIndex) -> Way {
         let to = SwitchPlace::node(to);
         let mut way = Vec::new();
         let mut at = from;
