@@ -134,7 +134,7 @@ def _worst(
     """The load on which the mean over the seeds is worst."""
     aim = f"{'at least' if at_least else 'at most'} {bound:g}"
     if not chosen:
-        return Target(what, aim, "-", "not measured", "no log was given (--trace)")
+        return Target(what, aim, "-", "not measured", "no such load was run (--trace, --only)")
     if not any(ratios(load) for load in chosen):
         return Target(what, aim, "-", "not measured", "no run under contention (--contention)")
     found = [(interval(ratios(load)), load) for load in chosen]
