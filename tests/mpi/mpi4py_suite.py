@@ -51,7 +51,8 @@ def prepared(mpi: Mpi, folder: Path) -> tuple[Path, Path]:
     python = environment / "bin" / "python"
     if not (environment / "built").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
-        pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        # pip would take what it has built for one MPI for the other.
+        pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]
         around = os.environ | {"MPICC": f"mpicc.{mpi.name}"}
         subprocess.run([*pip, "install", "--no-binary", "mpi4py", NUMPY, VERSION], check=True, env=around)
         (environment / "built").touch()
