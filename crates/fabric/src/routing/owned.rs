@@ -136,6 +136,19 @@ impl Owned {
         self.place[node as usize].map(|(job, _)| job as usize)
     }
 
+    /// The way from a switch or a node to a node of the same site; `None` where none is whole.
+    pub(super) fn way(&self, from: SwitchPlace, to: NodeIndex) -> Option<Vec<Channel>> {
+        let to = SwitchPlace::node(to);
+        let mut way = Vec::new();
+        let mut at = from;
+        while at != to {
+            let step = self.step(at, to)?;
+            way.extend(step.link.map(channel_of));
+            at = step.to;
+        }
+        Some(way)
+    }
+
     fn own_ways(&self, to: NodeIndex) -> Option<Ways<'_>> {
         let (job, place) = self.place[to as usize]?;
         let layer = Layer::Owned(&self.links[job as usize]);
@@ -192,16 +205,8 @@ impl Routing for Owned {
         if self.fabric().common_level(from, to).is_none() {
             return self.all.path(from, to, path);
         }
-        let before = path.len();
-        let mut at = SwitchPlace::node(from);
-        while at != SwitchPlace::node(to) {
-            let Some(step) = self.step(at, SwitchPlace::node(to)) else {
-                path.truncate(before);
-                return Err(Unreachable { from, to });
-            };
-            path.extend(step.link.map(channel_of));
-            at = step.to;
-        }
+        let way = self.way(SwitchPlace::node(from), to).ok_or(Unreachable { from, to })?;
+        path.extend(way);
         Ok(())
     }
 }

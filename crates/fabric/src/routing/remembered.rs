@@ -23,18 +23,6 @@ impl Remembered {
     pub fn new(tables: Owned) -> Self {
         Remembered { tables, ways: Mutex::default() }
     }
-
-    fn way(&self, from: SwitchPlace, to: NodeIndex) -> Way {
-        let to = SwitchPlace::node(to);
-        let mut way = Vec::new();
-        let mut at = from;
-        while at != to {
-            let Step { link, to } = self.tables.step(at, to)?;
-            way.extend(link.map(channel_of));
-            at = to;
-        }
-        Some(way)
-    }
 }
 
 impl Routing for Remembered {
@@ -66,7 +54,7 @@ impl Routing for Remembered {
             return Err(Unreachable { from, to });
         };
         let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        let way = ways.entry((leaf.group, to)).or_insert_with(|| self.way(leaf, to));
+        let way = ways.entry((leaf.group, to)).or_insert_with(|| self.tables.way(leaf, to));
         let Some(way) = way else { return Err(Unreachable { from, to }) };
         path.extend(link.map(channel_of));
         path.extend_from_slice(way);
