@@ -57,19 +57,16 @@ pub trait Policy: Send + Sync {
         Ok(Choice { nodes, phi: 1.0, ..Choice::default() })
     }
 
-    /// The same for a job that would overtake others, of `waiting` jobs in the queue: a rule may refuse it a place that
-    /// would cost those too much.
-    ///
-    /// # Errors
-    /// As [`Policy::choose`].
-    fn choose_overtaking(
-        &self,
-        request: &Request,
-        _waiting: usize,
-        room: &Room<'_>,
-        occupancy: &Occupancy,
-    ) -> Result<Choice, Refusal> {
-        self.choose_links(request, room, occupancy)
+    /// The rule as it is where so many jobs wait, if it is another one then. A queue asks that one for all that it places
+    /// and promises in a pass.
+    fn among_waiting(&self, _waiting: usize) -> Option<&dyn Policy> {
+        None
+    }
+
+    /// What a placement of this rule's takes from those who come, beyond its nodes; 0 for nothing. A queue that lets
+    /// jobs overtake others starts those first that waste least.
+    fn waste(&self, _placement: &Placement, _occupancy: &Occupancy) -> f64 {
+        0.0
     }
 
     /// Whether [`Policy::choose`] would find a place; for rules that can tell without choosing.
@@ -136,33 +133,20 @@ pub trait Policy: Send + Sync {
 }
 
 impl dyn Policy + '_ {
+    /// The rule to be asked where so many wait: see [`Policy::among_waiting`].
+    pub fn where_wait(&self, waiting: usize) -> &dyn Policy {
+        self.among_waiting(waiting).unwrap_or(self)
+    }
+
     /// Places a request.
     ///
     /// # Errors
     /// The policy's refusal, or that there are too few slots now or at all.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |room: &Room<'_>| self.choose_links(request, room, occupancy);
-        Ok(self.placed(request, occupancy, in_regions(request, occupancy, ask)?))
-    }
-
-    /// The same for a job that would overtake others: see [`Policy::choose_overtaking`].
-    ///
-    /// # Errors
-    /// As [`place`](#method.place).
-    pub fn place_overtaking(
-        &self,
-        request: &Request,
-        waiting: usize,
-        occupancy: &Occupancy,
-    ) -> Result<Placement, Refusal> {
-        let ask = |room: &Room<'_>| self.choose_overtaking(request, waiting, room, occupancy);
-        Ok(self.placed(request, occupancy, in_regions(request, occupancy, ask)?))
-    }
-
-    fn placed(&self, request: &Request, occupancy: &Occupancy, choice: Choice) -> Placement {
-        let Choice { nodes, links, phi, spare } = choice;
+        let Choice { nodes, links, phi, spare } = in_regions(request, occupancy, ask)?;
         let placement = Placement::new(occupancy.fabric(), nodes, request.share);
-        placement.owning(self.isolates()).with_links(links, phi).with_spare(spare)
+        Ok(placement.owning(self.isolates()).with_links(links, phi).with_spare(spare))
     }
 
     /// Why the request will never be placed, whoever leaves and whatever comes back into service; `None` if it may be.

@@ -95,7 +95,7 @@ pub const POLICIES: &[PolicyInfo] = &[
         name: "owned",
         summary: "links of its own for every job on leaves and pods that jobs share, wherever that can be",
         gives: Gives::LinksByPhi,
-        build: |_| Box::new(Owned::default()),
+        build: |_| Box::new(Owned::new()),
     },
     PolicyInfo {
         name: "jigsaw",

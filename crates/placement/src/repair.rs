@@ -38,12 +38,10 @@ const JOBS: usize = 12;
 
 /// Moves up to `most` jobs so that the policy places the request and all of them: first one, then two and so on, those
 /// of fewest nodes first. A job as large as the request is never moved. `None` where none of the sets tried helps, and
-/// for requests that are not plain. `waiting` is how many are in the queue: where they are many all of them get only
-/// what the policy would let a job have that overtakes others.
+/// for requests that are not plain.
 pub fn repair(
     policy: &dyn Policy,
     request: &Request,
-    waiting: usize,
     occupancy: &mut Occupancy,
     running: &[Movable<'_>],
     most: usize,
@@ -71,7 +69,7 @@ pub fn repair(
             let found = combinations(jobs.len(), count, &mut |chosen| {
                 tries = tries.checked_sub(1)?;
                 let chosen: Vec<&Movable<'_>> = chosen.iter().map(|&at| jobs[at]).collect();
-                attempt(Rule { policy, waiting }, request, occupancy, &chosen)
+                attempt(policy, request, occupancy, &chosen)
             });
             if found.is_some() || tries == 0 {
                 return found;
@@ -119,15 +117,8 @@ fn combinations<T>(
     extend(0, (n, count), &mut Vec::with_capacity(count), ask)
 }
 
-/// How jobs are placed.
-#[derive(Clone, Copy)]
-struct Rule<'a> {
-    policy: &'a dyn Policy,
-    waiting: usize,
-}
-
 fn attempt(
-    rule: Rule<'_>,
+    policy: &dyn Policy,
     request: &Request,
     occupancy: &mut Occupancy,
     chosen: &[&Movable<'_>],
@@ -136,23 +127,20 @@ fn attempt(
     for job in chosen {
         then.release(Arc::clone(job.placement));
     }
-    let placement = rule.place(request, &mut then)?;
+    let placement = place(policy, request, &mut then)?;
     let mut order: Vec<&&Movable<'_>> = chosen.iter().collect();
     order.sort_by_key(|job| Reverse(job.placement.nodes().len()));
     let mut moved = Vec::with_capacity(chosen.len());
     for job in order {
         let nodes = job.placement.nodes().len() as u32;
         let again = Request { nodes, most: nodes, ..job.request.clone() };
-        moved.push((job.request.id, rule.place(&again, &mut then)?));
+        moved.push((job.request.id, place(policy, &again, &mut then)?));
     }
     Some(Repair { moved, placement })
 }
 
-impl Rule<'_> {
-    fn place(self, request: &Request, then: &mut WhatIf<'_>) -> Option<Arc<Placement>> {
-        let placed = self.policy.place_overtaking(request, self.waiting, then);
-        let placement = Arc::new(placed.ok()?);
-        then.claim(Arc::clone(&placement)).ok()?;
-        Some(placement)
-    }
+fn place(policy: &dyn Policy, request: &Request, then: &mut WhatIf<'_>) -> Option<Arc<Placement>> {
+    let placement = Arc::new(policy.place(request, then).ok()?);
+    then.claim(Arc::clone(&placement)).ok()?;
+    Some(placement)
 }

@@ -157,7 +157,8 @@ proptest! {
         }
     }
 
-    /// Inside a pod a partition of equal parts is found whenever there is one: against all choices of leaves.
+    /// Inside a pod a partition of equal parts is found whenever there is one: against all choices of leaves. Where many
+    /// wait `owned` gives the one that `jigsaw` does.
     #[test]
     fn a_partition_in_a_pod_is_found_if_there_is_one(
         jobs in traffic(),
@@ -168,6 +169,12 @@ proptest! {
         play(&fabric, "owned", &jobs, |_, occupancy, _| states.push(occupancy.clone()));
         for occupancy in states.iter().filter(|state| state.idle_nodes() >= nodes) {
             let exists = exists_in_pod(occupancy, nodes);
+            let owned = rule("owned");
+            let among_many = owned.where_wait(256).place(&ask(1, nodes), occupancy).ok();
+            let jigsaw = rule("jigsaw").place(&ask(1, nodes), occupancy).ok();
+            if occupancy.idle_nodes() < fabric.nodes() {
+                prop_assert_eq!(among_many, jigsaw);
+            }
             for policy in EQUAL {
                 let found = rule(policy).place(&ask(1, nodes), occupancy).is_ok();
                 prop_assert_eq!(found, exists, "{}", policy);
@@ -290,32 +297,53 @@ fn whole_leaves_are_the_restriction_that_relaxed_lifts() {
     }
 }
 
-/// Of 256 and more in the queue, a job that overtakes others gets one leaf if a leaf can hold it, and equal parts
-/// otherwise; of fewer, and if it overtakes nobody, any shape.
-#[test]
-fn overtakers_among_many_get_equal_parts() {
+/// Free leaves of three, one and one nodes in one pod, and no others: `claimed`, or out of service.
+fn three_one_one(claimed: bool) -> Occupancy {
     let fabric = full([4, 4, 2]);
-    let rule = rule("owned");
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    // Leaves with three, one and one free nodes in the first pod, nothing elsewhere.
-    let free = [0_u32, 4, 8, 9, 10];
-    let taken: Vec<u32> = (0..fabric.nodes()).filter(|node| !free.contains(node)).collect();
-    for node in taken {
-        let placement = Placement::new(&fabric, vec![node], Share::Whole);
-        occupancy.claim(&placement).unwrap();
+    for node in (0..fabric.nodes()).filter(|node| ![0, 4, 8, 9, 10].contains(node)) {
+        if claimed {
+            occupancy.claim(&Placement::new(&fabric, vec![node], Share::Whole)).unwrap();
+        } else {
+            occupancy.set_in_service(node, false);
+        }
     }
-    for wanted in [4, 5] {
-        let request = ask(1, wanted);
-        assert!(rule.place(&request, &occupancy).is_ok());
-        assert!(rule.place_overtaking(&request, 255, &occupancy).is_ok());
-        assert!(rule.place_overtaking(&request, 256, &occupancy).is_err());
+    occupancy
+}
+
+/// Five nodes on leaves of three, one and one are no equal parts: `owned` gives them to a job where 255 wait and not where
+/// 256 do, unless nobody else is on the machine, which no other job's end could then help.
+#[test]
+fn among_many_shapes_are_equal_parts() {
+    let (rule, request) = (rule("owned"), ask(1, 5));
+    let busy = three_one_one(true);
+    assert!(rule.where_wait(255).place(&request, &busy).is_ok());
+    assert!(rule.where_wait(256).place(&request, &busy).is_err());
+    assert!(rule.where_wait(256).admits(&request, &busy).is_err());
+    assert!(rule.where_wait(256).place(&request, &three_one_one(false)).is_ok());
+    let less = Request { phi: Some(0.5), ..request };
+    assert!(rule.where_wait(256).place(&less, &busy).is_ok(), "any shape at half bandwidth");
+}
+
+/// What a placement wastes is, for each node of the job, by how much more than its nodes it cuts the nodes with uplinks
+/// that leaves have, 4 for a leaf that it breaks, and .02 for each node that is left on a leaf. On leaves of four nodes and
+/// four uplinks: nothing for a whole leaf; (4 + .02) / 3 for three nodes of one; (4 + .04) / 6 for six.
+#[test]
+fn waste_is_what_is_left_behind() {
+    let fabric = full([4, 4, 2]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let rule = rule("owned");
+    let many = rule.where_wait(256);
+    let waste = |nodes: u32, occupancy: &Occupancy| {
+        many.waste(&many.place(&ask(1, nodes), occupancy).unwrap(), occupancy)
+    };
+    for (nodes, expected) in [(4, 0.0), (3, 4.02 / 3.0), (6, 4.04 / 6.0), (8, 0.0)] {
+        let found = waste(nodes, &occupancy);
+        assert!((found - expected).abs() < 1e-12, "{nodes}: {found}");
     }
-    let placed = rule.place_overtaking(&ask(1, 3), 256, &occupancy).unwrap();
-    assert_eq!(on_leaves(&fabric, &placed).len(), 1);
-    // With two nodes on the second leaf, three and two are equal parts.
-    occupancy.release(&Placement::new(&fabric, vec![5], Share::Whole));
-    let placed = rule.place_overtaking(&ask(1, 5), 256, &occupancy).unwrap();
-    let nodes: Vec<u32> = on_leaves(&fabric, &placed).values().map(|leaf| leaf.0).collect();
-    assert_eq!(nodes.iter().sum::<u32>(), 5);
-    assert!(nodes.contains(&3) && nodes.contains(&2));
+    // A leaf that is broken already, of which one node is left: the job that has it wastes nothing.
+    occupancy.claim(&many.place(&ask(2, 3), &occupancy).unwrap()).unwrap();
+    assert_eq!(waste(1, &occupancy), 0.0);
+    let any = rule.where_wait(255);
+    assert_eq!(any.waste(&any.place(&ask(1, 3), &occupancy).unwrap(), &occupancy), 0.0);
 }

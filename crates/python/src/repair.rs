@@ -49,7 +49,7 @@ pub fn repair(
         Err(refusal) => {
             let movable: Vec<Movable<'_>> =
                 jobs.iter().map(|(request, placement)| Movable { request, placement }).collect();
-            match search(&*policy, &request, 0, &mut occupancy, &movable, most) {
+            match search(&*policy, &request, &mut occupancy, &movable, most) {
                 Some(found) => (Some(shown(found.moved, &found.placement)), None),
                 None => (None, Some((refusal.name(), refusal.to_string()))),
             }

@@ -217,7 +217,7 @@ impl Scheduler {
         found
     }
 
-    /// Starts what may start at `now`, in the order it was started.
+    /// Starts what may start at `now`; in the order of the queue.
     pub fn pass(&mut self, now: f64) -> Vec<Start> {
         // A begin time that has come since makes a job visible that no pass has tried yet.
         let come = |waiting: &Waiting| waiting.begin > self.last_now && waiting.begin <= now;
@@ -230,7 +230,7 @@ impl Scheduler {
             changed: self.changed,
             running: &mut self.running,
             occupancy: &mut self.occupancy,
-            policy: &*self.policy,
+            policy: self.policy.where_wait(self.waiting.len()),
             defrag: self.defrag.as_mut(),
             started: Vec::new(),
             moved: Vec::new(),
@@ -266,7 +266,8 @@ impl Scheduler {
     }
 
     /// Moves the started requests, which stand in order of the queue, out of it.
-    fn take(&mut self, started: Vec<(usize, Arc<Placement>)>) -> Vec<Start> {
+    fn take(&mut self, mut started: Vec<(usize, Arc<Placement>)>) -> Vec<Start> {
+        started.sort_by_key(|&(index, _)| index);
         let from_the_end = started.into_iter().rev();
         let mut starts: Vec<Start> = from_the_end
             .filter_map(|(index, placement)| {
@@ -300,9 +301,9 @@ impl Scheduler {
         &self.occupancy
     }
 
-    /// The policy.
+    /// The policy, as it is where so many wait.
     pub fn policy(&self) -> &dyn Policy {
-        &*self.policy
+        self.policy.where_wait(self.waiting.len())
     }
 
     /// The running jobs that the last pass moved, each to its new place, all before anything started.

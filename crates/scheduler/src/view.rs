@@ -54,7 +54,7 @@ pub struct View<'a> {
     pub running: &'a mut Running,
     /// Who holds what, the jobs started in this pass included.
     pub occupancy: &'a mut Occupancy,
-    /// The rule that chooses nodes.
+    /// The rule that chooses nodes, as it is where so many wait.
     pub policy: &'a dyn Policy,
     /// What may be moved to make room.
     pub defrag: Option<&'a mut Defrag>,
@@ -64,11 +64,10 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// Starts `waiting[index]` on `placement`; false, and nothing done, if that is not free or the
-    /// job comes before one that this pass has started: a pass goes through the queue in order.
+    /// job has been started.
     pub fn start(&mut self, index: usize, placement: Arc<Placement>) -> bool {
         let waiting = &self.waiting[index];
-        let in_order = self.started.last().is_none_or(|&(last, _)| last < index);
-        if !in_order || self.occupancy.claim(&placement).is_err() {
+        if self.has_started(index) || self.occupancy.claim(&placement).is_err() {
             return false;
         }
         self.running.insert(RunningJob {
@@ -80,6 +79,11 @@ impl View<'_> {
         });
         self.started.push((index, placement));
         true
+    }
+
+    /// Whether this pass has started `waiting[index]`.
+    pub fn has_started(&self, index: usize) -> bool {
+        self.started.iter().any(|&(started, _)| started == index)
     }
 
     /// Starts `waiting[index]` where a few running jobs make room for it by moving, if they may; false, and nothing done,
@@ -103,8 +107,7 @@ impl View<'_> {
             .map(|job| Movable { request: &job.request, placement: &job.placement })
             .collect();
         let request = &self.waiting[index].request;
-        let (waiting, most) = (self.waiting.len(), most as usize);
-        let found = repair(self.policy, request, waiting, self.occupancy, &movable, most);
+        let found = repair(self.policy, request, self.occupancy, &movable, most as usize);
         let Some(Repair { moved, placement }) = found else { return false };
         let before = self.replace(&moved);
         if !keeps(self, &placement) || !self.start(index, placement) {

@@ -39,7 +39,7 @@ impl<'a> Board<'a> {
         Board { fabric, occupancy, wanted: request.nodes, need, leaves }
     }
 
-    fn leaf(fabric: &Fabric, occupancy: &Occupancy, leaf: GroupIndex, idle: u32) -> Leaf {
+    pub fn leaf(fabric: &Fabric, occupancy: &Occupancy, leaf: GroupIndex, idle: u32) -> Leaf {
         let is_top = fabric.depth() == 1;
         let lanes = if is_top { 0 } else { occupancy.free_lanes(1, leaf, 0) };
         let pod = if is_top { leaf } else { fabric.parent(1, leaf) };

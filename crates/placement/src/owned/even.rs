@@ -7,6 +7,7 @@ use topolane_fabric::GroupIndex;
 
 use crate::owned::board::{Board, Leaf};
 use crate::owned::closed::closed_sets;
+use crate::owned::even_pods::several_pods;
 use crate::owned::need::Need;
 use crate::owned::plan::Plan;
 
@@ -44,6 +45,12 @@ impl<'a> Even<'a> {
     /// Links to the core for so many lanes of leaves.
     pub fn core(&self, lanes: u32) -> u32 {
         self.need.links(lanes)
+    }
+
+    /// The first partition: on a leaf, else in a pod, else over pods.
+    pub fn plan(&self, across: Across) -> Option<Plan> {
+        let within = self.one_leaf().or_else(|| self.one_pod());
+        within.or_else(|| several_pods(self, across))
     }
 
     /// The first leaf with room for all of the job.

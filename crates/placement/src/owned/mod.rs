@@ -19,6 +19,7 @@ mod pod;
 mod site;
 mod tidy;
 mod violation;
+mod waste;
 
 pub(crate) use board::Board;
 pub use condition::check;
@@ -29,6 +30,7 @@ pub(crate) use limits::obstacle;
 pub use limits::{Limit, Obstacle, limits};
 pub(crate) use plan::Plan;
 pub use violation::Violation;
+pub(crate) use waste::waste;
 
 use board::Leaf;
 

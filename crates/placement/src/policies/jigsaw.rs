@@ -1,6 +1,6 @@
 use topolane_fabric::{Fabric, NodeIndex};
 
-use crate::owned::{Across, Board, Even, Limit, limits, own_room, several_pods};
+use crate::owned::{Across, Board, Even, Limit, limits, own_room};
 use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
 
 /// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21; docs/jigsaw.md says what is
@@ -36,10 +36,8 @@ impl Policy for Jigsaw {
     ) -> Result<Choice, Refusal> {
         let room = &own_room(request, room, occupancy);
         let board = Board::new(request, room, occupancy, 1.0);
-        let even = Even::new(&board);
         let across = if self.relaxed { Across::AnyLeaves } else { Across::WholeLeaves };
-        let plan = even.one_leaf().or_else(|| even.one_pod());
-        let plan = plan.or_else(|| several_pods(&even, across));
+        let plan = Even::new(&board).plan(across);
         let plan = plan.ok_or_else(|| Refusal::would_share(request, room))?;
         Ok(Choice { phi: 1.0, ..plan.choice(&board, room) })
     }

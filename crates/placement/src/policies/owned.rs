@@ -2,21 +2,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use topolane_fabric::{Fabric, NodeIndex};
 
-use crate::owned::{Across, Board, Even, Limit, Plan, limits, own_room, search, several_pods};
+use crate::owned::{Board, Limit, Plan, limits, own_room, search};
+use crate::policies::OwnedAmongMany;
 use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
 
-/// Jobs in the queue from which on those who overtake others are to fit well.
+/// Jobs in the queue from which on they are to fit well: [`OwnedAmongMany`].
 const MANY: usize = 256;
 
 /// Links of its own for every job, wherever the condition of docs/owned-links.md can be met: jobs share leaves and pods,
 /// but no link. Of all ways it takes the one that leaves most to those who come.
+///
+/// The default one does so however many wait; [`Owned::new`] asks for equal parts of many.
 #[derive(Debug, Default)]
 pub struct Owned {
     searches: AtomicU64,
     cut_short: AtomicU64,
+    among_many: Option<Box<OwnedAmongMany>>,
 }
 
 impl Owned {
+    /// The rule for queues: with [`OwnedAmongMany`] where many wait.
+    pub fn new() -> Self {
+        Owned { among_many: Some(Box::default()), ..Owned::default() }
+    }
+
     fn search(&self, board: &Board<'_>) -> Option<Plan> {
         let (plan, cut_short) = search(board);
         self.searches.fetch_add(1, Ordering::Relaxed);
@@ -72,31 +81,9 @@ impl Policy for Owned {
         self.search(&board).map(drop).ok_or_else(|| Refusal::would_share(request, room))
     }
 
-    /// Where many wait, jobs that overtake others have all of their nodes on one leaf, or equal parts of full bandwidth:
-    /// other shapes leave scraps behind, and among many there is always somebody whom equal parts fit.
-    fn choose_overtaking(
-        &self,
-        request: &Request,
-        waiting: usize,
-        room: &Room<'_>,
-        occupancy: &Occupancy,
-    ) -> Result<Choice, Refusal> {
-        let fabric = room.fabric();
-        let leaf = (0..fabric.groups(1)).map(|leaf| fabric.node_range(1, leaf).len()).max();
-        let fits_leaf = |nodes: u32| leaf.is_some_and(|leaf| nodes as usize <= leaf);
-        if waiting < MANY || request.phi.is_some_and(|phi| phi < 1.0) {
-            return self.choose_links(request, room, occupancy);
-        }
-        let room = &own_room(request, room, occupancy);
-        let board = Board::new(request, room, occupancy, 1.0);
-        let plan = if fits_leaf(request.nodes) {
-            Plan::on_one_leaf(&board)
-        } else {
-            let even = Even::new(&board);
-            even.one_pod().or_else(|| several_pods(&even, Across::WholeLeaves))
-        };
-        let plan = plan.ok_or_else(|| Refusal::would_share(request, room))?;
-        Ok(Choice { phi: 1.0, ..plan.choice(&board, room) })
+    fn among_waiting(&self, waiting: usize) -> Option<&dyn Policy> {
+        let among_many = self.among_many.as_deref().filter(|_| waiting >= MANY)?;
+        Some(among_many)
     }
 
     fn by_shape(&self) -> bool {
@@ -105,7 +92,8 @@ impl Policy for Owned {
 
     fn searches(&self) -> (u64, u64) {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        (load(&self.searches), load(&self.cut_short))
+        let (more, more_cut) = self.among_many.as_ref().map_or((0, 0), |rule| rule.searches());
+        (load(&self.searches) + more, load(&self.cut_short) + more_cut)
     }
 
     fn isolates(&self) -> bool {

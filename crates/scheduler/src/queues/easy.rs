@@ -120,14 +120,52 @@ impl Kept {
     }
 }
 
+/// A job that may start, though what it takes others could use.
+struct Wasteful {
+    index: usize,
+    size: u32,
+    in_time: bool,
+    waste: f64,
+    placement: Arc<Placement>,
+}
+
+/// Starts jobs behind the head that do not delay it: in order of the queue those that waste nothing, then of the others
+/// the one that wastes least, as long as there are any.
 fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, first: usize) {
-    let by_shape = view.policy.by_shape();
-    let mut idle = view.occupancy.idle_nodes();
     let running = view.running.jobs().len();
     let mut attempts = ATTEMPTS;
-    let others = view.waiting.len();
-    for index in first..view.waiting.len() {
+    while let Some(found) = start_those_that_fit(kept, refused, view, first, &mut attempts) {
+        let Wasteful { index, size, in_time, placement, .. } = found;
+        if !in_time && !kept.shadow.spare(&kept.request, &placement, view) {
+            refused.insert(Some(size), false);
+            continue;
+        }
+        if !view.start(index, placement) {
+            break;
+        }
+        refused.forget();
+    }
+    let by_place = matches!(kept.shadow.at_that_time, AtThatTime::Occupied(_));
+    kept.again = by_place && view.running.jobs().len() > running;
+}
+
+/// Starts jobs from `first` on that waste nothing; then the one, if any, that wastes least.
+fn start_those_that_fit(
+    kept: &mut Kept,
+    refused: &mut RefusedSizes,
+    view: &mut View<'_>,
+    first: usize,
+    attempts: &mut u32,
+) -> Option<Wasteful> {
+    let by_shape = view.policy.by_shape();
+    let mut idle = view.occupancy.idle_nodes();
+    let mut least: Option<Wasteful> = None;
+    let mut rated = RefusedSizes::default();
+    rated.forget();
+    let mut index = first;
+    while index < view.waiting.len() {
         let job = &view.waiting[index];
+        index += 1;
         if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
             continue;
         }
@@ -137,31 +175,47 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
         }
         let alike = job.request.is_plain() && job.request.phi == kept.request.phi;
         let size = (by_shape && alike).then_some(job.nodes);
-        if refused.contains(size, in_time) {
+        if refused.contains(size, in_time) || rated.contains(size, true) {
             continue;
         }
-        let started = match view.policy.place_overtaking(&job.request, others, view.occupancy) {
+        let at = index - 1;
+        if view.has_started(at) {
+            continue;
+        }
+        let started = match view.policy.place(&job.request, view.occupancy) {
             Err(refusal) => {
                 refused.insert(size, true);
                 let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
-                blocked && kept.make_room(view, index, in_time, &mut attempts)
+                blocked && kept.make_room(view, at, in_time, attempts)
             }
             Ok(placement) => {
+                let waste = view.policy.waste(&placement, view.occupancy);
                 let placement = Arc::new(placement);
+                if let Some(size) = size.filter(|_| waste > 0.0) {
+                    rated.insert(Some(size), true);
+                    if least.as_ref().is_none_or(|least| waste < least.waste) {
+                        least = Some(Wasteful { index: at, size, in_time, waste, placement });
+                    }
+                    continue;
+                }
                 let harmless = in_time || kept.shadow.spare(&kept.request, &placement, view);
                 if !harmless {
                     refused.insert(size, false);
                 }
-                harmless && view.start(index, placement)
+                harmless && view.start(at, placement)
             }
         };
         if started {
             idle = view.occupancy.idle_nodes();
             refused.forget();
+            if least.take().is_some() {
+                // What was found before is as it was no longer.
+                rated.forget();
+                index = first;
+            }
         }
     }
-    let by_place = matches!(kept.shadow.at_that_time, AtThatTime::Occupied(_));
-    kept.again = by_place && view.running.jobs().len() > running;
+    least
 }
 
 /// Job sizes refused since the last start: all that are asked for are refused again, since a

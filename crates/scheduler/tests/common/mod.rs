@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex, pgft};
-use topolane_placement::{Occupancy, Policy, Refusal, Request, Room, Share, policy};
+use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request, Room, Share, policy};
 use topolane_scheduler::queues::Conservative;
 use topolane_scheduler::{Pass, Queue, Reservation, Scheduler, View, queue};
 
@@ -57,6 +57,12 @@ fn neighbours(
 impl Policy for Blocks {
     fn name(&self) -> &'static str {
         "blocks"
+    }
+
+    /// What is left of the block.
+    fn waste(&self, placement: &Placement, _: &Occupancy) -> f64 {
+        let nodes = placement.nodes().len();
+        (nodes.next_power_of_two() - nodes) as f64
     }
 
     fn choose(
