@@ -38,6 +38,8 @@ pub struct Scheduler {
     changed: bool,
     /// When the last pass was.
     last_now: f64,
+    /// Whether the rule was the one for many in the last pass.
+    among_many: bool,
     last: Pass,
     defrag: Option<Defrag>,
     moved: Vec<(u64, Arc<Placement>)>,
@@ -58,6 +60,7 @@ impl Scheduler {
             fresh: 0,
             changed: true,
             last_now: f64::NEG_INFINITY,
+            among_many: false,
             last: Pass::default(),
             defrag: None,
             moved: Vec::new(),
@@ -223,6 +226,10 @@ impl Scheduler {
         let come = |waiting: &Waiting| waiting.begin > self.last_now && waiting.begin <= now;
         self.changed |= self.with_begin > 0 && self.waiting.iter().any(come);
         self.last_now = now;
+        // Another rule may refuse what was placed, and place what was refused.
+        let among_many = self.policy.among_waiting(self.waiting.len()).is_some();
+        self.changed |= among_many != self.among_many;
+        self.among_many = among_many;
         let mut view = View {
             now,
             waiting: self.waiting.as_slices().0,
