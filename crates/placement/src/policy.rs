@@ -65,7 +65,7 @@ pub trait Policy: Send + Sync {
 
     /// What a placement of this rule's takes from those who come, beyond its nodes; 0 for nothing. A queue that lets
     /// jobs overtake others starts those first that waste least.
-    fn waste(&self, _placement: &Placement, _occupancy: &Occupancy) -> f64 {
+    fn waste(&self, _request: &Request, _placement: &Placement, _occupancy: &Occupancy) -> f64 {
         0.0
     }
 

@@ -335,7 +335,8 @@ fn waste_is_what_is_left_behind() {
     let rule = rule("owned");
     let many = rule.where_wait(256);
     let waste = |nodes: u32, occupancy: &Occupancy| {
-        many.waste(&many.place(&ask(1, nodes), occupancy).unwrap(), occupancy)
+        let request = ask(1, nodes);
+        many.waste(&request, &many.place(&request, occupancy).unwrap(), occupancy)
     };
     for (nodes, expected) in [(4, 0.0), (3, 4.02 / 3.0), (6, 4.04 / 6.0), (8, 0.0)] {
         let found = waste(nodes, &occupancy);
@@ -345,5 +346,12 @@ fn waste_is_what_is_left_behind() {
     occupancy.claim(&many.place(&ask(2, 3), &occupancy).unwrap()).unwrap();
     assert_eq!(waste(1, &occupancy), 0.0);
     let any = rule.where_wait(255);
-    assert_eq!(any.waste(&any.place(&ask(1, 3), &occupancy).unwrap(), &occupancy), 0.0);
+    let placed = any.place(&ask(1, 3), &occupancy).unwrap();
+    assert_eq!(
+        any.waste(&ask(1, 3), &placed, &occupancy),
+        0.0,
+        "where few wait nothing is compared"
+    );
+    let less = Request { phi: Some(0.5), ..ask(1, 3) };
+    assert_eq!(many.waste(&less, &placed, &occupancy), 0.0, "nor for those who accept less");
 }

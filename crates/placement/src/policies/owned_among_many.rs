@@ -34,7 +34,7 @@ impl Policy for OwnedAmongMany {
         room: &Room<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        if request.phi.is_some_and(|phi| phi < 1.0) {
+        if accepts_less(request) {
             return self.any_shape.choose_links(request, room, occupancy);
         }
         let own = &own_room(request, room, occupancy);
@@ -49,8 +49,8 @@ impl Policy for OwnedAmongMany {
         }
     }
 
-    fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64 {
-        if placement.phi() < 1.0 { 0.0 } else { waste(placement, occupancy) }
+    fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        if accepts_less(request) { 0.0 } else { waste(placement, occupancy) }
     }
 
     fn by_shape(&self) -> bool {
@@ -68,4 +68,9 @@ impl Policy for OwnedAmongMany {
     fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
         limits(fabric)
     }
+}
+
+/// Whether it does without full bandwidth.
+fn accepts_less(request: &Request) -> bool {
+    request.phi.is_some_and(|phi| phi < 1.0)
 }

@@ -189,7 +189,7 @@ fn start_those_that_fit(
                 blocked && kept.make_room(view, at, in_time, attempts)
             }
             Ok(placement) => {
-                let waste = view.policy.waste(&placement, view.occupancy);
+                let waste = view.policy.waste(&job.request, &placement, view.occupancy);
                 let placement = Arc::new(placement);
                 if let Some(size) = size.filter(|_| waste > 0.0) {
                     rated.insert(Some(size), true);
