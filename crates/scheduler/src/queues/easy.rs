@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request, Share};
@@ -160,12 +161,13 @@ fn start_those_that_fit(
     let by_shape = view.policy.by_shape();
     let mut idle = view.occupancy.idle_nodes();
     let mut least: Option<Wasteful> = None;
-    let mut rated = RefusedSizes::default();
-    rated.forget();
-    let mut index = first;
-    while index < view.waiting.len() {
+    // Sizes of which one job was compared already: others of that size would waste as much.
+    let mut compared: BTreeSet<u32> = BTreeSet::new();
+    let mut next = first;
+    while next < view.waiting.len() {
+        let index = next;
         let job = &view.waiting[index];
-        index += 1;
+        next += 1;
         if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
             continue;
         }
@@ -175,26 +177,25 @@ fn start_those_that_fit(
         }
         let alike = job.request.is_plain() && job.request.phi == kept.request.phi;
         let size = (by_shape && alike).then_some(job.nodes);
-        if refused.contains(size, in_time) || rated.contains(size, true) {
+        if refused.contains(size, in_time) || size.is_some_and(|size| compared.contains(&size)) {
             continue;
         }
-        let at = index - 1;
-        if view.has_started(at) {
+        if view.has_started(index) {
             continue;
         }
         let started = match view.policy.place(&job.request, view.occupancy) {
             Err(refusal) => {
                 refused.insert(size, true);
                 let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
-                blocked && kept.make_room(view, at, in_time, attempts)
+                blocked && kept.make_room(view, index, in_time, attempts)
             }
             Ok(placement) => {
                 let waste = view.policy.waste(&job.request, &placement, view.occupancy);
                 let placement = Arc::new(placement);
                 if let Some(size) = size.filter(|_| waste > 0.0) {
-                    rated.insert(Some(size), true);
+                    compared.insert(size);
                     if least.as_ref().is_none_or(|least| waste < least.waste) {
-                        least = Some(Wasteful { index: at, size, in_time, waste, placement });
+                        least = Some(Wasteful { index, size, in_time, waste, placement });
                     }
                     continue;
                 }
@@ -202,7 +203,7 @@ fn start_those_that_fit(
                 if !harmless {
                     refused.insert(size, false);
                 }
-                harmless && view.start(at, placement)
+                harmless && view.start(index, placement)
             }
         };
         if started {
@@ -210,8 +211,8 @@ fn start_those_that_fit(
             refused.forget();
             if least.take().is_some() {
                 // What was found before is as it was no longer.
-                rated.forget();
-                index = first;
+                compared.clear();
+                next = first;
             }
         }
     }
