@@ -38,3 +38,30 @@ fn the_one_that_fits_goes_first_among_many() {
         assert_eq!(scheduler.waiting().len(), waiting - expected.len());
     }
 }
+
+/// Leaves of one, two and three nodes; a job on the first until 50, one on the second until 100. The head's five nodes are one,
+/// one and three from 50 on, and equal parts, two and three, from 100 on. When the queue grows to 256 by arrivals alone
+/// it is promised anew, by the rule for many, as a scheduler that starts then would do.
+#[test]
+fn a_queue_that_grows_to_many_is_promised_anew() {
+    let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4, 2], &[1, 4, 4], &[1; 3])).unwrap());
+    let nodes = fabric.nodes();
+    let mut scheduler = Scheduler::new(fabric, rule("owned"), queue("easy").unwrap());
+    for node in (0..nodes).filter(|node| ![0, 4, 5, 8, 9, 10].contains(node)) {
+        scheduler.set_in_service(node, false);
+    }
+    scheduler.adopt(&ask(0, 1, 50.0), vec![0], 0.0).unwrap();
+    scheduler.adopt(&ask(1, 1, 100.0), vec![5], 0.0).unwrap();
+    let rest = (10..).take(254).map(|id| ask(id, nodes, 10.0));
+    for request in [ask(2, 5, 10.0)].into_iter().chain(rest) {
+        scheduler.submit(request, 0.0).unwrap();
+    }
+    let mut promised = |now: f64| {
+        assert!(scheduler.pass(now).is_empty());
+        let reservation = scheduler.last_pass().reservation;
+        scheduler.submit(ask(1_000 + now as u64, nodes, 10.0), 0.0).unwrap();
+        reservation.map(|reservation| (reservation.id, reservation.at))
+    };
+    assert_eq!(promised(1.0), Some((2, 50.0)), "of 255");
+    assert_eq!(promised(2.0), Some((2, 100.0)), "of 256");
+}
