@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
-from managed import Managed, managing, wait
+from managed import MAIN, Managed, managing, wait
 from sender import Rank, until
 from topolane import InputError
 from topolane.traffic import read_traffic
@@ -22,21 +26,21 @@ async def inside(call, *arguments):
     return await asyncio.to_thread(call, *arguments)
 
 
-def chatty(manager: Managed) -> list[Rank]:
-    """Four ranks, one in each guest, that wait for each other a hundred times a second: 20 s of it."""
-    ranks = [Rank(manager.programs, rank, 4, host=f"g{rank}") for rank in range(4)]
+def chatty(manager: Managed, count: int) -> list[Rank]:
+    """Ranks, one in each guest, that wait for each other a hundred times a second: 20 s of it."""
+    ranks = [Rank(manager.programs, rank, count, host=f"g{rank}") for rank in range(count)]
     for rank in ranks:
         rank.start()
-        peers = [(peer, 0, 2000, 200_000, 1000) for peer in range(4) if peer != rank.hello.rank]
+        peers = [(peer, 0, 2000, 200_000, 1000) for peer in range(count) if peer != rank.hello.rank]
         rank.report(*peers, length=20.0)
     return ranks
 
 
-def with_ranks(manager: Managed, body) -> None:
+def with_ranks(manager: Managed, body, count: int = 4) -> None:
     """Runs `body(ranks)` beside a chatty program that is known to the manager."""
 
     async def main() -> None:
-        ranks = chatty(manager)
+        ranks = chatty(manager, count)
         try:
             await until(lambda: not any(rank.unacknowledged for rank in ranks))
             await body(ranks)
@@ -89,6 +93,48 @@ def test_a_manager_that_is_killed_under_64_ranks_counts_exactly(tmp_path: Path) 
 
     with managing(tmp_path, APART) as manager:
         asyncio.run(body(manager))
+
+
+def test_room_for_a_cluster_that_arrives_is_planned_and_made(tmp_path: Path) -> None:
+    """Three guests fit beside the program on either site, and four arrive: `plan --room-for` proposes a site for them after
+    one move, and applied it is there, with nothing left to move; on the other site it would take two. Five fit nowhere:
+    exit code 1. Options that do not go together and values that are none are refused by name, with exit code 2."""
+
+    def plan(*options: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", MAIN, "sites", "plan", "--manager", f"unix:{tmp_path}/a.sock"]
+        told = subprocess.run([*command, *options], capture_output=True, text=True, timeout=180)
+        assert told.returncode == code, (told.stdout, told.stderr)
+        return told
+
+    async def body(ranks: list[Rank]) -> None:
+        wanted = ("--cores", "2", "--memory", "1 GiB")
+        said = (await inside(plan, "--room-for", "4", *wanted)).stdout
+        assert "After 1 move there is room for 4 guests on one site: " in said
+        made = json.loads((await inside(plan, "--room-for", "4", *wanted, "--json")).stdout)
+        (move,) = made["moves"]
+        assert {host[0] for host in made["room"]} == {move["source"][0]}
+        assert await inside(manager.stages) == {}
+        assert await inside(manager.client.post, f"/plans/{made['id']}/apply") == {"moves": 1}
+        await until(lambda: manager.stages() == {move["guest"]: "done"})
+        assert manager.copies(move["guest"]) == [move["target"]]
+        said = (await inside(plan, "--room-for", "4", *wanted)).stdout
+        assert "There is room for 4 guests on one site: " in said
+        assert (
+            "no moves were found" in (await inside(partial(plan, code=1), "--room-for", "5", *wanted)).stdout
+        )
+        full = "east" if move["target"][0] == "e" else "west"
+        said = (await inside(plan, "--room-for", "4", *wanted, "--site", full)).stdout
+        assert "After 2 moves there is room for 4 guests on one site: " in said
+        for options, words in (
+            (("--cores", "2"), "--cores goes with --room-for"),
+            (("--room-for", "4"), "--room-for needs the memory of each guest"),
+            (("--room-for", "4", "--memory", "8 pints"), "--memory '8 pints' is no number of bytes"),
+            (("--room-for", "4", "--memory", "1 GiB", "--site", "north"), "'north' is no site"),
+        ):
+            assert words in (await inside(partial(plan, code=2), *options)).stderr
+
+    with managing(tmp_path, {"g0": "e1", "g1": "w1"}, act="false") as manager:
+        with_ranks(manager, body, 2)
 
 
 def test_a_plan_is_proposed_applied_and_told_to_the_ranks(tmp_path: Path) -> None:

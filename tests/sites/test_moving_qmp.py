@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -9,15 +10,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
 from guest_image import missing
-from tick_guests import Sites, until
+from managed import Managed
+from sender import Rank
+from tick_guests import PATIENCE, Sites, until
 from topolane.sites.model import Host
 from topolane.sites.moving import GuestLost, MoveFailed, mover
 
-pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
 if reason := missing("cc", "strip"):
     pytest.skip(f"a guest needs QEMU and a kernel: {reason}", allow_module_level=True)
 
@@ -31,8 +36,6 @@ def sites(tmp_path: Path) -> Iterator[Sites]:
 
 def _slow(sites: Sites, rate: int = 4 << 20, at: str = "a") -> None:
     """Holds copying to so many bytes a second, so that a test can act while it goes on."""
-    import asyncio
-
     from qemu.qmp import QMPClient
 
     async def set_rate() -> None:
@@ -185,3 +188,46 @@ def _settled(sites: Sites, here: Host, there: Host, expected: Host) -> None:
         assert mover("qmp").where(sites.guest, sites.hosts) == (expected.name,)
         assert sites.processes() == [expected.name]
         sites.goes_on()
+
+
+def test_a_guest_makes_way_for_a_cluster_that_arrives(sites: Sites) -> None:
+    """A core is free on either site and two guests of one arrive: the manager plans to move the guest that runs to the other
+    site, and applied the plan is a live migration; the guest counts on, and there is room where it was."""
+    sites.start()
+    manager = Managed(sites.folder, {})
+    lines = ["[manager]", "interval = 0.2", f'listen = "unix:{sites.folder}/a.sock"']
+    lines += [f'programs = "unix:{manager.programs}"']
+    for host in sites.hosts:
+        lines += ["[[site]]", f'name = "{host.site}"', "[[site.host]]", f'name = "{host.name}"', "cores = 2"]
+        lines += ['memory = "1 GiB"', 'driver = "qmp"', f'address = "{host.address}"']
+    lines += ["[[link]]", 'between = ["site-a", "site-b"]', "latency = 0.01", "bandwidth = 1.25e8"]
+    for guest, host in (("g1", "a"), ("other", "b")):
+        lines += ["[[guest]]", f'name = "{guest}"', "cores = 1", 'memory = "128 MiB"', f'host = "{host}"']
+    manager.file.write_text("\n".join(lines) + "\n")
+    wanted = {"guests": 2, "cores": 1, "memory": 128 << 20}
+
+    async def asked() -> None:
+        rank = Rank(manager.programs, 0, 1, host="g1")
+        rank.start()
+        rank.report(length=20.0)
+        try:
+            while rank.unacknowledged:
+                await asyncio.sleep(0.05)
+            made = await asyncio.to_thread(manager.client.post, "/room", wanted)
+            assert [(move["guest"], move["target"]) for move in made["moves"]] == [("g1", "b")]
+            assert made["room"] == ["a", "a"]
+            await asyncio.to_thread(manager.client.post, f"/plans/{made['id']}/apply")
+            done = partial(until, lambda: manager.stages() == {"g1": "done"}, "the move")
+            await asyncio.to_thread(done)
+            after = await asyncio.to_thread(manager.client.post, "/room", wanted)
+            assert (after["moves"], after["room"]) == ([], ["a", "a"])
+        finally:
+            await rank.stop()
+
+    manager.start()
+    try:
+        asyncio.run(asyncio.wait_for(asked(), 4 * PATIENCE))
+    finally:
+        manager.stop()
+    assert sites.processes() == ["b"]
+    sites.goes_on()

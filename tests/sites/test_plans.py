@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane.mpi.counts import Matrix
-from topolane.sites.arriving import Arrival, place
+from topolane.sites.arriving import Arrival, make_room, place
 from topolane.sites.bisect import Cut
 from topolane.sites.model import Guest, Host, Link
 from topolane.sites.planning import make
@@ -124,13 +124,13 @@ def test_no_plan_overbooks_a_host_or_loses_a_guest(data) -> None:
         groups.append(group(name, list(hosts), turns=data.draw(st.sampled_from([0.0, 1.0, 100.0]))))
     down = frozenset(data.draw(st.lists(st.sampled_from(["e0", "e1", "w0", "w1"]), max_size=2)))
     asked = problem(*groups, cores=8, down=down)
-    policy = data.draw(st.sampled_from(["stay", "inter-site-traffic", "predicted-loss"]))
+    policy = data.draw(st.sampled_from(["stay", "inter-site-traffic", "predicted-loss", "make-room"]))
     plan = make(asked, policy)
     places = after(asked, plan)
     assert max(Counter(places.values()).values(), default=0) <= 4
     assert all(move.target not in down and move.target != move.source for move in plan.moves)
     assert len({move.guest for move in plan.moves}) == len(plan.moves)
-    assert policy != "stay" or not plan.moves
+    assert policy not in ("stay", "make-room") or not plan.moves
     assert Plan.of(plan.json()) == plan
 
 
@@ -144,3 +144,54 @@ def test_a_cluster_that_arrives_is_placed_together_if_it_will_talk() -> None:
     assert place(asked, replace(loud, sites=("east",)), "predicted-loss") == []
     assert place(asked, replace(loud, guests=2, sites=("east",)), "predicted-loss") == ["e1", "e1"]
     assert place(asked, replace(loud, guests=7), "predicted-loss") == []
+    nowhere = replace(asked, sites=("north", *asked.sites))
+    assert place(nowhere, replace(loud, sites=("north",)), "predicted-loss") == []
+
+
+def test_a_program_makes_way_for_a_cluster_that_no_site_has_room_for() -> None:
+    """Each site has room for three guests, and four arrive: the one program of a single guest joins the other's site, whatever
+    that brings it, and all four fit where it was. Where a site has room for them, or none ever has, nobody moves."""
+    asked = problem(group("p", ["e0"], turns=1.0), group("q", ["w0"], turns=1.0, settled=0.0))
+    plan = make_room(asked, Arrival(4, 2, GIB))
+    (move,) = plan.moves
+    assert move.source[0] != move.target[0] and {host[0] for host in plan.room} == {move.source[0]}
+    assert len(plan.room) == 4 and "makes way for 4 guests" in move.why
+    assert (make_room(asked, Arrival(3, 2, GIB)).moves, len(make_room(asked, Arrival(3, 2, GIB)).room)) == (
+        (),
+        3,
+    )
+    assert (make_room(asked, Arrival(5, 2, GIB)).moves, make_room(asked, Arrival(5, 2, GIB)).room) == ((), ())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_room_is_on_one_site_and_overbooks_nobody(data) -> None:
+    """Any programs, any arrival: what is promised is on one allowed site that is in service, for all guests, beside everybody
+    when all moves are made; at most three programs move, each smaller than what arrives and onto one site; without a
+    promise nobody moves."""
+    rooms = [name for name in ("e0", "e1", "w0", "w1") for _ in range(4)]
+    order = data.draw(st.permutations(rooms))
+    groups = []
+    for name in data.draw(st.lists(st.sampled_from("abcdef"), unique=True, max_size=6)):
+        count = data.draw(st.integers(1, 3))
+        hosts, order = order[:count], order[count:]
+        if hosts:
+            groups.append(group(name, list(hosts), turns=1.0))
+    down = frozenset(data.draw(st.lists(st.sampled_from(["e0", "e1", "w0", "w1"]), max_size=1)))
+    sites = data.draw(st.sampled_from([(), ("east",), ("west",)]))
+    arrival = Arrival(data.draw(st.integers(1, 5)), data.draw(st.sampled_from([2, 4])), GIB, sites=sites)
+    asked = problem(*groups, cores=8, down=down)
+    plan = make_room(asked, arrival)
+    places = after(asked, plan)
+    taken = Counter({host: 2 * guests for host, guests in Counter(places.values()).items()})
+    assert len(plan.room) in (0, arrival.guests) and (plan.room or not plan.moves)
+    assert len({host[0] for host in plan.room}) <= 1 and not down & set(plan.room)
+    assert all(not sites or host[0] == sites[0][0] for host in plan.room)
+    taken.update({host: arrival.cores * guests for host, guests in Counter(plan.room).items()})
+    assert max(taken.values(), default=0) <= 8
+    moved = [one for one in asked.groups if any(move.programs == one.programs for move in plan.moves)]
+    assert len(moved) <= 3
+    for one in moved:
+        assert 2 * len(one.guests) < arrival.guests * arrival.cores
+        assert len({(places[guest.name] or "")[0] for guest in one.guests}) == 1
+    assert Plan.of(plan.json()) == plan

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, GroupIndex};
+use topolane_fabric::GroupIndex;
 
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
@@ -36,9 +36,10 @@ const GROUPS: usize = 4;
 /// Jobs of a group that are looked at.
 const JOBS: usize = 12;
 
-/// Moves up to `most` jobs so that the policy places the request and all of them: first one, then two and so on, those
-/// of fewest nodes first. A job as large as the request is never moved. `None` where none of the sets tried helps, and
-/// for requests that are not plain.
+/// Moves up to `most` jobs so that the policy places the request and all of them: first one, then two and so on, the
+/// smallest first. A job as large as the request is never moved, none that shares its nodes for one that does not, or the
+/// other way round, and no member of a group that grows. `None` where none of the sets tried helps, and where less is free
+/// than is asked for.
 pub fn repair(
     policy: &dyn Policy,
     request: &Request,
@@ -46,24 +47,26 @@ pub fn repair(
     running: &[Movable<'_>],
     most: usize,
 ) -> Option<Repair> {
+    let wanted = size(request.share, request.nodes);
+    let size_of = |job: &Movable<'_>| size(job.request.share, job.placement.nodes().len() as u32);
     let movable = |job: &&Movable<'_>| {
-        let asked = job.request;
-        asked.share == Share::Whole
-            && asked.members.is_empty()
-            && job.placement.nodes().len() < request.nodes as usize
+        let alike = (job.request.share == Share::Whole) == (request.share == Share::Whole);
+        alike && stands_alone(job.request) && size_of(job) < wanted
     };
-    if !request.is_plain() || occupancy.idle_nodes() < request.nodes {
+    let top = occupancy.fabric().depth();
+    let all = (0..occupancy.fabric().groups(top)).map(|group| free(occupancy, request, top, group));
+    if !stands_alone(request) || all.sum::<u64>() < wanted {
         return None;
     }
     let mut tries = TRIES;
-    let level = home_level(occupancy.fabric(), request.nodes);
-    for group in with_most_room(occupancy, level) {
+    let level = home_level(occupancy, request);
+    for group in with_most_room(occupancy, request, level) {
         let fabric = Arc::clone(occupancy.fabric());
         let within = |job: &&Movable<'_>| {
             job.placement.nodes().iter().any(|&node| fabric.group(level, node) == group)
         };
         let mut jobs: Vec<&Movable<'_>> = running.iter().filter(movable).filter(within).collect();
-        jobs.sort_by_key(|job| (job.placement.nodes().len(), job.request.id));
+        jobs.sort_by_key(|job| (size_of(job), job.request.id));
         jobs.truncate(JOBS);
         for count in 1..=most {
             let found = combinations(jobs.len(), count, &mut |chosen| {
@@ -79,15 +82,42 @@ pub fn repair(
     None
 }
 
-/// The lowest level whose groups are large enough.
-fn home_level(fabric: &Fabric, nodes: u32) -> usize {
-    let holds = |level: &usize| fabric.node_range(*level, 0).len() >= nodes as usize;
-    (1..fabric.depth()).find(holds).unwrap_or(fabric.depth())
+/// Whether all there is of it is in the request, and the occupancy knows what is free for it.
+fn stands_alone(request: &Request) -> bool {
+    request.members.is_empty() && request.slots.is_none()
 }
 
-fn with_most_room(occupancy: &Occupancy, level: usize) -> Vec<GroupIndex> {
+/// What so many slots take: whole nodes, or cores of nodes that are shared.
+fn size(share: Share, slots: u32) -> u64 {
+    match share {
+        Share::Whole => u64::from(slots),
+        Share::Part { cores, .. } => u64::from(slots) * u64::from(cores),
+    }
+}
+
+/// What is free in a group, in the same units.
+fn free(occupancy: &Occupancy, request: &Request, level: usize, group: GroupIndex) -> u64 {
+    match request.share {
+        Share::Whole => u64::from(occupancy.idle_in(level, group)),
+        Share::Part { .. } => {
+            let nodes = occupancy.fabric().node_range(level, group);
+            let serving = nodes.filter(|&node| occupancy.in_service().contains(node));
+            serving.map(|node| u64::from(occupancy.cores_free(node))).sum()
+        }
+    }
+}
+
+/// The lowest level whose groups are large enough.
+fn home_level(occupancy: &Occupancy, request: &Request) -> usize {
+    let wanted = size(request.share, request.nodes);
+    let top = occupancy.fabric().depth();
+    let holds = |level: &usize| free(occupancy.empty(), request, *level, 0) >= wanted;
+    (1..top).find(holds).unwrap_or(top)
+}
+
+fn with_most_room(occupancy: &Occupancy, request: &Request, level: usize) -> Vec<GroupIndex> {
     let mut groups: Vec<GroupIndex> = (0..occupancy.fabric().groups(level)).collect();
-    groups.sort_by_key(|&group| (Reverse(occupancy.idle_in(level, group)), group));
+    groups.sort_by_cached_key(|&group| (Reverse(free(occupancy, request, level, group)), group));
     groups.truncate(GROUPS);
     groups
 }

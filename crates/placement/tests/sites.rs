@@ -382,3 +382,28 @@ fn nearly_always_the_cheapest_of_all_ways() {
     assert!(stays < 300, "{stays} states in which nobody moves say little");
     assert!(cheapest >= 396, "{cheapest} of 400, the worst {worst} times the cheapest");
 }
+
+/// Two sites of eight cores. Three guests and two leave three cores on the one, three leave five on the other: eight in all,
+/// and no site for six. If the three of the roomier one join the other three there is.
+#[test]
+fn one_program_makes_room_for_who_arrives() {
+    let fabric = machine(&[2, 2]);
+    let at = |nodes: &[u32]| program(nodes.len() as u32, nodes, 9.0, 1e6);
+    let asked = [at(&[0, 0, 0]), at(&[2, 2, 2]), at(&[1, 1]), program(6, &[], 9.0, 1e6)];
+    let chosen = choose("make-room", &fabric, &asked);
+    let moves: Vec<u32> = chosen.iter().map(|one| one.judgement.moves).collect();
+    assert_eq!(moves, [0, 3, 0, 0]);
+    assert_eq!(sites(&fabric, &chosen[1]), [0; 3]);
+    assert_eq!(sites(&fabric, &chosen[3]), [1; 6]);
+}
+
+/// What one site has room for moves nobody; neither does what no site could hold were it empty.
+#[test]
+fn nobody_is_moved_who_need_not_be_or_in_vain() {
+    let fabric = machine(&[2, 2]);
+    let runs = program(3, &[0, 0, 2], 9.0, 1e6);
+    for (guests, placed) in [(6, true), (9, false)] {
+        let chosen = choose("make-room", &fabric, &[runs.clone(), program(guests, &[], 9.0, 1e6)]);
+        assert_eq!((chosen[0].judgement.moves, !chosen[1].nodes.is_empty()), (0, placed));
+    }
+}

@@ -2,29 +2,92 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import click
 
+from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json, print_table
 from topolane.cli.sites_client import client, lost, manager_options, segment
 
 
 @click.command()
 @manager_options
+@click.option(
+    "--room-for",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Make room on one site for so many guests that arrive.",
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(1, 1024),
+    metavar="C",
+    help="With --room-for: of each of these guests [default: 1].",
+)
+@click.option("--memory", metavar="SIZE", help='With --room-for: of each of these guests, such as "8 GiB".')
+@click.option(
+    "--site",
+    "sites",
+    multiple=True,
+    metavar="NAME",
+    help="With --room-for: a site it may be; any by default.",
+)
 @json_option
-def plan(manager: str, token_file: str | None, ca: str | None, as_json: bool) -> None:
-    """Propose where all programs run and which guests move for it. Moves nothing."""
-    made = client(manager, token_file, ca).post("/plan")
+def plan(
+    manager: str,
+    token_file: str | None,
+    ca: str | None,
+    room_for: int | None,
+    cores: int | None,
+    memory: str | None,
+    sites: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Propose where all programs run and which guests move for it. Moves nothing.
+
+    With --room-for: propose up to three programs to move, each onto one site, after which so many guests fit on one
+    site. Exit code 1 if none make room.
+    """
+    asked = client(manager, token_file, ca)
+    if room_for is None:
+        for option, value in (("cores", cores), ("memory", memory), ("site", sites)):
+            if value:
+                raise InputError(f"--{option} goes with --room-for")
+        made = asked.post("/plan")
+    else:
+        made = asked.post("/room", _wanted(room_for, cores, memory, sites))
+    no_room = room_for is not None and not made["room"]
     if as_json:
         print_json(made)
-        return
+    else:
+        _print(made, room_for)
+    if no_room:
+        raise click.exceptions.Exit(1)
+
+
+def _wanted(guests: int, cores: int | None, memory: str | None, sites: tuple[str, ...]) -> dict[str, Any]:
+    from topolane.sites.reading import size
+
+    if memory is None:
+        raise InputError("--room-for needs the memory of each guest: --memory")
+    room = size(int(memory) if memory.isdecimal() else memory)
+    if room is None:
+        raise InputError(f'--memory {memory!r} is no number of bytes, nor text such as "8 GiB"')
+    return {"guests": guests, "cores": cores or 1, "memory": room, "sites": list(sites)}
+
+
+def _print(made: dict[str, Any], room_for: int | None) -> None:
     if made["judged"]:
         _judged(made["judged"])
     for program, reason in made["left_out"].items():
         click.echo(f"{program}: left alone: {reason}")
-    if not made["moves"]:
+    if room_for is not None:
+        click.echo(_room(made, room_for))
+    elif not made["moves"]:
         click.echo("No move pays.")
+    if not made["moves"]:
         return
     print_table(
         ["guest", "from", "to"],
@@ -51,6 +114,18 @@ def apply(manager: str, token_file: str | None, ca: str | None, plan: str, as_js
     else:
         count = plural(answer["moves"], "move")
         click.echo(f"{count} on the way; 'topolane sites status' shows what becomes of them.")
+
+
+def _room(made: dict[str, Any], guests: int) -> str:
+    """What is to be said of the room for guests that arrive."""
+    from topolane.report.units import plural
+
+    if not made["room"]:
+        return f"No site has room for {guests} such guests, and no moves were found that make room."
+    on = ", ".join(f"{host} {count}" for host, count in sorted(Counter(made["room"]).items()))
+    if not made["moves"]:
+        return f"There is room for {plural(guests, 'guest')} on one site: {on}."
+    return f"After {plural(len(made['moves']), 'move')} there is room for {plural(guests, 'guest')} on one site: {on}."
 
 
 def _judged(judged: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Where a cluster that is about to be built should run: the policy's answer to a program that arrives."""
+"""Where a cluster that is about to be built should run, and what makes room for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from topolane import _engine
 from topolane.mpi.counts import Matrix, Watched
 from topolane.sites.bisect import Cut, crossing, least_halves
-from topolane.sites.planning import choose
+from topolane.sites.planning import choose, make
+from topolane.sites.plans import Plan
 from topolane.sites.problem import Problem
 
 NOTHING = Cut(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -43,20 +44,35 @@ def like(programs: Iterable[Watched], name: str) -> Cut:
 
 def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
     """A host for every guest, in their order; empty where they do not fit now. Who runs is left where it is."""
-    used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
-    asked = _engine.SiteProgram(
-        arrival.guests,
-        _engine.Cut(arrival.cut.turns, arrival.cut.bytes, arrival.cut.pair_bursts, arrival.cut.pair_bytes),
-        cores=arrival.cores,
-        memory=arrival.memory,
-        sites=[used.index(site) for site in arrival.sites if site in used],
-        remaining=arrival.remaining,
-    )
     # Whoever runs is not asked again here: the loop does that when the guests are there.
     held = replace(
         problem,
         groups=(),
         others=(*problem.others, *(guest for group in problem.groups for guest in group.guests)),
     )
-    (choice,), host_of = choose(held, [asked], policy)
-    return [host_of[node] for node in choice.nodes]
+    choices, host_of = choose(held, _asked(problem, arrival), policy)
+    return [host_of[node] for choice in choices for node in choice.nodes]
+
+
+def make_room(problem: Problem, arrival: Arrival) -> Plan:
+    """Which programs move so that all guests fit on one site: the engine's repair. `room` is empty where none was found."""
+    return make(problem, "make-room", _asked(problem, arrival))
+
+
+def _asked(problem: Problem, arrival: Arrival) -> list[_engine.SiteProgram]:
+    """As the engine knows it; nothing where none of the sites that it may use has a host."""
+    used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
+    sites = [used.index(site) for site in arrival.sites if site in used]
+    if arrival.sites and not sites:
+        return []
+    cut = _engine.Cut(arrival.cut.turns, arrival.cut.bytes, arrival.cut.pair_bursts, arrival.cut.pair_bytes)
+    return [
+        _engine.SiteProgram(
+            arrival.guests,
+            cut,
+            cores=arrival.cores,
+            memory=arrival.memory,
+            sites=sites,
+            remaining=arrival.remaining,
+        )
+    ]

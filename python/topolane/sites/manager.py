@@ -14,7 +14,7 @@ from topolane.mpi.acknowledging import Taken
 from topolane.mpi.counts import Watched
 from topolane.mpi.limits import Limits
 from topolane.mpi.receiver import Receiver
-from topolane.sites.arriving import Arrival, place
+from topolane.sites.arriving import Arrival, make_room, place
 from topolane.sites.files import Config
 from topolane.sites.forgetting import forget
 from topolane.sites.inventory import Inventory
@@ -139,8 +139,12 @@ class Manager:
         """A host for every guest of a cluster that is about to be built; empty where there is no room."""
         return await asyncio.to_thread(place, self.picture(), arrival, self.config.policy)
 
+    async def make_room(self, arrival: Arrival) -> Plan:
+        """Moves after which such a cluster fits on one site, kept so that they can be applied."""
+        return self._remember(await asyncio.to_thread(make_room, self.picture(), arrival))
+
     async def propose(self) -> Plan:
-        """The same, kept so that it can be applied by its id."""
+        """What the policy would do now, kept so that it can be applied by its id."""
         return self._remember(await self.plan())
 
     def apply(self, plan: Plan) -> int:

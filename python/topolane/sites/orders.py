@@ -80,15 +80,15 @@ def orders(manager: Manager) -> APIRouter:
     @router.post("/place")
     async def place(wanted: Wanted) -> Answer:
         """Hosts for the guests of a cluster that is about to be built. Builds and books nothing."""
-        unknown = set(wanted.sites) - set(manager.inventory.sites)
-        if unknown:
-            raise HTTPException(422, f"{min(unknown)!r} is no site of this manager")
-        cut = like(manager.receiver.programs.values(), wanted.like)
-        fields = wanted.model_dump(exclude={"like", "sites"})
-        hosts = await manager.place(Arrival(**fields, sites=tuple(wanted.sites), cut=cut))
+        hosts = await manager.place(_arrival(manager, wanted))
         if not hosts:
             raise HTTPException(409, f"there is no room for {wanted.guests} such guests now")
         return {"hosts": hosts}
+
+    @router.post("/room")
+    async def room(wanted: Wanted) -> Answer:
+        """A plan after whose moves such a cluster fits on one site (`room`), kept to be applied; moves nothing."""
+        return (await manager.make_room(_arrival(manager, wanted))).json()
 
     @router.post("/pause")
     async def pause() -> Answer:
@@ -109,6 +109,16 @@ def orders(manager: Manager) -> APIRouter:
         return {"seconds": body.seconds}
 
     return router
+
+
+def _arrival(manager: Manager, wanted: Wanted) -> Arrival:
+    """Raises HTTPException for a site that is not known."""
+    unknown = set(wanted.sites) - set(manager.inventory.sites)
+    if unknown:
+        raise HTTPException(422, f"{min(unknown)!r} is no site of this manager")
+    cut = like(manager.receiver.programs.values(), wanted.like)
+    fields = wanted.model_dump(exclude={"like", "sites"})
+    return Arrival(**fields, sites=tuple(wanted.sites), cut=cut)
 
 
 def clusters(manager: Manager) -> APIRouter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +21,16 @@ MOST_APART = 32
 """Guests up to which every division in two is looked at; those of more are taken for uniform."""
 
 
-def make(problem: Problem, policy: str) -> Plan:
-    """Asks the policy. Raises InputError for a policy that there is not."""
+def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] = ()) -> Plan:
+    """Asks the policy, of what arrives too. Raises InputError for a policy that there is not."""
     began = time.perf_counter()
     _, node_of = machine_of(problem)
     weights = [_weights(problem, group) for group in problem.groups]
     cuts = [cut_of(group, weight) for group, weight in zip(problem.groups, weights)]
     asked = [_asked(problem, *of, node_of) for of in zip(problem.groups, weights, cuts)]
-    choices, host_of = choose(problem, asked, policy)
+    choices, host_of = choose(problem, [*asked, *arriving], policy)
     site_of = {host.name: host.site for host in problem.hosts}
+    room = tuple(host_of[node] for choice in choices[len(asked) :] for node in choice.nodes)
     judged, moves = [], {}
     for group, weight, cut, choice in zip(problem.groups, weights, cuts, choices):
         hosts = [host_of[node] for node in choice.nodes]
@@ -48,8 +50,10 @@ def make(problem: Problem, policy: str) -> Plan:
         )
         judged.append(one)
         if choice.moves:
-            moves[group.programs] = _moves(problem, group, weight, hosts, _why(one))
+            moves[group.programs] = _moves(problem, group, weight, hosts, _why(one, len(room)))
     ordered, stuck = _possible(problem, moves)
+    if room and stuck:  # some of the moves alone make no room
+        ordered, room = [], ()
     return Plan(
         id=uuid.uuid4().hex[:8],
         made=time.time(),
@@ -58,6 +62,7 @@ def make(problem: Problem, policy: str) -> Plan:
         moves=tuple(ordered),
         seconds=time.perf_counter() - began,
         left_out={**problem.left_out, **stuck},
+        room=room,
     )
 
 
@@ -195,7 +200,12 @@ def _possible(
             stuck |= dict.fromkeys(programs, reason)
 
 
-def _why(one: Judged) -> str:
+def _why(one: Judged, arriving: int) -> str:
+    """For the journal; `arriving`: guests that it makes way for."""
+    if arriving:
+        return (
+            f"{', '.join(one.programs)}: makes way for {arriving} guests that arrive; costs {one.cost:.1f} s"
+        )
     return (
         f"{', '.join(one.programs)}: a second takes {one.loss_now:.2f} s longer by the WAN, {one.loss_then:.2f} s "
         f"as planned; of {one.remaining:.0f} s to run that saves {one.gain:.0f} s and costs {one.cost:.1f} s"

@@ -58,6 +58,8 @@ class Plan:
     """That making it took."""
     left_out: dict[str, str]
     """Programs for which nothing can be moved now, with the reason."""
+    room: tuple[str, ...] = ()
+    """Of a plan that makes room for guests that arrive: a host for each of them, after the moves."""
 
     def json(self) -> dict[str, Any]:
         """For JSON."""
@@ -68,4 +70,4 @@ class Plan:
         """From that JSON."""
         judged = tuple(Judged(**{**one, "programs": tuple(one["programs"])}) for one in fields["judged"])
         moves = tuple(PlannedMove(**{**one, "programs": tuple(one["programs"])}) for one in fields["moves"])
-        return Plan(**{**fields, "judged": judged, "moves": moves})
+        return Plan(**{**fields, "judged": judged, "moves": moves, "room": tuple(fields.get("room", ()))})

@@ -63,6 +63,11 @@ impl<'a> Board<'a> {
         self.fabric
     }
 
+    /// Everybody else: guests of no program, and hosts out of service.
+    pub fn occupancy(&self) -> &'a Occupancy {
+        self.occupancy
+    }
+
     /// Where a program is on the board; empty where it is not placed.
     pub fn seats(&self, program: usize) -> &Seats {
         &self.seats[program]
@@ -116,6 +121,11 @@ impl<'a> Board<'a> {
     pub fn put(&mut self, program: usize, seats: Seats) {
         self.hold(program, &seats, 1);
         self.seats[program] = seats;
+    }
+
+    /// The same, with a node for every guest.
+    pub fn put_on(&mut self, program: usize, nodes: &[NodeIndex]) {
+        self.put(program, seats(nodes));
     }
 
     fn hold(&mut self, program: usize, seats: &Seats, sign: i64) {

@@ -15,7 +15,7 @@ mod wan;
 mod worth;
 
 pub use board::{Board, Seats};
-pub use policies::{InterSiteTraffic, PredictedLoss, Stay};
+pub use policies::{InterSiteTraffic, MakeRoom, PredictedLoss, Stay};
 pub use policy::{Moved, SITE_POLICIES, SitePolicy, SitePolicyInfo, choose_sites, site_policy};
 pub use predict::{Cut, Pair, Path};
 pub use wan::Wan;

@@ -4,7 +4,7 @@ use topolane_fabric::NodeIndex;
 
 use super::Program;
 use super::board::Board;
-use super::policies::{InterSiteTraffic, PredictedLoss, Stay};
+use super::policies::{InterSiteTraffic, MakeRoom, PredictedLoss, Stay};
 use super::standing::losses_now;
 use super::wan::Wan;
 use super::worth::{Judgement, Terms, Worth};
@@ -46,6 +46,11 @@ pub const SITE_POLICIES: &[SitePolicyInfo] = &[
         name: "predicted-loss",
         summary: "least predicted time lost to the WAN over all programs, moves included",
         rule: &PredictedLoss,
+    },
+    SitePolicyInfo {
+        name: "make-room",
+        summary: "who arrives onto one site, up to three programs moved out of its way; else nobody moves",
+        rule: &MakeRoom,
     },
 ];
 
