@@ -14,28 +14,34 @@ fn ask(id: u64, nodes: u32, walltime: f64) -> Request {
     Request::whole_nodes(id, nodes, walltime)
 }
 
-/// Three nodes of a leaf are free beside a job on the fourth, which runs to 100; the head wants all four, and behind it
-/// wait, in this order, jobs of two, three and one nodes. In order the first has two of the nodes and the third the last. By
-/// waste the one that fits exactly goes before, which is what EASY does where 256 wait in all.
+/// Three nodes of a leaf are free beside a job on the fourth, which runs to 100; the head wants all four. Behind it wait jobs of
+/// two nodes, so many of four, of three and of one. In order the first has two of the nodes and the last the third one; by waste
+/// the one that fits exactly goes before. So it is under `owned`, which knows waste, if that one is among the first
+/// 256 of the queue.
 #[test]
-fn the_one_that_fits_goes_first_among_many() {
-    for (waiting, expected) in [(255, vec![2, 4]), (256, vec![3])] {
+fn the_one_that_fits_goes_first() {
+    for (name, between, expected) in [
+        ("jigsaw", 0, vec![2, 4]),
+        ("owned", 0, vec![3]),
+        ("owned", 253, vec![3]),
+        ("owned", 254, vec![2, 4]),
+    ] {
         let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4, 2], &[1, 4, 4], &[1; 3])).unwrap());
         let nodes = fabric.nodes();
-        let mut scheduler = Scheduler::new(fabric, rule("owned"), queue("easy").unwrap());
+        let mut scheduler = Scheduler::new(fabric, rule(name), queue("easy").unwrap());
         for node in 4..nodes {
             scheduler.set_in_service(node, false);
         }
         scheduler.adopt(&ask(0, 1, 100.0), vec![3], 0.0).unwrap();
-        let behind = [ask(2, 2, 10.0), ask(3, 3, 10.0), ask(4, 1, 10.0)];
-        let rest = (10..).take(waiting - 4).map(|id| ask(id, 4, 10.0));
-        for request in [ask(1, 4, 10.0)].into_iter().chain(behind).chain(rest) {
+        let wide = (10..).take(between).map(|id| ask(id, 4, 10.0));
+        let first = [ask(1, 4, 10.0), ask(2, 2, 10.0)];
+        for request in first.into_iter().chain(wide).chain([ask(3, 3, 10.0), ask(4, 1, 10.0)]) {
             scheduler.submit(request, 0.0).unwrap();
         }
         let starts = scheduler.pass(1.0);
         let started: Vec<u64> = starts.iter().map(|start| start.request.id).collect();
-        assert_eq!(started, expected, "{waiting} wait");
-        assert_eq!(scheduler.waiting().len(), waiting - expected.len());
+        assert_eq!(started, expected, "{name}, {between} between");
+        assert_eq!(scheduler.waiting().len(), 4 + between - expected.len());
     }
 }
 

@@ -2,11 +2,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use topolane_fabric::{Fabric, NodeIndex};
 
-use crate::owned::{Board, Limit, Plan, limits, own_room, search};
+use crate::owned::{Board, Limit, Plan, limits, own_room, search, waste};
 use crate::policies::OwnedAmongMany;
-use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, Occupancy, Placement, Policy, Refusal, Request, Room};
 
-/// Jobs in the queue from which on they are to fit well: [`OwnedAmongMany`].
+/// Jobs in the queue from which on all get equal parts: [`OwnedAmongMany`].
 const MANY: usize = 256;
 
 /// Links of its own for every job, wherever the condition of docs/owned-links.md can be met: jobs share leaves and pods,
@@ -84,6 +84,10 @@ impl Policy for Owned {
     fn among_waiting(&self, waiting: usize) -> Option<&dyn Policy> {
         let among_many = self.among_many.as_deref().filter(|_| waiting >= MANY)?;
         Some(among_many)
+    }
+
+    fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        waste(placement, occupancy)
     }
 
     fn by_shape(&self) -> bool {

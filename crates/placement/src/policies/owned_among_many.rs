@@ -4,8 +4,7 @@ use crate::owned::{Across, Board, Even, Limit, limits, own_room, waste};
 use crate::policies::Owned;
 use crate::{Choice, Occupancy, Placement, Policy, Refusal, Request, Room};
 
-/// [`Owned`] where many wait: equal parts for everybody, as [`Jigsaw`](crate::policies::Jigsaw) gives them, and those first
-/// who leave least scraps.
+/// [`Owned`] where many wait: equal parts for everybody, as [`Jigsaw`](crate::policies::Jigsaw) gives them.
 ///
 /// Among many there is always somebody whom equal parts fit; other shapes leave behind what wide jobs cannot use. Jobs that
 /// accept less than full bandwidth have any shape, and so has a job on a machine that nobody else is on.
@@ -34,7 +33,7 @@ impl Policy for OwnedAmongMany {
         room: &Room<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        if accepts_less(request) {
+        if request.phi.is_some_and(|phi| phi < 1.0) {
             return self.any_shape.choose_links(request, room, occupancy);
         }
         let own = &own_room(request, room, occupancy);
@@ -49,8 +48,8 @@ impl Policy for OwnedAmongMany {
         }
     }
 
-    fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
-        if accepts_less(request) { 0.0 } else { waste(placement, occupancy) }
+    fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        waste(placement, occupancy)
     }
 
     fn by_shape(&self) -> bool {
@@ -68,9 +67,4 @@ impl Policy for OwnedAmongMany {
     fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
         limits(fabric)
     }
-}
-
-/// Whether it does without full bandwidth.
-fn accepts_less(request: &Request) -> bool {
-    request.phi.is_some_and(|phi| phi < 1.0)
 }

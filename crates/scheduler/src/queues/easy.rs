@@ -92,6 +92,9 @@ impl Kept {
 /// Jobs behind the head for which others are moved, in one pass at most.
 const ATTEMPTS: u32 = 2;
 
+/// Jobs of the queue, from the first one on, among which the one is sought that wastes least.
+const COMPARED: usize = 256;
+
 impl Kept {
     /// Backfills a job that is refused for links by moving others, if the head keeps its promise.
     fn make_room(
@@ -150,7 +153,8 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
     kept.again = by_place && view.running.jobs().len() > running;
 }
 
-/// Starts jobs from `first` on that waste nothing; then the one, if any, that wastes least.
+/// Starts jobs from `first` on that waste nothing, and answers with the one, if any, that wastes least of the others. Once there
+/// is one, no further than the first [`COMPARED`] of the queue.
 fn start_those_that_fit(
     kept: &mut Kept,
     refused: &mut RefusedSizes,
@@ -166,6 +170,9 @@ fn start_those_that_fit(
     let mut next = first;
     while next < view.waiting.len() {
         let index = next;
+        if index >= COMPARED && least.is_some() {
+            break;
+        }
         let job = &view.waiting[index];
         next += 1;
         if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
