@@ -352,4 +352,8 @@ fn waste_is_what_is_left_behind() {
     let less = Request { phi: Some(0.5), ..ask(1, 3) };
     assert!((any.waste(&ask(1, 3), &placed, &occupancy) - expected).abs() < 1e-12);
     assert!((many.waste(&less, &placed, &occupancy) - expected).abs() < 1e-12);
+    // Nothing for who shares nodes, on a leaf that has no idle one.
+    let shared = Placement::new(&fabric, vec![4, 5, 6, 7], Share::Part { cores: 1, memory: 0 });
+    occupancy.claim(&shared).unwrap();
+    assert_eq!(any.waste(&ask(3, 4), &shared, &occupancy), 0.0);
 }

@@ -2,10 +2,14 @@
 
 use crate::owned::board::Board;
 use crate::owned::fill::cost;
-use crate::{Occupancy, Placement};
+use crate::{Occupancy, Placement, Share};
 
-/// What the leaves lose for those who come when the job is placed, for each node that it takes: see `fill::cost`; at least 0.
+/// What the leaves lose for those who come when the job is placed, for each node that it takes: see `fill::cost`; at least 0, and 0
+/// for a job that shares its nodes.
 pub fn waste(placement: &Placement, occupancy: &Occupancy) -> f64 {
+    if placement.share() != Share::Whole {
+        return 0.0;
+    }
     let fabric = occupancy.fabric();
     let mut nodes = placement.nodes().to_vec();
     nodes.sort_unstable();
