@@ -71,6 +71,9 @@ class Place:
     def up(self) -> subprocess.CompletedProcess[str]:
         return self.topolane("up", self.file, "--config", self.managed.file)
 
+    def down(self) -> subprocess.CompletedProcess[str]:
+        return self.topolane("down", self.file, "--config", self.managed.file)
+
     def pids(self) -> list[int | None]:
         hosts = [Host(name, name, 2, 1, "qmp", f"{self.folder}/qemu-{name}") for name in "ab"]
         folders = [Folder(Path(host.address)) for host in hosts]
@@ -89,7 +92,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
         try:
             yield made
         finally:
-            made.topolane("down", "c1")
+            made.down()
             made.managed.process.kill()
             made.managed.process.wait()
 
@@ -106,11 +109,11 @@ def test_a_cluster_is_built_once_known_to_the_manager_and_taken_down(place: Plac
     assert place.pids() == pids, "what runs stays"
     known = {guest["name"]: guest["host"] for guest in place.managed.client.get("/guests")}
     assert known == {"g1": "a", "g2": "b"}
-    done = place.topolane("down", "c1")
+    done = place.down()
     assert done.returncode == 0, done.stderr
     assert place.pids() == [None, None] and place.links() == [set(), set()]
     assert place.managed.client.get("/guests") == [] and place.managed.client.get("/clusters") == {}
-    assert place.topolane("down", "c1").returncode == 2
+    assert place.down().returncode == 2
 
 
 def test_a_cluster_that_cannot_be_built_whole_is_taken_down_again(place: Place) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from topolane._engine import InputError
@@ -37,7 +39,7 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
     if not there and (wanted := cluster.wanted()) is not None:
         cluster = cluster.on(asked.post("/place", wanted)["hosts"])
     known = cluster.name in asked.get("/clusters")
-    asked.put(f"/clusters/{cluster.name}", cluster.json())
+    asked.put(f"/clusters/{cluster.name}", cluster.told())
     try:
         building.up(cluster, there, click.echo)
     except CommandFailed as error:
@@ -50,23 +52,34 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
 
 
 @click.command()
-@click.argument("name", metavar="NAME")
+@click.argument("file", metavar="FILE")
+@click.option("--config", required=True, metavar="FILE", help="The manager's sites file: it names the hosts.")
 @manager_options
-def down(name: str, manager: str, token_file: str | None, ca: str | None) -> None:
-    """Take down the virtual cluster NAME, wherever its guests are by now."""
+def down(file: str, config: str, manager: str, token_file: str | None, ca: str | None) -> None:
+    """Take down the virtual cluster that FILE describes, wherever its guests are by now.
+
+    What runs on the hosts comes from the two files only; the manager is told when it is done.
+    """
     asked = client(manager, token_file, ca)
     try:
         from topolane.sites import building
-        from topolane.sites.clusters import Cluster
+        from topolane.sites.clusters import read_cluster
+        from topolane.sites.files import read_config
     except ImportError as error:
         raise missing(error) from error
-    try:
-        cluster = Cluster.of_json(asked.get(f"/clusters/{segment(name)}"))
-    except (KeyError, TypeError) as error:
+    if not Path(file).exists():
+        raise InputError(f"{file}: there is no such file; 'sites down' takes the file that 'sites up' took")
+    cluster = read_cluster(file, read_config(config).hosts)
+    known = asked.get("/clusters").get(cluster.name)
+    if known is None:
+        raise InputError(f"{file}: the manager knows no cluster {cluster.name}")
+    unnamed = {guest["name"] for guest in known.get("guests", ())} - {guest.name for guest in cluster.guests}
+    if unnamed:
         raise InputError(
-            f"{name} was not built by 'topolane sites up': {error} is not known of it"
-        ) from error
+            f"{file}: {', '.join(sorted(unnamed))} of {cluster.name}, as the manager knows it, is not in this file: "
+            "name every guest that is to be ended"
+        )
     if left := building.down(cluster, click.echo):
         raise InputError(f"{cluster.name} is not down: {'; '.join(left)}")
-    asked.delete(f"/clusters/{name}")
-    click.echo(f"{name} is down")
+    asked.delete(f"/clusters/{segment(cluster.name)}")
+    click.echo(f"{cluster.name} is down")

@@ -68,6 +68,20 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def bound_to(address: Address) -> socket.socket:
+    """A socket bound to an address; the file of a Unix socket belongs to its owner alone.
+
+    Raises InputError, in a sentence, where that cannot be.
+    """
+    try:
+        if address.path is not None:
+            return bound_socket(address.path)
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        return socket.create_server((address.host, address.port), family=family)
+    except OSError as error:
+        raise InputError(f"{address}: nothing can listen there: {error.strerror}") from error
+
+
 def bound_socket(path: str) -> socket.socket:
     """A Unix socket that its owner alone may open, from its first moment on; removes a dead one in its place.
 

@@ -22,6 +22,7 @@ from topolane.mpi.frames import (
 )
 
 if TYPE_CHECKING:
+    from topolane.mpi.listener import Slot
     from topolane.mpi.receiver import Receiver
 
 MOST_HELLO = 16 << 10
@@ -35,10 +36,10 @@ class Refused(Exception):
 class Connection(asyncio.Protocol):
     """Takes a stream apart and hands its frames to the receiver."""
 
-    def __init__(self, receiver: Receiver, token: str | None) -> None:
+    def __init__(self, receiver: Receiver, token: str | None, slot: Slot) -> None:
         self.newest = 0
         """The highest sequence that came here."""
-        self._receiver, self._token = receiver, token
+        self._receiver, self._token, self._slot = receiver, token, slot
         self._decoder = Decoder(MOST_HELLO)
         self._hello: Hello | None = None
         self._buffered = 0
@@ -85,10 +86,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(self._receiver.limits.hello, self._too_late)
-        try:
-            self._receiver.arrived(self)
-        except Refused as reason:
-            self._refuse(str(reason))
+        self._receiver.arrived(self)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -105,6 +103,7 @@ class Connection(asyncio.Protocol):
             self._refuse(str(reason))
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._slot.free()
         self._timer.cancel()
         self._receiver.buffered -= self._buffered
         self._receiver.left(self, self._hello)
@@ -130,6 +129,7 @@ class Connection(asyncio.Protocol):
             self._hello = hello
             self._decoder.most = MOST_PAYLOAD
             self._timer.cancel()
+            self._slot.known()
         elif frame.kind == Kind.RECORDS:
             self._receiver.records(self, frame.sequence, frame.payload)
         elif frame.kind == Kind.BYE:

@@ -10,6 +10,7 @@ class Limits:
     """What a receiver takes at most."""
 
     connections: int = 20_000
+    """Fewer where the process may not have as many file descriptors."""
     programs: int = 1_000
     """In memory; where there are as many, those that ended first go."""
     ranks: int = 65_536
@@ -29,6 +30,6 @@ class Event:
     """Something a person may want to know."""
 
     kind: str
-    """program-began, program-ended, rank-gone, rank-began-again, frames-dropped, garbled, refused, not-kept."""
+    """program-began, program-ended, rank-gone, rank-began-again, frames-dropped, garbled, refused, not-kept, not-accepted."""
     program: str
     text: str

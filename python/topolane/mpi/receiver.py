@@ -6,7 +6,6 @@ sender that reads nothing is sent nothing.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import ssl
@@ -18,11 +17,12 @@ from numpy.typing import NDArray
 
 from topolane._engine import InputError
 from topolane.mpi.acknowledging import Acknowledger, Taken
-from topolane.mpi.address import Address, bound_socket
+from topolane.mpi.address import Address, bound_to
 from topolane.mpi.connection import Connection, Refused
 from topolane.mpi.counts import RankCounts, Watched
 from topolane.mpi.frames import FrameError, Hello, Records, dropped, sites_frame
 from topolane.mpi.limits import Event, Limits
+from topolane.mpi.listener import Listener, Slot, Slots, connections_possible
 from topolane.mpi.window import Window
 
 
@@ -45,10 +45,13 @@ class Receiver:
         happened: Callable[[Event], None] = lambda _: None,
         limits: Limits | None = None,
         interval: float = 1.0,
+        slots: Slots | None = None,
     ) -> None:
+        """slots: of the whole process, where it has other listeners too."""
         self.programs: dict[str, Watched] = {}
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
+        self._slots = slots or Slots(min(self.limits.connections, connections_possible()))
         self.frames = 0
         """Taken in, without those that came twice."""
         self.repeated = 0
@@ -59,7 +62,7 @@ class Receiver:
         self._entries = self._senders = 0
         self.buffered = 0
         self._of_rank: dict[tuple[str, int], set[Connection]] = {}
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
         self._sockets: list[str] = []
 
     async def listen(
@@ -67,36 +70,33 @@ class Receiver:
     ) -> Address:
         """Listens there too; answers with the address, its port filled in.
 
-        Raises InputError where it cannot, and for an address beyond this machine without a token.
+        Raises InputError where it cannot, and for a TCP port without a token: any user of this machine reaches it.
         """
-        if not address.is_local and token is None:
-            raise InputError(f"{address}: whoever reaches this address may report; it needs a token")
-        loop = asyncio.get_running_loop()
+        if address.path is None and token is None:
+            raise InputError(
+                f"{address}: any user of this machine could report there; a TCP port needs a token"
+            )
+        bound = bound_to(address)
+        if address.path is not None:
+            self._sockets.append(address.path)
+        else:
+            address = Address(host=address.host, port=bound.getsockname()[1])
 
-        def connection() -> Connection:
-            return Connection(self, token)
+        def connection(slot: Slot) -> Connection:
+            return Connection(self, token, slot)
 
-        try:
-            if address.path is not None:
-                server = await loop.create_unix_server(
-                    connection, sock=bound_socket(address.path), backlog=1024
-                )
-                self._sockets.append(address.path)
-            else:
-                server = await loop.create_server(
-                    connection, address.host, address.port, ssl=tls, backlog=1024
-                )
-                address = Address(host=address.host, port=server.sockets[0].getsockname()[1])
-        except OSError as error:
-            raise InputError(f"{address}: nothing can listen there: {error.strerror}") from error
-        self._servers.append(server)
+        def failed(text: str) -> None:
+            self.tell("not-accepted", "", text)
+
+        self._listeners.append(Listener(bound, self._slots, connection, tls=tls, failed=failed))
         self._acknowledger.start()
         return address
 
     async def close(self) -> None:
         """Keeps and acknowledges what has arrived, and ends all connections."""
-        for server in self._servers:
-            server.close()
+        for listener in self._listeners:
+            listener.close()
+            await listener.wait_closed()
         await self._acknowledger.close()
         for connection in list(self.connections):
             connection.close()
@@ -140,10 +140,8 @@ class Receiver:
     # What connections call.
 
     def arrived(self, connection: Connection) -> None:
-        """Somebody connects. Raises Refused."""
+        """A connection has come."""
         self.connections.add(connection)
-        if len(self.connections) > self.limits.connections:
-            raise Refused(f"this receiver takes no more than {self.limits.connections} connections")
 
     def hello(self, connection: Connection, hello: Hello) -> None:
         """A rank says who it is. Raises Refused."""

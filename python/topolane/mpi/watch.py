@@ -14,6 +14,7 @@ from topolane._engine import InputError
 from topolane.mpi import launch, matrix
 from topolane.mpi.address import Address
 from topolane.mpi.limits import Event
+from topolane.mpi.listener import raise_descriptor_limit
 from topolane.mpi.receiver import Receiver
 
 LINGER = 5.0
@@ -89,6 +90,7 @@ async def _started(words: Sequence[str], environment: Mapping[str, str]) -> int:
         process = await asyncio.create_subprocess_exec(*words, env=dict(environment))
     except OSError as error:
         raise InputError(f"{words[0]}: cannot be started: {error.strerror}") from error
+    raise_descriptor_limit()  # a connection for each rank; not earlier, or the program would inherit the limit
     loop = asyncio.get_running_loop()
     # A terminal sends its interrupt to the command as well.
     loop.add_signal_handler(signal.SIGINT, lambda: None)

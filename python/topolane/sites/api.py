@@ -1,65 +1,49 @@
-"""The HTTP interface of a manager; its pages /docs and /openapi.json describe it."""
+"""The HTTP interface of a manager; /openapi.json describes it."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import hmac
-from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 
 from topolane.mpi.counts import KINDS
 from topolane.sites import shown
+from topolane.sites.gate import Gate
 from topolane.sites.manager import Manager
 from topolane.sites.metrics import exposition
 from topolane.sites.orders import clusters, orders, program_named, reports
 from topolane.sites.state import StateError
 
-Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 Answer = dict[str, Any]
 Limit = Annotated[int, Query(ge=1, le=10_000)]
 Kind = Annotated[int, Query(ge=0, lt=len(KINDS))]
 
 
 def create(manager: Manager, *, token: str | None, report_token: str | None, loopback: bool) -> FastAPI:
-    """The application. With a token, whoever asks must show it; for reports, `report_token` will do as well.
+    """The application, behind its `Gate`.
 
-    loopback: answers only to names of this machine, so that no page in a browser here can ask by another name.
+    token: opens all of it; None for a socket that only its owner can open. report_token: opens reports only.
+    loopback: answers only to names of this machine, so that a page in a browser here cannot ask by another name.
     """
-    app = FastAPI(title="Topolane sites", version="1")
+    # A browser cannot show a token, so there is no page to look at; /openapi.json is for programs.
+    shown_in_schema = [Depends(HTTPBearer(auto_error=False))]
+    app = FastAPI(
+        title="Topolane sites", version="1", docs_url=None, redoc_url=None, dependencies=shown_in_schema
+    )
+    app.include_router(_looks(manager))
+    app.include_router(orders(manager))
+    app.include_router(clusters(manager))
+    app.include_router(reports(manager))
+    app.add_exception_handler(StateError, _state_failed)
+    app.add_middleware(Gate, token=token, report_token=report_token)
     if loopback:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", "::1"])
-    operator = [Depends(_shows(token))] if token else []
-    reporter = [Depends(_shows(token, report_token))] if token else []
-    app.include_router(_looks(manager), dependencies=operator)
-    app.include_router(orders(manager), dependencies=operator)
-    app.include_router(clusters(manager), dependencies=operator)
-    app.include_router(reports(manager, _is_shown(token)), dependencies=reporter)
-    app.add_exception_handler(StateError, _state_failed)
     return app
-
-
-def _is_shown(token: str | None) -> Callable[[Bearer], bool]:
-    """Whether who asks shows the token; where there is none, everybody does."""
-
-    def shown(bearer: Bearer) -> bool:
-        given = (bearer.credentials if bearer else "").encode()
-        return token is None or hmac.compare_digest(given, token.encode())
-
-    return shown
-
-
-def _shows(*tokens: str | None) -> Callable[[Bearer], None]:
-    def check(bearer: Bearer) -> None:
-        if not any(token and _is_shown(token)(bearer) for token in tokens):
-            raise HTTPException(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
-
-    return check
 
 
 def _state_failed(_: Request, error: Exception) -> Response:

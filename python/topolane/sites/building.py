@@ -119,7 +119,7 @@ class Qemu:
         member = cluster.member(host.name)
         path = Path(host.address)
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
             told = {"run": member.run, "address": member.tunnel}
             (path / "host.json").write_text(json.dumps(told))
         except OSError as error:

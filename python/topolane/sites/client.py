@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -27,6 +28,10 @@ class Client:
                     f"--token-file {token_file}: {getattr(error, 'strerror', 'not ASCII text')}"
                 ) from error
         self._name = manager
+        if headers and manager.startswith("http://") and not _is_local(manager):
+            raise InputError(
+                f"--manager {manager}: a token is not sent unencrypted to another machine: use https://"
+            )
         try:
             if manager.startswith(("http://", "https://")):
                 transport, base = httpx.HTTPTransport(verify=_trusted(ca)), manager
@@ -74,6 +79,11 @@ class Client:
                 detail = answer.reason_phrase
             raise InputError(f"manager {self._name}: {detail if isinstance(detail, str) else _first(detail)}")
         return answer
+
+
+def _is_local(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return Address(host=host).is_local
 
 
 def _plain(error: Exception) -> str:

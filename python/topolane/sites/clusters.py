@@ -12,7 +12,7 @@ from topolane.sites.overlay import Member
 from topolane.sites.reading import Table, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 DRIVERS = ("qmp", "libvirt")
 """Those that build guests, not only move them."""
@@ -85,30 +85,18 @@ class Cluster:
         guests = (replace(guest, host=host) for guest, host in zip(self.guests, hosts, strict=True))
         return replace(self, guests=tuple(guests))
 
-    def json(self) -> dict[str, Any]:
-        """For the manager, and for `of_json`."""
-        return asdict(self)
-
-    @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Cluster:
-        """What `json` gave. Raises KeyError or TypeError for what is none."""
-        return cls(
-            told["name"],
-            told["network"],
-            tuple(Host(**one) for one in told["hosts"]),
-            tuple(Member(**{**one, "run": tuple(one["run"])}) for one in told["members"]),
-            tuple(Guest(**one) for one in told["guests"]),
-            tuple(Boot(**one) for one in told["boots"]),
-            tuple(told["sites"]),
-            told.get("named", False),
-        )
+    def told(self) -> dict[str, Any]:
+        """What the manager is told: its guests and its network, and nothing that is executed on a host."""
+        guests = [asdict(guest) for guest in self.guests]
+        return {"name": self.name, "network": self.network, "sites": list(self.sites), "guests": guests}
 
 
-def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest] = ()) -> Cluster:
+def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest] | None = None) -> Cluster:
     """Reads a cluster's file.
 
-    hosts: all there are; guests: those that take room on them already. Raises InputError, with file, line and value,
-    for what cannot be used, and for a guest no host has room for.
+    hosts: all there are. guests: those that take room on them already; None where the cluster is not to be built, so
+    that neither room nor a file to boot from is needed. Raises InputError, with file, line and value, for what cannot
+    be used, and for a guest that no host has room for.
     """
     top = read(path)
     name = top.plain("name")
@@ -128,7 +116,7 @@ def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest
     used = tuple(host for host in used if not sites or host.site in sites)
     if not used:
         raise top.refuse("host", "none of them is a host of the sites file, on a site that is allowed")
-    others = [guest for guest in guests if guest.cluster != name]
+    others = None if guests is None else [guest for guest in guests if guest.cluster != name]
     placed: list[Guest] = []
     boots = []
     named = False
@@ -180,12 +168,12 @@ def _guest(
     network: Network,
     before: Sequence[Guest],
     hosts: Sequence[Host],
-    others: Sequence[Guest],
+    others: Sequence[Guest] | None,
 ) -> tuple[Guest, Boot]:
     name = table.plain("name")
     if name == "host":
         raise table.refuse("name", "'host' is what a host's own file is called")
-    if any(guest.name == name for guest in (*before, *others)):
+    if any(guest.name == name for guest in (*before, *(others or ()))):
         raise table.refuse("name", f"{name!r} is a guest already")
     address = table.word("address")
     try:
@@ -196,15 +184,16 @@ def _guest(
         raise table.refuse("address", f"{address} is {'taken' if inside else f'not in {network}'}")
     cores, memory = table.whole("cores", 1, 1024), table.size("memory")
     boot = Boot(*(table.word(key, "") for key in ("kernel", "initramfs", "append", "image", "accelerator")))
-    _check(table, boot)
+    if others is not None:
+        _check(table, boot)
     allowed = [host for host in hosts if not wanted or host.name == wanted]
     if not allowed:
         raise table.refuse("host", f"= {wanted!r} is no host that the cluster may use")
-    taken = [*before, *others]
+    taken = [*before, *(others or ())]
     with_room = [
         host
         for host in allowed
-        if all(free >= wants for free, wants in zip(_free(host, taken), (cores, memory)))
+        if others is None or all(free >= wants for free, wants in zip(_free(host, taken), (cores, memory)))
     ]
     if not with_room:
         raise table.refuse("name", f"{name}: no host has {cores} cores and {memory} bytes free for it")

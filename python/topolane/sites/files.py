@@ -110,28 +110,30 @@ def _sites(top: Table) -> tuple[Site, ...]:
                 raise one.refuse("name", f"{host.name!r} is a host already")
             seen.add(host.name)
             hosts.append(host)
+        driver, address = _driver(table)
         table.done()
-        sites.append(Site(name, tuple(hosts)))
+        sites.append(Site(name, tuple(hosts), driver, address))
     if not sites:
         raise top.refuse(None, "no [[site]] is described")
     return tuple(sites)
 
 
 def _host(table: Table, site: str) -> Host:
-    host = Host(
-        name=table.name("name"),
-        site=site,
-        cores=table.whole("cores", 1, MOST_CORES),
-        memory=table.size("memory"),
-        driver=table.word("driver", "dry-run"),
-        address=table.word("address", ""),
-    )
-    if host.driver not in DRIVERS:
-        raise table.refuse("driver", f"{host.driver!r} is not known; there are {', '.join(DRIVERS)}")
-    if host.driver in WANT_ADDRESS and not host.address:
-        raise table.refuse("driver", f"{host.driver!r} wants an address: {WANT_ADDRESS[host.driver]}")
+    name = table.name("name")
+    cores, memory = table.whole("cores", 1, MOST_CORES), table.size("memory")
+    driver, address = _driver(table)
     table.done()
-    return host
+    return Host(name, site, cores, memory, driver, address)
+
+
+def _driver(table: Table) -> tuple[str, str]:
+    """The driver and the address of a host, or of the hosts of a site that report themselves."""
+    driver, address = table.word("driver", "dry-run"), table.word("address", "")
+    if driver not in DRIVERS:
+        raise table.refuse("driver", f"{driver!r} is not known; there are {', '.join(DRIVERS)}")
+    if driver in WANT_ADDRESS and not address:
+        raise table.refuse("driver", f"{driver!r} wants an address: {WANT_ADDRESS[driver]}")
+    return driver, address
 
 
 def _link(table: Table, sites: set[str]) -> Link:
@@ -224,10 +226,15 @@ def _token(table: Table, key: str, folder: Path) -> str | None:
 
 def _check_listeners(config: Config, table: Table) -> None:
     for address in config.listen:
-        if not address.is_local and config.token is None:
-            raise table.refuse("listen", f"{address}: beyond this machine a token-file is needed")
+        if address.path is None and config.token is None:
+            raise table.refuse(
+                "listen", f"{address}: any user of this machine reaches a TCP port; it needs a token-file"
+            )
         if not address.is_local and (config.certificate is None or config.key is None):
             raise table.refuse("listen", f"{address}: beyond this machine certificate and key are needed")
     for address in config.programs:
-        if not address.is_local and config.report_token is None:
-            raise table.refuse("programs", f"{address}: beyond this machine a report-token-file is needed")
+        if address.path is None and config.report_token is None:
+            raise table.refuse(
+                "programs",
+                f"{address}: any user of this machine reaches a TCP port; it needs a report-token-file",
+            )

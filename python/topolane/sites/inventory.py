@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -9,10 +11,9 @@ from typing import Any
 
 from topolane.sites.files import Config
 from topolane.sites.model import Guest, Host, Link
-from topolane.sites.moving import DRIVERS
 from topolane.sites.reading import MOST_CORES
-from topolane.sites.reported import positive, reported_guest, reported_name
-from topolane.sites.state import State
+from topolane.sites.reported import MOST_KNOWN, positive, reported_guest, reported_name
+from topolane.sites.state import State, StateError
 
 _SETTLING = 10.0
 """Seconds after a move for which a report, which may be older, does not say where the guest is."""
@@ -41,9 +42,15 @@ class Inventory:
         """Since when guests that nothing names run nowhere, seconds since 1970."""
         self._heard: dict[str, float] = {}
         self._moved: dict[str, float] = {}
+        self._unwritten: set[tuple[str, str]] = set()
+        """Kind and name of what reports changed and the database does not have yet."""
+        self._writing = threading.Lock()
+        """Held while a host or a guest is written, so that no older value is written after a newer one."""
+        self._drives = {site.name: (site.driver, site.address) for site in config.sites}
         for name, fields in state.get("host").items():
             if name not in self._file and fields["site"] in self.sites:
-                self.hosts[name] = Host(**fields)
+                # What drives it is what the file says now.
+                self.hosts[name] = self._driven(Host(**fields))
         for name, fields in state.get("guest").items():
             self.guests[name] = Guest(**fields)
 
@@ -65,13 +72,13 @@ class Inventory:
         return self.site_of(name) or self.site_of(name.partition(".")[0])
 
     def host_report(self, name: str, report: Mapping[str, Any], *, may_add: bool) -> list[str]:
-        """Takes what a host says of itself; answers with sentences on what has changed.
+        """Takes what a host says of itself; answers with sentences on what has changed. `write` keeps it.
 
-        may_add: whether hosts that are not known yet may come in, and known ones change what drives them; else that
-        raises PermissionError. Whoever names a driver and an address says what the manager connects to.
+        may_add: whether a host that is not known yet may come in, and a known one change its site or size; else that
+        raises PermissionError. What drives a host, and at which address, only the sites file says.
 
-        Fields: site, cores, memory (bytes), driver, address; guests, a list of name, cluster, cores, memory, state,
-        address, dirty. Raises KeyError, ValueError or TypeError for what cannot be used.
+        Fields: site, cores, memory (bytes), driver; guests, a list of name, cluster, cores, memory, state, address,
+        dirty. Raises KeyError, ValueError or TypeError for what cannot be used.
         """
         told = []
         if name not in self._file:
@@ -83,7 +90,7 @@ class Inventory:
                     )
                 told.append(f"host {name} of {host.site}: {host.cores} cores, by {host.driver}")
                 self.hosts[name] = host
-                self._state.put("host", name, vars(host))
+                self._unwritten.add(("host", name))
         if name in self.away:
             self.away.discard(name)
             told.append(f"host {name} is back")
@@ -92,6 +99,9 @@ class Inventory:
             for one in report.get("guests", ())
             if one.get("state", "running") == "running"
         ]
+        new = {guest.name for guest in guests}.difference(self.guests)
+        if len(self.guests) + len(new) > MOST_KNOWN:
+            raise ValueError(f"this manager knows no more than {MOST_KNOWN} guests")
         for guest in guests:
             told += self._seen(guest)
         told += self._gone(name, {guest.name for guest in guests})
@@ -100,19 +110,47 @@ class Inventory:
         return told
 
     def _host(self, name: str, report: Mapping[str, Any]) -> Host:
-        host = Host(
-            reported_name({"name": name}),
-            str(report["site"]),
-            positive(report, "cores", MOST_CORES),
-            positive(report, "memory"),
-            str(report.get("driver", "dry-run")),
-            str(report.get("address", "")),
+        site = str(report["site"])
+        if site not in self.sites:
+            raise ValueError(f"{site!r} is no site of this manager; there are {', '.join(self.sites)}")
+        host = self._driven(
+            Host(
+                reported_name({"name": name}),
+                site,
+                positive(report, "cores", MOST_CORES),
+                positive(report, "memory"),
+            )
         )
-        if host.site not in self.sites:
-            raise ValueError(f"{host.site!r} is no site of this manager; there are {', '.join(self.sites)}")
-        if host.driver not in DRIVERS:
-            raise ValueError(f"driver {host.driver!r} is not one of: {', '.join(DRIVERS)}")
+        if report.get("driver") not in (None, host.driver):
+            raise ValueError(
+                f"it says driver {report['driver']!r}; for hosts of {site} that report themselves the sites file "
+                f"gives {host.driver!r}: set driver and address of that [[site]]"
+            )
         return host
+
+    def _driven(self, host: Host) -> Host:
+        """The host with the driver and the address that the sites file gives. Raises ValueError for an odd name."""
+        driver, address = self._drives[host.site]
+        if "{host}" in address and not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]*", host.name):
+            raise ValueError(
+                f"its name has to be of letters, digits, dots, dashes and underscores, not {host.name!r}"
+            )
+        return replace(host, driver=driver, address=address.replace("{host}", host.name))
+
+    def write(self) -> None:
+        """Writes what reports have changed, in one transaction. Raises StateError; it is then written next time.
+
+        Blocks: to be called from a thread of its own.
+        """
+        with self._writing:
+            keys, self._unwritten = self._unwritten, set()
+            known: dict[str, Mapping[str, Host | Guest]] = {"host": self.hosts, "guest": self.guests}
+            rows = [(kind, name, vars(found)) for kind, name in keys if (found := known[kind].get(name))]
+            try:
+                self._state.put_all(rows)
+            except StateError:
+                self._unwritten |= keys
+                raise
 
     def _gone(self, host: str, there: set[str]) -> list[str]:
         """Guests of its report before that are on a host no more, and that nobody else has reported since."""
@@ -122,7 +160,7 @@ class Inventory:
         for name in sorted(before - there):
             guest = self.guests.get(name)
             if guest is not None and guest.host == host and not self._in_motion(name):
-                self._keep(replace(guest, host=None))
+                self._reported(replace(guest, host=None))
                 told.append(f"guest {name} runs on {host} no more")
         return told
 
@@ -144,7 +182,7 @@ class Inventory:
             )
         if before == guest:
             return []
-        self._keep(guest)
+        self._reported(guest)
         if before is None:
             return [f"guest {guest.name} is on {guest.host}"]
         return (
@@ -217,13 +255,19 @@ class Inventory:
             elif self._nowhere[name] < before:
                 self._drop(name)
 
+    def _reported(self, guest: Guest) -> None:
+        self.guests[guest.name] = guest
+        self._unwritten.add(("guest", guest.name))
+
     def _keep(self, guest: Guest) -> None:
         self.guests[guest.name] = guest
-        self._state.put("guest", guest.name, vars(guest))
+        with self._writing:
+            self._state.put("guest", guest.name, vars(guest))
 
     def _drop(self, guest: str) -> None:
         self.guests.pop(guest, None)
         self.guest_reports.pop(guest, None)
-        self._state.drop("guest", guest)
+        with self._writing:
+            self._state.drop("guest", guest)
         if self._nowhere.pop(guest, None) is not None:
             self._state.drop("nowhere", guest)

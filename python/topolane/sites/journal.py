@@ -12,7 +12,9 @@ from topolane.sites.state import Row, State, StateError
 _MOST_WAITING = 1000
 """A flood of events, which a hostile sender can make, is cut to so many a second."""
 OF_RANKS = {"rank-gone", "rank-began-again", "frames-dropped", "garbled", "refused"}
-"""Kinds of which anybody who may connect can make as many as he likes: they are kept and not said."""
+"""Kinds of which anyone who can connect can make any number: they are kept and not said."""
+_MOST_OF_RANKS = 100
+"""So many of these are kept each time; the rest are counted, so that they cannot push out all that is kept."""
 
 
 class Journal:
@@ -25,13 +27,19 @@ class Journal:
         self._state, self._say = state, say
         self._waiting: deque[Row] = deque(maxlen=_MOST_WAITING)
         self._unsaid: deque[Row] = deque(maxlen=_MOST_WAITING)
+        self._of_ranks = 0
+        """Events of these kinds since the last writing."""
 
     def tell(self, kind: str, subject: str, text: str) -> None:
         """Something happened to a program, a guest or a host."""
         row = {"time": time.time(), "kind": kind[:32], "subject": subject[:255], "text": text}
-        self._waiting.append(row)
-        if kind not in OF_RANKS:
+        if kind in OF_RANKS:
+            self._of_ranks += 1
+            if self._of_ranks > _MOST_OF_RANKS:
+                return
+        else:
             self._unsaid.append(row)
+        self._waiting.append(row)
 
     def happened(self, event: Event) -> None:
         """Something happened at the receiver."""
@@ -39,6 +47,9 @@ class Journal:
 
     def write(self) -> None:
         """Says and writes down what waits; keeps what is to be written where the database does not answer."""
+        unkept, self._of_ranks = self._of_ranks - _MOST_OF_RANKS, 0
+        if unkept > 0:
+            self.tell("not-recorded", "", f"{unkept} more events of ranks and connections")
         while self._unsaid:
             self._say(_line(self._unsaid.popleft()))
         rows = list(self._waiting)

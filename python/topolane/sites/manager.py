@@ -13,6 +13,7 @@ import numpy as np
 from topolane.mpi.acknowledging import Taken
 from topolane.mpi.counts import Watched
 from topolane.mpi.limits import Limits
+from topolane.mpi.listener import Slots
 from topolane.mpi.receiver import Receiver
 from topolane.sites.arriving import Arrival, make_room, place
 from topolane.sites.files import Config
@@ -41,8 +42,9 @@ class Manager:
         *,
         dry_run: bool = False,
         say: Callable[[str], None] = lambda _: None,
+        slots: Slots | None = None,
     ) -> None:
-        """`say` takes a line for each thing that happens."""
+        """say: takes a line for each thing that happens. slots: for the connections of programs."""
         self.config, self.state = config, state
         self.act = config.act and not dry_run
         self.dry_run = dry_run
@@ -57,6 +59,7 @@ class Manager:
             happened=self.journal.happened,
             limits=Limits(),
             interval=KEEP_EVERY,
+            slots=slots,
         )
         settings = state.get("setting")
         self.paused: bool = settings.get("paused", False)
@@ -80,7 +83,7 @@ class Manager:
     async def run(self, stopping: asyncio.Event) -> None:
         """Listens to programs and goes round until it is told to stop. Raises InputError at the start."""
         for address in self.config.programs:
-            token = None if address.is_local else self.config.report_token
+            token = self.config.report_token if address.path is None else None
             bound = await self.receiver.listen(address, token=token)
             self.journal.tell("listening", str(bound), f"to programs, policy {self.config.policy}")
         while not stopping.is_set():
@@ -101,6 +104,7 @@ class Manager:
             self._settling = asyncio.create_task(self._settle())
         self._say_silent(self.inventory.silent())
         await self._end_silent_programs()
+        await asyncio.to_thread(self.inventory.write)
         for program in list(self.receiver.programs.values()):
             await self._tell_sites(program)
         if not self.paused:

@@ -43,6 +43,10 @@ class Site:
 
     name: str
     hosts: tuple[Host, ...]
+    driver: str = "dry-run"
+    """What drives a host that reports itself as one of this site."""
+    address: str = ""
+    """The address of such a host for its driver; `{host}` stands for the host's name."""
 
 
 @dataclass(frozen=True)

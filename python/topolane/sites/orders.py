@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Depends, HTTPException
+from fastapi import APIRouter, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from topolane.mpi.counts import Watched
 from topolane.sites.arriving import Arrival, like
+from topolane.sites.gate import OPERATOR
 from topolane.sites.manager import Manager
 from topolane.sites.reading import MOST_CORES
+from topolane.sites.reported import MOST_GUESTS
 
 Answer = dict[str, Any]
 
@@ -37,9 +39,8 @@ class HostReport(BaseModel):
     site: str
     cores: int = Field(gt=0)
     memory: int = Field(gt=0, description="bytes")
-    driver: str = "dry-run"
-    address: str = ""
-    guests: list[GuestOnHost] = []
+    driver: str | None = Field(None, description="must be the one that the sites file gives, if it is told")
+    guests: list[GuestOnHost] = Field([], max_length=MOST_GUESTS)
 
 
 class Remaining(BaseModel):
@@ -158,23 +159,25 @@ def clusters(manager: Manager) -> APIRouter:
     return router
 
 
-def reports(manager: Manager, is_operator: Callable[..., bool]) -> APIRouter:
-    """What the daemons of hosts and guests post; `is_operator`, of who asks, whether hosts may come in by it."""
+def reports(manager: Manager) -> APIRouter:
+    """What the daemons of hosts and guests post."""
     router = APIRouter(tags=["report"])
 
     @router.post("/hosts/{name}/report")
-    async def host(name: str, report: HostReport, operator: bool = Depends(is_operator)) -> Answer:
+    async def host(name: str, report: HostReport, request: Request) -> Answer:
         """Taken from the daemon of a host, every few seconds. The token for reports brings no new host in."""
+        inventory = manager.inventory
         try:
             fields = report.model_dump()
             _check_kept(fields)
-            told = manager.inventory.host_report(name, fields, may_add=operator)
+            told = inventory.host_report(name, fields, may_add=request.scope[OPERATOR])
         except PermissionError as error:
             raise HTTPException(403, f"host {name}: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise HTTPException(422, f"host {name}: {error}") from error
         for text in told:
             manager.journal.tell("host", name, text)
+        await asyncio.to_thread(inventory.write)
         return {"taken": True}
 
     @router.post("/guests/{name}/report")

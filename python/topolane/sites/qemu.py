@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 import zlib
 from dataclasses import asdict, dataclass, field
@@ -56,12 +57,22 @@ class Folder:
 
     @classmethod
     def of(cls, host: Host) -> Folder:
-        """That of a host whose `address` is a folder. Raises CommandFailed where it cannot be read."""
+        """That of a host whose `address` is a folder.
+
+        Raises CommandFailed where it cannot be read, and where another user may write there: its files say what is
+        executed.
+        """
         path = Path(host.address)
         try:
-            told = json.loads((path / "host.json").read_text()) if (path / "host.json").exists() else {}
             if not path.is_dir():
                 raise CommandFailed(f"host {host.name}: {path} is not a folder")
+            found = path.stat()
+            if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+                raise CommandFailed(
+                    f"host {host.name}: others may write to {path}, which says what is executed: give it to this "
+                    "user, chmod 700"
+                )
+            told = json.loads((path / "host.json").read_text()) if (path / "host.json").exists() else {}
             return cls(path, tuple(told.get("run", ())), told.get("address", "127.0.0.1"))
         except (OSError, ValueError, AttributeError) as error:
             raise CommandFailed(f"host {host.name}: {path / 'host.json'}: {error}") from error

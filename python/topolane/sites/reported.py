@@ -9,6 +9,11 @@ from typing import Any
 from topolane.sites.model import Guest
 from topolane.sites.reading import MOST_CORES, is_name
 
+MOST_GUESTS = 1_000
+"""Of one host."""
+MOST_KNOWN = 100_000
+"""Guests that a manager knows."""
+
 
 def reported_guest(fields: Mapping[str, Any], host: str | None) -> Guest:
     """The guest of a report, which runs on that host. Raises KeyError and TypeError too."""

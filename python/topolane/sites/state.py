@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sqlalchemy import Connection, Table, create_engine, delete, event, func, inspect, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -95,8 +96,14 @@ class State:
 
     def put(self, kind: str, name: str, value: object) -> None:
         """Keeps a value that JSON can hold."""
-        with self._begin() as connection:
-            self._put(connection, schema.values, [{"kind": kind, "name": name, "value": json.dumps(value)}])
+        self.put_all([(kind, name, value)])
+
+    def put_all(self, values: Iterable[tuple[str, str, object]]) -> None:
+        """Keeps values (kind, name, value), all of them or, with StateError, none."""
+        rows = [{"kind": kind, "name": name, "value": json.dumps(value)} for kind, name, value in values]
+        if rows:
+            with self._begin() as connection:
+                self._put(connection, schema.values, rows)
 
     def get(self, kind: str) -> dict[str, Any]:
         """All values of a kind by name."""
@@ -190,8 +197,12 @@ class State:
     def _lock_file(self, path: Path) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = open(f"{path}.lock", "w")  # noqa: SIM115
+            self._lock = _private(Path(f"{path}.lock"))
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _private(path).close()
+            for journal in (Path(f"{path}-wal"), Path(f"{path}-shm")):
+                if journal.exists():  # SQLite makes new ones with the mode of the database
+                    journal.chmod(0o600)
         except BlockingIOError as error:
             raise InputError(f"state = {path}: another manager has this database") from error
         except OSError as error:
@@ -203,6 +214,13 @@ class State:
         self._lock.commit()  # the lock is the session's, and stays
         if not got:
             raise InputError(f"state = {shown}: another manager has this database")
+
+
+def _private(path: Path) -> IO[bytes]:
+    """Opens a file, made where there is none, that its owner alone may read."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return open(descriptor, "r+b")
 
 
 def _durable(connection: Any, _: object) -> None:
