@@ -23,6 +23,7 @@ import psutil
 
 sys.path.append(str(Path(__file__).parents[1] / "sites"))
 from managed import MAIN, Managed, wait
+from topolane import InputError
 
 OPERATOR, REPORTER = "operator-" + "x" * 16, "reporter-" + "y" * 16
 MIB = 1 << 20
@@ -298,7 +299,7 @@ def test_a_token_is_sent_encrypted_or_not_at_all(tmp_path: Path) -> None:
     """Whoever listens between two machines learns no token: a command with one refuses http:// to another machine."""
     token = secret(tmp_path / "token", OPERATOR)
     with socket.create_server(("0.0.0.0", 0)) as listener:
-        listener.settimeout(15)
+        listener.settimeout(0.2)
         own = _own_address()
         manager = f"http://{own}:{listener.getsockname()[1]}"
         words = ["sites", "status", "--manager", manager, "--token-file", token]
@@ -306,12 +307,13 @@ def test_a_token_is_sent_encrypted_or_not_at_all(tmp_path: Path) -> None:
             [sys.executable, "-c", MAIN, *words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
         )
         try:
-            with contextlib.suppress(TimeoutError):
-                connection, _ = listener.accept()
-                with connection:
-                    assert OPERATOR.encode() not in connection.recv(10_000), "the token was sent in clear"
+            while process.poll() is None:
+                with contextlib.suppress(TimeoutError):
+                    connection, _ = listener.accept()
+                    with connection:
+                        assert OPERATOR.encode() not in connection.recv(10_000), "the token was sent in clear"
         finally:
-            process.kill() if process.poll() is None else None
+            process.kill()
             _, said = process.communicate()
     assert process.returncode == 2 and "https://" in said and said.count("\n") == 1, said
 
@@ -344,7 +346,7 @@ def test_a_sites_file_without_hosts_waits_for_reports(tmp_path: Path) -> None:
     manager = Managed(tmp_path, {})
     manager.file.write_text(
         f'[manager]\nlisten = "unix:{tmp_path}/a.sock"\nprograms = "unix:{tmp_path}/p.sock"\ninterval = 0.1\n'
-        f'[[site]]\nname = "east"\n[[site]]\nname = "west"\n'
+        f'[[site]]\nname = "east"\ndriver = "qmp"\naddress = "{tmp_path}/guests/{{host}}"\n[[site]]\nname = "west"\n'
     )
     manager.start()
     try:
@@ -355,7 +357,10 @@ def test_a_sites_file_without_hosts_waits_for_reports(tmp_path: Path) -> None:
         assert manager.client.post("/hosts/h1/report", {"site": "east", "cores": 2, "memory": 1 << 30})[
             "taken"
         ]
-        assert [host["name"] for host in manager.client.get("/hosts")] == ["h1"]
+        (known,) = manager.client.get("/hosts")
+        assert (known["name"], known["driver"], known["address"]) == ("h1", "qmp", f"{tmp_path}/guests/h1")
+        with pytest.raises(InputError, match="letters, digits"):
+            manager.client.post("/hosts/a b/report", {"site": "east", "cores": 2, "memory": 1})
         assert manager.client.post("/place", {"guests": 2, "cores": 1, "memory": 1})["hosts"] == ["h1", "h1"]
     finally:
         said = manager.stop()

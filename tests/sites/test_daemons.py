@@ -68,11 +68,15 @@ def test_a_host_is_known_by_what_it_reports_and_again_after_the_manager_was_kill
         assert daemon.poll() is None
 
 
-def test_a_host_tells_of_the_guests_that_really_run_there(managed: Managed, tmp_path: Path) -> None:
+def test_a_host_tells_of_the_guests_that_really_run_there(tmp_path: Path) -> None:
     if reason := missing("cc", "strip"):
         pytest.skip(f"a guest needs QEMU and a kernel: {reason}")
     (tmp_path / "qemu").mkdir()
     sites = Sites(tmp_path / "qemu")
+    managed = Managed(tmp_path, {"g1": "e1"})
+    drives = f'name = "west"\ndriver = "qmp"\naddress = "{sites.hosts[0].address}"'
+    managed.file.write_text(managed.file.read_text().replace('name = "west"', drives, 1))
+    managed.start()
     try:
         sites.start()
         words = ["host", "--name", "w9", "--site", "west", "--driver", "qmp", "--every", "0.3"]
@@ -87,8 +91,11 @@ def test_a_host_tells_of_the_guests_that_really_run_there(managed: Managed, tmp_
             assert 127 << 20 <= guest["memory"] <= 128 << 20
             kept = next(one for one in managed.client.get("/guests") if one["name"] == "g1")
             assert kept["host"] == "w9"
+            assert _host(managed, "w9")["driver"] == "qmp"
     finally:
         sites.end()
+        managed.process.kill()
+        managed.process.wait()
 
 
 def test_a_guest_that_hangs_is_still_on_its_host(tmp_path: Path) -> None:

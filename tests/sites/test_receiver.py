@@ -163,8 +163,8 @@ def test_site_maps_reach_ranks_that_are_there_and_that_come(tmp_path: Path) -> N
     run(body, tmp_path)
 
 
-def test_beyond_this_machine_a_token_is_needed(tmp_path: Path) -> None:
-    """No token: not listened at all. A wrong one: refused. The right one: counted."""
+def test_a_tcp_port_needs_a_token(tmp_path: Path) -> None:
+    """No token: not listened at all, on loopback neither. A wrong one: refused. The right one: counted."""
 
     async def body(receiver: Receiver, path: str) -> None:
         with pytest.raises(InputError, match="needs a token"):

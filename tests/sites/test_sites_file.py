@@ -13,7 +13,7 @@ from topolane.sites.reading import size
 
 FILE = """\
 [manager]
-listen = ["unix:/run/t/api.sock", "127.0.0.1:9762"]
+listen = ["unix:/run/t/api.sock", "unix:/run/t/other.sock"]
 programs = "unix:/run/t/programs.sock"
 state = "sites.db"
 policy = "inter-site-traffic"
@@ -70,7 +70,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("w1", "west", 1_500_000_000),
     ]
     assert config.links[0].window == 4 << 20
-    assert [str(one) for one in config.listen] == ["unix:/run/t/api.sock", "127.0.0.1:9762"]
+    assert [str(one) for one in config.listen] == ["unix:/run/t/api.sock", "unix:/run/t/other.sock"]
     assert config.state == f"sqlite:///{tmp_path}/sites.db"
     assert (config.act, config.policy, config.at_once) == (True, "inter-site-traffic", 3)
     assert config.guests[0].host == "w1"
@@ -108,9 +108,9 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ),
         ("act = true", "keep = -1", 6, "keep must be a number from 0 to 36500, not -1"),
         ("cores = 4", 'cores = 4\ndriver = "xen"', 21, "'xen' is not known; there are"),
-        ('"127.0.0.1:9762"', '"127.0.0.1"', 2, "'127.0.0.1' is no address"),
-        ('"127.0.0.1:9762"', '"0.0.0.0:9762"', 2, "beyond this machine a token-file is needed"),
-        ('"unix:/run/t/programs.sock"', '"10.0.0.1:9761"', 3, "a report-token-file is needed"),
+        ('"unix:/run/t/other.sock"', '"127.0.0.1"', 2, "'127.0.0.1' is no address"),
+        ('"unix:/run/t/other.sock"', '"127.0.0.1:9762"', 2, "a TCP port; it needs a token-file"),
+        ('"unix:/run/t/programs.sock"', '"127.0.0.1:9761"', 3, "a TCP port; it needs a report-token-file"),
         ("act = true", 'act = true\ntoken-file = "none"', 7, "No such file"),
         ("[[link]]", "[link]", 30, "must be tables [[link]]"),
         ("act = true", "act = = true", None, "line 6"),
@@ -144,7 +144,9 @@ def test_beyond_this_machine_token_and_certificate_are_needed(tmp_path: Path) ->
     token = tmp_path / "token"
     token.write_text("x" * 32)
     token.chmod(0o600)
-    text = FILE.replace('"127.0.0.1:9762"', '"0.0.0.0:9762"').replace("act", 'token-file = "token"\nact', 1)
+    text = FILE.replace('"unix:/run/t/other.sock"', '"0.0.0.0:9762"').replace(
+        "act", 'token-file = "token"\nact', 1
+    )
     with pytest.raises(InputError, match="certificate and key are needed"):
         read_config(written(tmp_path, text))
     text = text.replace("act", 'certificate = "c.pem"\nkey = "k.pem"\nact', 1)

@@ -24,7 +24,7 @@ MOST_APART = 32
 def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] = ()) -> Plan:
     """Asks the policy, of what arrives too. Raises InputError for a policy that there is not."""
     began = time.perf_counter()
-    _, node_of = machine_of(problem)
+    node_of = machine_of(problem)[1] if problem.hosts else {}
     weights = [_weights(problem, group) for group in problem.groups]
     cuts = [cut_of(group, weight) for group, weight in zip(problem.groups, weights)]
     asked = [_asked(problem, *of, node_of) for of in zip(problem.groups, weights, cuts)]
@@ -69,7 +69,12 @@ def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] 
 def choose(
     problem: Problem, asked: list[_engine.SiteProgram], policy: str
 ) -> tuple[list[_engine.SiteChoice], dict[int, str]]:
-    """The engine's choices for these programs beside the guests that hold their place, and the host of every node."""
+    """The engine's choices for these programs, among the guests that hold their place, and the host of every node.
+
+    Nothing while no host is known: hosts may report themselves.
+    """
+    if not problem.hosts:
+        return [], {}
     machine, node_of = machine_of(problem)
     choices = _engine.choose_sites(
         machine,

@@ -75,7 +75,7 @@ def _play(stage: Stage, stack: contextlib.ExitStack) -> None:
     for host, site in files.SITES.items():
         words = ["--name", host, "--site", site, "--driver", "qmp", "--address", host, "--every", "2"]
         stage.daemon(host, "sites", "host", *words)
-    stack.callback(lambda: stage.topolane("sites", "down", "pairs"))
+    stack.callback(lambda: stage.topolane("sites", "down", "pairs.toml", "--config", "sites.toml"))
     until(lambda: all(stage.ask(guest, "true") is not None for guest in files.GUESTS), "the guests answer")
     _flat(stage)
     _moved(stage)

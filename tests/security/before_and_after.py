@@ -1,0 +1,81 @@
+"""Attacks an earlier commit and this tree with the same tests, and prints which attacks succeed.
+
+    python tests/security/before_and_after.py COMMIT [--json]
+
+The earlier commit is checked out and built in a folder of its own, which takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TREE = HERE.parents[1]
+
+
+def outcomes(tree: Path, report: Path) -> dict[str, str]:
+    """The outcome of every test here, run by the Python environment of a tree."""
+    command = [tree / ".venv/bin/python", "-m", "pytest", "-q", "-c", TREE / "pyproject.toml", HERE]
+    subprocess.run([*command, f"--junit-xml={report}"], cwd=tree, stdout=sys.stderr)
+    found = {}
+    for case in xml.parse(report).getroot().iter("testcase"):
+        kinds = {child.tag for child in case}
+        outcome = "skipped" if "skipped" in kinds else "succeeds" if kinds & {"failure", "error"} else "fails"
+        found[f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"] = outcome
+    return found
+
+
+def rules() -> dict[str, str]:
+    """The first sentence of every test's docstring, by file and function."""
+    found = {}
+    for file in sorted(HERE.glob("test_*.py")):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                text = " ".join((ast.get_docstring(node) or node.name).split())
+                found[f"{file.stem}::{node.name}"] = text.split(": ")[0].split(". ")[0].rstrip(".")
+    return found
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("commit")
+    options.add_argument("--json", action="store_true")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="before-") as folder:
+        before = Path(folder) / "tree"
+        subprocess.run(["git", "worktree", "add", "--detach", before, chosen.commit], cwd=TREE, check=True)
+        try:
+            make = ["make", "build", ".venv/.test-installed"]
+            subprocess.run(make, cwd=before, check=True, stdout=sys.stderr)
+            then = outcomes(before, Path(folder) / "before.xml")
+            now = outcomes(TREE, Path(folder) / "now.xml")
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", before], cwd=TREE)
+    said = rules()
+    rows = [
+        {
+            "test": name,
+            "rule": said.get(name.partition("[")[0], name),
+            "before": then.get(name, "-"),
+            "now": now[name],
+        }
+        for name in now
+    ]
+    if chosen.json:
+        print(json.dumps(rows, indent=2))
+        return
+    print("the attack     before    now      rule that it breaks")
+    for row in rows:
+        case = "[" + row["test"].partition("[")[2] if "[" in row["test"] else ""
+        print(f"               {row['before']:<9} {row['now']:<8} {row['rule']} {case}".rstrip())
+
+
+if __name__ == "__main__":
+    main()
