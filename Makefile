@@ -4,9 +4,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo test test-rust test-python lint lock audit wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -20,7 +21,7 @@ define need
 	  fi; }
 endef
 
-$(VENV)/.installed: pyproject.toml Makefile
+$(VENV)/.installed: requirements/base.txt Makefile
 	$(call need,$(PYTHON),python3 python3-venv)
 	$(call need,cc,gcc libc6-dev)
 	$(call need,cargo,cargo-web rustc-web)
@@ -32,7 +33,7 @@ $(VENV)/.installed: pyproject.toml Makefile
 	  else \
 	    echo "the venv module is missing: on Debian, 'sudo apt-get install python3-venv'" >&2; exit 1; \
 	  fi; }
-	$(BIN)/python tools/requirements.py | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
+	$(PIP) -r requirements/base.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.installed $(SOURCES)
@@ -42,8 +43,8 @@ $(VENV)/.built: $(VENV)/.installed $(SOURCES)
 demo: build
 	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated,jigsaw,owned --queue easy --out out
 
-$(VENV)/.test-installed: $(VENV)/.installed
-	$(BIN)/python tools/requirements.py dask lint nova nova-test paper sites slurm test | $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin
+$(VENV)/.test-installed: $(VENV)/.installed requirements/test.txt
+	$(PIP) -r requirements/test.txt
 	@touch $@
 
 # Real components: a browser for the report, an InfiniBand subnet for the readers, MPI and SimGrid for
@@ -64,8 +65,7 @@ $(VENV)/.components: $(VENV)/.installed
 	    apt-get install -y -qq --no-install-recommends $$packages >/dev/null || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
-	  $(BIN)/python tools/requirements.py libvirt | \
-	    $(BIN)/pip install --quiet --disable-pip-version-check -r /dev/stdin || \
+	  $(PIP) -r requirements/libvirt.txt || \
 	    echo "libvirt-python could not be built, its tests will be skipped"; \
 	  tools/guest_kernel.sh $(VENV)/guest-kernel || echo "no kernel for guests: their tests will be skipped"; \
 	fi
@@ -85,6 +85,23 @@ lint: build $(VENV)/.test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Pins with hashes, of everything that is installed for development: after a change of pyproject.toml.
+UV := uv==0.13.9
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+lock: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check $(UV)
+	$(BIN)/python tools/requirements.py dask lint nova nova-test paper sites slurm test | \
+	  $(LOCK) - --output-file requirements/test.txt
+	$(BIN)/python tools/requirements.py | $(LOCK) - -c requirements/test.txt --output-file requirements/base.txt
+	$(BIN)/python tools/requirements.py libvirt | \
+	  $(LOCK) - -c requirements/test.txt --output-file requirements/libvirt.txt
+
+# Known weaknesses of what we depend on. Each database is asked where it can be reached; the output says where not.
+PIP_AUDIT := pip-audit==2.10.1
+audit: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_AUDIT)
+	$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off -r requirements/base.txt -r requirements/test.txt
 
 wheel: $(VENV)/.installed
 	$(BIN)/maturin build --release --locked --out dist

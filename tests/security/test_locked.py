@@ -1,0 +1,51 @@
+"""What is installed for development is what was looked at: every package at one version, with its hashes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+FILES = {
+    "base": (),
+    "test": ("dask", "lint", "nova", "nova-test", "paper", "sites", "slurm", "test"),
+    "libvirt": ("libvirt",),
+}
+
+
+def pinned(text: str) -> dict[str, set[str]]:
+    """Versions by name, as PEP 503 writes names."""
+    found: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*?\])?==([^\s;\\]+)", text, re.MULTILINE):
+        found.setdefault(re.sub("[-_.]+", "-", name).lower(), set()).add(version)
+    return found
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_package_that_was_changed_on_its_way_is_not_installed(name: str) -> None:
+    """Whoever changes a package on its way to a developer's machine has it refused: every requirement of
+    pyproject.toml, and what it requires in turn, is pinned with hashes (`make lock`)."""
+    project = tomllib.loads((TREE / "pyproject.toml").read_text())
+    wanted = project["build-system"]["requires"] + project["project"]["dependencies"]
+    for extra in FILES[name]:
+        wanted += project["project"]["optional-dependencies"][extra]
+    text = (TREE / "requirements" / f"{name}.txt").read_text()
+    locked = pinned(text)
+    for package, versions in pinned("\n".join(wanted)).items():
+        assert locked.get(package) == versions, f"{package}: run 'make lock'"
+    entries = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)[1:]
+    assert len(entries) >= len(locked)
+    assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_make_installs_by_hash_only() -> None:
+    """The Makefile installs nothing from a package index without hashes, but the tools that make and judge them."""
+    lines = (TREE / "Makefile").read_text().replace("\\\n", " ").splitlines()
+    installs = [line for line in lines if "pip install" in line or "$(PIP)" in line]
+    loose = [line for line in installs if "$(PIP)" not in line and "--require-hashes" not in line]
+    allowed = ("--no-deps --editable .", "$(UV)", "$(PIP_AUDIT)")
+    assert len(installs) > 4
+    assert [line for line in loose if not line.rstrip().endswith(allowed)] == []
