@@ -20,6 +20,8 @@ MOST_PROCESSES = 20
 """How many are told of, those that kept the processors busiest."""
 PIECE = 64 << 10
 """Bytes taken on at a time."""
+MOST_RANKS = 256
+"""Connections relayed at a time: any user of the guest may open them, and each takes two descriptors."""
 
 
 class GuestWatch:
@@ -62,24 +64,19 @@ async def relay(path: str, host: str, port: int) -> asyncio.Server:
     Raises InputError where the path cannot be listened on.
     """
 
+    relayed = 0
+
     async def through(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            far_reader, far_writer = await asyncio.open_connection(host, port)
-        except OSError:
+        nonlocal relayed
+        if relayed >= MOST_RANKS:
             writer.close()
             return
-        ways = [
-            asyncio.create_task(_pump(reader, far_writer)),
-            asyncio.create_task(_pump(far_reader, writer)),
-        ]
+        relayed += 1
         try:
-            # Either end that closes, closes both: half a connection is of no use to the protocol.
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await _joined(reader, writer, host, port)
         finally:
-            for way in ways:
-                way.cancel()
-            for end in (writer, far_writer):
-                end.close()
+            relayed -= 1
+            writer.close()
 
     try:
         remove_dead_socket(path)
@@ -89,6 +86,21 @@ async def relay(path: str, host: str, port: int) -> asyncio.Server:
     except OSError as error:
         raise InputError(f"{path}: cannot be listened on: {error.strerror}") from error
     return server
+
+
+async def _joined(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int) -> None:
+    try:
+        far_reader, far_writer = await asyncio.open_connection(host, port)
+    except OSError:
+        return
+    pumps = [asyncio.create_task(_pump(reader, far_writer)), asyncio.create_task(_pump(far_reader, writer))]
+    try:
+        # Either end that closes, closes both: half a connection is of no use to the protocol.
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for pump in pumps:
+            pump.cancel()
+        far_writer.close()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
