@@ -145,6 +145,12 @@ def die(*_):
     import os, signal
     os.kill(os.getpid(), signal.SIGKILL)
 hosts = [Host(n, n, 2, 2**30, driver="qmp", address=p) for n, p in zip(ends[::2], ends[1::2])]
+if step == "connecting":
+    connect = qmp._connect
+    async def connect_and_die(*clients):
+        await connect(*clients)
+        die()
+    qmp._connect = connect_and_die
 if step == "handing over":
     qmp._hand_over = die
 if step == "handed over":
@@ -157,9 +163,11 @@ mover("qmp").move(Guest("g1", "c", 1, 2**27, ends[0]), *hosts, lambda _: print("
 
 
 def test_a_mover_killed_at_any_step_leaves_one_copy_once_it_is_settled(sites: Sites) -> None:
-    """Killed with SIGKILL when memory is complete, before the target runs and after, and while memory is copied."""
+    """Killed with SIGKILL before memory is copied, while it is, when it is complete, before the target runs and after."""
     sites.start()
     here, there = sites.hosts
+    _killed(sites, "connecting", here, there)
+    _settled(sites, here, there, here)
     for step in ("complete", "handing over", "handed over"):
         _killed(sites, step, here, there)
         _settled(sites, here, there, there)

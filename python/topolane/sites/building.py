@@ -120,8 +120,7 @@ class Qemu:
         path = Path(host.address)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            told = {"run": member.run, "address": member.tunnel}
-            (path / "host.json").write_text(json.dumps(told))
+            (path / "host.json").write_text(json.dumps({"run": member.run}))
         except OSError as error:
             raise CommandFailed(f"host {host.name}: {path}: {error.strerror}") from error
         machine = self._machine(cluster, guest, boot, accelerator(member.run, boot))

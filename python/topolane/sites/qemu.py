@@ -1,6 +1,6 @@
 """Plain QEMU processes of a host, kept in a folder: what is there, starting and ending one.
 
-host.json      how to run a command on that host, and the address on which it takes migrations in
+host.json      how to run a command on that host
 GUEST.json     the machine: QEMU's arguments, the bridge it is on
 GUEST.pid      its process
 GUEST.qmp      monitor of who moves it
@@ -53,7 +53,6 @@ class Folder:
     path: Path
     run: tuple[str, ...] = field(default=())
     """What to put before a command so that it runs on the host: `ip netns exec NAME`, say."""
-    address: str = "127.0.0.1"
 
     @classmethod
     def of(cls, host: Host) -> Folder:
@@ -73,7 +72,7 @@ class Folder:
                     "user, chmod 700"
                 )
             told = json.loads((path / "host.json").read_text()) if (path / "host.json").exists() else {}
-            return cls(path, tuple(told.get("run", ())), told.get("address", "127.0.0.1"))
+            return cls(path, tuple(told.get("run", ())))
         except (OSError, ValueError, AttributeError) as error:
             raise CommandFailed(f"host {host.name}: {path / 'host.json'}: {error}") from error
 
