@@ -9,6 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import psutil
+
+from topolane._engine import InputError
 from topolane.sites import overlay
 from topolane.sites.moving import OutcomeUnknown, mover
 from topolane.sites.qemu import Folder, Machine
@@ -76,7 +79,7 @@ def up(cluster: Cluster, there: frozenset[str], tell: Callable[[str], None]) -> 
 
 
 def down(cluster: Cluster, tell: Callable[[str], None]) -> list[str]:
-    """Takes it down as far as it is there; answers with what could not be, in sentences."""
+    """Takes it down as far as it is there, on every host; returns what could not be, in sentences."""
     left = []
     for guest in cluster.guests:
         for host in cluster.hosts:
@@ -84,7 +87,7 @@ def down(cluster: Cluster, tell: Callable[[str], None]) -> list[str]:
                 if _is_on(guest, host):
                     builder(host.driver).end(cluster, guest, host)
                     tell(f"{guest.name} is ended on {host.name}")
-            except CommandFailed as error:
+            except (CommandFailed, InputError, OSError, psutil.Error) as error:
                 left.append(f"{guest.name} on {host.name}: {error}")
     return left + overlay.down(cluster.name, cluster.members)
 

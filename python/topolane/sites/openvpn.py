@@ -53,15 +53,16 @@ def start(
 
 
 def stop(cluster: str, run: Sequence[str]) -> None:
-    """Ends what `start` started on a host, if anything."""
-    with contextlib.suppress(CommandFailed):
-        pid = command(run, ["cat", _file(cluster, run, "pid")]).strip()
-        if _runs(cluster, run):
-            command(run, ["kill", pid])
-    with contextlib.suppress(CommandFailed):
-        command(run, ["rm", "-f", _file(cluster, run, "pid"), _file(cluster, run, "conf")])
+    """Ends what `start` started on a host, if anything. Raises CommandFailed, with its files kept, if it goes on."""
+    if _runs(cluster, run):
+        try:
+            command(run, ["kill", command(run, ["cat", _file(cluster, run, "pid")]).strip()])
+        except CommandFailed:
+            if _runs(cluster, run):
+                raise
     with contextlib.suppress(CommandFailed):
         command(run, ["ip", "link", "delete", tap(cluster)])
+    command(run, ["rm", "-f", _file(cluster, run, "pid"), _file(cluster, run, "conf")])
 
 
 def tap(cluster: str) -> str:

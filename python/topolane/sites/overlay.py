@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from topolane.sites import openvpn
 from topolane.sites.remote import CommandFailed, command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 VXLAN_PORT = 4789
 VXLAN_MTU = 1450
@@ -56,16 +57,23 @@ def up(cluster: str, members: Sequence[Member]) -> None:
 
 
 def down(cluster: str, members: Sequence[Member]) -> list[str]:
-    """Takes it down, as far as it is there; answers with what could not be removed."""
+    """Takes it down, as far as it is there, on every host; returns what could not be removed, in sentences."""
     left = []
     for member in members:
-        openvpn.stop(cluster, member.run)
+        try:
+            there = _links(member)
+        except CommandFailed as error:
+            left.append(f"{member.name}: {error}")
+            continue  # a host that does not tell its interfaces does nothing else
+        steps: list[Callable[[], object]] = [partial(openvpn.stop, cluster, member.run)]
         for link in (_vxlan(cluster), bridge(cluster)):
-            if link in _links(member):
-                try:
-                    command(member.run, ["ip", "link", "delete", link])
-                except CommandFailed as error:
-                    left.append(f"{member.name}: {error}")
+            if link in there:
+                steps.append(partial(command, member.run, ["ip", "link", "delete", link]))
+        for step in steps:
+            try:
+                step()
+            except CommandFailed as error:
+                left.append(f"{member.name}: {error}")
     return left
 
 
