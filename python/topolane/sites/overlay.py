@@ -9,6 +9,7 @@ bridges learn its new place from what QEMU announces after a move.
 from __future__ import annotations
 
 import contextlib
+import re
 import zlib
 from dataclasses import dataclass
 from functools import partial
@@ -122,7 +123,7 @@ def _vxlan(cluster: str) -> str:
 def _links(member: Member) -> set[str]:
     """Names of its interfaces."""
     printed = command(member.run, ["ip", "-o", "link", "show"])
-    return {line.split(": ")[1].split("@")[0] for line in printed.splitlines()}
+    return set(re.findall(r"^\d+: ([^:@\s]+)", printed, re.MULTILINE))
 
 
 def _there(cluster: str, member: Member) -> bool:
