@@ -14,8 +14,9 @@ from guest_image import kernel, missing, tick_image
 from managed import MAIN, Managed
 from tick_guests import until
 from topolane.sites import overlay
-from topolane.sites.model import Host
-from topolane.sites.qemu import Folder
+from topolane.sites.model import Guest, Host
+from topolane.sites.moving import mover
+from topolane.sites.qemu import Folder, tap
 from wan import Wan, wan
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the extra sites")
@@ -114,6 +115,18 @@ def test_a_cluster_is_built_once_known_to_the_manager_and_taken_down(place: Plac
     assert place.pids() == [None, None] and place.links() == [set(), set()]
     assert place.managed.client.get("/guests") == [] and place.managed.client.get("/clusters") == {}
     assert place.down().returncode == 2
+
+
+def test_a_guest_of_a_cluster_moves_to_the_bridge_of_another_host(place: Place) -> None:
+    """The QEMU of the target runs in the network namespace of that host, as `run` in the cluster's file says."""
+    assert place.up().returncode == 0
+    a, b = (Host(name, name, 2, 1 << 30, "qmp", f"{place.folder}/qemu-{name}") for name in "ab")
+    guest = Guest("g1", "c1", 1, 128 << 20, "a", "10.42.0.1")
+    mover("qmp").move(guest, a, b, lambda _: None)
+    assert mover("qmp").where(guest, (a, b)) == ("b",)
+    assert [tap("g1") in links for links in place.links()] == [False, True]
+    console = place.folder / "qemu-b" / "g1.console"
+    until(lambda: "tick" in console.read_text(errors="replace"), "the guest goes on")
 
 
 def test_a_cluster_that_cannot_be_built_whole_is_taken_down_again(place: Place) -> None:
