@@ -125,8 +125,14 @@ def test_what_is_executed_on_a_host_comes_from_no_network(tmp_path: Path) -> Non
         with_host = f'name = "east"\n[[site.host]]\nname = "q1"\ncores = 1\nmemory = "1 GiB"\ndriver = "qmp"\naddress = "{tmp_path}/q1"\n'
         config = tmp_path / "own.toml"
         config.write_text(text.replace('name = "east"\n', with_host, 1))
+        text = mine.read_text()
+        mine.write_text(text.replace('"true"', '"false"'))
+        done = topolane("sites", "down", mine, "--config", config, *asked)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and "c1 is not down: q1: " in done.stderr
+        mine.write_text(text)
         done = topolane("sites", "down", mine, "--config", config, *asked)
         assert done.returncode == 0, done.stderr
+        assert manager.client.get("/clusters") == {}
         assert not proof.exists()
 
 

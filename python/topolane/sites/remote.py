@@ -29,6 +29,7 @@ def command(run: Sequence[str], words: Sequence[str], given: str | None = None) 
             stdin=subprocess.DEVNULL if given is None else None,
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=PATIENCE,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
