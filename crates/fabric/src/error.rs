@@ -1,5 +1,6 @@
 //! One clear sentence for input that cannot be used.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Bad input: where it was found and what is wrong with it.
@@ -16,7 +17,7 @@ pub struct InputError {
 impl InputError {
     /// An error at `line` (from 1, or 0 for the whole input) of the text being read.
     pub fn at(line: usize, message: impl Into<String>) -> Self {
-        InputError { source: String::new(), line, message: message.into() }
+        InputError { source: String::new(), line, message: sentence(message.into()) }
     }
 
     /// An error of the whole input.
@@ -27,7 +28,7 @@ impl InputError {
     /// The same error, naming the file it stands in.
     #[must_use]
     pub fn in_file(mut self, source: impl Into<String>) -> Self {
-        self.source = source.into();
+        self.source = printable(&source.into()).into_owned();
         self
     }
 }
@@ -44,3 +45,91 @@ impl fmt::Display for InputError {
 }
 
 impl std::error::Error for InputError {}
+
+/// Letters of a long value that an error shows.
+const SHOWN: usize = 60;
+/// The longest word that a message holds whole: host names and most paths are shorter.
+const LONGEST_WORD: usize = 256;
+/// The longest message, in letters.
+const LONGEST: usize = 1000;
+
+/// A value in quotes as an error shows it: control characters escaped, cut to 60 letters.
+pub fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        None => format!("{text:?}"),
+        Some((end, _)) => {
+            let start = format!("{}...", &text[..end]);
+            format!("{start:?} ({} characters)", text.chars().count())
+        }
+    }
+}
+
+/// Whether a terminal shows the character and obeys nothing in it: neither a control character nor one
+/// that turns the direction of text.
+pub fn is_printable(letter: char) -> bool {
+    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !(letter.is_control() || turns || matches!(letter, '\u{2028}' | '\u{2029}'))
+}
+
+/// The text with characters that are not printable escaped.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_printable) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if is_printable(letter) {
+            escaped.push(letter);
+        } else {
+            escaped.extend(letter.escape_default());
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// A message on one line of bounded length, whatever values it names.
+fn sentence(message: String) -> String {
+    let mut message = match printable(&message) {
+        Cow::Borrowed(_) => message,
+        Cow::Owned(escaped) => escaped,
+    };
+    if message.len() <= LONGEST_WORD {
+        return message;
+    }
+    if message.split(' ').any(|word| word.chars().nth(LONGEST_WORD).is_some()) {
+        message = message.split(' ').map(cut_word).collect::<Vec<_>>().join(" ");
+    }
+    match message.char_indices().nth(LONGEST) {
+        None => message,
+        Some((end, _)) => {
+            format!("{}... ({} characters)", &message[..end], message.chars().count())
+        }
+    }
+}
+
+fn cut_word(word: &str) -> Cow<'_, str> {
+    match (word.char_indices().nth(SHOWN), word.chars().nth(LONGEST_WORD)) {
+        (Some((end, _)), Some(_)) => {
+            Cow::Owned(format!("{}... ({} characters)", &word[..end], word.chars().count()))
+        }
+        _ => Cow::Borrowed(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_one_printable_line_of_bounded_length() {
+        let error = InputError::at(3, "name \u{1b}[31m\nred").in_file("a\u{1b}b");
+        assert_eq!(error.to_string(), "a\\u{1b}b:3: name \\u{1b}[31m\\nred");
+        let long = "x".repeat(3000);
+        let error = InputError::whole(format!("node {long} is not there"));
+        let start = "x".repeat(60);
+        assert_eq!(error.message, format!("node {start}... (3000 characters) is not there"));
+        assert_eq!(shown(&long), format!("\"{start}...\" (3000 characters)"));
+        assert!(InputError::whole("ab ".repeat(3000)).message.len() < 1100);
+        assert_eq!(InputError::whole("é\"'\\").message, "é\"'\\");
+    }
+}

@@ -12,7 +12,7 @@ use std::ops::Range;
 use crate::description::Cabling;
 use crate::node_kind::NodeKind;
 
-pub(crate) use check::DEEPEST;
+pub(crate) use check::{DEEPEST, MOST_SWITCHES, too_many_switches};
 
 /// A node, numbered in leaf order.
 pub type NodeIndex = u32;

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 
-use crate::error::InputError;
+use crate::error::{InputError, is_printable, shown};
 
 /// The most names one expression may stand for.
 pub(crate) const MOST_NAMES: usize = 1_000_000;
 /// Digits of the largest number that a range is built of: always fits in 64 bits.
 const MOST_DIGITS: usize = 18;
+/// The most letters of all names of a machine or of one expression together.
+pub(crate) const MOST_LETTERS: usize = 1 << 25;
 /// As many letters as a host name may have.
-const LONGEST_NAME: usize = 255;
+pub(crate) const LONGEST_NAME: usize = 255;
 
 /// The host names of a hostlist expression, in its order. Elements are separated by commas or
 /// white space; a number is padded to the width of the first number of its range; the last of
@@ -17,14 +19,18 @@ const LONGEST_NAME: usize = 255;
 ///
 /// # Errors
 /// An unbalanced bracket, an empty or descending range, a name that goes on after its last
-/// bracket (Slurm refuses `unit[0-3]rack` too), a number of more than 18 digits, or more than a
-/// million names.
+/// bracket (Slurm refuses `unit[0-3]rack` too), a control character, a number of more than 18 digits, a
+/// name of more than 255 letters, more than a million names, or names of more than 32 MiB together.
 pub fn expand(text: &str) -> Result<Vec<String>, InputError> {
     let mut names = Vec::new();
+    let mut letters = 0;
     let mut rest = text.trim_start_matches(is_separator);
     while !rest.is_empty() {
         let (element, after) = split_element(rest)?;
-        expand_element(element, &mut names)?;
+        if !element.chars().all(is_printable) {
+            return Err(bad(element, "holds a control character"));
+        }
+        expand_element(element, &mut names, &mut letters)?;
         rest = after.trim_start_matches(is_separator);
     }
     Ok(names)
@@ -76,8 +82,7 @@ fn split_element(text: &str) -> Result<(&str, &str), InputError> {
 }
 
 fn bad(text: &str, what: &str) -> InputError {
-    let shown: String = text.chars().take(60).collect();
-    InputError::whole(format!("hostlist {shown:?} {what}"))
+    InputError::whole(format!("hostlist {} {what}", shown(text)))
 }
 
 /// The name with what separates, brackets or quotes replaced, so that every format can hold it.
@@ -88,14 +93,17 @@ pub(crate) fn plain(name: &str) -> String {
     if name.is_empty() { "_".to_owned() } else { name.replace(odd, "_") }
 }
 
-/// Adds the names of one element such as `rack[0-1]n[01-16]`.
-fn expand_element(element: &str, names: &mut Vec<String>) -> Result<(), InputError> {
+/// Adds the names of one element such as `rack[0-1]n[01-16]`, and their letters.
+fn expand_element(
+    element: &str,
+    names: &mut Vec<String>,
+    letters: &mut usize,
+) -> Result<(), InputError> {
+    let first = names.len();
     let mut stems = VecDeque::from([String::new()]);
     let mut rest = element;
-    // Names are multiplied below: a long one many times over would fill the memory.
-    if element.split(['[', ']']).step_by(2).any(|name| name.len() > LONGEST_NAME) {
-        return Err(bad(element, &format!("has a name of more than {LONGEST_NAME} letters")));
-    }
+    // Names are multiplied below: what they will be is counted first, so that they do not fill the memory.
+    let mut longest = 0;
     while let Some((before, after)) = rest.split_once('[') {
         let Some((ranges, after)) = after.split_once(']') else { break };
         let ranges = ranges
@@ -103,9 +111,12 @@ fn expand_element(element: &str, names: &mut Vec<String>) -> Result<(), InputErr
             .map(|range| Range::parse(range).ok_or_else(|| bad_range(range, element)))
             .collect::<Result<Vec<_>, _>>()?;
         let count = ranges.iter().map(Range::len).fold(0, u64::saturating_add);
-        if count.saturating_mul(stems.len() as u64) > (MOST_NAMES - names.len()) as u64 {
+        let count = count.saturating_mul(stems.len() as u64);
+        if count > (MOST_NAMES - names.len()) as u64 {
             return Err(too_many(element));
         }
+        longest += before.len() + ranges.iter().map(Range::digits).max().unwrap_or(0);
+        check_letters(element, longest, *letters + count as usize * longest.min(LONGEST_NAME))?;
         for _ in 0..stems.len() {
             let Some(stem) = stems.pop_front() else { break };
             for range in &ranges {
@@ -116,16 +127,29 @@ fn expand_element(element: &str, names: &mut Vec<String>) -> Result<(), InputErr
         }
         rest = after;
     }
-    if rest.is_empty() || rest == element {
-        names.extend(stems.into_iter().map(|stem| stem + rest));
-    } else {
+    if !(rest.is_empty() || rest == element) {
         return Err(bad(element, "goes on after its last bracket"));
     }
+    check_letters(element, longest + rest.len(), *letters)?;
+    names.extend(stems.into_iter().map(|stem| stem + rest));
+    *letters += names[first..].iter().map(String::len).sum::<usize>();
     if names.len() > MOST_NAMES { Err(too_many(element)) } else { Ok(()) }
 }
 
+/// Refuses an element whose longest name is too long, or with which all names are.
+fn check_letters(element: &str, longest: usize, letters: usize) -> Result<(), InputError> {
+    if longest > LONGEST_NAME {
+        return Err(bad(element, &format!("has a name of more than {LONGEST_NAME} letters")));
+    }
+    if letters > MOST_LETTERS {
+        return Err(bad(element, &format!("makes names of more than {MOST_LETTERS} letters")));
+    }
+    Ok(())
+}
+
 fn bad_range(range: &str, element: &str) -> InputError {
-    bad(element, &format!("has {range:?} where an ascending range such as 1-18 should stand"))
+    let range = shown(range);
+    bad(element, &format!("has {range} where an ascending range such as 1-18 should stand"))
 }
 
 fn too_many(element: &str) -> InputError {
@@ -152,6 +176,11 @@ impl Range {
 
     fn len(&self) -> u64 {
         self.last - self.first + 1
+    }
+
+    /// Digits of its longest number.
+    fn digits(&self) -> usize {
+        self.width.max(self.last.checked_ilog10().map_or(1, |log| log as usize + 1))
     }
 }
 

@@ -20,7 +20,7 @@ pub use description::{
     Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
     WanDescription,
 };
-pub use error::InputError;
+pub use error::{InputError, is_printable, printable, shown};
 pub use fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 pub use hostlist::{compress, expand};
 pub use node_kind::{NodeKind, Penalty};

@@ -1,7 +1,7 @@
 //! Machines known by name.
 
 use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
-use crate::error::InputError;
+use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 
 /// Names accepted by [`preset`], with what they are.
@@ -37,7 +37,7 @@ fn fat_tree_from(name: &str, arguments: &str) -> Result<Description, InputError>
     for argument in arguments.split(',').map(str::trim).filter(|a| !a.is_empty()) {
         let value = |text: &str| {
             text.trim().parse::<u32>().map_err(|_| {
-                InputError::whole(format!("machine {name}: {text:?} is not a whole number"))
+                InputError::whole(format!("machine {name}: {} is not a whole number", shown(text)))
             })
         };
         match argument.split_once('=').map(|(key, text)| (key.trim(), text)) {
@@ -45,7 +45,8 @@ fn fat_tree_from(name: &str, arguments: &str) -> Result<Description, InputError>
             Some(("pods", text)) => pods = Some(value(text)?),
             _ => {
                 return Err(InputError::whole(format!(
-                    "machine {name}: {argument:?} is neither radix=R nor pods=P"
+                    "machine {name}: {} is neither radix=R nor pods=P",
+                    shown(argument)
                 )));
             }
         }

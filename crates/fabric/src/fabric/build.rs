@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::check::{MOST, check_cabling, check_kinds, check_sites, check_wan, depth_of, too_large};
+use super::check::{
+    MOST_CABLES, MOST_NODES, MOST_SWITCHES, check_cabling, check_kinds, check_name, check_sites,
+    check_wan, depth_of, too_many_cables, too_many_nodes, too_many_switches,
+};
 use super::{CableId, Fabric, GroupIndex, Level, NodeIndex, Site, Wan};
 use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
 use crate::error::InputError;
@@ -13,8 +16,10 @@ impl Fabric {
     /// # Errors
     /// No site, no node or no node kind; two nodes or two sites of one name; a group without
     /// children; cabling for another number of levels than the tree has, or with a zero or an
-    /// impossible bandwidth; a missing cable or a WAN link that names what is not there.
+    /// impossible bandwidth; a missing cable or a WAN link that names what is not there; a name with a
+    /// control character; more than a million nodes, 2^20 switches or 2^22 cables.
     pub fn build(description: &Description) -> Result<Fabric, InputError> {
+        check_name("machine", &description.name)?;
         check_kinds(description)?;
         check_sites(description)?;
         let mut depth = 1;
@@ -37,6 +42,7 @@ impl Fabric {
             climb: Vec::new(),
             cables: 0,
         };
+        let mut switches = 0;
         for site in &description.sites {
             // A shorter site is padded above its leaves, so that is where its cabling is too.
             let own = site.cabling.len();
@@ -47,10 +53,10 @@ impl Fabric {
             let mut width = vec![1u32];
             for level in &cabling {
                 let wider = width.last().and_then(|w| w.checked_mul(level.parents));
-                width.push(wider.ok_or_else(|| too_large(&site.root.name))?);
+                width.push(wider.ok_or_else(|| too_many_switches(&site.root.name))?);
             }
             fabric.sites.push(Site { depth: own, cabling, width });
-            fabric.add_group(&site.root, depth)?;
+            fabric.add_group(&site.root, depth, &mut switches)?;
         }
         fabric.close_levels();
         fabric.number_cables()?;
@@ -60,8 +66,22 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Adds `group` at `level`, padded down while it is shorter than the tree is deep.
-    fn add_group(&mut self, group: &Group, level: usize) -> Result<GroupIndex, InputError> {
+    /// Adds `group` at `level`, padded down while it is shorter than the tree is deep; its switches are
+    /// added to those so far.
+    fn add_group(
+        &mut self,
+        group: &Group,
+        level: usize,
+        switches: &mut u64,
+    ) -> Result<GroupIndex, InputError> {
+        check_name("switch", &group.name)?;
+        for name in &group.switches {
+            check_name("switch", name)?;
+        }
+        *switches += self.sites.last().map_or(1, |site| u64::from(site.width[level]));
+        if *switches > MOST_SWITCHES {
+            return Err(too_many_switches(&self.name));
+        }
         let start = self.node_names.len() as NodeIndex;
         let first_child = self.levels[level - 1].start.len() as GroupIndex;
         let index = self.levels[level].start.len() as GroupIndex;
@@ -75,13 +95,13 @@ impl Fabric {
             // The leaf itself stands at level 1; what is above it on a short branch is padding.
             Children::Nodes(_) if level > 1 => {
                 self.levels[level].padding[index as usize] = true;
-                let child = self.add_group(group, level - 1)?;
+                let child = self.add_group(group, level - 1, switches)?;
                 self.set_parent(level - 1, child, index);
             }
             Children::Nodes(nodes) => self.add_nodes(&group.name, nodes, index)?,
             Children::Groups(groups) => {
                 for child in groups {
-                    let child = self.add_group(child, level - 1)?;
+                    let child = self.add_group(child, level - 1, switches)?;
                     self.set_parent(level - 1, child, index);
                 }
             }
@@ -102,9 +122,10 @@ impl Fabric {
         parent: GroupIndex,
     ) -> Result<(), InputError> {
         for node in nodes {
+            check_name("node", &node.name)?;
             let index = self.node_names.len();
-            if index as u64 >= MOST {
-                return Err(too_large(leaf));
+            if index >= MOST_NODES {
+                return Err(too_many_nodes(leaf));
             }
             if node.kind as usize >= self.kinds.len() {
                 return Err(InputError::whole(format!(
@@ -156,8 +177,8 @@ impl Fabric {
                         * u64::from(cabling.parents)
                         * u64::from(cabling.cables);
                 }
-                if next > MOST {
-                    return Err(too_large(&self.name));
+                if next > MOST_CABLES {
+                    return Err(too_many_cables(&self.name));
                 }
             }
             first.push(next as CableId);

@@ -1,13 +1,17 @@
 //! What a description must fulfil before it is laid out.
 
 use crate::description::{Cabling, Children, Description, Group, WanDescription};
-use crate::error::InputError;
+use crate::error::{InputError, is_printable, shown};
+use crate::hostlist::MOST_NAMES;
 
 /// The deepest tree that is accepted.
 pub(crate) const DEEPEST: usize = 16;
-/// The most nodes or cables that are accepted.
-pub(super) const MOST: u64 = 1 << 30;
-
+/// The most nodes that are accepted.
+pub(super) const MOST_NODES: usize = MOST_NAMES;
+/// The most switches, parallel ones and those that only fill up short branches included.
+pub(crate) const MOST_SWITCHES: u64 = 1 << 20;
+/// The most cables: those of a million nodes under three levels of full bandwidth.
+pub(super) const MOST_CABLES: u64 = 1 << 22;
 /// The most sites that are accepted: the ways between them are a table of all pairs.
 const MOST_SITES: usize = 1024;
 
@@ -19,8 +23,24 @@ fn positive(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-pub(super) fn too_large(name: &str) -> InputError {
-    InputError::whole(format!("{name} is too large: more than {MOST} nodes or cables"))
+pub(super) fn too_many_nodes(name: &str) -> InputError {
+    InputError::whole(format!("{name} is too large: more than {MOST_NODES} nodes"))
+}
+
+pub(crate) fn too_many_switches(name: &str) -> InputError {
+    InputError::whole(format!("{name} is too large: more than {MOST_SWITCHES} switches"))
+}
+
+pub(super) fn too_many_cables(name: &str) -> InputError {
+    InputError::whole(format!("{name} is too large: more than {MOST_CABLES} cables"))
+}
+
+/// Names are printed by every command, so none may hold what a terminal obeys.
+pub(super) fn check_name(what: &str, name: &str) -> Result<(), InputError> {
+    if name.chars().all(is_printable) {
+        return Ok(());
+    }
+    Err(InputError::whole(format!("{what} {} holds a control character", shown(name))))
 }
 
 pub(super) fn check_kinds(description: &Description) -> Result<(), InputError> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::description::{Children, Description, Group, NodeDescription};
 use crate::error::InputError;
 use crate::fabric::DEEPEST;
-use crate::hostlist::{MOST_NAMES, expand};
+use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 
 /// One switch as a file describes it.
 pub(super) struct Switch {
@@ -137,6 +137,7 @@ fn shorten(names: &[&str]) -> String {
 fn leaf_nodes(switches: &[Switch]) -> Result<Vec<Vec<String>>, InputError> {
     let mut leaf_of: HashMap<String, usize> = HashMap::new();
     let mut leaves = Vec::with_capacity(switches.len());
+    let mut letters = 0;
     for (index, switch) in switches.iter().enumerate() {
         let Below::Nodes(list) = &switch.below else {
             leaves.push(Vec::new());
@@ -149,6 +150,10 @@ fn leaf_nodes(switches: &[Switch]) -> Result<Vec<Vec<String>>, InputError> {
         }
         if leaf_of.len() + names.len() > MOST_NAMES {
             return refuse(format!("the machine has more than {MOST_NAMES} nodes"));
+        }
+        letters += names.iter().map(String::len).sum::<usize>();
+        if letters > MOST_LETTERS {
+            return refuse(format!("the names of all nodes have more than {MOST_LETTERS} letters"));
         }
         for name in &names {
             if let Some(other) = leaf_of.insert(name.clone(), index) {

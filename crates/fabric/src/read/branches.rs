@@ -3,7 +3,7 @@
 use crate::description::{
     Cabling, Children, Description, Group, NodeDescription, SiteDescription, WanDescription,
 };
-use crate::error::InputError;
+use crate::error::{InputError, shown};
 use crate::fabric::DEEPEST;
 use crate::node_kind::NodeKind;
 use crate::presets::QDR;
@@ -28,7 +28,7 @@ pub fn branches(
         if way.is_empty() || way.len() > DEEPEST {
             let leaf = way.last().map_or("", String::as_str);
             let message =
-                format!("leaf {leaf:?} lies {} levels deep, not 1 to {DEEPEST}", way.len());
+                format!("leaf {} lies {} levels deep, not 1 to {DEEPEST}", shown(leaf), way.len());
             return Err(InputError::whole(message));
         }
         hang(&mut sites, way, hosts)?;

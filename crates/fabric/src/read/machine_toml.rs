@@ -12,16 +12,19 @@ use crate::description::{
     Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
     WanDescription,
 };
-use crate::error::InputError;
-use crate::fabric::DEEPEST;
-use crate::hostlist::{MOST_NAMES, expand};
+use crate::error::{InputError, is_printable, shown};
+use crate::fabric::{DEEPEST, MOST_SWITCHES, too_many_switches};
+use crate::hostlist::{LONGEST_NAME, MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{QDR, regular_group};
+
+/// The longest text that is parsed: each of its values takes many times its letters.
+const LONGEST_TEXT: usize = 16 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Machine {
-    name: String,
+    name: Spanned<String>,
     #[serde(default)]
     node: NodeKind,
     #[serde(default)]
@@ -72,7 +75,7 @@ impl OtherKind {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Site {
-    name: String,
+    name: Spanned<String>,
     children: Option<Spanned<Vec<u32>>>,
     nodes: Option<Spanned<String>>,
     parents: Option<Spanned<Vec<u32>>>,
@@ -87,11 +90,11 @@ struct Site {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct SwitchTable {
-    name: String,
+    name: Spanned<String>,
     nodes: Option<String>,
     switches: Option<String>,
     #[serde(default)]
-    switch_names: Vec<String>,
+    switch_names: Vec<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -177,21 +180,27 @@ impl<'de> Deserialize<'de> for PerLevel {
 ///
 /// # Errors
 /// With its line: what is not TOML, an unknown key, a value of another type or length than
-/// expected, a node name given twice or too often, and, for explicit switches, what
+/// expected, a node name given twice or too often, a name with a control character or of more than 255
+/// letters, more nodes, switches or names than a machine may have, and, for explicit switches, what
 /// [`slurm_topology`](super::slurm_topology()) refuses, and more roots than one. What only the
 /// whole machine shows, [`Fabric::build`](crate::Fabric::build) refuses.
 pub fn machine_toml(text: &str) -> Result<Description, InputError> {
+    if text.len() > LONGEST_TEXT {
+        let message = format!("{} bytes of TOML are more than {LONGEST_TEXT}", text.len());
+        return Err(InputError::whole(message));
+    }
     let lines = &Lines::of(text);
     let machine: Machine = toml::from_str(text).map_err(|error| {
-        InputError::at(error.span().map_or(0, |span| lines.at(span.start)), error.message())
+        let message = error.message().replace('\n', ", ");
+        InputError::at(error.span().map_or(0, |span| lines.at(span.start)), message)
     })?;
     let mut description = Description {
-        name: machine.name,
+        name: lines.name(machine.name)?,
         sites: Vec::new(),
         wans: Vec::new(),
         kinds: vec![machine.node],
     };
-    let mut nodes = 0;
+    let mut nodes = NodeCount::default();
     for site in machine.site {
         let reader = SiteReader { lines, line: lines.at(site.span().start) };
         let site = reader.read(site.into_inner(), &description.name, &mut nodes)?;
@@ -217,6 +226,42 @@ impl Lines {
     /// Number of the line, from 1, that a byte of the text stands on.
     fn at(&self, place: usize) -> usize {
         self.0.partition_point(|&end| end < place) + 1
+    }
+
+    /// A name, unless it is one that no table could show.
+    fn name(&self, name: Spanned<String>) -> Result<String, InputError> {
+        let line = self.at(name.span().start);
+        let name = name.into_inner();
+        if !name.chars().all(is_printable) {
+            let message = format!("name {} holds a control character", shown(&name));
+            return Err(InputError::at(line, message));
+        }
+        if name.len() > LONGEST_NAME {
+            let message = format!("name {} is longer than {LONGEST_NAME} letters", shown(&name));
+            return Err(InputError::at(line, message));
+        }
+        Ok(name)
+    }
+}
+
+/// Nodes of the sites so far, and letters of their names.
+#[derive(Default)]
+struct NodeCount {
+    nodes: usize,
+    letters: usize,
+}
+
+impl NodeCount {
+    fn add(&mut self, nodes: usize, letters: usize) -> Result<(), String> {
+        self.nodes = self.nodes.saturating_add(nodes);
+        self.letters = self.letters.saturating_add(letters);
+        if self.nodes > MOST_NAMES {
+            return Err(format!("the machine has more than {MOST_NAMES} nodes"));
+        }
+        if self.letters > MOST_LETTERS {
+            return Err(format!("the names of all nodes have more than {MOST_LETTERS} letters"));
+        }
+        Ok(())
     }
 }
 
@@ -269,25 +314,25 @@ impl SiteReader<'_> {
         &self,
         site: Site,
         machine: &str,
-        nodes: &mut usize,
+        nodes: &mut NodeCount,
     ) -> Result<SiteDescription, InputError> {
+        let name = self.lines.name(site.name)?;
         let (root, depth) = match (&site.children, site.switch.is_empty()) {
             (Some(children), true) => {
-                let names = self.node_names(children, site.nodes.as_ref(), machine, *nodes)?;
+                let names = self.node_names(children, site.nodes.as_ref(), machine, nodes)?;
                 let children = children.get_ref();
-                *nodes += names.len();
-                (regular(&site.name, children, names), children.len())
+                (regular(&name, children, names), children.len())
             }
             (None, false) if site.nodes.is_none() => {
                 let Tree { mut root, depth, .. } = self.explicit(site.switch)?;
-                root.name.clone_from(&site.name);
-                *nodes += count_nodes(&root);
+                root.name.clone_from(&name);
+                let (count, letters) = count_nodes(&root);
+                nodes.add(count, letters).map_err(|message| self.refuse(message))?;
                 (root, depth)
             }
             _ => {
                 return Err(self.refuse(format!(
-                    "site {} needs either children (and perhaps nodes) or [[site.switch]] tables",
-                    site.name
+                    "site {name} needs either children (and perhaps nodes) or [[site.switch]] tables"
                 )));
             }
         };
@@ -355,7 +400,7 @@ impl SiteReader<'_> {
         children: &Spanned<Vec<u32>>,
         nodes: Option<&Spanned<String>>,
         machine: &str,
-        before: usize,
+        counted: &mut NodeCount,
     ) -> Result<Vec<String>, InputError> {
         let levels = children.get_ref();
         let line = self.lines.at(children.span().start);
@@ -363,11 +408,24 @@ impl SiteReader<'_> {
             return Err(InputError::at(line, format!("children needs 1 to {DEEPEST} levels")));
         }
         let count = levels.iter().fold(1, |all: usize, &each| all.saturating_mul(each as usize));
+        let before = counted.nodes;
         if count == 0 || count > MOST_NAMES - before.min(MOST_NAMES) {
             let message = format!("children {levels:?} make {count} nodes: not 1 to {MOST_NAMES}");
             return Err(InputError::at(line, message));
         }
+        // Of every level what the levels above make of it; none is 0, and the product fits.
+        let above = levels.iter().scan(count, |left, &each| {
+            *left /= each as usize;
+            Some(*left)
+        });
+        if above.sum::<usize>() as u64 > MOST_SWITCHES {
+            return Err(at_line(too_many_switches(machine), line));
+        }
         let Some(nodes) = nodes else {
+            let digits = 7;
+            counted
+                .add(count, count.saturating_mul(machine.len() + digits))
+                .map_err(|message| InputError::at(line, message))?;
             return Ok((before + 1..=before + count).map(|i| format!("{machine}{i}")).collect());
         };
         let line = self.lines.at(nodes.span().start);
@@ -378,6 +436,9 @@ impl SiteReader<'_> {
                 format!("nodes names {} nodes, but children make {count}", names.len()),
             ));
         }
+        counted
+            .add(count, names.iter().map(String::len).sum())
+            .map_err(|message| InputError::at(line, message))?;
         Ok(names)
     }
 
@@ -386,16 +447,18 @@ impl SiteReader<'_> {
         for table in tables {
             let line = self.lines.at(table.span().start);
             let table = table.into_inner();
+            let name = self.lines.name(table.name)?;
             let below = match (table.nodes, table.switches) {
                 (Some(nodes), None) => Below::Nodes(nodes),
                 (None, Some(switches)) => Below::Switches(switches),
                 _ => {
-                    let message =
-                        format!("switch {} needs nodes or switches, one of them", table.name);
+                    let message = format!("switch {name} needs nodes or switches, one of them");
                     return Err(InputError::at(line, message));
                 }
             };
-            switches.push(Switch { name: table.name, switches: table.switch_names, below, line });
+            let parallel = table.switch_names.into_iter().map(|name| self.lines.name(name));
+            let parallel = parallel.collect::<Result<Vec<_>, _>>()?;
+            switches.push(Switch { name, switches: parallel, below, line });
         }
         let mut trees = assemble(switches)?.into_iter();
         match (trees.next(), trees.next()) {
@@ -412,10 +475,13 @@ impl SiteReader<'_> {
     }
 }
 
-fn count_nodes(group: &Group) -> usize {
+/// Nodes, and letters of their names.
+fn count_nodes(group: &Group) -> (usize, usize) {
     match &group.children {
-        Children::Nodes(nodes) => nodes.len(),
-        Children::Groups(groups) => groups.iter().map(count_nodes).sum(),
+        Children::Nodes(nodes) => (nodes.len(), nodes.iter().map(|node| node.name.len()).sum()),
+        Children::Groups(groups) => {
+            groups.iter().map(count_nodes).fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1))
+        }
     }
 }
 

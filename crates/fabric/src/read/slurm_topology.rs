@@ -3,7 +3,7 @@
 use super::UNNAMED;
 use super::assemble::{Below, Switch, assemble};
 use crate::description::{Cabling, Description, SiteDescription};
-use crate::error::InputError;
+use crate::error::{InputError, is_printable, shown};
 use crate::node_kind::NodeKind;
 use crate::presets::QDR;
 
@@ -18,7 +18,7 @@ use crate::presets::QDR;
 /// # Errors
 /// With its line: a key that is unknown, given twice or without a value; a switch that is
 /// described twice, has both nodes and switches or neither, names what is not described, or lies
-/// under two switches or in a cycle; a node in two leaves.
+/// under two switches or in a cycle; a node in two leaves; a name with a control character.
 pub fn slurm_topology(text: &str, kind: NodeKind) -> Result<Description, InputError> {
     let mut switches = Vec::new();
     for (line, words) in logical_lines(text) {
@@ -71,7 +71,7 @@ fn switch(line: usize, words: &str) -> Result<Switch, InputError> {
     for word in words.split_ascii_whitespace() {
         let (key, value) = word
             .split_once('=')
-            .ok_or_else(|| refuse(format!("{word:?} is not of the form key=value")))?;
+            .ok_or_else(|| refuse(format!("{} is not of the form key=value", shown(word))))?;
         let place = match key.to_ascii_lowercase().as_str() {
             "switchname" => &mut name,
             "nodes" => &mut nodes,
@@ -86,6 +86,9 @@ fn switch(line: usize, words: &str) -> Result<Switch, InputError> {
         let value = value.trim_matches('"');
         if value.is_empty() {
             return Err(refuse(format!("{key} has no value")));
+        }
+        if !value.chars().all(is_printable) {
+            return Err(refuse(format!("{key} holds a control character: {}", shown(value))));
         }
         if place.replace(value.to_owned()).is_some() {
             return Err(refuse(format!("{key} is given twice")));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::lids::{Address, Lids};
-use crate::error::InputError;
+use crate::error::{InputError, shown};
 use crate::hostlist::plain;
 
 /// A host, or a switch, with at least one cable.
@@ -221,7 +221,7 @@ fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
         let line = line.trim();
-        let refuse = |what: &str| InputError::at(number, format!("{what}: {:?}", cut(line)));
+        let refuse = |what: &str| InputError::at(number, format!("{what}: {}", shown(line)));
         if line.starts_with('[') {
             let device = devices
                 .last_mut()
@@ -255,10 +255,6 @@ fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
         devices.push(Device { id, description, role, line: number, lids, guid, ports: Vec::new() });
     }
     Ok(devices)
-}
-
-fn cut(line: &str) -> String {
-    line.chars().take(60).collect()
 }
 
 /// Lines that say nothing of the cabling: comments, `vendid=...`, chassis headings.

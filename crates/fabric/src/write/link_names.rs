@@ -1,7 +1,7 @@
 //! What to call the links of a fabric.
 
 use super::wiring::Wiring;
-use crate::error::InputError;
+use crate::error::{InputError, shown};
 use crate::fabric::{CableId, Fabric};
 
 /// The two ends of a link.
@@ -89,12 +89,13 @@ pub fn cables_named(
     let one_of = names.iter().flat_map(|link| [&link.lower, &link.upper]).find(|end| of_group(end));
     Err(InputError::whole(match one_of {
         Some(end) => {
-            format!("{text:?} is several parallel switches: name one, such as {}", end.name)
+            format!("{} is several parallel switches: name one, such as {}", shown(text), end.name)
         }
         None => format!(
-            "machine {} has no link, switch or node {text:?} that a cable leads to (a link is named as \
+            "machine {} has no link, switch or node {} that a cable leads to (a link is named as \
              `topolane links` does, leaf0->pod0-s1, or by its id)",
-            fabric.name()
+            fabric.name(),
+            shown(text)
         ),
     }))
 }

@@ -7,22 +7,27 @@ use topolane_fabric::InputError;
 use topolane_placement::Share;
 
 use super::job::{Job, Recorded, Workload};
-use super::parse::{Kept, count, seconds, shown, unreadable};
+use super::parse::{Kept, Records, count, seconds, shown, unreadable};
 use super::read::ReadOptions;
 
 /// Reads comma-separated jobs; seconds and bytes, columns in any order, others passed over.
 ///
 /// # Errors
 /// A missing or doubled column, a row of another length, a value that cannot be read, the same
-/// job twice, an input without rows.
+/// job twice, a record of more than a mebibyte, an input without rows.
 pub fn csv(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input);
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(Records::new(input));
     let header = reader.headers().map_err(|error| broken(&error))?;
     let columns = Columns::new(header).map_err(|message| InputError::at(1, message))?;
     let mut kept = Kept::default();
     let mut row = StringRecord::new();
     let mut rows = false;
-    while !kept.is_full(options) && reader.read_record(&mut row).map_err(|error| broken(&error))? {
+    while !kept.is_full(options) {
+        reader.get_mut().begin();
+        if !reader.read_record(&mut row).map_err(|error| broken(&error))? {
+            break;
+        }
         rows = true;
         columns.job(&row).and_then(|job| kept.keep(job)).map_err(|message| {
             InputError::at(row.position().map_or(0, |at| at.line() as usize), message)

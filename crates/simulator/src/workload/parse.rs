@@ -1,7 +1,7 @@
 //! What the readers share: numbers, times, and the jobs kept so far.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, BufRead, ErrorKind};
+use std::io::{self, BufRead, ErrorKind, Read};
 
 use topolane_fabric::InputError;
 
@@ -14,6 +14,13 @@ pub(super) const LATEST: f64 = 1e15;
 pub(super) const LARGEST_INTEGER: f64 = 9_007_199_254_740_992.0;
 /// More nodes or processors than this are a mistake.
 pub(super) const MOST_PROCESSORS: f64 = 2_147_483_648.0;
+
+/// Bytes of the longest line or record, such as one with a hostlist of a hundred thousand nodes.
+pub(super) const LONGEST_LINE: usize = 1 << 20;
+/// The most jobs of one log.
+const MOST_JOBS: usize = 10_000_000;
+/// The most letters of the node lists of all its jobs.
+const MOST_HOST_LETTERS: usize = 1 << 28;
 
 /// Why a record is no job.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +53,8 @@ impl LeftOut {
 pub(super) struct Kept {
     pub(super) jobs: Vec<Job>,
     left_out: [u64; 7],
+    /// Letters of all node lists.
+    host_letters: usize,
     highest: Option<u64>,
     /// All ids, once they stop rising: most logs never need it.
     seen: Option<HashSet<u64>>,
@@ -56,8 +65,17 @@ impl Kept {
         self.left_out[why as usize] += 1;
     }
 
-    /// Keeps a job, unless its id was there before.
+    /// Keeps a job, unless its id was there before or the log is longer than the memory may be.
     pub(super) fn keep(&mut self, job: Job) -> Result<(), String> {
+        if self.jobs.len() >= MOST_JOBS {
+            return Err(format!("more than {MOST_JOBS} jobs: read a part of them (--limit)"));
+        }
+        self.host_letters += job.recorded.as_ref().map_or(0, |recorded| recorded.hosts.len());
+        if self.host_letters > MOST_HOST_LETTERS {
+            return Err(format!(
+                "node lists of more than {MOST_HOST_LETTERS} bytes: read a part of the jobs (--limit)"
+            ));
+        }
         let rising = self.highest.is_none_or(|highest| job.id > highest);
         if rising {
             self.highest = Some(job.id);
@@ -118,11 +136,48 @@ impl<R: BufRead> Lines<R> {
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, InputError> {
         self.line.clear();
         self.number += 1;
-        let length = self
-            .input
+        let length = (&mut self.input)
+            .take(LONGEST_LINE as u64 + 1)
             .read_until(b'\n', &mut self.line)
             .map_err(|error| unreadable(self.number, &error))?;
+        if length > LONGEST_LINE {
+            return Err(InputError::at(self.number, too_long()));
+        }
         Ok((length > 0).then(|| self.line.trim_ascii_end()))
+    }
+}
+
+fn too_long() -> String {
+    format!("the line is longer than {LONGEST_LINE} bytes")
+}
+
+/// An input that gives a bounded number of bytes for each record: a quote that nothing closes would
+/// otherwise make one record of all that follows.
+pub(super) struct Records<R> {
+    input: R,
+    left: usize,
+}
+
+impl<R: BufRead> Records<R> {
+    pub(super) fn new(input: R) -> Self {
+        Records { input, left: LONGEST_LINE }
+    }
+
+    /// Allows for another record.
+    pub(super) fn begin(&mut self) {
+        self.left = LONGEST_LINE;
+    }
+}
+
+impl<R: BufRead> Read for Records<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 && !buffer.is_empty() && !self.input.fill_buf()?.is_empty() {
+            return Err(io::Error::new(ErrorKind::FileTooLarge, too_long()));
+        }
+        let most = buffer.len().min(self.left);
+        let length = self.input.read(&mut buffer[..most])?;
+        self.left -= length;
+        Ok(length)
     }
 }
 
@@ -130,6 +185,7 @@ impl<R: BufRead> Lines<R> {
 pub(super) fn unreadable(line: usize, error: &io::Error) -> InputError {
     let message = match error.kind() {
         ErrorKind::UnexpectedEof => "the compressed data ends too early".to_string(),
+        ErrorKind::FileTooLarge => error.to_string(),
         ErrorKind::InvalidData | ErrorKind::InvalidInput => {
             format!("the data is damaged: {error}")
         }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, is_printable};
 
 use super::job::Workload;
 use super::parse::unreadable;
@@ -107,8 +107,10 @@ fn format(path: &Path, start: &[u8]) -> Option<Format> {
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
-    match name.rsplit_once('.') {
-        Some((stem, _)) if !stem.is_empty() => stem.to_string(),
-        _ => name.to_string(),
-    }
+    let stem = match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    };
+    // Tables show it.
+    stem.replace(|letter| !is_printable(letter), "_")
 }

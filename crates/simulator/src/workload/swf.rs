@@ -11,6 +11,10 @@ use super::parse::{
 };
 use super::read::ReadOptions;
 
+/// The most partitions that a header names, and letters of the longest name.
+const MOST_PARTITIONS: usize = 10_000;
+const LONGEST_NAME: usize = 255;
+
 /// Fields of a record.
 const FIELDS: usize = 18;
 
@@ -40,7 +44,9 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
         let line = line.trim_ascii_start();
         match line.first() {
             None => {}
-            Some(b';') => header.read(&line[1..]),
+            Some(b';') => {
+                header.read(&line[1..]).map_err(|message| InputError::at(lines.number, message))?
+            }
             Some(_) => {
                 let setting = match setting {
                     Some(setting) => setting,
@@ -83,9 +89,9 @@ struct Header {
 
 impl Header {
     /// Takes one comment: `Label: value`. Anything else is for humans.
-    fn read(&mut self, comment: &[u8]) {
+    fn read(&mut self, comment: &[u8]) -> Result<(), String> {
         let comment = String::from_utf8_lossy(comment);
-        let Some((label, value)) = comment.split_once(':') else { return };
+        let Some((label, value)) = comment.split_once(':') else { return Ok(()) };
         let value = value.trim();
         let mut words = value.split_whitespace();
         let first = words.next().unwrap_or_default();
@@ -98,11 +104,18 @@ impl Header {
             "MaxProcs" => self.processors = number,
             "Partition" => {
                 if let (Some(number), Some(name)) = (number, words.next()) {
+                    if name.len() > LONGEST_NAME || self.partitions.len() == MOST_PARTITIONS {
+                        let name = shown(name.as_bytes());
+                        return Err(format!(
+                            "partition {name}: at most {MOST_PARTITIONS}, of {LONGEST_NAME} letters each"
+                        ));
+                    }
                     self.partitions.push((number, name.to_string()));
                 }
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Seconds from UTC to the site's time when the log starts.

@@ -13,7 +13,7 @@ mod unstructured;
 use std::fmt;
 use std::sync::Arc;
 
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, shown};
 
 use crate::matrix::Traffic;
 pub use parameter::{Domain, Parameter};
@@ -145,7 +145,7 @@ impl Patterned {
 /// # Errors
 /// An unknown pattern or parameter, a parameter given twice, a value out of its range.
 pub fn pattern(text: &str) -> Result<Patterned, InputError> {
-    let refuse = |what: String| InputError::whole(format!("pattern {text:?}: {what}"));
+    let refuse = |what: String| InputError::whole(format!("pattern {}: {what}", shown(text)));
     let (name, arguments) = match text.split_once('(') {
         None => (text.trim(), ""),
         Some((name, rest)) => {
@@ -160,11 +160,11 @@ pub fn pattern(text: &str) -> Result<Patterned, InputError> {
     for argument in arguments.split(',').map(str::trim).filter(|a| !a.is_empty()) {
         let (key, value) = argument
             .split_once('=')
-            .ok_or_else(|| refuse(format!("{argument:?} is not parameter=value")))?;
+            .ok_or_else(|| refuse(format!("{} is not parameter=value", shown(argument))))?;
         let key = key.trim();
         let place = info.parameters.iter().position(|p| p.name == key).ok_or_else(|| {
             let known = names(info.parameters, |p| p.name);
-            refuse(format!("no parameter {key:?}; there are {known}"))
+            refuse(format!("no parameter {}; there are {known}", shown(key)))
         })?;
         if given[place].replace(value.trim()).is_some() {
             return Err(refuse(format!("{key} is given twice")));

@@ -1,6 +1,6 @@
 //! What a pattern can be told, and how its values are read.
 
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, shown};
 
 /// What the value of a parameter may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,7 +63,7 @@ impl Parameter {
             }
         };
         value.ok_or_else(|| {
-            InputError::whole(format!("{} {text:?} is not {}", self.name, self.domain))
+            InputError::whole(format!("{} {} is not {}", self.name, shown(text), self.domain))
         })
     }
 

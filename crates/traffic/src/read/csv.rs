@@ -1,6 +1,6 @@
 //! `from,to,bytes[,messages]`.
 
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, shown};
 
 use super::refuse;
 use crate::matrix::{Entry, Traffic};
@@ -51,7 +51,8 @@ pub fn csv(text: &str) -> Result<Traffic, InputError> {
 fn count(name: &str, text: &str) -> Result<u32, InputError> {
     let most = if name == "ranks:" { Traffic::MOST } else { u32::MAX as usize };
     let count = text.parse().ok().filter(|&count: &u32| count as usize <= most);
-    count.ok_or_else(|| refuse(format!("{name} {text:?} is not a whole number up to {most}")))
+    count
+        .ok_or_else(|| refuse(format!("{name} {} is not a whole number up to {most}", shown(text))))
 }
 
 /// Where the columns stand in a line.
@@ -68,11 +69,12 @@ impl Columns {
         let names: Vec<&str> = header.split(',').map(str::trim).collect();
         let place = |wanted: &str| names.iter().position(|name| *name == wanted);
         let needed = |wanted: &str| {
-            place(wanted)
-                .ok_or_else(|| refuse(format!("the header {header:?} names no column {wanted}")))
+            place(wanted).ok_or_else(|| {
+                refuse(format!("the header {} names no column {wanted}", shown(header)))
+            })
         };
         if let Some(name) = names.iter().enumerate().find(|(at, name)| place(name) != Some(*at)) {
-            return Err(refuse(format!("the header names column {:?} twice", name.1)));
+            return Err(refuse(format!("the header names column {} twice", shown(name.1))));
         }
         Ok(Columns {
             count: names.len(),
@@ -87,14 +89,19 @@ impl Columns {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != self.count {
             let (found, count) = (cells.len(), self.count);
-            return Err(refuse(format!("{line:?} has {found} cells, the header {count} columns")));
+            return Err(refuse(format!(
+                "{} has {found} cells, the header {count} columns",
+                shown(line)
+            )));
         }
         let rank = |name: &str, text: &str| {
-            text.parse::<u32>()
-                .map_err(|_| refuse(format!("{name} {text:?} is not a rank, counted from 0")))
+            text.parse::<u32>().map_err(|_| {
+                refuse(format!("{name} {} is not a rank, counted from 0", shown(text)))
+            })
         };
         let figure = |name: &str, text: &str| {
-            text.parse::<f64>().map_err(|_| refuse(format!("{name} {text:?} is not a number")))
+            text.parse::<f64>()
+                .map_err(|_| refuse(format!("{name} {} is not a number", shown(text))))
         };
         Ok(Entry {
             from: rank("from", cells[self.from])?,

@@ -1,6 +1,6 @@
 //! Matrix Market coordinate and array files, such as `scipy.io.mmwrite` writes.
 
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, shown};
 
 use super::refuse;
 use crate::matrix::{Entry, Traffic};
@@ -63,7 +63,8 @@ impl Kind {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let [_, "matrix", format, field, symmetry] = words[..] else {
             return Err(refuse(format!(
-                "{banner:?} does not name a matrix, a format, a field and a symmetry"
+                "{} does not name a matrix, a format, a field and a symmetry",
+                shown(banner)
             )));
         };
         let known = ["coordinate", "array"].contains(&format)
@@ -88,7 +89,7 @@ impl Kind {
         let (rows, columns, entries) = match (self.coordinate, numbers.as_deref()) {
             (true, Some(&[rows, columns, entries])) => (rows, columns, Some(entries)),
             (false, Some(&[rows, columns])) => (rows, columns, None),
-            _ => return Err(refuse(format!("{line:?} is not the size of such a matrix"))),
+            _ => return Err(refuse(format!("{} is not the size of such a matrix", shown(line)))),
         };
         if rows != columns || rows > Traffic::MOST {
             return Err(refuse(format!(
@@ -115,9 +116,10 @@ impl Kind {
                 let (row, column) = place.unwrap_or_default();
                 (row, column, *value)
             }
-            _ => return Err(refuse(format!("{line:?} is not an entry of such a matrix"))),
+            _ => return Err(refuse(format!("{} is not an entry of such a matrix", shown(line)))),
         };
-        let bytes: f64 = value.parse().map_err(|_| refuse(format!("{value:?} is not a number")))?;
+        let bytes: f64 =
+            value.parse().map_err(|_| refuse(format!("{} is not a number", shown(value))))?;
         // A zero that is written down is no message.
         let messages = f64::from(u8::from(bytes != 0.0));
         Ok(Entry { from: row, to: column, bytes, messages })
@@ -128,5 +130,5 @@ impl Kind {
 fn rank(text: &str) -> Result<u32, InputError> {
     let number: Option<u32> = text.parse().ok();
     let number = number.and_then(|number| number.checked_sub(1));
-    number.ok_or_else(|| refuse(format!("{text:?} is not a row or column, counted from 1")))
+    number.ok_or_else(|| refuse(format!("{} is not a row or column, counted from 1", shown(text))))
 }

@@ -1,6 +1,6 @@
 //! The lines of a dump of forwarding tables.
 
-use crate::error::InputError;
+use crate::error::{InputError, shown};
 
 use super::super::lids::HIGHEST;
 
@@ -43,7 +43,7 @@ pub(super) fn tables(text: &str) -> Result<Vec<Table>, InputError> {
     let mut open = false;
     for (index, line) in text.lines().enumerate() {
         let (number, line) = (index + 1, line.trim());
-        let refuse = |what: &str| InputError::at(number, format!("{what}: {:?}", cut(line)));
+        let refuse = |what: &str| InputError::at(number, format!("{what}: {}", shown(line)));
         if line.starts_with("Unicast lids") {
             if let Some(table) = tables.last().filter(|_| open) {
                 return Err(breaks_off(table));
@@ -125,8 +125,4 @@ fn check_twice(table: &mut Table) -> Result<(), InputError> {
         table.name, second.lid, first.line
     );
     Err(InputError::at(second.line, message))
-}
-
-fn cut(line: &str) -> String {
-    line.chars().take(60).collect()
 }
