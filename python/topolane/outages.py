@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
+from topolane import texts
 from topolane._engine import InputError, Machine
 
 COLUMNS = ("name", "from", "until")
+MOST = 1 << 22
+"""The most cables of all outages together: as many as a machine may have."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +36,16 @@ def read(file: str | Path, machine: Machine) -> list[Outage]:
     Raises InputError, naming file, line and value.
     """
     found = []
+    failed = 0
     for line, row in _rows(file):
         where = f"{file}:{line}"
         try:
             (cables,) = machine.cables_named([row["name"]])
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
+        failed += len(cables)
+        if failed > MOST:
+            raise InputError(f"{where}: the outages so far are of more than {MOST} cables")
         start = _seconds(row["from"], "from", where, -math.inf)
         end = _seconds(row["until"], "until", where, math.inf)
         if end <= start:
@@ -57,28 +66,23 @@ def _seconds(text: str, what: str, where: str, default: float) -> float:
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise InputError(f"{where}: {what} must be a number of seconds or empty, not {text!r}")
+        raise InputError(f"{where}: {what} must be a number of seconds or empty, not {texts.shown(text)}")
     return seconds
 
 
-def _rows(file: str | Path) -> list[tuple[int, dict[str, str]]]:
+def _rows(file: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
+    text = io.StringIO(texts.read_text(file, texts.SMALL), newline="")
     try:
-        with Path(file).open(encoding="utf-8", newline="") as text:
-            reader = csv.reader(text, strict=True)
-            header = tuple(name.strip() for name in next(reader, []))
-            if sorted(header) != sorted(COLUMNS):
-                raise InputError(f"{file}:1: the columns must be name,from,until, not {','.join(header)!r}")
-            rows = []
-            for cells in reader:
-                if not any(cells):
-                    continue
-                if len(cells) != len(header):
-                    raise InputError(f"{file}:{reader.line_num}: {len(cells)} cells, where three are wanted")
-                rows.append((reader.line_num, dict(zip(header, map(str.strip, cells)))))
-            return rows
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not UTF-8 text") from error
+        reader = csv.reader(text, strict=True)
+        header = tuple(name.strip() for name in next(reader, []))
+        if sorted(header) != sorted(COLUMNS):
+            given = texts.shown(",".join(header))
+            raise InputError(f"{file}:1: the columns must be name,from,until, not {given}")
+        for cells in reader:
+            if not any(cells):
+                continue
+            if len(cells) != len(header):
+                raise InputError(f"{file}:{reader.line_num}: {len(cells)} cells, where three are wanted")
+            yield reader.line_num, dict(zip(header, map(str.strip, cells)))
     except csv.Error as error:
         raise InputError(f"{file}: not CSV: {error}") from error

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import topolane
-from topolane import _engine
+from topolane import _engine, texts
 from topolane._engine import InputError, Machine, Routing
 
 
@@ -31,7 +31,9 @@ def routing(
         fabric = topolane.machine(machine, format, nodes=nodes)
         return fabric, fabric.routing(str(name), seed)
     if not Path(name).exists():
-        raise InputError(f"no routing and no file is called {str(name)!r}; there are {', '.join(names)}")
+        raise InputError(
+            f"no routing and no file is called {texts.shown(str(name))}; there are {', '.join(names)}"
+        )
     if format not in (None, "ibnetdiscover") or Machine.preset(str(machine)) is not None:
         raise InputError(
             f"{name}: forwarding tables go with a file of ibnetdiscover of the same subnet, "
@@ -40,16 +42,8 @@ def routing(
     if nodes is not None:
         raise InputError(f"{name}: forwarding tables go with the whole machine, not with some of its nodes")
     fabric = topolane.machine(machine, "ibnetdiscover")
-    return fabric, fabric.tables(_text(name), _text(machine), str(name), str(machine))
-
-
-def _text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not UTF-8 text") from error
+    tables, net = texts.read_text(name, texts.LARGE), texts.read_text(machine)
+    return fabric, fabric.tables(tables, net, str(name), str(machine))
 
 
 @dataclasses.dataclass(frozen=True)

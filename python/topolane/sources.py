@@ -6,7 +6,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-from topolane import _engine
+from topolane import _engine, texts
 from topolane._engine import InputError, Machine, Workload
 
 
@@ -27,14 +27,12 @@ def _whole_machine(source: str | Path, format: str | None) -> Machine:
     if preset is not None:
         return preset
     try:
-        text = Path(source).read_text(encoding="utf-8")
-    except FileNotFoundError:
+        text = texts.read_text(source)
+    except texts.NoFileError:
         names = ", ".join(name for name, _ in _engine.presets())
-        raise InputError(f"no machine and no file is called {str(source)!r}; there are {names}") from None
-    except OSError as error:
-        raise InputError(f"{source}: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{source}: not UTF-8 text") from error
+        raise InputError(
+            f"no machine and no file is called {texts.shown(str(source))}; there are {names}"
+        ) from None
     if not text.strip():
         raise InputError(f"{source}: the file is empty")
     return Machine.parse(text, str(source), format)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from topolane import texts
 from topolane._engine import InputError, Traffic, patterns
 
 
@@ -14,14 +15,12 @@ def read_traffic(source: str | Path) -> Traffic:
     Raises InputError for a file that cannot be read or does not hold such a matrix.
     """
     try:
-        text = Path(source).read_text(encoding="utf-8")
-    except FileNotFoundError:
+        text = texts.read_text(source, texts.LARGE)
+    except texts.NoFileError:
         names = ", ".join(name for name, _, _ in patterns())
-        raise InputError(f"no file is called {str(source)!r}; with --ranks there are {names}") from None
-    except OSError as error:
-        raise InputError(f"{source}: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{source}: not UTF-8 text") from error
+        raise InputError(
+            f"no file is called {texts.shown(str(source))}; with --ranks there are {names}"
+        ) from None
     return Traffic.parse(text, str(source))
 
 

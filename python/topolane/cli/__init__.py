@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from topolane import texts
 from topolane._engine import InputError
 from topolane.cli import (
     calibrate,
@@ -88,13 +89,15 @@ def main() -> None:
         fail(f"{named}{error.strerror or error}")
     except InputError as error:
         fail(str(error))
+    except MemoryError:
+        fail("not enough memory for this input")
     # Click answers with the exit code where an option like --help ended the command.
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def fail(sentence: str) -> NoReturn:
-    """Ends with a sentence on standard error."""
-    click.echo(f"topolane: {sentence}", err=True)
+    """Ends with a sentence on standard error, printable and of bounded length whatever it names."""
+    click.echo(f"topolane: {texts.sentence(sentence)}", err=True)
     try:
         sys.stdout.flush()
     except OSError:

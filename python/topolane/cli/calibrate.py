@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 import topolane
+from topolane import texts
 from topolane._engine import InputError
 from topolane.calibrate import launch, measurement
 from topolane.cli import common
@@ -76,11 +78,7 @@ def command(
 
 def read(kept: str) -> measurement.Measurement:
     """Measurements of an earlier run."""
-    try:
-        with open(kept, encoding="utf-8") as file:
-            found = measurement.read(file, kept)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{kept}: not UTF-8 text") from error
+    found = measurement.read(io.StringIO(texts.read_text(kept, texts.SMALL)), kept)
     measurement.check_hosts(found.hosts, kept)
     return found
 
@@ -123,7 +121,7 @@ def written(
         text = machine_file.minimal(found, fitted)
     else:
         ours = Path(machine).suffix == ".toml" and Path(machine).is_file()
-        given = Path(machine).read_text(encoding="utf-8") if ours else base.to("toml")
+        given = texts.read_text(machine) if ours else base.to("toml")
         text = machine_file.merged(given, fitted)
     machine_file.check(text, "machine.toml")
     (draft / "machine.toml").write_text(text, encoding="utf-8")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topolane import texts
 from topolane._engine import InputError
 from topolane.sources import Shape
 
@@ -300,7 +301,7 @@ def print_table(
         is_text = index == 0 or column in text_columns
         table.add_column(column, justify="left" if is_text else "right", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(texts.printable, row))
     # A pipe has no width: tables there are as wide as they need to be.
     width = None if sys.stdout.isatty() else 200
     Console(width=width, highlight=False, markup=False).print(table)

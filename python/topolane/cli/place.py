@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
+from collections import Counter
 from typing import Any
 
 import click
 
 import topolane
+from topolane import texts
 from topolane._engine import InputError, Machine, State
 from topolane.cli import common
 from topolane.policy import resolve
@@ -139,11 +140,13 @@ def state_of(fabric: Machine, given: dict[str, Any]) -> State:
 def read(file: str) -> dict[str, Any]:
     """The JSON object in a file."""
     source = "standard input" if file == "-" else file
+    if file == "-":
+        raw = texts.read_stream(sys.stdin.buffer, source, texts.SMALL)
+    else:
+        raw = texts.read_bytes(file, texts.SMALL)
+    text = texts.decoded(raw, source)
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        given = json.loads(raw.decode(), object_pairs_hook=without_doubles)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source}: not UTF-8 text") from error
+        given = json.loads(text, object_pairs_hook=without_doubles)
     except json.JSONDecodeError as error:
         raise InputError(f"{source}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from error
     except InputError as error:
@@ -161,15 +164,18 @@ def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object, unless a key stands in it twice."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        double = next(key for key in made if keys.count(key) > 1)
-        raise InputError(f"key {double!r} is given twice")
+        count = Counter(key for key, _ in pairs)
+        double = next(key for key in made if count[key] > 1)
+        raise InputError(f"key {texts.shown(double)} is given twice")
     return made
 
 
 def shown(value: Any) -> str:
     """A value as JSON has it, cut short."""
-    text = json.dumps(value)
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "a list of lists too deep to show"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -179,7 +185,7 @@ def check_keys(given: Any, known: set[str], where: str) -> None:
         raise InputError(f"{where} is not a JSON object but {shown(given)}")
     for key in given:
         if key not in known:
-            raise InputError(f"{where}: unknown key {key!r}; there are {', '.join(sorted(known))}")
+            raise InputError(f"{where}: unknown key {texts.shown(key)}; there are {', '.join(sorted(known))}")
 
 
 KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or false"}
@@ -197,6 +203,26 @@ def member(
     if not isinstance(value, kind):
         raise InputError(f"{key!r} is not {KINDS[kind]} but {shown(value)}")
     return value
+
+
+def identity_of(given: dict[str, Any], where: str) -> str:
+    """The number or the name of a running job."""
+    identity = given.get("id")
+    if type(identity) is int or (type(identity) is str and identity):
+        if all(map(texts.is_printable, str(identity))):
+            return str(identity)
+        raise InputError(f"{where}: 'id' holds a control character: {shown(identity)}")
+    raise InputError(f"{where}: 'id' must be a number or a name, not {shown(identity)}")
+
+
+MOST_RANKS = 1 << 22
+
+
+def ranks_so_far(before: int, nodes: list[int], where: str) -> int:
+    """The nodes of all jobs up to this one, together; jobs may share nodes, so the machine does not bound them."""
+    if before + len(nodes) > MOST_RANKS:
+        raise InputError(f"{where}: the jobs so far have more than {MOST_RANKS} nodes together")
+    return before + len(nodes)
 
 
 def whole(

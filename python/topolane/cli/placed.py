@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 from pathlib import Path
 from typing import Any
 
+from topolane import texts
 from topolane._engine import InputError, Machine, Traffic
-from topolane.cli.place import check_keys, member, nodes_of, read
+from topolane.cli.place import check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
 KEYS = {"id", "nodes", "cores", "memory", "pattern", "traffic", "links", "phi"}
 COLUMNS = ("id", "nodes", "pattern", "traffic")
@@ -38,9 +40,11 @@ def jobs(machine: Machine, file: str, *, pattern: str, seed: int = 0) -> list[Pl
         running = member(read(file), "running", list, default=[])
         rows = [(f"{source}: running[{index}]", row) for index, row in enumerate(running)]
     found: dict[str, Placed] = {}
+    ranks = 0
     for where, row in rows:
         check_keys(row, KEYS, where)
         job = _job(machine, row, where, beside, pattern, seed)
+        ranks = ranks_so_far(ranks, job.nodes, where)
         if job.id in found:
             raise InputError(f"{where}: there is a job {job.id} already")
         found[job.id] = job
@@ -50,9 +54,7 @@ def jobs(machine: Machine, file: str, *, pattern: str, seed: int = 0) -> list[Pl
 
 
 def _job(machine: Machine, row: dict[str, Any], where: str, beside: Path, pattern: str, seed: int) -> Placed:
-    identity = row.get("id")
-    if type(identity) not in (int, str) or identity == "":
-        raise InputError(f"{where}: 'id' must be a number or a name, not {identity!r}")
+    identity = identity_of(row, where)
     nodes = nodes_of(machine, row, "nodes", where)
     if not nodes:
         raise InputError(f"{where}: 'nodes' names no node")
@@ -70,46 +72,39 @@ def _job(machine: Machine, row: dict[str, Any], where: str, beside: Path, patter
         if file is None:
             traffic = Traffic.pattern(own or pattern, len(nodes), seed)
         else:
-            traffic = Traffic.parse((beside / file).read_text(encoding="utf-8"), file)
-    except OSError as error:
-        raise InputError(f"{where}: 'traffic': {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where}: 'traffic': {file}: not UTF-8 text") from error
+            content = texts.read_bytes(beside / file, texts.LARGE)
+            traffic = Traffic.parse(texts.decoded(content, file), file)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     if traffic.ranks > len(nodes):
         raise InputError(
             f"{where}: {file} has {traffic.ranks} ranks, but the job has {len(nodes)} nodes, one rank on each"
         )
-    return Placed(str(identity), nodes, traffic)
+    return Placed(identity, nodes, traffic)
 
 
 def _csv_rows(file: str) -> list[tuple[int, dict[str, str]]]:
+    text = io.StringIO(texts.read_text(file, texts.SMALL), newline="")
     try:
-        with Path(file).open(encoding="utf-8", newline="") as text:
-            reader = csv.reader(text, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            for name in header:
-                if name not in COLUMNS or header.count(name) > 1:
-                    raise InputError(f"{file}:1: column {name!r} is unknown or stands twice")
-            for name in ("id", "nodes"):
-                if name not in header:
-                    raise InputError(f"{file}:1: the header names no column {name}")
-            rows = []
-            for cells in reader:
-                if not any(cells):
-                    continue
-                if len(cells) != len(header):
-                    raise InputError(
-                        f"{file}:{reader.line_num}: {len(cells)} cells, where the header names {len(header)} "
-                        "(a hostlist with a comma stands in quotes)"
-                    )
-                named = zip(header, map(str.strip, cells))
-                rows.append((reader.line_num, {name: cell for name, cell in named if cell}))
-            return rows
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not UTF-8 text") from error
+        reader = csv.reader(text, strict=True)
+        header = [name.strip() for name in next(reader, [])]
+        for name in header:
+            if name not in COLUMNS or header.count(name) > 1:
+                raise InputError(f"{file}:1: column {texts.shown(name)} is unknown or stands twice")
+        for name in ("id", "nodes"):
+            if name not in header:
+                raise InputError(f"{file}:1: the header names no column {name}")
+        rows = []
+        for cells in reader:
+            if not any(cells):
+                continue
+            if len(cells) != len(header):
+                raise InputError(
+                    f"{file}:{reader.line_num}: {len(cells)} cells, where the header names {len(header)} "
+                    "(a hostlist with a comma stands in quotes)"
+                )
+            named = zip(header, map(str.strip, cells))
+            rows.append((reader.line_num, {name: cell for name, cell in named if cell}))
+        return rows
     except csv.Error as error:
         raise InputError(f"{file}: not CSV: {error}") from error

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import click
 
 import topolane
+from topolane import texts
 from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
 from topolane.cli import common
-from topolane.cli.place import cables_of, check_keys, member, nodes_of, read, shown
+from topolane.cli.place import cables_of, check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
 KEYS = {"id", "nodes", "cores", "memory", "links", "phi", "lent", "share"}
 
@@ -87,7 +87,7 @@ def subnet(machine: str, machine_format: str | None) -> tuple[Machine, str, str]
     """A machine, the text of ibnetdiscover of its subnet, and what errors call that."""
     fabric = topolane.machine(machine, machine_format)
     if Machine.preset(machine) is None:
-        text = text_of(machine)
+        text = texts.read_text(machine)
         if (machine_format or Machine.format_of(text, machine)) == "ibnetdiscover":
             return fabric, text, machine
     return fabric, fabric.to("ibnetdiscover"), f"{machine} as a subnet"
@@ -96,16 +96,16 @@ def subnet(machine: str, machine_format: str | None) -> tuple[Machine, str, str]
 def jobs_of(fabric: Machine, given: dict[str, Any], source: str) -> list[Job]:
     """The jobs that run, as a state has them."""
     found: dict[str, Job] = {}
+    ranks = 0
     for index, row in enumerate(member(given, "running", list, default=[])):
         where = f"{source}: running[{index}]"
         check_keys(row, KEYS, where)
-        identity = row.get("id")
-        if type(identity) not in (int, str) or identity == "":
-            raise InputError(f"{where}: 'id' must be a number or a name, not {shown(identity)}")
+        identity = identity_of(row, where)
         nodes = nodes_of(fabric, row, "nodes", where)
         if not nodes:
             raise InputError(f"{where}: 'nodes' names no node")
-        job = Job(str(identity), nodes, cables_of(row, where) + cables_of(row, where, "lent"))
+        ranks = ranks_so_far(ranks, nodes, where)
+        job = Job(identity, nodes, cables_of(row, where) + cables_of(row, where, "lent"))
         if found.setdefault(job.id, job) is not job:
             raise InputError(f"{where}: there is a job {job.id} already")
     return list(found.values())
@@ -141,7 +141,7 @@ class Report:
     def compare(self, jobs: list[Job], tables: ForwardingTables, previous: str) -> None:
         """Counts the entries that differ from a file."""
         job_of = {node: job.id for job in jobs for node in job.nodes}
-        by_node, others = tables.changed(text_of(previous), previous)
+        by_node, others = tables.changed(texts.read_text(previous, texts.LARGE), previous)
         changed: Counter[str] = Counter({"": others} if others else {})
         for node, entries in by_node:
             changed[job_of.get(node, "")] += entries
@@ -198,13 +198,3 @@ class Report:
                 "service": service,
             }
         )
-
-
-def text_of(path: str) -> str:
-    """The text of a file."""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text") from error

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from topolane import texts
 from topolane._engine import InputError, State
 from topolane.nova.cloud import Cloud, ServerGroup
 from topolane.nova.wishes import Wish
@@ -62,7 +63,7 @@ class Plan:
     def read(path: Path) -> Plan:
         """Reads what `write` wrote. Raises InputError for anything else."""
         try:
-            content: Any = json.loads(path.read_text(encoding="utf-8"))
+            content: Any = json.loads(texts.read_text(path, texts.SMALL))
             if content["version"] != VERSION:
                 raise InputError(f"{path}: a plan of version {content['version']}, not {VERSION}")
             migrations = [Migration(**migration) for migration in content["migrations"]]
@@ -73,9 +74,7 @@ class Plan:
                         f"{path}: server {migration.server}: state {migration.state!r} or its group is unknown"
                     )
             return Plan(migrations, start, content.get("in_order") is True)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{path}: not a plan of 'topolane nova plan' ({error})") from error

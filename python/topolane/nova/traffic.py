@@ -7,6 +7,7 @@ import pathlib
 import numpy as np
 from numpy.typing import NDArray
 
+from topolane import texts
 from topolane._engine import InputError, Machine, State, Traffic, map_ranks
 
 ENDINGS = (".csv", ".mtx")
@@ -17,11 +18,9 @@ def profile(directory: str, name: str) -> Traffic:
     for ending in ENDINGS:
         path = pathlib.Path(directory, name + ending)
         try:
-            return Traffic.parse(path.read_text(encoding="utf-8"), str(path))
-        except FileNotFoundError:
+            return Traffic.parse(texts.read_text(path, texts.LARGE), str(path))
+        except texts.NoFileError:
             continue
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: {error}") from error
     raise InputError(f"there is no traffic profile {name} in {directory} ({', '.join(ENDINGS)})")
 
 

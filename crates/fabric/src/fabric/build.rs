@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::check::{
-    MOST_CABLES, MOST_NODES, MOST_SWITCHES, check_cabling, check_kinds, check_name, check_sites,
-    check_wan, depth_of, too_many_cables, too_many_nodes, too_many_switches,
+    MOST_NODES, MOST_SWITCHES, check_cabling, check_kinds, check_name, check_sites, check_wan,
+    depth_of, most_cables, too_many_cables, too_many_nodes, too_many_switches,
 };
 use super::{CableId, Fabric, GroupIndex, Level, NodeIndex, Site, Wan};
 use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
@@ -17,7 +17,7 @@ impl Fabric {
     /// No site, no node or no node kind; two nodes or two sites of one name; a group without
     /// children; cabling for another number of levels than the tree has, or with a zero or an
     /// impossible bandwidth; a missing cable or a WAN link that names what is not there; a name with a
-    /// control character; more than a million nodes, 2^20 switches or 2^22 cables.
+    /// control character; more nodes, switches or cables than are accepted.
     pub fn build(description: &Description) -> Result<Fabric, InputError> {
         check_name("machine", &description.name)?;
         check_kinds(description)?;
@@ -166,6 +166,7 @@ impl Fabric {
 
     fn number_cables(&mut self) -> Result<(), InputError> {
         let mut next = 0u64;
+        let most = most_cables(self.nodes());
         for index in 0..self.depth() {
             let mut first = Vec::with_capacity(self.levels[index].start.len());
             for group in 0..self.groups(index) {
@@ -177,8 +178,8 @@ impl Fabric {
                         * u64::from(cabling.parents)
                         * u64::from(cabling.cables);
                 }
-                if next > MOST_CABLES {
-                    return Err(too_many_cables(&self.name));
+                if next > most {
+                    return Err(too_many_cables(&self.name, self.nodes()));
                 }
             }
             first.push(next as CableId);

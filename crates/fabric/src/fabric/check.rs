@@ -11,7 +11,10 @@ pub(super) const MOST_NODES: usize = MOST_NAMES;
 /// The most switches, parallel ones and those that only fill up short branches included.
 pub(crate) const MOST_SWITCHES: u64 = 1 << 20;
 /// The most cables: those of a million nodes under three levels of full bandwidth.
-pub(super) const MOST_CABLES: u64 = 1 << 22;
+const MOST_CABLES: u64 = 1 << 22;
+/// The most cables of a small machine; a larger one may have so many for each node.
+const MOST_CABLES_OF_FEW: u64 = 1 << 16;
+const MOST_CABLES_OF_NODE: u64 = 64;
 /// The most sites that are accepted: the ways between them are a table of all pairs.
 const MOST_SITES: usize = 1024;
 
@@ -31,8 +34,14 @@ pub(crate) fn too_many_switches(name: &str) -> InputError {
     InputError::whole(format!("{name} is too large: more than {MOST_SWITCHES} switches"))
 }
 
-pub(super) fn too_many_cables(name: &str) -> InputError {
-    InputError::whole(format!("{name} is too large: more than {MOST_CABLES} cables"))
+/// The most cables of a machine of that many nodes.
+pub(super) fn most_cables(nodes: u32) -> u64 {
+    (u64::from(nodes) * MOST_CABLES_OF_NODE).clamp(MOST_CABLES_OF_FEW, MOST_CABLES)
+}
+
+pub(super) fn too_many_cables(name: &str, nodes: u32) -> InputError {
+    let most = most_cables(nodes);
+    InputError::whole(format!("{name} is too large: more than {most} cables for {nodes} nodes"))
 }
 
 /// Names are printed by every command, so none may hold what a terminal obeys.

@@ -1,0 +1,102 @@
+"""Texts of files that a user names, bounded in size, and values of them as errors and tables show them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from pathlib import Path
+from typing import BinaryIO
+
+from topolane._engine import InputError
+
+MIB = 1 << 20
+SMALL = 32 * MIB
+"""The most bytes of a JSON or CSV file whose values Python holds one by one."""
+MEDIUM = 64 * MIB
+"""The most bytes of a description of a machine."""
+LARGE = 1024 * MIB
+"""The most bytes of forwarding tables, or of a traffic matrix."""
+
+SHOWN = 60
+"""Letters of a long value that an error shows."""
+LONGEST_WORD = 256
+"""The longest word that a sentence holds whole."""
+LONGEST = 1000
+"""The longest sentence, in letters."""
+
+
+class NoFileError(InputError):
+    """No file of that name."""
+
+
+def read_text(source: str | Path, most: int = MEDIUM) -> str:
+    """The UTF-8 text of a file or a pipe. Raises InputError for one that is not such a text, or has more bytes."""
+    return decoded(read_bytes(source, most), str(source))
+
+
+def read_bytes(source: str | Path, most: int = MEDIUM) -> bytearray:
+    """The content of a file or a pipe. Raises InputError where it cannot be read or has more than `most` bytes."""
+    try:
+        with open(source, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            # A device such as /dev/zero never ends; a terminal does when its user says so.
+            if (stat.S_ISCHR(mode) and not file.isatty()) or stat.S_ISBLK(mode):
+                raise InputError(f"{source}: a device, where a file or a pipe is wanted")
+            return read_stream(file, str(source), most)
+    except FileNotFoundError as error:
+        raise NoFileError(f"{source}: {error.strerror}") from error
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror}") from error
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{str(source)!r} is no name of a file") from error
+
+
+def read_stream(stream: BinaryIO, source: str, most: int) -> bytearray:
+    """All bytes of a stream. Raises InputError where there are more than `most`."""
+    content = bytearray()
+    # In small parts: one read of so many bytes would take the memory for all of them.
+    while part := stream.read(min(MIB, most + 1 - len(content))):
+        content += part
+        if len(content) > most:
+            raise InputError(f"{source}: more than {most // MIB} MiB, the most that is read of such a file")
+    return content
+
+
+def decoded(content: bytes | bytearray, source: str) -> str:
+    """The text of some bytes. Raises InputError where they are not UTF-8."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source}: not UTF-8 text") from error
+
+
+def shown(text: str) -> str:
+    """A value in quotes as an error shows it: escaped, and cut to 60 letters."""
+    return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN] + '...'!r} ({len(text)} characters)"
+
+
+def is_printable(letter: str) -> bool:
+    """Whether a terminal shows the character and obeys nothing in it."""
+    turns = letter in "\u200e\u200f" or "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
+    return not turns and unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp")
+
+
+def printable(text: str) -> str:
+    """The text with characters that are not printable escaped."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(letter if is_printable(letter) else repr(letter)[1:-1] for letter in text)
+
+
+def sentence(text: str) -> str:
+    """An error on one printable line of bounded length, whatever values it names."""
+    words = printable(text).split(" ")
+    line = " ".join(_cut(word, LONGEST_WORD, SHOWN) for word in words)
+    return _cut(line, LONGEST, LONGEST)
+
+
+def _cut(text: str, longest: int, kept: int) -> str:
+    return text if len(text) <= longest else f"{text[:kept]}... ({len(text)} characters)"
