@@ -67,7 +67,7 @@ impl Workload {
     fn to(&self, format: &str) -> PyResult<String> {
         match format {
             "swf" => workload::to_swf(&self.jobs).map_err(input_error),
-            "csv" => Ok(workload::to_csv(&self.jobs)),
+            "csv" => workload::to_csv(&self.jobs).map_err(input_error),
             _ => Err(bad_input(format!("unknown workload format {format:?}; there are swf, csv"))),
         }
     }

@@ -14,6 +14,9 @@ mod simulate;
 mod widths;
 pub mod workload;
 
+/// What a cell of CSV begins with that a spreadsheet takes for a formula.
+pub(crate) const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
 pub use metrics::{Metrics, Minute, SIZE_BINS, SizeBin};
 pub use moving::Moving;
 pub use network::Network;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use topolane_fabric::Direction;
 
+use crate::FORMULA;
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::simulate::Outcome;
@@ -152,11 +153,13 @@ fn write_intervals(row: &mut Vec<u8>, nodes: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// A field of text, quoted where CSV wants it.
+/// A field of text, quoted where CSV wants it. One that a spreadsheet would compute, as it begins like
+/// a formula, has an apostrophe in front.
 fn quoted(text: &str) -> String {
+    let text = if text.starts_with(FORMULA) { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        text
     }
 }

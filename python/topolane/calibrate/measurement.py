@@ -87,7 +87,7 @@ class Reader:
                 self._ended = True
             else:
                 self._row(given)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             shown = line.strip()[:60]
             raise self.refusal(f"is no measurement: {shown!r} ({describe(error)})") from error
 

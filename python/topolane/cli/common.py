@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import json
 import math
-import os
 import re
 import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from topolane import texts
+from topolane import files, texts
 from topolane._engine import InputError
 from topolane.sources import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 
 HOUR = 3600.0
@@ -203,6 +200,7 @@ OWN = (
     "figures/fat-tree-*.???",
     "figures/link-heat-*.???",
     "figures/contention*.???",
+    "runs/*/",
 )
 """What a run leaves behind: of an earlier run into the same directory, these do not stay."""
 
@@ -212,55 +210,23 @@ def outputs(out: str | None, own: Sequence[str] = OWN) -> Iterator[Path | None]:
     """A directory to write into, moved to `out` when all is written and removed on an error.
 
     Of what stands in `out`, an earlier run's files (`own`) are replaced and all others stay. Raises
-    InputError, before any work is done, where `out` cannot be written.
+    InputError, before any work is done, where `out` cannot be written; see `files.drafted`.
     """
     if out is None:
         yield None
         return
-    target = Path(out)
-    # The nearest directory there is: files move from there to `out` without being copied.
-    base = next(place for place in (target, *target.parents) if os.path.lexists(place))
-    with contextlib.ExitStack() as stack:
-        try:
-            if not out:
-                raise NotADirectoryError(errno.ENOTDIR, "a directory must be named")
-            made = stack.enter_context(tempfile.TemporaryDirectory(prefix=".topolane-", dir=base))
-        except OSError as error:
-            raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
-        draft = Path(made)
+    if not out:
+        raise InputError(f"--out {out}: cannot be written: a directory must be named")
+    with files.drafted(out, own) as draft:
         yield draft
-        new = sorted(file.relative_to(draft) for file in draft.rglob("*") if file.is_file())
-        for name in new:
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (draft / name).replace(target / name)
-        for old in [file for pattern in own for file in target.glob(pattern)]:
-            if old.relative_to(target) not in new:
-                old.unlink()
-        for run in target.glob("runs/*/"):
-            with contextlib.suppress(OSError):
-                run.rmdir()
 
 
 def write_text(out: str | None, text: str, option: str = "--out") -> None:
-    """Writes text to the file that `option` names, whole or not at all, or to standard output."""
+    """Writes text to the file that `option` names, see `files.write`, or to standard output."""
     if out is None:
         click.echo(text, nl=False)
         return
-    target = Path(out).resolve()
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        if target.exists() and not target.is_file():
-            draft = target  # a device or a pipe, which nothing may replace
-        draft.write_text(text, encoding="utf-8")
-        if draft != target:
-            draft.replace(target)
-    except BaseException as error:
-        if draft != target:
-            with contextlib.suppress(OSError):
-                draft.unlink()
-        if isinstance(error, OSError):
-            raise InputError(f"{option} {out}: cannot be written: {error.strerror}") from error
-        raise
+    files.write(out, text, option)
 
 
 def size_name(bin: dict[str, Any]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 
+from topolane import files
 from topolane._engine import InputError
 from topolane.cli import common
 
@@ -97,16 +96,7 @@ def _check_manager(manager: str, listen: str | None, tell: Callable[[str], None]
 
 def _check_out(out: str) -> None:
     """Before the program has run for hours."""
-    where = Path(out).resolve()
-    if where.is_dir():
-        raise InputError(f"--out {out}: cannot be written: it is a directory")
-    if where.exists() and not where.is_file():
-        return
-    try:
-        with tempfile.TemporaryFile(dir=where.parent):
-            pass
-    except OSError as error:
-        raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
+    files.check(out)
 
 
 def _note(sentence: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from topolane._engine import InputError
 from topolane.gang import keeping
+from topolane.parsing import parse_json
 
 LONGEST = 1 << 22
 """Bytes of a line: an environment may be long."""
@@ -40,7 +41,7 @@ def ask(path: str, request: dict[str, Any], files: Sequence[int] = ()) -> Any:
             rest = line[socket.send_fds(connection, [line], files) :]
             if rest:
                 connection.sendall(rest)
-            answer = json.loads(received(connection, b""))
+            answer = parse_json(received(connection, b"").decode(), path)
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: the agent did not answer: {error}") from error
     if "refused" in answer:

@@ -14,6 +14,7 @@ from topolane._engine import InputError
 from topolane.gang import control
 from topolane.gang.agent import Agent, Job
 from topolane.gang.shown import picture
+from topolane.parsing import parse_json
 
 _CLIENT_PATIENCE = 10.0
 
@@ -43,11 +44,11 @@ class Daemon:
                 if control.user_of(connection) not in (os.geteuid(), 0):
                     raise InputError("the agent is another user's")
                 line, files, _, _ = socket.recv_fds(connection, 65536, 8)
-                request = json.loads(control.received(connection, line))
+                request = parse_json(control.received(connection, line).decode(), "request")
                 answer = {"answer": self._answer(request, files)}
             except InputError as error:
                 answer = {"refused": str(error)}
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                 answer = {"refused": f"the request cannot be understood: {error!r}"}
             finally:
                 for file in files:

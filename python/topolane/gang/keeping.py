@@ -5,27 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
-import struct
 from pathlib import Path
 from typing import Any
 
+from topolane import files, locks
 from topolane._engine import InputError
 from topolane.gang import watchdog
 
+PROGRAM = "topolane-gang"
+
 
 def directory() -> Path:
-    """Where agents of this user keep their files, only theirs. Raises InputError where that is somebody else's."""
-    user = os.geteuid()
-    base = Path("/run") if user == 0 else Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp")
-    place = base / (f"topolane-gang-{user}" if base == Path("/tmp") else "topolane-gang")
-    try:
-        place.mkdir(mode=0o700, exist_ok=True)
-        if place.lstat().st_uid != user or not place.is_dir() or place.is_symlink():
-            raise InputError(f"{place}: is not a directory of this user")
-    except OSError as error:
-        raise InputError(f"{place}: {error.strerror}") from error
-    return place
+    """Where agents of this user keep their files, see `locks.directory`. Raises InputError."""
+    return locks.directory(PROGRAM)
 
 
 class Record:
@@ -40,9 +32,7 @@ class Record:
     def write(self, processes: list[int]) -> None:
         """Whom it holds now."""
         held = [(one, began) for one in processes if (began := watchdog.started(one)) is not None]
-        draft = self.path.with_suffix(".new")
-        draft.write_text(json.dumps(self._known | {"processes": held}))
-        draft.replace(self.path)
+        files.write(self.path, json.dumps(self._known | {"processes": held}), "record", mode=0o600)
 
     def remove(self) -> None:
         """Nobody is held any more."""
@@ -79,39 +69,23 @@ def _remove(own: Path) -> None:
         own.rmdir()
 
 
-class Cores:
-    """Cores that no other agent of this machine may have, whoever's it is. Let go when the process ends."""
+class Cores(locks.Locks):
+    """Cores that no other agent of this user has, and none of root's. Let go when the process ends.
+
+    An agent of root cannot be kept from a core by another user's agent, and two users' agents cannot exclude each
+    other: a lock that excludes other users is one that any user can take to keep them out (`topolane.locks`).
+    """
 
     def __init__(self, cores: tuple[int, ...]) -> None:
         """Raises InputError where another agent has one of them."""
-        self._held: list[socket.socket] = []
+        super().__init__(PROGRAM)
         for core in cores:
-            # A name in the abstract space is the whole machine's, and nothing of it is left behind.
-            lock = socket.socket(socket.AF_UNIX)
-            address = f"\0topolane-gang-core-{core}"
             try:
-                lock.bind(address)
-                lock.listen()
-            except OSError as error:
-                lock.close()
+                self.take(f"core-{core}")
+            except locks.TakenError as error:
                 self.close()
-                raise InputError(f"core {core}: another agent{_holder(address)} has it already") from error
-            self._held.append(lock)
-
-    def close(self) -> None:
-        """Others may have them."""
-        for lock in self._held:
-            lock.close()
-        self._held = []
-
-
-def _holder(address: str) -> str:
-    """Which process listens there."""
-    with socket.socket(socket.AF_UNIX) as asking:
-        try:
-            asking.settimeout(1)
-            asking.connect(address)
-            told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        except OSError:
-            return ""
-    return f" (process {struct.unpack('3i', told)[0]})"
+                named = "" if error.process is None else f" (process {error.process})"
+                raise InputError(f"core {core}: another agent{named} has it already") from error
+            except BaseException:
+                self.close()
+                raise

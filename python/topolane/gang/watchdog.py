@@ -44,7 +44,7 @@ def read(path: str | Path) -> dict[str, Any]:
     """What an agent wrote; nothing where that cannot be read."""
     try:
         state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return state if isinstance(state, dict) else {}
 

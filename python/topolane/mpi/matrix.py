@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topolane import parsing, texts
 from topolane._engine import InputError, Traffic
 from topolane.mpi.calls import names
 from topolane.mpi.counts import Watched
@@ -27,6 +29,8 @@ COLUMNS = (
     *(f"{kind}_{one}" for kind in KINDS for one in FIGURES),
 )
 MARK = "# topolane mpi:"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_SIGN = re.compile(r"(?<!\w)[=+@-]")
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class Recorded:
         lines = [
             f"# ranks: {self.about.ranks}",
             f"# entries: {len(self.sender)}",
-            f"{MARK} {json.dumps(asdict(self.about))}",
+            f"{MARK} {_without_formulas(json.dumps(asdict(self.about)))}",
             ",".join(COLUMNS),
         ]
         totals = np.stack([self.total(name) for name in ("bytes", "messages", "turns")], axis=1)
@@ -81,6 +85,11 @@ class Recorded:
         for sender, receiver, row in zip(self.sender.tolist(), self.receiver.tolist(), rows.tolist()):
             lines.append(",".join([str(sender), str(receiver), *(f"{value:.0f}" for value in row)]))
         return "\n".join(lines) + "\n"
+
+
+def _without_formulas(text: str) -> str:
+    """The same JSON; a spreadsheet that splits it at commas finds no cell that begins with a sign of a formula."""
+    return _STRING.sub(lambda one: _SIGN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", one[0]), text)
 
 
 def of(program: Watched) -> Recorded:
@@ -110,12 +119,7 @@ def of(program: Watched) -> Recorded:
 
 def read(path: str | Path) -> Recorded:
     """A file that `topolane mpi run` wrote. Raises InputError for any other, with the line."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not UTF-8 text") from error
+    text = texts.read_text(path, texts.LARGE)
     traffic = Traffic.parse(text, str(path))  # says what is wrong with ranks and totals, and where
     lines = text.splitlines()
     about = _about(lines, str(path))
@@ -148,9 +152,9 @@ def _about(lines: Sequence[str], path: str) -> About:
     for at, line in enumerate(lines):
         if line.startswith(MARK):
             try:
-                about = About(**json.loads(line.removeprefix(MARK)))
+                about = About(**parsing.parse_json(line.removeprefix(MARK), path, at + 1))
                 _check(about)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, AttributeError) as error:
                 raise InputError(
                     f"{path}:{at + 1}: what `topolane mpi run` wrote of the run is damaged"
                 ) from error

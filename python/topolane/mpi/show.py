@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topolane import files
 from topolane._engine import InputError
 from topolane.mpi.matrix import FIGURES, KINDS, Recorded
 
@@ -105,7 +106,6 @@ def draw(recorded: Recorded, out: str) -> None:
     """Draws bytes and messages of every pair. Raises InputError for a file that is neither .svg nor .png."""
     from matplotlib.figure import Figure
 
-    from topolane.cli.common import write_text
     from topolane.report.style import drawing
     from topolane.report.svg import to_png, to_svg
 
@@ -119,13 +119,10 @@ def draw(recorded: Recorded, out: str) -> None:
         about = recorded.about
         figure.suptitle(f"{about.name}: {about.ranks} ranks, {max(about.seconds):.3g} s", x=0.01, ha="left")
         if kind == ".svg":
-            write_text(out, to_svg(figure))
+            files.write(out, to_svg(figure))
             return
         figure.draw_without_rendering()
-        try:
-            Path(out).write_bytes(to_png(figure, 160))
-        except OSError as error:
-            raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
+        files.write(out, to_png(figure, 160))
 
 
 def _draw_one(axes: Axes, recorded: Recorded, name: str) -> None:

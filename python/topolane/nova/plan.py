@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from topolane import texts
+from topolane import files, parsing
 from topolane._engine import InputError, State
 from topolane.nova.cloud import Cloud, ServerGroup
 from topolane.nova.wishes import Wish
@@ -52,18 +50,13 @@ class Plan:
     def write(self, path: Path) -> None:
         """Writes it, whole or not at all."""
         text = json.dumps({"version": VERSION, **dataclasses.asdict(self)}, indent=1)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            beside.write_text(text + "\n", encoding="utf-8")
-            beside.replace(path)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        files.write(path, text + "\n", "plan")
 
     @staticmethod
     def read(path: Path) -> Plan:
         """Reads what `write` wrote. Raises InputError for anything else."""
+        content = parsing.read_json(path)
         try:
-            content: Any = json.loads(texts.read_text(path, texts.SMALL))
             if content["version"] != VERSION:
                 raise InputError(f"{path}: a plan of version {content['version']}, not {VERSION}")
             migrations = [Migration(**migration) for migration in content["migrations"]]
@@ -74,7 +67,7 @@ class Plan:
                         f"{path}: server {migration.server}: state {migration.state!r} or its group is unknown"
                     )
             return Plan(migrations, start, content.get("in_order") is True)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{path}: not a plan of 'topolane nova plan' ({error})") from error

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
+
+from topolane import files
 
 from .contention_words import bought_back, words
 from .data import MachinePicture, Run, distinct
@@ -46,7 +45,11 @@ FIGURES = (
     aph,
     job_sizes,
 )
-OF_RUNS = rf"({fat_tree.NAME}|{link_heat.NAME})-\d+|{contention.NAME}(-by-.+)?"  # not of every report
+OWN = (
+    *(f"figures/{name}-[0-9]*.{kind}" for name in (fat_tree.NAME, link_heat.NAME) for kind in ("svg", "png")),
+    *(f"figures/{contention.NAME}{by}.{kind}" for by in ("", "-by-*") for kind in ("svg", "png")),
+)
+"""Figures that not every report has: those of runs that are no more are taken away."""
 MOST_RUNS = 20
 DOTS_PER_INCH = 130
 
@@ -58,9 +61,7 @@ def write(
     runs = distinct(runs)
     _check(runs, picture)
     directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".report-", dir=directory))
-    try:
+    with files.drafted(directory, OWN, "report") as draft:
         figures = draft / "figures"
         figures.mkdir()
         with drawing():
@@ -72,9 +73,6 @@ def write(
             trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
             sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.WORDS))
         (draft / "report.html").write_text(render(runs, picture, sections), encoding="utf-8")
-        _put(draft, directory)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return directory / "report.html"
 
 
@@ -122,16 +120,3 @@ def _section(
         svg = Markup(inline(text, plot.name, plot.title, plot.alt, plot.tips))
         shown.append(Shown(plot.name, plot.title, plot.words, svg, plot.numbers, plot.numbers_name))
     return Section(name, title, words, shown, notes)
-
-
-def _put(draft: Path, directory: Path) -> None:
-    """Move every file over its old self, the page last; take away those of runs that are no more."""
-    figures = directory / "figures"
-    figures.mkdir(exist_ok=True)
-    drawn = sorted(file.name for file in (draft / "figures").iterdir())
-    for name in drawn:
-        os.replace(draft / "figures" / name, figures / name)
-    os.replace(draft / "report.html", directory / "report.html")
-    for old in figures.iterdir():
-        if re.fullmatch(rf"({OF_RUNS})\.(svg|png)", old.name) and old.name not in drawn:
-            old.unlink()

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from topolane import files
+from topolane._engine import InputError
 from topolane.sites.remote import CommandFailed, command
 
 if TYPE_CHECKING:
@@ -104,9 +106,10 @@ class Folder:
     def start(self, machine: Machine, incoming: bool = False) -> None:
         """Starts it, or where it is to come in, lets it wait. Raises CommandFailed, with nothing left behind."""
         name = machine.name
-        draft = self.file(name, "json.new")
-        draft.write_text(json.dumps(asdict(machine)))
-        draft.replace(self.file(name, "json"))
+        try:
+            files.write(self.file(name, "json"), json.dumps(asdict(machine)), "guest")
+        except InputError as error:
+            raise CommandFailed(str(error)) from error
         arguments = [word.replace("{folder}", str(self.path)) for word in machine.arguments]
         words = [BINARY, "-name", name, *arguments, "-daemonize", "-nodefaults"]
         words += ["-pidfile", str(self.file(name, "pid"))]
@@ -137,7 +140,7 @@ class Folder:
             machine = self.machine(guest)
             if machine.bridge:
                 self.command(["ip", "link", "delete", tap(guest)])
-        for kind in ("pid", "qmp", "watch", "handed-over", "json.new", "json"):
+        for kind in ("pid", "qmp", "watch", "handed-over", "json"):
             self.file(guest, kind).unlink(missing_ok=True)
 
     def command(self, words: Sequence[str]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
+from topolane import parsing, texts
 from topolane._engine import InputError
+from topolane.parsing import shown
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -41,15 +42,8 @@ def _said(bound: float) -> str:
 
 def read(path: str | Path) -> Table:
     """The top of a TOML file. Raises InputError for what is none."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        return Table(tomllib.loads(text), str(path), text.splitlines(), "", 0)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: {error}") from error
+    text = texts.read_text(path, texts.SMALL)
+    return Table(parsing.parse_toml(text, str(path)), str(path), text.splitlines(), "", 0)
 
 
 class Table:
@@ -69,7 +63,7 @@ class Table:
         """A text that is not empty."""
         value = self._take(key, default)
         if value is not default and (not isinstance(value, str) or not value or not value.isprintable()):
-            raise self.refuse(key, f"must be a word, not {value!r}")
+            raise self.refuse(key, f"must be a word, not {shown(value)}")
         return str(value)
 
     def name(self, key: str) -> str:
@@ -77,7 +71,7 @@ class Table:
         value = self.word(key)
         if not is_name(value):
             raise self.refuse(
-                key, f"{value!r} is no name: it has a slash, begins with . or -, or is too long"
+                key, f"{shown(value)} is no name: it has a slash, begins with . or -, or is too long"
             )
         return value
 
@@ -86,7 +80,7 @@ class Table:
         value = self.word(key)
         if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value):
             raise self.refuse(
-                key, f"{value!r} is no name of up to 64 letters, digits, dots, dashes and underscores"
+                key, f"{shown(value)} is no name of up to 64 letters, digits, dots, dashes and underscores"
             )
         return value
 
@@ -95,28 +89,30 @@ class Table:
         value = self._take(key, default)
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple) or not all(isinstance(one, str) and one for one in listed):
-            raise self.refuse(key, f"must be a list of words, not {value!r}")
+            raise self.refuse(key, f"must be a list of words, not {shown(value)}")
         return tuple(listed)
 
     def texts(self, key: str) -> dict[str, str]:
         """A table of texts by name, such as an environment; empty where there is none."""
         value = self._take(key, {})
         if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
-            raise self.refuse(key, f"must be a table of texts, not {value!r}")
+            raise self.refuse(key, f"must be a table of texts, not {shown(value)}")
         return dict(value)
 
     def number(self, key: str, least: float, most: float, default: float = _MISSING) -> float:
         """A number within bounds."""
         value = self._take(key, default)
         if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-            raise self.refuse(key, f"must be a number from {_said(least)} to {_said(most)}, not {value!r}")
+            raise self.refuse(
+                key, f"must be a number from {_said(least)} to {_said(most)}, not {shown(value)}"
+            )
         return float(value)
 
     def whole(self, key: str, least: int, most: int, default: int = _MISSING) -> int:
         """A whole number within bounds."""
         value = self.number(key, least, most, default)
         if value != int(value):
-            raise self.refuse(key, f"must be a whole number, not {value!r}")
+            raise self.refuse(key, f"must be a whole number, not {shown(value)}")
         return int(value)
 
     def size(self, key: str, default: int = _MISSING) -> int:
@@ -124,28 +120,28 @@ class Table:
         value = self._take(key, default)
         bytes_ = size(value)
         if value is not default and bytes_ is None:
-            raise self.refuse(key, f'must be a number of bytes or text such as "16 GiB", not {value!r}')
+            raise self.refuse(key, f'must be a number of bytes or text such as "16 GiB", not {shown(value)}')
         return default if bytes_ is None else bytes_
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
         value = self._take(key, default)
         if not isinstance(value, bool):
-            raise self.refuse(key, f"must be true or false, not {value!r}")
+            raise self.refuse(key, f"must be true or false, not {shown(value)}")
         return value
 
     def table(self, key: str) -> Table:
         """A table in this one, empty where there is none."""
         value = self._take(key, {})
         if not isinstance(value, dict):
-            raise self.refuse(key, f"must be a table [{self._under(key)}], not {value!r}")
+            raise self.refuse(key, f"must be a table [{self._under(key)}], not {shown(value)}")
         return Table(value, self._path, self._lines, self._under(key), 0)
 
     def tables(self, key: str, before: int = 0) -> list[Table]:
         """Tables `[[key]]`; `before` of that header stand in the file in front of them."""
         value = self._take(key, [])
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-            raise self.refuse(key, f"must be tables [[{self._under(key)}]], not {value!r}")
+            raise self.refuse(key, f"must be tables [[{self._under(key)}]], not {shown(value)}")
         header = self._under(key)
         return [
             Table(one, self._path, self._lines, header, before + place) for place, one in enumerate(value)

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
-import socket
 import stat
 from typing import IO
 
 from topolane._engine import InputError
+from topolane.locks import Locks, TakenError
 from topolane.slurm.config import Config
 
 
-def claim(config: Config) -> list[socket.socket]:
-    """Takes the configured partitions for this process, on this host, as long as the sockets are kept.
+def claim(config: Config) -> Locks:
+    """Takes the configured partitions for this process, on this host, as long as the locks are kept.
 
-    A name in the kernel's own (abstract, unix(7)) goes with its process, however that ends. Raises
+    They exclude daemons of the same user, and daemons of other users where root has them (`topolane.locks`). Raises
     InputError where another daemon has one of them.
     """
     where = config.slurmrestd
     if where.startswith("unix:"):
         where = os.path.realpath(where.removeprefix("unix:"))
-    taken = []
+    taken = Locks("topolane-slurm")
     for partition in sorted(set(config.partitions)):
-        name = hashlib.sha256(f"{where}\n{partition}".encode()).hexdigest()
-        taken.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         try:
-            taken[-1].bind(f"\0topolane-slurm-{name}")
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
+            taken.take(hashlib.sha256(f"{where}\n{partition}".encode()).hexdigest())
+        except TakenError as error:
+            taken.close()
+            named = "it" if error.process is None else f"process {error.process}"
             raise InputError(
                 f"another daemon on this host starts the jobs of partition {partition} at "
-                f"{config.slurmrestd}: end it first"
+                f"{config.slurmrestd}: end {named} first"
             ) from error
     return taken
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from topolane import parsing
 from topolane._engine import InputError
+from topolane.parsing import shown
 from topolane.slurm.phi import read_phi
 from topolane.slurm.programs import Program
 
@@ -69,17 +70,12 @@ class Config:
 
 def read(path: str | Path) -> Config:
     """Reads a configuration. Raises InputError, in one sentence, for what cannot be used."""
-    try:
-        table: dict[str, Any] = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from error
+    table = parsing.read_toml(path)
     known = {field.name.replace("_", "-"): field for field in dataclasses.fields(Config)}
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
-            raise InputError(f"{path}: unknown key {key!r}; there are {', '.join(known)}")
+            raise InputError(f"{path}: unknown key {shown(key)}; there are {', '.join(known)}")
         reader = READERS.get(key, _checked)
         values[known[key].name] = reader(path, key, known[key].type, value)
     for key in ("slurmrestd", "partitions"):
@@ -112,11 +108,14 @@ def _checked(path: str | Path, key: str, kind: Any, value: Any) -> Any:
     if str(kind).startswith("tuple"):
         if isinstance(value, list) and all(isinstance(one, str) and one for one in value):
             return tuple(value)
-        raise InputError(f"{path}: {key} must be a list of names, not {value!r}")
+        raise InputError(f"{path}: {key} must be a list of names, not {shown(value)}")
     wanted: Any = {"bool": bool, "float": (int, float), "int": int}.get(str(kind), str)
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-        raise InputError(f"{path}: {key} cannot be {value!r}")
-    return float(value) if str(kind) == "float" else value
+        raise InputError(f"{path}: {key} cannot be {shown(value)}")
+    try:
+        return float(value) if str(kind) == "float" else value
+    except OverflowError as error:
+        raise InputError(f"{path}: {key} cannot be {shown(value)}") from error
 
 
 def _cores(path: str | Path, key: str, _: Any, value: Any) -> str:
@@ -124,19 +123,19 @@ def _cores(path: str | Path, key: str, _: Any, value: Any) -> str:
         return "auto"
     match = re.fullmatch(r"(?:fixed:)?([1-9][0-9]{0,8})", str(value))
     if match is None or isinstance(value, bool):
-        raise InputError(f"{path}: {key} must be a number from 1, fixed:K or auto, not {value!r}")
+        raise InputError(f"{path}: {key} must be a number from 1, fixed:K or auto, not {shown(value)}")
     return f"fixed:{match[1]}"
 
 
 def _programs(path: str | Path, key: str, _: Any, value: Any) -> tuple[Program, ...]:
     known = {field.name.replace("_", "-"): field for field in dataclasses.fields(Program)}
     if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
-        raise InputError(f"{path}: {key} must be tables [[{key}]], not {value!r}")
+        raise InputError(f"{path}: {key} must be tables [[{key}]], not {shown(value)}")
     programs = []
     for table in value:
         for name in table:
             if name not in known:
-                raise InputError(f"{path}: {key}: unknown key {name!r}; there are {', '.join(known)}")
+                raise InputError(f"{path}: {key}: unknown key {shown(name)}; there are {', '.join(known)}")
         for name in ("name", "pattern"):
             if name not in table:
                 raise InputError(f"{path}: {key}: {name} is missing")
@@ -158,7 +157,7 @@ def _loopback(path: str | Path, key: str, _: Any, value: Any) -> str:
         return str(value)
     raise InputError(
         f"{path}: {key} must be HOST:PORT on a loopback address, such as 127.0.0.1:9753 (whoever reads "
-        f"there need not say who he is), not {value!r}"
+        f"there need not say who he is), not {shown(value)}"
     )
 
 

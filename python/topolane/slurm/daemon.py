@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import IO, Any
 
+from topolane import files
 from topolane._engine import InputError
 from topolane.policy import resolve
 from topolane.slurm.alone import claim, claim_log
@@ -37,8 +38,9 @@ class Log:
         # Open as long as the daemon runs.
         self.listeners: list[Callable[[str], None]] = []
         """Told the name of every event."""
-        self._file: IO[str] = sys.stderr if path is None else open(path, "a", encoding="utf-8")  # noqa: SIM115
+        self._file: IO[str] = sys.stderr
         if path is not None:
+            self._file = open(files.open_to_append(path, "log"), "a", encoding="utf-8")  # noqa: SIM115
             claim_log(self._file, path)
 
     def write(self, event: str, **facts: Any) -> None:
@@ -66,7 +68,7 @@ class Daemon:
         check_partitions(config.partitions, snapshot)
         if not dry_run and config.slurmrestd.startswith("unix:"):
             check_rights(config.partitions)
-        self._claimed = [] if dry_run else claim(config)
+        self._claimed = None if dry_run else claim(config)
         self.metrics = None if config.metrics is None else Metrics(config.metrics)
         if self.metrics is not None:
             log.listeners.append(self.metrics.heard)

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine
-from topolane.cli.common import write_text
 from topolane.routes import Links
 from topolane.slurm.config import Config
 from topolane.slurm.journal import Recorder
@@ -75,13 +75,8 @@ class Failing:
         return affected
 
     def _read(self) -> frozenset[int]:
-        try:
-            self._seen = _state_of(self._file)
-            text = self._file.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{self._file}: {error.strerror}") from error
-        except ValueError as error:
-            raise InputError(f"{self._file}: not UTF-8 text") from error
+        self._seen = _state_of(self._file)
+        text = texts.read_text(self._file, texts.LARGE)
         if not text.strip():
             raise InputError(
                 f"{self._file}: the file is empty (a list of no links has a line that begins with #)"
@@ -111,13 +106,11 @@ class Failing:
         """Reads what an earlier daemon wrote of jobs that may run still."""
         if not self._state.exists():
             return
+        given = parsing.read_json(self._state)
         try:
-            given = json.loads(self._state.read_text(encoding="utf-8"))
             looked = frozenset(map(int, given["out"]))
             affected = {int(row["id"]): frozenset(map(int, row["cables"])) for row in given["affected"]}
-        except OSError as error:
-            raise InputError(f"{self._state}: {error.strerror}") from error
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise InputError(f"{self._state}: not a state of an earlier daemon: {error}") from error
         self._looked = looked & self.out
         self.affected = {job: cables & self.out for job, cables in affected.items() if cables & self.out}
@@ -129,7 +122,7 @@ class Failing:
         ]
         state = {"out": sorted(self.out), "links": self.names(self.out), "affected": rows}
         if state != self._written:
-            write_text(str(self._state), json.dumps(state) + "\n", "fabric")
+            files.write(str(self._state), json.dumps(state) + "\n", "fabric")
             self._written = state
 
 
@@ -146,5 +139,5 @@ def _net_of(config: Config) -> str | None:
     """The text of ibnetdiscover that the machine is read from, if it is."""
     if config.topology is None or not Path(config.topology).is_file():
         return None
-    text = Path(config.topology).read_text(encoding="utf-8")
+    text = texts.read_text(config.topology, texts.LARGE)
     return text if Machine.format_of(text, config.topology) == "ibnetdiscover" else None

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from topolane import files, parsing
 from topolane._engine import InputError, Machine
-from topolane.cli.common import write_text
 from topolane.slurm.held import Held, Share
 
 
@@ -24,10 +24,10 @@ class Given:
     def read(self) -> dict[int, Held]:
         """What an earlier daemon gave jobs that may run still. Raises InputError for what is no such file."""
         path = Path(self._file)
+        if not path.exists():
+            return {}
+        given = parsing.read_json(path)
         try:
-            if not path.exists():
-                return {}
-            rows = json.loads(path.read_text(encoding="utf-8"))["running"]
             return {
                 int(row["id"]): Held(
                     frozenset(self._machine.nodes_named(row["nodes"])),
@@ -36,11 +36,9 @@ class Given:
                     tuple(map(int, row.get("lent", []))),
                     _share(row.get("share")),
                 )
-                for row in rows
+                for row in given["running"]
             }
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from error
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise InputError(f"{path}: not a state of an earlier daemon: {error}") from error
 
     def keep(self, jobs: Mapping[int, Held]) -> None:
@@ -59,7 +57,7 @@ class Given:
             }
             for job, one in jobs.items()
         ]
-        write_text(self._file, json.dumps({"running": rows}) + "\n", "state")
+        files.write(self._file, json.dumps({"running": rows}) + "\n", "state")
         self._last = dict(jobs)
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine, Scheduler
 from topolane.policy import resolve
 from topolane.slurm.journal import owned_by, submit
 from topolane.slurm.requests import Ask
 
+LONGEST = 64 << 20
+"""Bytes of a line: the one of the machine is the longest."""
 COLUMNS = ("id", "submit", "run", "nodes", "walltime", "start", "hosts")
 
 
@@ -60,6 +62,11 @@ class Replay:
         for job, seen in sorted(self.jobs.items()):
             if seen.end is None or seen.start is None or seen.submit is None or self.machine is None:
                 continue
+            if seen.nodes.startswith(files.FORMULA):
+                # Read back as it is, so nothing can be put in front of it.
+                raise InputError(
+                    f"job {job}: ran on {parsing.shown(seen.nodes)}, which a spreadsheet would compute"
+                )
             nodes = len(self.machine.nodes_named(seen.nodes))
             run = max(seen.end - seen.start, 0.0)
             walltime = run if seen.walltime is None else seen.walltime
@@ -81,7 +88,7 @@ def replay(path: str | Path) -> Replay:
                 found.dry_run = event["dry_run"]
             elif scheduler is not None and found.machine is not None:
                 _tell(event, scheduler, found.machine, found, f"{path}:{line}")
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{path}:{line}: not an event of this daemon: {error!r}") from error
@@ -91,14 +98,13 @@ def replay(path: str | Path) -> Replay:
 
 
 def _events(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open(path, encoding="utf-8") as log:
-        for line, text in enumerate(log, 1):
-            if not text.endswith("\n"):
+    with open(path, "rb") as log:
+        for line, text in enumerate(iter(lambda: log.readline(LONGEST + 1), b""), 1):
+            if len(text) > LONGEST:
+                raise InputError(f"{path}:{line}: the line is longer than {LONGEST >> 20} MiB")
+            if not text.endswith(b"\n"):
                 return  # cut short by the end of the daemon
-            try:
-                event = json.loads(text)
-            except ValueError as error:
-                raise InputError(f"{path}:{line}: not JSON: {error}") from error
+            event = parsing.parse_json(texts.decoded(text, f"{path}:{line}"), str(path), line)
             if not isinstance(event, dict) or "event" not in event:
                 raise InputError(f"{path}:{line}: no event")
             yield line, event

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from topolane import files, texts
 from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
-from topolane.cli.common import write_text
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import service_hosts
 from topolane.slurm.held import Held
@@ -64,7 +64,7 @@ class Routes:
             moved = {node for _, (nodes, _) in held.items() ^ self._held.items() for node in nodes}
             tables = self._tables.after(routes, sorted(moved))
             changed = tables.differing(self._tables)
-        write_text(self._file, tables.text(), "routes")
+        files.write(self._file, tables.text(), "routes")
         if self._command:
             done = subprocess.run(
                 self._command,
@@ -85,7 +85,7 @@ class Routes:
 def _net_of(config: Config) -> str:
     """The text of ibnetdiscover that the machine is read from."""
     if config.topology is not None and Path(config.topology).is_file():
-        text = Path(config.topology).read_text(encoding="utf-8")
+        text = texts.read_text(config.topology, texts.LARGE)
         if Machine.format_of(text, config.topology) == "ibnetdiscover":
             return text
     raise InputError(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import httpx
+
+from topolane import parsing, texts
 
 
 class SlurmError(Exception):
@@ -37,10 +37,12 @@ class Token(httpx.Auth):
 
     def _read(self) -> tuple[str, dict[str, Any]]:
         try:
-            text = Path(self.path).read_text(encoding="ascii").strip().removeprefix("SLURM_JWT=")
+            text = texts.read_bytes(self.path).decode("ascii").strip().removeprefix("SLURM_JWT=")
             # A JWT is three parts in base64 without its padding (RFC 7519); the second one is the claims.
             _, part, _ = text.split(".")
-            claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+            claims = parsing.parse_json(
+                base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode(), self.path
+            )
             expires = float(claims.get("exp", "inf"))
         except OSError as error:
             raise SlurmError(f"token-file {self.path}: {error.strerror}") from error

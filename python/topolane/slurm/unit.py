@@ -43,6 +43,9 @@ RestrictRealtime=yes
 RestrictSUIDSGID=yes
 LockPersonality=yes
 SystemCallArchitectures=native
+# Its locks. Kept, as a daemon that was started by hand may have one there.
+RuntimeDirectory=topolane-slurm
+RuntimeDirectoryPreserve=yes
 {writable}
 [Install]
 WantedBy=multi-user.target

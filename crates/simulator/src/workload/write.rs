@@ -6,6 +6,7 @@ use topolane_fabric::InputError;
 use topolane_placement::Share;
 
 use super::job::{Job, Workload};
+use crate::FORMULA;
 
 /// The workload in the Standard Workload Format 2.2.
 ///
@@ -66,7 +67,11 @@ fn wait(job: &Job, submit: f64) -> f64 {
 /// The workload as comma-separated values with a header line; reads back exactly.
 ///
 /// Columns nobody has a value for are left away.
-pub fn to_csv(workload: &Workload) -> String {
+///
+/// # Errors
+/// A job that ran on hosts which a spreadsheet would compute: it is read back as it is, so nothing can
+/// be put in front of it.
+pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
     let shares = workload.jobs.iter().any(|job| job.share != Share::Whole);
     let recorded = workload.jobs.iter().any(|job| job.recorded.is_some());
     let mut text = String::from("id,submit,run,walltime,nodes");
@@ -82,12 +87,20 @@ pub fn to_csv(workload: &Workload) -> String {
         let history = match &job.recorded {
             _ if !recorded => String::new(),
             None => ",,".to_string(),
+            Some(recorded) if recorded.hosts.starts_with(FORMULA) => {
+                let message = format!(
+                    "job {} ran on {:?}, which a spreadsheet would take for a formula",
+                    job.id,
+                    recorded.hosts.chars().take(60).collect::<String>()
+                );
+                return Err(InputError::whole(message));
+            }
             Some(recorded) => format!(",{},{}", recorded.start, quoted(&recorded.hosts)),
         };
         let Job { id, submit, run, nodes, .. } = job;
         line(&mut text, format_args!("{id},{submit},{run},{walltime},{nodes}{share}{history}"));
     }
-    text
+    Ok(text)
 }
 
 /// A field in quotes, since hostlists hold commas.

@@ -1,0 +1,164 @@
+"""Locks that no other user can take: files in a folder that only their user can write to, and only that can open."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import stat
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from topolane import files, texts
+from topolane._engine import InputError
+from topolane.gang.watchdog import started
+
+RUN = Path("/run")
+
+
+class TakenError(Exception):
+    """Another process has the lock."""
+
+    def __init__(self, process: int | None) -> None:
+        super().__init__(process)
+        self.process = process
+        """Which one, where that is known."""
+
+
+def directory(program: str) -> Path:
+    """Where processes of this user that run a program keep their files; only this user can write there.
+
+    Root has /run/PROGRAM, which others can read. Others have the first of these that is theirs: XDG_RUNTIME_DIR,
+    /run/user/UID, ~/.local/state (with the host's name, as several hosts may share it), /tmp. Raises InputError where
+    the folder belongs to another user, or others can write to it.
+    """
+    user = os.geteuid()
+    place = RUN / program if user == 0 else _of_user(program, user)
+    mode = 0o755 if user == 0 else 0o700
+    try:
+        place.mkdir(mode=mode, parents=user != 0, exist_ok=True)
+        found = place.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != user or found.st_mode & 0o022:
+            raise InputError(
+                f"{place}: is not a folder that only this user can write to"
+                + ("" if user == 0 else ": name one with XDG_RUNTIME_DIR")
+            )
+        if user == 0 and stat.S_IMODE(found.st_mode) != mode:
+            place.chmod(mode)
+    except OSError as error:
+        raise InputError(f"{place}: {error.strerror}") from error
+    return place
+
+
+def _of_user(program: str, user: int) -> Path:
+    for base in _runtime(user):
+        if _is_of(base, user):
+            return base / program
+    home = Path(os.path.expanduser("~"))
+    if home.is_absolute() and _is_of(home, user):
+        return home / ".local" / "state" / f"{program}-{socket.gethostname()}"
+    return Path("/tmp") / f"{program}-{user}"
+
+
+def _runtime(user: int) -> Iterator[Path]:
+    if given := os.environ.get("XDG_RUNTIME_DIR"):
+        yield Path(given)
+    yield RUN / "user" / str(user)
+
+
+def _is_of(folder: Path, user: int) -> bool:
+    try:
+        found = folder.stat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == user and os.access(folder, os.W_OK | os.X_OK)
+
+
+class Locks:
+    """Locks of a program, by name, until closed, no longer referred to, or the process ends, however it does.
+
+    They exclude processes of the same user. A process of another user than root is also refused what root has; it
+    cannot keep root from anything. Two users who are not root cannot exclude each other: what excludes another user
+    is what keeps that user out.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._program, self._folder = program, directory(program)
+        self._held: dict[str, int] = {}
+        _ALL.add(self)
+
+    def take(self, name: str) -> None:
+        """Takes one. Raises TakenError where another process has it, InputError where files cannot be locked."""
+        if os.geteuid() != 0 and (process := _holder(RUN / self._program, name, 0)) is not None:
+            raise TakenError(process)
+        path = self._folder / f"{name}.lock"
+        try:
+            lock = _locked(path)
+            if lock is None:
+                raise TakenError(_holder(self._folder, name, os.geteuid()))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be locked: {error.strerror}") from error
+        self._held[name] = lock
+        told = f"{os.getpid()} {started(os.getpid())}\n"
+        files.write(self._folder / f"{name}.holder", told, "lock", mode=0o644)
+
+    def close(self) -> None:
+        """Others may take them."""
+        for name, lock in self._held.items():
+            (self._folder / f"{name}.holder").unlink(missing_ok=True)
+            os.close(lock)
+        self._held = {}
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # made by halves, or at the end of the interpreter
+            self.close()
+
+    def forget(self) -> None:
+        """Closes the copies that a fork leaves in a child, which would keep the locks after the parent's end."""
+        for lock in self._held.values():
+            os.close(lock)
+        self._held = {}
+
+
+_ALL: weakref.WeakSet[Locks] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for one in list(_ALL):
+        one.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+def _locked(path: Path) -> int | None:
+    """The file, locked; None where another process has locked it."""
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        lock = os.open(path, flags, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A file that was removed meanwhile locks nothing.
+            if path.exists() and os.path.samestat(os.fstat(lock), path.lstat()):
+                return lock
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+
+
+def _holder(folder: Path, name: str, user: int) -> int | None:
+    """The process that says it has a lock, if it is that user's word and the process is still there."""
+    path = folder / f"{name}.holder"
+    try:
+        if folder.lstat().st_uid != user or path.lstat().st_uid != user:
+            return None
+        process, began = map(int, texts.read_text(path, 64).split())
+    except (OSError, ValueError):
+        return None
+    return process if started(process) == began else None

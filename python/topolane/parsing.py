@@ -1,0 +1,71 @@
+"""TOML and JSON that users and other programs give: a value, or one sentence that names file and line."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from topolane import texts
+from topolane._engine import InputError
+
+LONGEST_SHOWN = 80
+"""Letters of a value that an error shows."""
+
+
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """The table that a TOML text is. Raises InputError, with the line, for any other text."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: {error}") from error
+    except RecursionError as error:
+        raise _too_deep(text, source, 1) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"{source}: not TOML that can be used: {error}") from error
+
+
+def parse_json(text: str, source: str, line: int = 1) -> Any:
+    """The value that a JSON text is, which begins in that line. Raises InputError, with the line, for other text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"{source}:{line + error.lineno - 1}"
+        raise InputError(f"{place}: not JSON: {error.msg} at column {error.colno}") from error
+    except RecursionError as error:
+        raise _too_deep(text, source, line) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"{source}:{line}: not JSON that can be used: {error}") from error
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The table that a TOML file holds. Raises InputError, in one sentence, for any other file."""
+    return parse_toml(texts.read_text(path, texts.SMALL), str(path))
+
+
+def read_json(path: str | Path) -> Any:
+    """The value that a JSON file holds. Raises InputError, in one sentence, for any other file."""
+    return parse_json(texts.read_text(path, texts.SMALL), str(path))
+
+
+def _too_deep(text: str, source: str, line: int) -> InputError:
+    """Names the line in which the most brackets are open; brackets in strings count too."""
+    depth = deepest = 0
+    where = line
+    for number, one in enumerate(text.splitlines(), line):
+        for sign in re.findall(r"[][{}]", one):
+            depth += 1 if sign in "[{" else -1
+            if depth > deepest:
+                deepest, where = depth, number
+    return InputError(f"{source}:{where}: arrays and tables are nested too deep to be read")
+
+
+def shown(value: object) -> str:
+    """A value of a file, for a sentence about it: on one line and cut short, whatever it is."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        return "a number too long to show" if isinstance(value, int) else "a value that is too long to show"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
