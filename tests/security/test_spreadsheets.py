@@ -57,16 +57,14 @@ def test_names_of_logs_and_patterns_are_no_formulas(tmp_path: Path, sign: str) -
     log, pattern = f"{sign}1+cmd.csv", f"{sign}2+cmd.csv"
     (tmp_path / log).write_text(LOG)
     (tmp_path / pattern).write_text("# ranks: 2\nfrom,to,bytes\n0,1,8\n")
-    words = ["simulate", "--machine", "toy.toml", f"--trace={log}", "--network", "--out", "out"]
-    done = topolane(tmp_path, *words, f"--pattern=./{pattern}")
+    words = ["simulate", "--machine", "toy.toml", f"--trace={log}", "--network", "full", "--out", "out"]
+    done = topolane(tmp_path, *words, f"--patterns={pattern}")
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "out" / "jobs.csv").read_text()
     assert not formulas(text)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert {row["workload_name"] for row in rows} == {f"'{sign}1+cmd"}
     assert {row["pattern"] for row in rows} == {f"'{sign}2+cmd"}
-    again = topolane(tmp_path, "workload", "--trace", "out/jobs.csv", "--json") if False else None
-    del again
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
@@ -74,8 +72,8 @@ def test_hosts_of_a_log_are_no_formulas(tmp_path: Path, sign: str) -> None:
     """A user whose log names hosts like a formula cannot bring them into a workload for spreadsheets."""
     (tmp_path / "log.csv").write_text(f"id,submit,run,nodes,start,hosts\n7,0,60,1,0,{sign}1+cmd\n")
     (tmp_path / "toy.toml").write_text(TOY)
-    words = ["--machine", "toy.toml", "--trace", "log.csv", "--to", "csv", "--out", "again.csv"]
-    done = topolane(tmp_path, "workload", "export", *words)
+    words = ["--machine", "toy.toml", "--to", "csv", "--out", "again.csv"]
+    done = topolane(tmp_path, "workload", "convert", "log.csv", *words)
     assert done.returncode == 2
     assert "job 7 ran on" in done.stderr
     assert not (tmp_path / "again.csv").exists()

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("log")
 @click.option("--csv", "table", help="Write the jobs that Slurm ran as a workload for `simulate --trace`.")
+@click.option("--policy", metavar="MODULE:CLASS", help="The daemon's policy, if it was one of your own.")
 @common.json_option
-def replay(log: str, table: str | None, as_json: bool) -> None:
+def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> None:
     """Tell the engine again what a daemon's LOG says it was told, and compare what is decided.
 
     Beside that: when and where the jobs would have been started, and when and where Slurm started them.
@@ -26,7 +27,7 @@ def replay(log: str, table: str | None, as_json: bool) -> None:
     """
     from topolane.slurm import replay as replaying
 
-    found = replaying.replay(log)
+    found = replaying.replay(log, policy)
     ours, slurms = replaying.sides(found)
     if table is not None:
         common.write_text(table, found.csv(), "--csv")

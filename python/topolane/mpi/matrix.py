@@ -121,12 +121,12 @@ def read(path: str | Path) -> Recorded:
     """A file that `topolane mpi run` wrote. Raises InputError for any other, with the line."""
     text = texts.read_text(path, texts.LARGE)
     traffic = Traffic.parse(text, str(path))  # says what is wrong with ranks and totals, and where
-    lines = text.splitlines()
+    lines = text.split("\n")  # as the engine counts them; splitlines knows other ends
     about = _about(lines, str(path))
     if about.ranks != traffic.ranks:
         raise InputError(f"{path}: a matrix of {traffic.ranks} ranks, of a run that had {about.ranks}")
     at = next(place for place, line in enumerate(lines) if line.strip() and not line.startswith("#"))
-    if tuple(lines[at].split(",")) != COLUMNS:
+    if tuple(lines[at].strip().split(",")) != COLUMNS:
         raise InputError(f"{path}:{at + 1}: the columns are not those of `topolane mpi run`")
     table = _table(lines, at + 1, str(path))
     counts = table[:, 5:].reshape(len(table), len(KINDS), len(FIGURES))
@@ -141,9 +141,11 @@ def _table(lines: Sequence[str], begin: int, path: str) -> NDArray[np.float64]:
         try:
             row = [float(cell) for cell in line.split(",")]
         except ValueError as error:
-            raise InputError(f"{path}:{at}: {line!r}: {error}") from error
+            raise InputError(f"{path}:{at}: {texts.shown(line)} holds what is no number") from error
+        if len(row) != len(COLUMNS):
+            raise InputError(f"{path}:{at}: {len(row)} cells, where the header names {len(COLUMNS)}")
         if not np.isfinite(row).all() or min(row) < 0:
-            raise InputError(f"{path}:{at}: {line!r}: counts are numbers from 0")
+            raise InputError(f"{path}:{at}: {texts.shown(line)}: counts are numbers from 0")
         rows.append(row)
     return np.array(rows).reshape(len(rows), len(COLUMNS))
 
@@ -164,6 +166,11 @@ def _about(lines: Sequence[str], path: str) -> About:
 
 def _check(about: About) -> None:
     """Raises TypeError or ValueError for what a damaged line may hold."""
+    for word in (about.program, about.name, about.mpi, *about.hosts, *about.calls):
+        if not isinstance(word, str):
+            raise TypeError("not a text")
+    if not all(isinstance(rank, int) for rank in about.unfinished):
+        raise TypeError("not a rank")
     each: list[list[Any]] = [about.hosts, about.seconds, about.in_mpi, about.skew]
     if any(len(one) != about.ranks for one in each):
         raise ValueError("not one for every rank")

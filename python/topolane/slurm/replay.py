@@ -74,16 +74,19 @@ class Replay:
         return table.getvalue()
 
 
-def replay(path: str | Path) -> Replay:
-    """Tells the engine again all that a log says it was told. Raises InputError for what is no log."""
+def replay(path: str | Path, policy: str | None = None) -> Replay:
+    """Tells the engine again all that a log says it was told. Raises InputError for what is no log.
+
+    policy: `module:Class` of the daemon's own policy, if it had one; a log alone names no code that is run.
+    """
     found = Replay()
     scheduler: Scheduler | None = None
     for line, event in _events(path):
         try:
             if event["event"] == "scheduler":
                 found.machine = Machine.parse(event["machine"], f"{path}:{line}", "toml")
-                policy, queue = resolve(event["policy"]), event["queue"]
-                scheduler = Scheduler(found.machine, policy, queue, seed=event["seed"])
+                rule = resolve(_policy(event["policy"], policy, f"{path}:{line}"))
+                scheduler = Scheduler(found.machine, rule, event["queue"], seed=event["seed"])
             elif event["event"] == "started":
                 found.dry_run = event["dry_run"]
             elif scheduler is not None and found.machine is not None:
@@ -95,6 +98,17 @@ def replay(path: str | Path) -> Replay:
     if scheduler is None:
         raise InputError(f"{path}: no daemon's log: no line says which scheduler decided")
     return found
+
+
+def _policy(named: Any, allowed: str | None, where: str) -> str:
+    """The log's policy. Raises InputError where it is code that the user did not name."""
+    if not isinstance(named, str):
+        raise TypeError(f"{parsing.shown(named)} is no policy")
+    if ":" in named and named != allowed:
+        raise InputError(
+            f"{where}: the policy was {parsing.shown(named)}, which is code: if it is yours, give it with --policy"
+        )
+    return named
 
 
 def _events(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -142,17 +156,22 @@ def _tell(
     elif kind == "pass":
         _compare(event, scheduler, machine, found, where)
     elif kind == "running":
-        seen = found.jobs.setdefault(event["id"], Seen(""))
-        seen.number, seen.submit = event["job"], event["submit"]
-        seen.start, seen.nodes, seen.walltime = event["start"], event["nodes"], event["walltime"]
-    elif kind == "ended" and event["id"] in found.jobs:
-        found.jobs[event["id"]].end = event["at"]
+        seen = found.jobs.setdefault(_whole(event["id"]), Seen(""))
+        seen.number, seen.submit = str(event["job"]), _number(event["submit"])
+        seen.start, seen.walltime = _number(event["start"]), _number(event["walltime"])
+        if not isinstance(event["nodes"], str):
+            raise TypeError(f"{parsing.shown(event['nodes'])} is not a hostlist")
+        seen.nodes = event["nodes"]
+    elif kind == "ended" and (ended := found.jobs.get(_whole(event["id"]))) is not None:
+        ended.end = _number(event["at"])
 
 
 def _compare(
     event: Mapping[str, Any], scheduler: Scheduler, machine: Machine, found: Replay, where: str
 ) -> None:
-    logged = [(job, hosts) for job, hosts in event["starts"]]
+    logged = [(_whole(job), hosts) for job, hosts in event["starts"]]
+    for _, hosts in logged:
+        machine.nodes_named(hosts)
     started = scheduler.start(event["now"])
     again = [(job, machine.hostlist(nodes)) for job, nodes in started]
     owned = owned_by(scheduler, started)
@@ -183,6 +202,21 @@ def _ask(event: Mapping[str, Any], machine: Machine) -> Ask:
         eligible=None if eligible is None else tuple(machine.nodes_named(eligible)),
         phi=event.get("phi"),
     )
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{parsing.shown(value)} is not a whole number")
+    return value
+
+
+def _number(value: Any) -> float | None:
+    """A time as it is in the log. It must be a number: it goes into a table as it is."""
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{parsing.shown(value)} is not a time")
+    return float(value)
 
 
 def _seconds(value: float | None) -> float:
