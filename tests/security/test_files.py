@@ -246,7 +246,7 @@ def test_a_log_cannot_name_code(tmp_path: Path) -> None:
     """A user who writes a daemon's log and a module beside it cannot have the module run by who replays the log."""
     (tmp_path / "planted.py").write_text(
         "import pathlib\npathlib.Path('ran').touch()\nfrom topolane import Policy\n\n\n"
-        "class Own(Policy):\n    name = 'own'\n\n    def place(self, request, state):\n        return None\n"
+        "class Own(Policy):\n    name = 'own'\n\n    def choose(self, request, state):\n        return None\n"
     )
     first = {"event": "scheduler", "machine": 'name = "m"\n[[site]]\nname = "s"\nchildren = [4]\n'}
     first |= {"policy": "planted:Own", "queue": "easy", "seed": 0}

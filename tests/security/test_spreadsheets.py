@@ -83,7 +83,7 @@ def test_hosts_of_a_log_are_no_formulas(tmp_path: Path, sign: str) -> None:
 def test_hosts_of_a_daemons_log_are_no_formulas(tmp_path: Path, sign: str) -> None:
     """A user who edits a daemon's log cannot bring a formula into the workload made of it."""
     name = f"{sign}1+cmd"
-    machine = f'name = "m"\n[[site]]\nname = "s"\nchildren = [2]\nnodes = ["{name}", "b"]\n'
+    machine = f'name = "m"\n[[site]]\nname = "s"\nchildren = [2]\nparents = [1]\nnodes = "{name},b"\n'
     events: list[dict[str, Any]] = [
         {"event": "scheduler", "machine": machine, "policy": "first-fit", "queue": "easy", "seed": 0},
         {"event": "submit", "id": 1, "nodes": 1, "walltime": 60.0},
@@ -109,7 +109,7 @@ def test_hosts_of_a_daemons_log_are_no_formulas(tmp_path: Path, sign: str) -> No
 @pytest.mark.parametrize("part", ["submit", "walltime", "start"])
 def test_times_of_a_daemons_log_are_numbers(tmp_path: Path, part: str) -> None:
     """A user who edits a daemon's log cannot bring text into the times of the workload made of it."""
-    running = {"id": 1, "job": "1", "submit": 0.0, "start": 0.0, "nodes": "n0", "walltime": 60.0}
+    running = {"id": 1, "job": "1", "submit": 0.0, "start": 0.0, "nodes": "toy1", "walltime": 60.0}
     events: list[dict[str, Any]] = [
         {
             "event": "scheduler",
