@@ -18,14 +18,15 @@ use super::read::ReadOptions;
 pub fn csv(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(Records::new(input));
-    let header = reader.headers().map_err(|error| broken(&error))?;
+    let header = reader.headers().map_err(|error| broken(1, &error))?;
     let columns = Columns::new(header).map_err(|message| InputError::at(1, message))?;
     let mut kept = Kept::default();
     let mut row = StringRecord::new();
     let mut rows = false;
     while !kept.is_full(options) {
         reader.get_mut().begin();
-        if !reader.read_record(&mut row).map_err(|error| broken(&error))? {
+        let line = reader.position().line() as usize;
+        if !reader.read_record(&mut row).map_err(|error| broken(line, &error))? {
             break;
         }
         rows = true;
@@ -39,9 +40,9 @@ pub fn csv(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
     Ok(kept.into_workload(1))
 }
 
-/// An error of the csv crate in our words.
-fn broken(error: &csv::Error) -> InputError {
-    let line = error.position().map_or(0, |at| at.line() as usize);
+/// An error of the csv crate in our words, about the record that begins at a line.
+fn broken(line: usize, error: &csv::Error) -> InputError {
+    let line = error.position().map_or(line, |at| at.line() as usize);
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             InputError::at(line, format!("{len} fields, where the header has {expected_len}"))

@@ -45,7 +45,8 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
         match line.first() {
             None => {}
             Some(b';') => {
-                header.read(&line[1..]).map_err(|message| InputError::at(lines.number, message))?
+                let read = header.read(&line[1..]);
+                read.map_err(|message| InputError::at(lines.number, message))?;
             }
             Some(_) => {
                 let setting = match setting {
