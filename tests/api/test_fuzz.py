@@ -8,6 +8,9 @@ import pytest
 import topolane
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from topolane import outages, traffic
+from topolane.cli import calibrate, place, placed, routes
+from topolane.nova import plan
 
 quick = settings(
     max_examples=150,
@@ -47,8 +50,8 @@ edits = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 8), tokens), min_size
 
 def edited(content: bytes, changes) -> bytes:
     """Content with some bytes replaced by others."""
-    for place, taken, put in changes:
-        at = int(place * len(content))
+    for where, taken, put in changes:
+        at = int(where * len(content))
         content = content[:at] + put + content[at + taken :]
     return content
 
@@ -145,3 +148,67 @@ def test_shapes(toy, days, nodes_x, squeeze, load, walltime, scenario):
         assert str(error) and "\n" not in str(error)
         return
     assert run.summary["jobs"] == len(jobs) == len(run.jobs)
+
+
+READ_IN_PYTHON = {
+    "outages.csv": (
+        b"name,from,until\nleaf0->pod0-s0,0,10\nleaf1,,\n3,5,\n",
+        lambda path, machine: outages.read(path, machine),
+    ),
+    "jobs.csv": (
+        b'id,nodes,pattern\n7,toy[1-4],stencil4d\n8,"toy[5-6,8]",\n',
+        lambda path, machine: placed.jobs(machine, str(path), pattern="alltoall"),
+    ),
+    "jobs.json": (
+        b'{"running": [{"id": 7, "nodes": "toy[1-4]", "pattern": "alltoall"}, {"id": "b", "nodes": [4, 5]}]}',
+        lambda path, machine: placed.jobs(machine, str(path), pattern="alltoall"),
+    ),
+    "state.json": (
+        b'{"running": [{"id": 7, "nodes": "toy[1-4]", "cores": 2, "memory": 5, "links": [16], "phi": 0.5}], "down": [9]}',
+        lambda path, machine: place.state_of(machine, place.read(str(path))),
+    ),
+    "owned.json": (
+        b'{"running": [{"id": 7, "nodes": "toy[1-4]", "links": [16, 17], "lent": [18]}]}',
+        lambda path, machine: routes.jobs_of(machine, place.read(str(path)), str(path)),
+    ),
+    "traffic.csv": (
+        b"# ranks: 4\nfrom,to,bytes,messages\n0,1,1e6,2\n3,2,5,1\n",
+        lambda path, _: traffic.read_traffic(path),
+    ),
+    "measurements.jsonl": (
+        (
+            b'{"calibrate": 1, "measurements": 1, "hosts": ["a", "b"]}\n'
+            b'{"pattern": "pairs", "sharers": 1, "bytes": 8, "seconds": 1e-6, "low": 1e-6, "high": 2e-6, "repetitions": 5}\n'
+            b'{"end": 1}\n'
+        ),
+        lambda path, _: calibrate.read(str(path)),
+    ),
+    "plan.json": (
+        (
+            b'{"version": 1, "start": {"g": 4.0}, "migrations": [{"server": "s", "name": "n", "group": "g", "source": "a", '
+            b'"target": "b", "before": 4, "after": 2}]}'
+        ),
+        lambda path, _: plan.Plan.read(path),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ_IN_PYTHON)
+@quick
+@given(changes=edits | st.binary(max_size=60))
+def test_readers_in_python(tmp_path, toy, name, changes):
+    content, read = READ_IN_PYTHON[name]
+    path = tmp_path / name
+    path.write_bytes(changes if isinstance(changes, bytes) else edited(content, changes))
+    try:
+        read(path, toy)
+    except topolane.InputError as error:
+        assert str(error) and "\n" not in str(error) and len(str(error)) < 1000
+
+
+@pytest.mark.parametrize("name", READ_IN_PYTHON)
+def test_what_is_damaged_is_whole_before(tmp_path, toy, name):
+    content, read = READ_IN_PYTHON[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert read(path, toy)

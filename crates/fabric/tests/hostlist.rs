@@ -93,3 +93,20 @@ proptest! {
         let _ = expand(&text);
     }
 }
+
+#[test]
+fn names_are_bounded_and_printable() {
+    let most = |text: &str| expand(text).map(|names| names.len()).map_err(|error| error.message);
+    assert_eq!(most("n[1-1000000]"), Ok(1_000_000));
+    let long = "n".repeat(200);
+    for (text, says) in [
+        (format!("{long}[1-1000000]"), "makes names of more than 33554432 letters"),
+        (format!("{long}x{long}"), "has a name of more than 255 letters"),
+        ("n[1-1]".repeat(1000), "has a name of more than 255 letters"),
+        ("n\u{1b}[31m".to_owned(), "holds a control character"),
+        ("a,n\u{202e}1".to_owned(), "holds a control character"),
+    ] {
+        let message = most(&text).unwrap_err();
+        assert!(message.contains(says) && message.len() < 300, "{message}");
+    }
+}

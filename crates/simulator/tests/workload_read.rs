@@ -139,3 +139,18 @@ fn kth_sp2() {
     assert!(workload.jobs.iter().all(|job| job.recorded.is_some()));
     assert_eq!((workload.cores_per_node, workload.utc_offset), (1, 7_200.0));
 }
+
+#[test]
+fn lines_and_records_are_bounded() {
+    let options = ReadOptions::default();
+    let long = "1 ".repeat(1 << 20);
+    for error in [swf(long.as_bytes(), &options), sacct(long.as_bytes(), &options)] {
+        assert_eq!(error.unwrap_err().message, "the line is longer than 1048576 bytes");
+    }
+    // A quote that nothing closes, in lines of eight bytes, after as many sound records.
+    let sound: String = (0..200_000).map(|id| format!("{id},0,1,1\n")).collect();
+    let open = format!("id,submit,run,nodes\n{sound}7,0,1,\"{}", "1,0,1,1\n".repeat(1 << 18));
+    let error = csv(open.as_bytes(), &options).unwrap_err();
+    assert_eq!((error.line, &*error.message), (200_002, "the line is longer than 1048576 bytes"));
+    assert_eq!(csv(&open.as_bytes()[..20 + sound.len()], &options).unwrap().jobs.len(), 200_000);
+}
