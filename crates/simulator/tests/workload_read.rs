@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use flate2::{Compression, write::GzEncoder};
-use topolane_simulator::workload::{ReadOptions, Workload, read};
+use topolane_simulator::workload::{ReadOptions, Workload, csv, read, sacct, swf};
 
 const SWF: &str = "; MaxNodes: 4\n; MaxProcs: 32\n\
                    1 0 5 60 8 -1 -1 8 120 -1 1 -1 -1 -1 -1 -1 -1 -1\n\
@@ -148,7 +148,8 @@ fn lines_and_records_are_bounded() {
         assert_eq!(error.unwrap_err().message, "the line is longer than 1048576 bytes");
     }
     // A quote that nothing closes, in lines of eight bytes, after as many sound records.
-    let sound: String = (0..200_000).map(|id| format!("{id},0,1,1\n")).collect();
+    let sound: Vec<String> = (0..200_000).map(|id| format!("{id},0,1,1\n")).collect();
+    let sound = sound.concat();
     let open = format!("id,submit,run,nodes\n{sound}7,0,1,\"{}", "1,0,1,1\n".repeat(1 << 18));
     let error = csv(open.as_bytes(), &options).unwrap_err();
     assert_eq!((error.line, &*error.message), (200_002, "the line is longer than 1048576 bytes"));
