@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import psutil
 
+from topolane import files
 from topolane._engine import InputError
 from topolane.sites import overlay
 from topolane.sites.moving import OutcomeUnknown, mover
@@ -123,9 +124,11 @@ class Qemu:
         path = Path(host.address)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (path / "host.json").write_text(json.dumps({"run": member.run}))
+            files.write(path / "host.json", json.dumps({"run": member.run}), "host.json", 0o600)
         except OSError as error:
             raise CommandFailed(f"host {host.name}: {path}: {error.strerror}") from error
+        except InputError as error:
+            raise CommandFailed(f"host {host.name}: {error}") from error
         machine = self._machine(cluster, guest, boot, accelerator(member.run, boot))
         Folder.of(host).start(machine)
 

@@ -23,6 +23,7 @@ import psutil
 
 from topolane import files
 from topolane._engine import InputError
+from topolane.parsing import read_json
 from topolane.sites.remote import CommandFailed, command
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Folder:
                     f"host {host.name}: others may write to {path}, which says what is executed: give it to this "
                     "user, chmod 700"
                 )
-            told = json.loads((path / "host.json").read_text()) if (path / "host.json").exists() else {}
+            told = read_json(path / "host.json") if (path / "host.json").exists() else {}
             return cls(path, tuple(told.get("run", ())))
         except (OSError, ValueError, AttributeError) as error:
             raise CommandFailed(f"host {host.name}: {path / 'host.json'}: {error}") from error
@@ -89,7 +90,7 @@ class Folder:
     def machine(self, guest: str) -> Machine:
         """How a guest was started. Raises CommandFailed."""
         try:
-            told = json.loads(self.file(guest, "json").read_text())
+            told = read_json(self.file(guest, "json"))
             return Machine(**{**told, "arguments": tuple(told["arguments"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise CommandFailed(f"{self.file(guest, 'json')}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from topolane._engine import InputError
@@ -21,7 +22,8 @@ def build(compiler: str, directory: Path) -> str:
     except OSError as error:
         raise InputError(f"--build {directory}: {error.strerror}") from error
     made = directory.resolve() / "topolane_spank.so"
-    draft = made.with_suffix(".new")  # what a running Slurm has loaded is replaced, not written over
-    compiled("--cc", compiler, ["-std=c11", "-O2", "-fPIC", "-shared", str(SOURCE)], draft)
-    draft.replace(made)
+    with tempfile.TemporaryDirectory(prefix=".topolane-", dir=made.parent) as folder:
+        draft = Path(folder) / made.name  # what a running Slurm has loaded is replaced, not written over
+        compiled("--cc", compiler, ["-std=c11", "-O2", "-fPIC", "-shared", str(SOURCE)], draft)
+        draft.replace(made)
     return f"optional {made}"
