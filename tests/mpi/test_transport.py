@@ -25,6 +25,10 @@ SLOW_RING = {(0, 1): (ROUNDS, 4 * ROUNDS, ROUNDS), (1, 0): (ROUNDS, 4 * ROUNDS, 
 """Two ranks: each hears from the one it has sent to."""
 
 
+TOKEN = "t" * 16
+"""What the ranks show; a TCP port asks for it."""
+
+
 @dataclasses.dataclass
 class Run:
     """A program that reports to a socket all the time."""
@@ -44,6 +48,7 @@ class Run:
             "TOPOLANE_MPI_MANAGER": f"unix:{self.socket}" if isinstance(self.socket, Path) else self.socket,
             "TOPOLANE_MPI_PROGRAM": "one",
             "TOPOLANE_MPI_SECONDS": "0.02",
+            "TOPOLANE_MPI_TOKEN": TOKEN,
         }
         words, around = launch.arranged(command, library, environment)
         process = await asyncio.create_subprocess_exec(
@@ -171,7 +176,7 @@ def test_a_name_with_two_addresses(mpi: Mpi, kernels: Path, tmp_path: Path) -> N
             writer.close()
 
         receiver = Receiver(interval=0.05)
-        port = (await receiver.listen(Address(host="127.0.0.2"))).port
+        port = (await receiver.listen(Address(host="127.0.0.2"), token=TOKEN)).port
         async with await asyncio.start_server(turn_away, "127.0.0.1", port):
             code, _ = await Run(mpi, kernels, f"manager.test:{port}", own).to_its_end()
             await drained(receiver)

@@ -23,6 +23,7 @@ from topolane.mpi.frames import (
     sites_frame,
     sites_of,
 )
+from topolane.mpi.listener import Slots
 from topolane.mpi.receiver import Receiver
 from topolane.mpi.window import WIDTH, Window
 
@@ -55,7 +56,9 @@ class Transport(asyncio.Transport):
 
 
 def connected(receiver: Receiver) -> tuple[Connection, Transport]:
-    connection, transport = Connection(receiver, None), Transport()
+    slot = Slots(1).take(lambda: None)
+    assert slot is not None
+    connection, transport = Connection(receiver, None, slot), Transport()
     connection.connection_made(transport)
     return connection, transport
 
