@@ -1,6 +1,7 @@
 """What the credit scheduler of the simulated hypervisor does to jobs whose threads belong together.
 
-`python benches/gang/credit.py [--quick]`: two tables, barriers kept and iterations out of step, as in docs/gang.md.
+`python benches/gang/credit.py [--quick]`: two tables, barriers kept and iterations out of step, as in
+docs/explanation/gang.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Measures two barrier-coupled jobs under Slurm's own gang scheduling and under Topolane's.
 
 `python benches/gang/slurm.py [--quick] [--json FILE] [--alone]`, as root, with the interpreter that has Topolane, and
-Slurm's daemons installed. `docs/gang.md` says what the figures mean. `--alone` is for a machine that is not quiet: all
-that is measured has as large a share of the CPUs as control groups can give. Exit code 2 if something is missing.
+Slurm's daemons installed. `docs/explanation/gang.md` says what the figures mean. `--alone` is for a machine that is
+not quiet: all that is measured has as large a share of the CPUs as control groups can give. Exit code 2 if something
+is missing.
 """
 
 from __future__ import annotations

@@ -1280,8 +1280,8 @@ def simulate_gangs(
 ) -> GangOutcome:
     """Jobs on simulated cores, 1 to 256, under Xen's credit scheduler and a gang policy.
 
-    slice to overhead: the limits of slices, as in docs/gang.md; context_switch, slice_switch: seconds of a core
-    that changes threads, within a slice and at its start; wake_up: seconds until a blocked thread is ready;
+    slice to overhead: the limits of slices, as in docs/explanation/gang.md; context_switch, slice_switch: seconds of
+    a core that changes threads, within a slice and at its start; wake_up: seconds until a blocked thread is ready;
     background: share of every core that the host's own work takes; seed: for the clocks of the cores and that work.
     Raises InputError for a value that makes no sense.
     """

@@ -44,8 +44,8 @@ def test_the_sample_is_read_as_nova_reads_it() -> None:
 
 
 def test_the_page_shows_the_sample_s_lines() -> None:
-    """What docs/nova.md says to write into [filter_scheduler] is what the sample has."""
-    page = (SAMPLE.parents[1] / "docs" / "nova.md").read_text()
+    """What docs/guides/nova.md says to write into [filter_scheduler] is what the sample has."""
+    page = (SAMPLE.parents[1] / "docs" / "guides" / "nova.md").read_text()
     section = SAMPLE.read_text().partition("[filter_scheduler]")[2].partition("[topolane]")[0]
     for line in filter(None, section.splitlines()):
         assert line.startswith("#") or line in page

@@ -29,7 +29,7 @@ _LOOK = 0.05
     default="adaptive",
     show_default=True,
     metavar="NAME",
-    help="Who runs when: batch, free, gang or adaptive (docs/gang.md).",
+    help="Who runs when: batch, free, gang or adaptive (docs/guides/gangs.md).",
 )
 @click.option(
     "--cores",

@@ -16,7 +16,9 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--config", required=True, help="The daemon's configuration (docs/slurm.md).")
+@click.option(
+    "--config", required=True, help="The daemon's configuration (docs/reference/slurm-configuration.md)."
+)
 @click.option("--dry-run", is_flag=True, help="Decide and log, change nothing.")
 def run(config: str, dry_run: bool) -> None:
     """Start the jobs of the managed partitions, until a signal ends it."""

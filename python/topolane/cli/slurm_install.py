@@ -11,7 +11,9 @@ import click
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json, print_table
 
-config_option = click.option("--config", required=True, help="The daemon's configuration (docs/slurm.md).")
+config_option = click.option(
+    "--config", required=True, help="The daemon's configuration (docs/reference/slurm-configuration.md)."
+)
 job_submit_option = click.option(
     "--job-submit", metavar="FILE", help="job_submit.lua [default: the one that slurmctld reads]."
 )

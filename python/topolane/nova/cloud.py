@@ -190,7 +190,7 @@ def _topology(aggregates: Iterable[Any], machine: str | None) -> tuple[Topology,
     known = (Aggregate(a.name, a.hosts or (), a.metadata or {}) for a in aggregates)
     topology, problems = from_aggregates(known)
     if topology is None:
-        why = f": {problems[0]}" if problems else "; name a file with --machine, or see docs/nova.md"
+        why = f": {problems[0]}" if problems else "; name a file with --machine, or see docs/guides/nova.md"
         raise InputError(f"no host aggregate has topolane:leaf{why}")
     return topology, problems
 

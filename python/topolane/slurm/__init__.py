@@ -1,1 +1,1 @@
-"""The live driver for Slurm: the simulator's policy and queue choose order and nodes (docs/slurm.md)."""
+"""The live driver for Slurm: the simulator's policy and queue choose order and nodes (docs/guides/slurm.md)."""

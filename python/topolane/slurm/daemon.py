@@ -265,7 +265,8 @@ class Daemon:
         if self.dry_run:
             return
         comment = with_own(text, job)
-        if job.reason == "BadConstraints":  # a mere comment would release it (docs/slurm-rest.md, 10)
+        # A mere comment would release it (docs/reference/slurm-rest.md, section 10).
+        if job.reason == "BadConstraints":
             self._try("tell", job, lambda: self.slurm.hold(job, comment, keep_nodes=True))
         else:
             self._try("tell", job, lambda: self.slurm.comment(job, comment))

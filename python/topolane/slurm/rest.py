@@ -1,6 +1,6 @@
 """slurmrestd over a Unix socket or HTTP: addresses, tokens, versions of its interface, what it refuses.
 
-What the versions say and want is in docs/slurm-rest.md.
+What the versions say and want is in docs/reference/slurm-rest.md.
 """
 
 from __future__ import annotations
