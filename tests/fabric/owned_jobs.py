@@ -1,4 +1,7 @@
-"""Jobs that own links on a machine of 216 hosts, laid out by hand by the condition of docs/owned-links.md."""
+"""Jobs with dedicated links on a machine of 216 hosts, laid out by hand.
+
+They meet the condition of docs/explanation/dedicated-links.md.
+"""
 
 from __future__ import annotations
 

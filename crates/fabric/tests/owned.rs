@@ -1,5 +1,5 @@
 //! Routes that keep to owned links: on any tree, for jobs drawn at random by the condition of
-//! docs/owned-links.md.
+//! docs/explanation/dedicated-links.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[allow(dead_code)] // which tests of other files use

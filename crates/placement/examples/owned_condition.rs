@@ -1,4 +1,5 @@
-//! What the condition of docs/owned-links.md misses: on tiny trees, every set of cables for every number of nodes on the
+//! What the condition of docs/explanation/dedicated-links.md misses: on tiny trees,
+//! every set of cables for every number of nodes on the
 //! leaves, told by exhaustive search whether all permutations have routes, and by `check`.
 //!
 //! cargo run --release -p topolane-placement --example `owned_condition`

@@ -1,4 +1,5 @@
-//! The condition of docs/owned-links.md is enough: what `check` accepts has routes, told by exhaustive search and by
+//! The condition of docs/explanation/dedicated-links.md is enough: what `check` accepts has routes,
+//! told by exhaustive search and by
 //! linear programming.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -4,7 +4,8 @@
 
 /* Bytes up to which calls go in two levels; 0 for never. The latency between sites and the MPI's own algorithms are
  * not known here, so two levels are taken where they gain in most of the simulated settings, and where the most they
- * lose in one is less than the most they gain (benches/mpi/collectives.py; docs/mpi-collectives.md has its table). */
+ * lose in one is less than the most they gain (benches/mpi/collectives.py;
+ * docs/explanation/mpi-collectives.md has its table). */
 static const size_t LARGEST[TWO_LEVEL_CALLS] = {
     [BARRIER] = SIZE_MAX, [BCAST] = SIZE_MAX,   [REDUCE] = SIZE_MAX, [ALLREDUCE] = 65536,
     [GATHER] = 65536,     [GATHERV] = 0,        [SCATTER] = 256,     [SCATTERV] = 0,

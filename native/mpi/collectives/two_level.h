@@ -2,8 +2,8 @@
  *
  * Each function answers whether it did the call; `*result` is then MPI's return code, the communicator's error
  * handler has been called where it is an error, and the caller must not call PMPI. It answers the same on all
- * ranks of the communicator: what decides is what MPI wants equal there (docs/mpi-collectives.md). Where it answers no,
- * nothing was sent but, now and then, what the ranks need to agree on a site map.
+ * ranks of the communicator: what decides is what MPI wants equal there
+ * (docs/explanation/mpi-collectives.md). Where it answers no, nothing was sent but, now and then, what the ranks need to agree on a site map.
  *
  * Counts may be large: the calls of MPI 4 whose names end in _c go through the same functions.
  */

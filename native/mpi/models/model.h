@@ -1,4 +1,4 @@
-/* Who talks to whom inside of a collective, as the usual algorithm of that call has it (docs/mpi.md).
+/* Who talks to whom inside of a collective, as the usual algorithm of that call has it (docs/reference/mpi-counts.md).
  *
  * The algorithms and the sizes from which one gives way to another are MPICH's, as in R. Thakur, R. Rabenseifner,
  * W. Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005. Each

@@ -1,4 +1,4 @@
-/* Frames of docs/mpi-protocol.md: on a little-endian machine they are their own bytes. */
+/* Frames of docs/reference/mpi-protocol.md: on a little-endian machine they are their own bytes. */
 #include "frames.h"
 
 #include <stdlib.h>

@@ -80,7 +80,7 @@ workload_shape_options = options(
         metavar="N|auto|fixed:K",
         callback=cores,
         help="N turns processors into nodes [default: as the log's header says]; auto or fixed:K, with "
-        "--network: every job takes so many of each node (docs/rank-k.md).",
+        "--network: every job takes so many of each node (docs/guides/cores-per-node.md).",
     ),
     click.option("--limit", type=click.IntRange(1, 2**63), help="Only so many jobs."),
     click.option("--partition", help="Only the jobs of this partition of the log."),

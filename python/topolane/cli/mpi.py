@@ -36,7 +36,8 @@ def command() -> None:
 @click.option(
     "--two-level",
     type=click.Choice(["auto", "always", "never"]),
-    help="Collectives in two levels, over the sites of a map (docs/mpi-collectives.md) [default: auto].",
+    help="Collectives in two levels, over the sites of a map "
+    "(docs/explanation/mpi-collectives.md) [default: auto].",
 )
 @click.option(
     "--sites",

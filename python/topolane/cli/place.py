@@ -55,7 +55,7 @@ def command(
      "down": "cab[31-33]",
      "request": {"nodes": 40, "eligible": "cab[1-648]"}}
 
-    Instead of nodes the request may name processes and what they do (docs/rank-k.md).
+    Instead of nodes the request may name processes and what they do (docs/guides/cores-per-node.md).
     """
     given = read(file)
     named = member(given, "machine", str, required=machine is None)

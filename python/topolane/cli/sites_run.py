@@ -8,7 +8,9 @@ from topolane.cli.sites_client import missing
 
 
 @click.command()
-@click.option("--config", required=True, metavar="FILE", help="The sites file (docs/sites.md).")
+@click.option(
+    "--config", required=True, metavar="FILE", help="The sites file (docs/reference/sites-file.md)."
+)
 @click.option(
     "--dry-run", is_flag=True, help="Watch and plan; move nothing, whatever the file or anybody says."
 )

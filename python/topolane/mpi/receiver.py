@@ -1,5 +1,6 @@
-"""The receiver of what watched programs report (docs/mpi-protocol.md), for one program or for all of a site manager.
+"""The receiver of what watched programs report, for one program or for all of a site manager.
 
+docs/reference/mpi-protocol.md describes the protocol.
 Whatever arrives is taken for hostile: a frame that is none ends its connection, limits bound what is kept, and a
 sender that reads nothing is sent nothing.
 """

@@ -3,7 +3,7 @@
 Random workloads fill a machine. Each is placed twice, at random (oblivious) and isolated, and the
 speed-up of a job is its time of one iteration's communication beside the others in the first
 placement over that in the second. The paper measures packets (10,648 nodes) and Cab itself; here
-the models of `docs/contention.md` answer, with one rank a node. Both models share links by bytes
+the models of `docs/explanation/contention.md` answer, with one rank a node. Both models share links by bytes
 alone, so message sizes cancel out of every speed-up.
 """
 
@@ -191,7 +191,7 @@ def settings() -> list[tuple[str, str, str]]:
 
 WHY = {
     "stencil4d": "flows have no packets here: nothing is hidden by buffers or by phases that drift apart",
-    "unstructured3d": "the mesh's degrees and reach are not published (docs/traffic.md has ours)",
+    "unstructured3d": "the mesh's degrees and reach are not published (docs/reference/traffic.md has ours)",
     "pairs": "static routes make an isolated job meet itself",
     "suba2a": "all its flows are under way at once and the slowest counts; message sizes are not published",
     "all": "the mean of the rows above",

@@ -16,7 +16,7 @@ MOST_PROCESSES = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What the administrator says of the programs whose jobs have such a name (docs/rank-k.md)."""
+    """What the administrator says of the programs whose jobs have such a name (docs/guides/cores-per-node.md)."""
 
     name: str
     """A pattern as of file names: `milc*`."""

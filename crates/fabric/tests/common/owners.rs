@@ -1,4 +1,4 @@
-//! Jobs drawn at random that own links by the condition of docs/owned-links.md.
+//! Jobs drawn at random that own links by the condition of docs/explanation/dedicated-links.md.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;

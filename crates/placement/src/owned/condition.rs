@@ -1,4 +1,4 @@
-//! Whether nodes and cables are a partition that docs/owned-links.md proves to be enough.
+//! Whether nodes and cables are a partition that docs/explanation/dedicated-links.md proves to be enough.
 
 use topolane_fabric::{CableId, Fabric, NodeIndex};
 
@@ -8,7 +8,7 @@ use crate::owned::partition::{Cables, Partition, PodPart};
 use crate::owned::violation::Violation;
 
 /// Whether a job on these nodes that owns these cables has a share `phi` of full bandwidth (over 0 and up to 1), as
-/// docs/owned-links.md has it. Cables beyond what it needs do no harm.
+/// docs/explanation/dedicated-links.md has it. Cables beyond what it needs do no harm.
 ///
 /// # Errors
 /// What is not enough, or not on the machine.

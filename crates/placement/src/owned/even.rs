@@ -1,6 +1,7 @@
 //! Partitions of equal parts: so many nodes on each leaf, so many leaves in each pod, one leaf and one pod smaller.
 //!
-//! Rebuilt from what is published of Jigsaw (HPDC'21) and `LaaS` (links as a service); see docs/jigsaw.md. The first
+//! Rebuilt from what is published of Jigsaw (HPDC'21) and `LaaS` (links as a service); see
+//! docs/explanation/isolation-at-full-load.md. The first
 //! partition found is taken: most nodes on a leaf first, then most leaves in a pod, then by index.
 
 use topolane_fabric::GroupIndex;

@@ -1,4 +1,4 @@
-//! Partitions of nodes and links: what docs/owned-links.md proves, and the search for them.
+//! Partitions of nodes and links: what docs/explanation/dedicated-links.md proves, and the search for them.
 
 mod board;
 mod closed;

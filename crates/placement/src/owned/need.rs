@@ -2,7 +2,7 @@
 
 use topolane_fabric::Fabric;
 
-/// The condition of docs/owned-links.md for one request on one machine.
+/// The condition of docs/explanation/dedicated-links.md for one request on one machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
     /// Nodes of the job.

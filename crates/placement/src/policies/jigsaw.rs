@@ -3,7 +3,8 @@ use topolane_fabric::{Fabric, NodeIndex};
 use crate::owned::{Across, Board, Even, Limit, limits, own_room};
 use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
 
-/// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21; docs/jigsaw.md says what is
+/// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21;
+/// docs/explanation/isolation-at-full-load.md says what is
 /// reconstructed): as many nodes on each leaf as common uplinks, as many leaves in each pod as common links to the core
 /// in each plane, one leaf and one pod smaller, on a part of the same links.
 ///

@@ -3,7 +3,8 @@ use topolane_fabric::{Fabric, NodeIndex};
 use crate::owned::{Across, Board, Even, Limit, Plan, limits, own_room, several_pods};
 use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
 
-/// Links as a service (`LaaS`), rebuilt from what is published (docs/jigsaw.md says what is reconstructed): inside a pod as
+/// Links as a service (`LaaS`), rebuilt from what is published
+/// (docs/explanation/isolation-at-full-load.md says what is reconstructed): inside a pod as
 /// many nodes on each leaf as common uplinks and one smaller leaf; above it whole leaves, as many in each pod and fewer
 /// in one. There a job is rounded up to leaves: it holds the nodes of its last leaf that it does not use.
 #[derive(Debug, Clone, Copy, Default)]

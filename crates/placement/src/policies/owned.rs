@@ -9,7 +9,8 @@ use crate::{Choice, Occupancy, Placement, Policy, Refusal, Request, Room};
 /// Jobs in the queue from which on all get equal parts: [`OwnedAmongMany`].
 const MANY: usize = 256;
 
-/// Links of its own for every job, wherever the condition of docs/owned-links.md can be met: jobs share leaves and pods,
+/// Links of its own for every job, wherever the condition of docs/explanation/dedicated-links.md can be met:
+/// jobs share leaves and pods,
 /// but no link. Of all ways it takes the one that leaves most to those who come.
 ///
 /// The default one does so however many wait; [`Owned::new`] asks for equal parts of many.

@@ -6,7 +6,8 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 use crate::owned::own_room;
 use crate::{Occupancy, Policy, Refusal, Request, Room};
 
-/// Quiet neighbourhoods by virtual network blocks (IPDPS'15), rebuilt: docs/jigsaw.md says what of it is ours. The blocks
+/// Quiet neighbourhoods by virtual network blocks (IPDPS'15), rebuilt:
+/// docs/explanation/isolation-at-full-load.md says what of it is ours. The blocks
 /// of a group are 2, 4, 8, ... of the groups directly below it, from a multiple of that number on, and at last all of
 /// them; the smallest block is a leaf. A job goes into a block of the smallest size that could hold it with nobody there,
 /// the first that has room, and nobody else crosses the leaves and pods that it crosses.

@@ -1,4 +1,4 @@
-//! Conditions (1) to (3) of docs/owned-links.md and what meets them, by trying everything.
+//! Conditions (1) to (3) of docs/explanation/dedicated-links.md and what meets them, by trying everything.
 #![allow(dead_code)]
 
 use std::collections::BTreeSet;

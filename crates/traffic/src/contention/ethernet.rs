@@ -4,7 +4,7 @@
 //! J. Vienne, M. Martinasso, J.-M. Vincent, J.-F. Mehaut, Predictive models for bandwidth sharing in
 //! high performance clusters, Cluster 2008, pages 286-291; the factors there are beta 0.75, gamma
 //! out 0.115, gamma in 0.036. Formulas and factors are as the authors of this file know them: the
-//! text itself was not at hand to check them against (docs/rank-k.md).
+//! text itself was not at hand to check them against (docs/explanation/rank-k.md).
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-/* Programs that send what the NAS Parallel Benchmarks send (docs/traffic.md) and compute as long as
+/* Programs that send what the NAS Parallel Benchmarks send (docs/reference/traffic.md) and compute as long as
  * their operation counts say. Each has one iteration as a function; ranks are a power of
  * two, of bt and sp a square.
  */
