@@ -23,7 +23,7 @@ define need
 	  fi; }
 endef
 
-$(VENV)/.installed: requirements/base.txt Makefile
+$(VENV)/.installed: requirements/base.txt
 	$(call need,$(PYTHON),python3 python3-venv)
 	$(call need,cc,gcc libc6-dev)
 	$(call need,cargo,cargo-web rustc-web)
