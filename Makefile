@@ -48,7 +48,7 @@ $(VENV)/.optimised: $(VENV)/.built
 	@touch $@
 
 demo: build
-	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated,jigsaw,owned --queue easy --out out
+	$(BIN)/topolane compare --machine cab --workload cab-aug --policies first-fit,slurm-tree,isolated,jigsaw,dedicated --queue easy --out out
 
 $(VENV)/.test-installed: $(VENV)/.installed requirements/test.txt
 	$(PIP) -r requirements/test.txt
@@ -129,7 +129,7 @@ bench: $(VENV)/.optimised
 bench-gang: $(VENV)/.optimised
 	$(BIN)/python benches/gang/run.py $(BENCH)
 
-# Decisions of the rules that give links; another choice: LINKS="owned,jigsaw 2000".
+# Decisions of the rules that give links; another choice: LINKS="dedicated,jigsaw 2000".
 bench-links:
 	cargo bench --quiet -p topolane-placement --locked --bench links -- $(LINKS)
 

@@ -734,6 +734,7 @@ class Scheduler:
         priority: float = 0.0,
         order: int = 0,
         begin: float = 0.0,
+        min_bandwidth: float | None = None,
         share: tuple[int, int] | None = None,
         members: Sequence[int] = (),
         eligible: Sequence[int] | None = None,
@@ -742,8 +743,8 @@ class Scheduler:
         """Queues a request behind those of higher priority, and of its own that are not later by `order`.
 
         It gets `nodes`, or as many up to `most` as there are when its turn comes (a job that overtakes
-        others gets `nodes`). phi: the least share of full bandwidth that it accepts on links of its own, above 0 and up to
-        1; None for all of it. Answers None, or the name and sentence of the reason why it can never be placed; it is not
+        others gets `nodes`). min_bandwidth: the minimum share of full bandwidth that it accepts on dedicated links, above 0 and
+        up to 1; None for all of it; formerly `phi`. Answers None, or the name and sentence of the reason why it can never be placed; it is not
         queued then.
         """
 
@@ -756,11 +757,12 @@ class Scheduler:
         *,
         share: tuple[int, int] | None = None,
         links: Sequence[int] = [],
-        phi: float = 1.0,
+        bandwidth_share: float = 1.0,
+        phi: float | None = None,
     ) -> None:
         """Takes over a job that runs on `nodes` since `start`; if it waits here, it waits no longer.
 
-        links: cables between switches that it owns, with a share `phi` of full bandwidth.
+        links: cables between switches that it owns, with that share of full bandwidth. phi: former name of `bandwidth_share`.
         """
 
     def links(self, id: int) -> tuple[list[int], float]:
@@ -853,11 +855,13 @@ class State:
         nodes: Sequence[int],
         share: tuple[int, int] | None = None,
         links: Sequence[int] = [],
-        phi: float = 1.0,
+        bandwidth_share: float = 1.0,
+        *,
+        phi: float | None = None,
     ) -> None:
         """Lets a job hold nodes, once per slot, and links; `share` is (cores, memory) of each slot, or None.
 
-        links: cables between switches that it owns, with a share `phi` of full bandwidth.
+        links: cables between switches that it owns, with that share of full bandwidth. phi: former name of `bandwidth_share`.
         """
 
     def overlay(self, nodes: Sequence[int], owned: bool = False, beyond: bool = False) -> None:
@@ -991,6 +995,7 @@ def simulate(
     scenario: str = "none",
     seed: int = 0,
     default_walltime: float | None = None,
+    min_bandwidth: float | None = None,
     phi: float | None = None,
     moving: tuple[int, float, float] | None = None,
     network: Network | None = None,
@@ -1010,7 +1015,11 @@ def isolating_policies() -> list[str]:
     """The names of the policies built in that promise isolation."""
 
 def linking_policies() -> list[tuple[str, bool]]:
-    """The names of the policies built in that give jobs links of their own, and whether each heeds a request's phi."""
+    """The names of the policies built in that give jobs dedicated links, and whether each heeds a request's minimum bandwidth
+    share."""
+
+def policy_name(name: str) -> str:
+    """The present name of a policy: another one only for a name of an earlier release."""
 
 def queues() -> list[tuple[str, str]]:
     """(name, summary) of every queue discipline."""

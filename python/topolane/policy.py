@@ -54,7 +54,7 @@ def built_in() -> list[str]:
 
 
 def resolve(name: str) -> str | Policy:
-    """The policy of that name: one built in, one registered, or `module:Class`.
+    """The policy of that name: one built in, by its present or its former name, one registered, or `module:Class`.
 
     Raises InputError where there is none.
     """
@@ -62,6 +62,7 @@ def resolve(name: str) -> str | Policy:
         return _registered[name]()
     module_name, colon, class_name = name.partition(":")
     if not colon:
+        name = _engine.policy_name(name)
         if name not in built_in():
             raise InputError(f"unknown policy {name!r}; there are {', '.join(built_in())}, or module:Class")
         return name
@@ -81,4 +82,4 @@ def resolve(name: str) -> str | Policy:
 def isolates(name: str) -> bool:
     """Whether the policy of that name promises isolation."""
     policy = resolve(name)
-    return name in _engine.isolating_policies() if isinstance(policy, str) else policy.isolates
+    return policy in _engine.isolating_policies() if isinstance(policy, str) else policy.isolates

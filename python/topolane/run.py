@@ -135,11 +135,12 @@ def simulate(
     scenario: str = "none",
     seed: int = 0,
     default_walltime: float | None = None,
-    phi: float | None = None,
+    min_bandwidth: float | None = None,
     defrag: Defrag | None = None,
     network: Network | None = None,
     outages: Sequence[Outage] = (),
     progress: Callable[[float], None] | None = None,
+    phi: float | None = None,
 ) -> Run:
     """Runs a workload.
 
@@ -148,13 +149,14 @@ def simulate(
     scenario: the cut in run time that isolation brings: none, a percentage (5, 10, 20), v1, v2;
     it applies only under a policy that isolates.
     default_walltime: seconds, for jobs without one; by default their run time.
-    phi: the least share of full bandwidth that jobs accept on links of their own, above 0 and up to 1; by default
-    all of it. It matters to the policies that give jobs links.
+    min_bandwidth: the minimum share of full bandwidth that jobs accept on dedicated links, above 0 and up to 1; by
+    default all of it. Only policies that give dedicated links use it.
     defrag: lets up to so many running jobs be moved for one that is refused for its links.
     network: lets jobs slow each other down where they share links; by default they do not.
     outages: links that fail (`topolane.outages.read`). Nobody is placed on them meanwhile; jobs that are there run on
     as before and are listed in the summary.
     progress: called now and then with the share of jobs that have ended.
+    phi: the former name of `min_bandwidth`.
 
     Raises InputError for an unknown name, for a speed-up beside a network, and under `recorded` for a
     log without node lists.
@@ -180,7 +182,7 @@ def simulate(
         scenario=scenario,
         seed=seed,
         default_walltime=default_walltime,
-        phi=phi,
+        min_bandwidth=phi if min_bandwidth is None else min_bandwidth,
         moving=dataclasses.astuple(defrag) if defrag else None,
         network=network.on(machine, seed) if network else None,
         outages=[(outage.cables, outage.start, outage.end) for outage in outages],

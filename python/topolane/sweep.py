@@ -45,13 +45,19 @@ class Task:
     seed: int = 0
     shape: Shape = dataclasses.field(default_factory=Shape)
     default_walltime: float | None = None
-    phi: float | None = None
+    min_bandwidth: float | None = None
     defrag: Defrag | None = None
     machine_format: str | None = None
     nodes: str | None = None
     network: Network | None = None
     outages: str | None = None
     """A file of links that fail."""
+    phi: dataclasses.InitVar[float | None] = None
+    """The former name of `min_bandwidth`."""
+
+    def __post_init__(self, phi: float | None) -> None:
+        if self.min_bandwidth is None:
+            object.__setattr__(self, "min_bandwidth", phi)
 
     def fabric(self) -> Machine:
         """The machine, or the part of it that is meant."""
@@ -74,7 +80,7 @@ class Task:
             scenario=self.scenario,
             seed=self.seed,
             default_walltime=self.default_walltime,
-            phi=self.phi,
+            min_bandwidth=self.min_bandwidth,
             defrag=self.defrag,
             network=network,
             outages=() if self.outages is None else outages.read(self.outages, fabric),

@@ -164,7 +164,7 @@ READ_IN_PYTHON = {
         lambda path, machine: placed.jobs(machine, str(path), pattern="alltoall"),
     ),
     "state.json": (
-        b'{"running": [{"id": 7, "nodes": "toy[1-4]", "cores": 2, "memory": 5, "links": [16], "phi": 0.5}], "down": [9]}',
+        b'{"running": [{"id": 7, "nodes": "toy[1-4]", "cores": 2, "memory": 5, "links": [16], "bandwidth_share": 0.5}], "down": [9]}',
         lambda path, machine: place.state_of(machine, place.read(str(path))),
     ),
     "owned.json": (

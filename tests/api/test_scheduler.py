@@ -89,7 +89,7 @@ def test_what_cannot_be_asked_for_is_named(machine):
 
 def test_links_go_out_of_service_and_come_back(machine):
     """Who may use a cable that goes out is answered; nobody new comes onto it; a node without one gets nothing."""
-    scheduler = topolane.Scheduler(machine, "owned", "easy")
+    scheduler = topolane.Scheduler(machine, "dedicated", "easy")
     assert scheduler.submit(1, 3, 50.0) is None
     assert scheduler.start(0.0) == [(1, [0, 1, 2])]
     (own, *_), _ = scheduler.links(1)

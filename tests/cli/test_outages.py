@@ -18,7 +18,7 @@ COMMON = (
     "--limit",
     150,
     "--policy",
-    "owned",
+    "dedicated",
 )
 
 
@@ -50,10 +50,10 @@ def test_those_who_are_there_are_listed_and_nobody_comes(topolane, failing, tmp_
 def test_the_table_says_so_for_every_run(topolane, failing):
     text = topolane(
         *("compare", "--machine", "fat-tree(radix=8)", "--workload", "exp-8", "--limit", 150, "--jobs", 1),
-        *("--policies", "first-fit,owned", "--scenarios", "none", "--outages", failing),
+        *("--policies", "first-fit,dedicated", "--scenarios", "none", "--outages", failing),
     )
     lines = [line for line in text.splitlines() if "2 outages" in line]
-    assert [line.partition(",")[0] for line in lines] == ["first-fit", "owned"]
+    assert [line.partition(",")[0] for line in lines] == ["first-fit", "dedicated"]
     assert all("affected (" in line for line in lines)
 
 

@@ -73,12 +73,12 @@ def test_what_place_answers_is_what_routes_takes(routes, topolane, toy):
     running: list[dict] = []
     for number in (1, 2):
         asked = json.dumps({"running": running, "request": {"nodes": 6}})
-        said = json.loads(topolane("place", "--machine", toy, "--policy", "owned", "--json", stdin=asked))
+        said = json.loads(topolane("place", "--machine", toy, "--policy", "dedicated", "--json", stdin=asked))
         running.append({"id": number, "nodes": said["nodes"], "links": said["links"]})
     assert not set(running[0]["links"]) & set(running[1]["links"])
     assert [job["links"] for job in routes(state(*running))["jobs"]] == [len(job["links"]) for job in running]
     words = topolane(
-        "place", "--machine", toy, "--policy", "owned", stdin=json.dumps({"request": {"nodes": 6}})
+        "place", "--machine", toy, "--policy", "dedicated", stdin=json.dumps({"request": {"nodes": 6}})
     )
     assert words.splitlines()[-1].endswith("(cables that nobody else uses)")
     taken = json.dumps(
@@ -87,10 +87,14 @@ def test_what_place_answers_is_what_routes_takes(routes, topolane, toy):
     topolane.refused(
         "place", "--machine", toy, stdin=taken, says="running[1]: node toy1, or a link above it, has not"
     )
-    for phi in (0, 2, "x"):
-        wrong = json.dumps({"running": [{**running[0], "phi": phi}], "request": {"nodes": 1}})
+    for share in (0, 2, "x"):
+        wrong = json.dumps({"running": [{**running[0], "bandwidth_share": share}], "request": {"nodes": 1}})
         topolane.refused(
-            "place", "--machine", toy, stdin=wrong, says="running[0]: 'phi' must be a number above 0"
+            "place",
+            "--machine",
+            toy,
+            stdin=wrong,
+            says="running[0]: 'bandwidth_share' must be a number above 0",
         )
 
 
@@ -132,7 +136,7 @@ def test_a_state_that_cannot_be(topolane, toy, write, text, says):
 def test_options_that_cannot_be(topolane, toy, write):
     write("state.json", state(A))
     command = ("routes", "--machine", toy, "--state", "state.json", "--out", "lfts")
-    topolane.refused(*command, "--service-lanes", "1", says="name them with --service")
+    topolane.refused(*command, "--service-uplinks", "1", says="name these nodes with --service")
     topolane.refused(*command, "--service", "x1", says="--service x1: machine toy has no node x1")
     topolane.refused(
         *command, "--nodes", "toy[1-4]", says="--nodes: forwarding tables go with the whole machine"
@@ -142,5 +146,5 @@ def test_options_that_cannot_be(topolane, toy, write):
     topolane.refused(
         *command, "--previous", "other", says="other:1: not a line of a dump of forwarding tables"
     )
-    aside = ("--service", "toy16", "--service-lanes", "4")
+    aside = ("--service", "toy16", "--service-uplinks", "4")
     topolane.refused(*command, *aside, says="is set aside for service nodes")

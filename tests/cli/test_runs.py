@@ -36,11 +36,19 @@ FACTS = {
     *("mean_wait", "mean_wait_by_work", "median_wait", "p95_wait", "wait_by_size"),
     *("utilization", "utilization_while_waiting", "makespan", "mean_slowdown", "mean_turnaround"),
     *("mean_aph", "mean_least_aph", "mean_hop_bytes", "jobs_sharing_links", "fragmentation"),
-    *("mean_phi", "moves", "searches", "searches_cut_short"),
+    *("mean_bandwidth_share", "moves", "searches", "searches_cut_short"),
     *("killed_at_walltime", "without_walltime", "late_against_log", "left_out"),
 }
 POLICIES = [name for name, _ in _engine.policies() if name != "recorded"]
-ISOLATING = ["isolated", "isolated-hop-bytes", "quiet", "laas", "jigsaw", "jigsaw-relaxed", "owned"]
+ISOLATING = [
+    "isolated",
+    "isolated-hop-bytes",
+    "quiet-neighborhoods",
+    "laas",
+    "jigsaw",
+    "jigsaw-relaxed",
+    "dedicated",
+]
 QUEUES = [name for name, _ in _engine.queues() if name != "recorded"]
 
 
@@ -69,7 +77,7 @@ def test_every_policy_under_every_queue(topolane, toy, log):
         assert set(run) == FACTS
         assert (run["jobs"], run["left_out"], run["nodes"], run["machine"]) == (40, {}, 16, "toy")
         assert (run["jobs_sharing_links"] == 0) or run["policy"] not in ISOLATING
-        assert run["mean_phi"] == 1.0
+        assert run["mean_bandwidth_share"] == 1.0
         assert 0 < run["utilization"] <= 1
 
 
@@ -96,24 +104,33 @@ def test_scenarios_run_only_where_isolation_is_promised(topolane, toy, log):
 
 
 def test_jobs_accept_less_than_full_bandwidth_if_they_are_told_to(topolane):
-    """With `--phi .5` jobs on links of their own have between half and all; without it all; others know no share."""
+    """With `--min-bandwidth .5` jobs on links of their own have between half and all; without it all; others know no share."""
     common = ("--machine", "fat-tree(radix=8)", "--workload", "exp-8", "--limit", 400, "--json")
-    halves = without_nan(topolane("simulate", *common, "--policy", "owned", "--phi", 0.5))
-    assert 0.5 <= halves["mean_phi"] < 1.0
+    halves = without_nan(topolane("simulate", *common, "--policy", "dedicated", "--min-bandwidth", 0.5))
+    assert 0.5 <= halves["mean_bandwidth_share"] < 1.0
     runs = without_nan(
         topolane(
-            "compare", *common, "--policies", "first-fit,jigsaw,owned", "--scenarios", "none", "--phi", 0.5
+            "compare",
+            *common,
+            "--policies",
+            "first-fit,jigsaw,dedicated",
+            "--scenarios",
+            "none",
+            "--min-bandwidth",
+            0.5,
         )
     )
-    assert [run["mean_phi"] for run in runs] == [1.0, 1.0, halves["mean_phi"]]
-    assert without_nan(topolane("simulate", *common, "--policy", "owned"))["mean_phi"] == 1.0
+    assert [run["mean_bandwidth_share"] for run in runs] == [1.0, 1.0, halves["mean_bandwidth_share"]]
+    assert without_nan(topolane("simulate", *common, "--policy", "dedicated"))["mean_bandwidth_share"] == 1.0
 
 
-@pytest.mark.parametrize("phi", ["0", "-0.5", "1.01", "nan"])
-def test_a_share_of_bandwidth_out_of_range_is_refused(topolane, toy, log, phi):
-    done = topolane.run("simulate", "--machine", toy, "--trace", log, "--policy", "owned", "--phi", phi)
+@pytest.mark.parametrize("share", ["0", "-0.5", "1.01", "nan"])
+def test_a_share_of_bandwidth_out_of_range_is_refused(topolane, toy, log, share):
+    done = topolane.run(
+        "simulate", "--machine", toy, "--trace", log, "--policy", "dedicated", "--min-bandwidth", share
+    )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "phi must be above 0 and at most 1" in done.stderr
+    assert "the minimum bandwidth share must be above 0 and at most 1" in done.stderr
 
 
 @pytest.mark.parametrize("form", ["json", "table"])

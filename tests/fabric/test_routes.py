@@ -76,7 +76,7 @@ def test_no_packet_of_a_job_leaves_its_links(subnet: Subnet) -> None:
 
 
 @needs_a_subnet
-@pytest.mark.parametrize("policy", ["owned", "jigsaw", "laas"])
+@pytest.mark.parametrize("policy", ["dedicated", "jigsaw", "laas"])
 def test_jobs_that_a_policy_placed_keep_to_their_links(subnet: Subnet, policy: str) -> None:
     jobs = placed_by(policy, subnet.machine, seed=1)
     assert sum(len(job["links"]) > 0 for job in jobs["running"]) > 5
@@ -187,7 +187,7 @@ def until(holds: Callable[[], bool]) -> None:
 def test_lanes_set_aside_keep_service_traffic_off_owned_links(subnet: Subnet) -> None:
     jobs = state(JOBS, lanes=5)
     _, mixed = subnet.write(jobs, "--service", STORAGE)
-    _, apart = subnet.write(jobs, "--service", STORAGE, "--service-lanes", "1")
+    _, apart = subnet.write(jobs, "--service", STORAGE, "--service-uplinks", "1")
     assert mixed["service"]["over_owned_links"] > 0
     assert mixed["service"]["ways"] == apart["service"]["ways"] > 0
     assert apart["service"]["over_owned_links"] == 0

@@ -38,7 +38,7 @@ READERS = {
     "jobs file": (("gang", "run"), "jobs.toml", '[[job]]\nname = "a"\ncommand = {}\n'),
     "slurm config": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "interval = {}\n"),
     "slurm policy": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "policy = {}\n"),
-    "slurm phi": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "phi = {}\n"),
+    "slurm min-bandwidth": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "min-bandwidth = {}\n"),
     "slurm programs": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "programs = [{}]\n"),
     "sites file": (("sites", "run", "--config"), "sites.toml", "[manager]\nstate = {}\n"),
 }

@@ -177,10 +177,10 @@ READERS: dict[str, tuple[Reader, str, str]] = {
         _config,
         "slurm.toml",
         (
-            'slurmrestd = "unix:/run/slurmrestd.socket"\npartitions = ["pbatch"]\npolicy = "owned"\nqueue = "easy"\n'
+            'slurmrestd = "unix:/run/slurmrestd.socket"\npartitions = ["pbatch"]\npolicy = "dedicated"\nqueue = "easy"\n'
             'interval = 0.5\ncores-per-node = "auto"\nmetrics = "127.0.0.1:9753"\nwhole-nodes = true\n'
-            'routes-command = ["sh", "-c", "true"]\nroutes = "lfts"\nservice = "io[1-2]"\nservice-lanes = 1\n'
-            '[phi]\npbatch = 0.5\n[[programs]]\nname = "amg*"\npattern = "stencil3d"\n'
+            'routes-command = ["sh", "-c", "true"]\nroutes = "lfts"\nservice = "io[1-2]"\nservice-uplinks = 1\n'
+            '[min-bandwidth]\npbatch = 0.5\n[[programs]]\nname = "amg*"\npattern = "stencil3d"\n'
         ),
     ),
     "log": (
@@ -219,9 +219,9 @@ READERS: dict[str, tuple[Reader, str, str]] = {
                         "id": 1,
                         "nodes": "cab[1-2]",
                         "links": [0, 1],
-                        "phi": 1.0,
+                        "bandwidth_share": 1.0,
                         "lent": [2],
-                        "share": {"begin": 0.0, "since": 0.0, "phi": 0.5, "had": 1.0},
+                        "share": {"begin": 0.0, "since": 0.0, "bandwidth_share": 0.5, "had": 1.0},
                     }
                 ]
             }

@@ -24,7 +24,7 @@ def settings(tmp_path: Path) -> dict[str, Any]:
     net.write_text(Machine.parse(MACHINE, "toy.toml").to("ibnetdiscover"))
     fabric.write_text("# all links are there\n")
     routes = str(tmp_path / "lfts")
-    return {"policy": "owned", "topology": str(net), "fabric": str(fabric), "routes": routes}
+    return {"policy": "dedicated", "topology": str(net), "fabric": str(fabric), "routes": routes}
 
 
 def events(directory: Path, name: str) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def test_what_cannot_be_isolated_is_said_at_the_start_and_refused_by_name(
     """Pods whose switches have too many uplinks: a job that fits a pod runs, a wider one is told why it never will."""
     wide = tmp_path / "wide.toml"
     wide.write_text(MACHINE.replace("[1, 6, 6]", "[1, 6, 66]"))
-    with driving(cluster, tmp_path, policy="owned", topology=str(wide)):
+    with driving(cluster, tmp_path, policy="dedicated", topology=str(wide)):
         wider = cluster.submit("--nodes=19", "--time=5")
         fits = cluster.submit("--nodes=18", "--time=5", script="sleep 1")
         until(lambda: cluster.job(fits)["job_state"] == "COMPLETED", "a pod holds 18")
@@ -162,7 +162,8 @@ def test_what_cannot_be_isolated_is_said_at_the_start_and_refused_by_name(
         cluster.run("scancel", wider)
     (limit,) = events(tmp_path, "limit")
     assert (
-        limit["policy"] == "owned" and "have 66 uplinks, more than 64: a job that owns links" in limit["says"]
+        limit["policy"] == "dedicated"
+        and "have 66 uplinks, more than 64: a job that owns links" in limit["says"]
     )
 
 

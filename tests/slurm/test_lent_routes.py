@@ -54,7 +54,7 @@ def settings(tmp_path: Path) -> Iterator[dict[str, Any]]:
         here = [f"{name}={environment[name]}" for name in names]
         script, tables, kept = (str(tmp_path / name) for name in ("install.sh", "lfts", "kept"))
         yield {
-            "policy": "owned",
+            "policy": "dedicated",
             "topology": str(tmp_path / "toy.ibnetdiscover"),
             "routes": tables,
             "routes-command": ["env", "-C", str(tmp_path), *here, "sh", script, tables, kept],
@@ -95,7 +95,7 @@ def lent(row: dict[str, Any]) -> list[int]:
 def test_a_job_goes_over_idle_links_until_somebody_is_placed_there(
     cluster: Cluster, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Leaves of six nodes and three uplinks: three nodes on each of two leaves need two lanes, and with half of the
+    """Leaves of six nodes and three uplinks: three nodes on each of two leaves need two uplink slots, and with half of the
     bandwidth one. Then the second is lent; who takes the other nodes with all bandwidth gets it, before he starts; when
     he has gone it is lent again. No packet of a job ever leaves what it owns and is lent, no link has two jobs."""
     monkeypatch.setenv("SLURM_CONF", cluster.facts["SLURM_CONF"])
@@ -110,15 +110,18 @@ def test_a_job_goes_over_idle_links_until_somebody_is_placed_there(
         return cluster.submit("--nodes=6", "--time=5", f"--nodelist={place}", *asked)
 
     with driving(cluster, tmp_path, **settings, metrics=f"127.0.0.1:{port}"):
-        first = submit("node[1-3,7-9]", "--comment=phi=0.5")
-        until(lambda: first in last() and len(lent(last()[first])) == 2, "it is lent a lane of each leaf")
+        first = submit("node[1-3,7-9]", "--comment=min-bandwidth=0.5")
+        until(lambda: first in last() and len(lent(last()[first])) == 2, "it is lent an uplink of each leaf")
         until(lambda: cluster.job(first)["job_state"] == "RUNNING", "it runs")
         row = next(row for row in status(cluster, config)["running"] if row["job"] == str(first))
-        assert (row["links"], row["phi"], row["lent"], row["mean_phi"]) == (2, 0.5, 2, 1.0)
-        assert "and 2 lent, phi 0.5 (1.00 so far)" in command(cluster, "status", "--config", config).stdout
+        assert (row["links"], row["bandwidth_share"]) == (2, 0.5)
+        assert (row["lent"], row["mean_bandwidth_share"]) == (2, 1.0)
+        printed = command(cluster, "status", "--config", config).stdout
+        assert "and 2 lent, bandwidth share 0.5 (1.00 so far)" in printed
         assert "It is lent 2 links beside them" in said(read(config), first)
         until(lambda: scraped(port)["topolane_links_lent"] == 2, "the metrics tell")
-        assert scraped(port)["topolane_links_owned"] == 2
+        for name in ("topolane_links_dedicated", "topolane_links_owned"):
+            assert scraped(port)[name] == 2
         second = submit("node[4-6,10-12]")
         until(lambda: cluster.job(second)["job_state"] == "RUNNING", "the other runs")
         assert len(last()[second]["links"]) == 4 and lent(last()[first]) == []
@@ -128,12 +131,13 @@ def test_a_job_goes_over_idle_links_until_somebody_is_placed_there(
         cluster.run("scancel", first)
         until(lambda: nobody_runs(cluster) and last() == {}, "all are gone")
         until(lambda: len(events(tmp_path, "ended")) == 2, "the daemon has seen it")
-        assert scraped(port)["topolane_job_phi_count"] == 2
+        for name in ("topolane_job_bandwidth_share_count", "topolane_job_phi_count"):
+            assert scraped(port)[name] == 2
     for tables, held in installed(tmp_path):
         cables = [cable for row in held.values() for cable in [*row["links"], *lent(row)]]
         assert len(cables) == len(set(cables)) and all(cable >= machine.nodes for cable in cables)
         for row in held.values():
-            # Those that it is lent too: both lanes of both leaves carry what it sends.
+            # Those that it is lent too: both uplinks of both leaves carry what it sends.
             assert used(machine, net, tables, row) == {*row["links"], *lent(row)}
     assert not events(tmp_path, "routes-error", "state-error")
     # What was lent was taken back in the switches before the other was released.
@@ -142,7 +146,7 @@ def test_a_job_goes_over_idle_links_until_somebody_is_placed_there(
         at for at, event in enumerate(log) if event["event"] == "start" and event["job"] == str(second)
     )
     assert log[start - 1]["event"] == "routes" and "lent" not in log[start - 1]
-    had = {event["id"]: event["phi"] for event in events(tmp_path, "ended")}
+    had = {event["id"]: event["bandwidth_share"] for event in events(tmp_path, "ended")}
     assert 0.5 < had[first] < 1.0 and had[second] == 1.0
 
 
@@ -150,30 +154,30 @@ def test_a_job_goes_over_idle_links_until_somebody_is_placed_there(
 def test_a_daemon_that_comes_back_knows_what_was_lent(
     cluster: Cluster, settings: dict[str, Any], tmp_path: Path
 ) -> None:
-    with driving(cluster, tmp_path, **settings, phi=0.5) as daemon:
+    with driving(cluster, tmp_path, **settings, **{"min-bandwidth": 0.5}) as daemon:
         job = cluster.submit("--nodes=6", "--time=5", "--nodelist=node[1-3,7-9]")
         until(lambda: cluster.job(job)["job_state"] == "RUNNING", "it runs")
         before = json.loads(Path(f"{settings['routes']}.state").read_text())
         daemon.kill()
         daemon.wait()
-    assert before["running"][0]["share"]["phi"] == 1.0
-    with driving(cluster, tmp_path, **settings, phi=0.5):
+    assert before["running"][0]["share"]["bandwidth_share"] == 1.0
+    with driving(cluster, tmp_path, **settings, **{"min-bandwidth": 0.5}):
         until(lambda: len(events(tmp_path, "routes")) > 1, "the next one has looked")
         assert json.loads(Path(f"{settings['routes']}.state").read_text()) == before
         cluster.run("scancel", job)
         until(lambda: nobody_runs(cluster) and bool(events(tmp_path, "ended")), "it has ended")
-    assert [event["phi"] for event in events(tmp_path, "ended")] == [1.0]
+    assert [event["bandwidth_share"] for event in events(tmp_path, "ended")] == [1.0]
 
 
-def test_lanes_for_storage_are_nobodys(cluster: Cluster, tmp_path: Path) -> None:
-    """Hosts of storage that Slurm does not know, and the highest lane of every switch for them: no job owns or is lent one,
-    ways to and from storage pass over no job's links, and the log is decided again as it was."""
+def test_uplink_slots_reserved_for_storage_go_to_no_job(cluster: Cluster, tmp_path: Path) -> None:
+    """Hosts of storage that Slurm does not know, and the highest uplink slot of every switch for them: no job owns or is lent one,
+    routes to and from storage pass over no job's links, and the log is decided again as it was."""
     net, tables = tmp_path / "toy.ibnetdiscover", tmp_path / "lfts"
     text = MACHINE.replace("children = [6, 3, 4]", "children = [6, 3, 5]").replace("node[1-72]", "node[1-90]")
     net.write_text(Machine.parse(text, "toy.toml").to("ibnetdiscover"))
     machine = Machine.parse(net.read_text(), "net")
-    given = {"policy": "owned", "topology": str(net), "routes": str(tables)}
-    given |= {"service": "node[73-90]", "service-lanes": 1, "phi": 0.3}
+    given = {"policy": "dedicated", "topology": str(net), "routes": str(tables)}
+    given |= {"service": "node[73-90]", "service-uplinks": 1, "min-bandwidth": 0.3}
     with driving(cluster, tmp_path, **given):
         jobs = [cluster.submit("--nodes=6", "--time=5", "--nodelist=node[1-3,7-9]")]
         jobs += [cluster.submit("--nodes=8", "--time=5", "--exclude=node[1-12]") for _ in range(3)]
@@ -203,9 +207,12 @@ def test_lanes_for_storage_are_nobodys(cluster: Cluster, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ("service-lanes = 1", "service-lanes sets lanes aside for hosts: name them with service"),
-        ('service = "n1"\nservice-lanes = 65', "service-lanes must be from 0 to 64, not 65"),
-        ('service = "n1"', "service is about forwarding tables: name their file with routes"),
+        (
+            "service-uplinks = 1",
+            "service-uplinks reserves uplink slots for hosts: name these hosts with service",
+        ),
+        ('service = "n1"\nservice-lanes = 65', "service-uplinks must be from 0 to 64, not 65"),
+        ('service = "n1"', "service needs forwarding tables: name a file for them with routes"),
     ],
 )
 def test_a_setting_that_is_none_is_one_sentence(tmp_path: Path, lines: str, sentence: str) -> None:

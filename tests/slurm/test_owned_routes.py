@@ -35,7 +35,7 @@ def settings(tmp_path: Path) -> dict[str, Any]:
     net.write_text(Machine.parse(MACHINE, "toy.toml").to("ibnetdiscover"))
     kept.mkdir()
     return {
-        "policy": "owned",
+        "policy": "dedicated",
         "topology": str(net),
         "routes": str(tables),
         "routes-command": ["sh", "-c", KEEP, "keep", str(tables), str(kept)],

@@ -94,7 +94,7 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would_do(cluster: Cluster, t
     assert json.loads(simulated.stdout)["jobs"] == len(table.read_text().splitlines()) - 1 >= 8
 
 
-@pytest.mark.parametrize(("policy", "meeting"), [("owned", 0), ("first-fit", 3)])
+@pytest.mark.parametrize(("policy", "meeting"), [("dedicated", 0), ("first-fit", 3)])
 def test_jobs_on_links_of_their_own_meet_nobody(tmp_path: Path, policy: str, meeting: int) -> None:
     """Three jobs fill the four leaves of a pod, and so share some: with links of their own they meet nobody there, where
     the same nodes taken by Slurm, which knows no links, let them meet."""

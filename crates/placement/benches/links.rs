@@ -2,7 +2,7 @@
 //!
 //! Jobs come and go at random, placed by the rule that is timed, until the machine is as full as it can be made, 95 % at
 //! most; then fresh requests of random sizes are placed, each timed alone, and not kept. Prints a line of JSON for each
-//! rule: policies and decisions are arguments, `links owned,jigsaw,isolated 10000`.
+//! rule: policies and decisions are arguments, `links dedicated,jigsaw,isolated 10000`.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -27,7 +27,7 @@ const PATIENCE: usize = 40;
 fn main() {
     let given: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    let names = given.first().map_or("owned,jigsaw,isolated", String::as_str);
+    let names = given.first().map_or("dedicated,jigsaw,isolated", String::as_str);
     let decisions = given.get(1).map_or(10_000, |count| count.parse().unwrap());
     let fabric = Arc::new(Fabric::build(&preset(MACHINE).unwrap().unwrap()).unwrap());
     for name in names.split(',') {

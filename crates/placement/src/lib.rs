@@ -29,7 +29,7 @@ pub use placement::Placement;
 pub use policy::{Choice, Policy};
 pub use quality::{Quality, least_aph};
 pub use refusal::Refusal;
-pub use registry::{Gives, POLICIES, PolicyInfo, policy};
+pub use registry::{FORMER_NAMES, Gives, POLICIES, PolicyInfo, policy, present_name};
 pub use repair::{Movable, Repair, repair};
 pub use request::{Request, Share};
 pub use room::Room;

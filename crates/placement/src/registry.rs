@@ -33,13 +33,13 @@ pub struct PolicyInfo {
 pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "first-fit",
-        summary: "the free nodes of lowest index, blind to the network",
+        summary: "the free nodes with the lowest indices; ignores the network",
         gives: Gives::Nodes,
         build: |_| Box::new(FirstFit),
     },
     PolicyInfo {
         name: "random",
-        summary: "free nodes drawn at random, seeded",
+        summary: "free nodes drawn at random from a seed",
         gives: Gives::Nodes,
         build: |seed| Box::new(Random { seed }),
     },
@@ -51,31 +51,31 @@ pub const POLICIES: &[PolicyInfo] = &[
     },
     PolicyInfo {
         name: "slurm-tree",
-        summary: "Slurm's topology/tree: lowest switch that holds it, best fit on leaves",
+        summary: "Slurm's topology/tree: the lowest switch that holds the job, best fit on leaves",
         gives: Gives::Nodes,
         build: |_| Box::new(SlurmTree),
     },
     PolicyInfo {
         name: "hop-bytes",
-        summary: "fewest hops by the VM-group rule, at every level of the tree",
+        summary: "few hops by the VM-group heuristic, at every level of the tree",
         gives: Gives::Nodes,
         build: |_| Box::new(HopBytes),
     },
     PolicyInfo {
         name: "hop-bytes-exact",
-        summary: "least hops for uniform traffic, exactly, then the tightest",
+        summary: "fewest hops for uniform traffic, exactly; the tightest fit among equals",
         gives: Gives::Nodes,
         build: |_| Box::new(HopBytesExact { isolated: false }),
     },
     PolicyInfo {
         name: "bunch",
-        summary: "the VM-group rule as its paper lists it: two levels, ties by index",
+        summary: "the VM-group heuristic as its paper lists it: two levels, ties by index",
         gives: Gives::Nodes,
         build: |_| Box::new(Bunch),
     },
     PolicyInfo {
         name: "spread",
-        summary: "as many leaves and pods as possible, evenly: for groups that must survive one",
+        summary: "evenly over as many leaves and pods as possible: for groups that must survive the loss of one",
         gives: Gives::Nodes,
         build: |_| Box::new(Spread),
     },
@@ -87,49 +87,59 @@ pub const POLICIES: &[PolicyInfo] = &[
     },
     PolicyInfo {
         name: "isolated-hop-bytes",
-        summary: "no link shared by two jobs, wherever that can be, and then least hops",
+        summary: "no link shared by two jobs, then fewest hops; finds a placement wherever one exists",
         gives: Gives::Nodes,
         build: |_| Box::new(HopBytesExact { isolated: true }),
     },
     PolicyInfo {
-        name: "owned",
-        summary: "links of its own for every job on leaves and pods that jobs share, wherever that can be",
+        name: "dedicated",
+        summary: "dedicated links for every job on leaves and pods that jobs share; finds a placement wherever one exists",
         gives: Gives::LinksByPhi,
         build: |_| Box::new(Owned::new()),
     },
     PolicyInfo {
         name: "jigsaw",
-        summary: "links of its own by equal parts, whole leaves over several pods (HPDC'21, rebuilt)",
+        summary: "dedicated links in equal parts; whole leaves for jobs in several pods (HPDC'21, rebuilt)",
         gives: Gives::Links,
         build: |_| Box::new(Jigsaw { relaxed: false }),
     },
     PolicyInfo {
         name: "jigsaw-relaxed",
-        summary: "the same with parts of leaves over several pods",
+        summary: "as jigsaw, but jobs in several pods may use parts of leaves",
         gives: Gives::Links,
         build: |_| Box::new(Jigsaw { relaxed: true }),
     },
     PolicyInfo {
         name: "laas",
-        summary: "links as a service: equal parts in a pod, rounded up to whole leaves above (rebuilt)",
+        summary: "links as a service: equal parts in one pod; whole leaves, rounded up, in several (rebuilt)",
         gives: Gives::Links,
         build: |_| Box::new(Laas),
     },
     PolicyInfo {
-        name: "quiet",
-        summary: "no link shared: blocks of a power of two of leaves or pods (IPDPS'15, rebuilt)",
+        name: "quiet-neighborhoods",
+        summary: "no link shared: blocks of 1, 2, 4, ... leaves or pods (IPDPS'15, rebuilt)",
         gives: Gives::Links,
         build: |_| Box::new(Quiet),
     },
     PolicyInfo {
         name: "recorded",
-        summary: "the nodes and start times that the log names",
+        summary: "the nodes and start times in the log",
         gives: Gives::Nodes,
         build: |_| Box::new(Recorded),
     },
 ];
 
-/// The policy of that name; `None` where there is none.
+/// Names that policies had in an earlier release, each with the present one. They are accepted for one release.
+pub const FORMER_NAMES: &[(&str, &str)] =
+    &[("owned", "dedicated"), ("quiet", "quiet-neighborhoods")];
+
+/// The present name of the policy that `name` means: another one only for a name of an earlier release.
+pub fn present_name(name: &str) -> &str {
+    FORMER_NAMES.iter().find(|(former, _)| *former == name).map_or(name, |(_, present)| present)
+}
+
+/// The policy of that name, which may be one of an earlier release; `None` where there is none.
 pub fn policy(name: &str, seed: u64) -> Option<Box<dyn Policy>> {
+    let name = present_name(name);
     POLICIES.iter().find(|info| info.name == name).map(|info| (info.build)(seed))
 }

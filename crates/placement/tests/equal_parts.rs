@@ -1,4 +1,4 @@
-//! Partitions of equal parts: `jigsaw`, `jigsaw-relaxed` and `laas`; and the blocks of `quiet`.
+//! Partitions of equal parts: `jigsaw`, `jigsaw-relaxed` and `laas`; and the blocks of `quiet-neighborhoods`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -158,7 +158,7 @@ proptest! {
     }
 
     /// Inside a pod a partition of equal parts is found whenever there is one: against all choices of leaves. Where many
-    /// wait `owned` gives the one that `jigsaw` does.
+    /// wait `dedicated` gives the one that `jigsaw` does.
     #[test]
     fn a_partition_in_a_pod_is_found_if_there_is_one(
         jobs in traffic(),
@@ -166,10 +166,10 @@ proptest! {
     ) {
         let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4], &[1, 4], &[1; 2])).unwrap());
         let mut states = Vec::new();
-        play(&fabric, "owned", &jobs, |_, occupancy, _| states.push(occupancy.clone()));
+        play(&fabric, "dedicated", &jobs, |_, occupancy, _| states.push(occupancy.clone()));
         for occupancy in states.iter().filter(|state| state.idle_nodes() >= nodes) {
             let exists = exists_in_pod(occupancy, nodes);
-            let owned = rule("owned");
+            let owned = rule("dedicated");
             let among_many = owned.where_wait(256).place(&ask(1, nodes), occupancy).ok();
             let jigsaw = rule("jigsaw").place(&ask(1, nodes), occupancy).ok();
             if occupancy.idle_nodes() < fabric.nodes() {
@@ -204,12 +204,12 @@ proptest! {
         });
     }
 
-    /// `quiet` puts a job into one block: a leaf, or a power of two of leaves of a pod or of pods, from a multiple of it on,
+    /// `quiet-neighborhoods` puts a job into one block: a leaf, or a power of two of leaves of a pod or of pods, from a multiple of it on,
     /// or all of them, and no smaller block could hold it; no leaf and no pod is crossed twice.
     #[test]
     fn quiet_keeps_to_blocks(jobs in traffic()) {
         let fabric = full([4, 5, 4]);
-        play(&fabric, "quiet", &jobs, |placement, occupancy, _| {
+        play(&fabric, "quiet-neighborhoods", &jobs, |placement, occupancy, _| {
             let groups = |level| -> BTreeSet<u32> {
                 placement.nodes().iter().map(|&node| fabric.group(level, node)).collect()
             };
@@ -311,11 +311,11 @@ fn three_one_one(claimed: bool) -> Occupancy {
     occupancy
 }
 
-/// Five nodes on leaves of three, one and one are no equal parts: `owned` gives them to a job where 255 wait and not where
+/// Five nodes on leaves of three, one and one are no equal parts: `dedicated` gives them to a job where 255 wait and not where
 /// 256 do, unless nobody else is on the machine, which no other job's end could then help.
 #[test]
 fn among_many_shapes_are_equal_parts() {
-    let (rule, request) = (rule("owned"), ask(1, 5));
+    let (rule, request) = (rule("dedicated"), ask(1, 5));
     let busy = three_one_one(true);
     assert!(rule.where_wait(255).place(&request, &busy).is_ok());
     assert!(rule.where_wait(256).place(&request, &busy).is_err());
@@ -332,7 +332,7 @@ fn among_many_shapes_are_equal_parts() {
 fn waste_is_what_is_left_behind() {
     let fabric = full([4, 4, 2]);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    let rule = rule("owned");
+    let rule = rule("dedicated");
     let many = rule.where_wait(256);
     let waste = |nodes: u32, occupancy: &Occupancy| {
         let request = ask(1, nodes);

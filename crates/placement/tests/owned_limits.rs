@@ -7,7 +7,7 @@ use topolane_fabric::{Fabric, read};
 use topolane_placement::owned::{Obstacle, check};
 use topolane_placement::{Occupancy, Refusal, Request, policy};
 
-const RULES: [&str; 4] = ["owned", "jigsaw", "jigsaw-relaxed", "laas"];
+const RULES: [&str; 4] = ["dedicated", "jigsaw", "jigsaw-relaxed", "laas"];
 
 /// A machine of nodes n1, n2, ... from the text of its one site, `core`.
 fn machine(site: &str) -> Arc<Fabric> {
@@ -27,7 +27,7 @@ fn tree(parents: &str, switches: &[(&str, &str, &str)]) -> Arc<Fabric> {
 
 /// The sentences about a machine.
 fn said(fabric: &Arc<Fabric>) -> Vec<String> {
-    let limits = policy("owned", 0).unwrap().limits(fabric);
+    let limits = policy("dedicated", 0).unwrap().limits(fabric);
     limits.iter().map(|limit| limit.sentence(fabric)).collect()
 }
 
@@ -88,7 +88,7 @@ fn four_levels() {
         said[0].contains("three levels above: a job that owns links and has nodes there stays"),
         "{said:?}"
     );
-    isolates_up_to(&fabric, "owned", 8, Obstacle::Levels);
+    isolates_up_to(&fabric, "dedicated", 8, Obstacle::Levels);
 }
 
 /// Nodes on two leaf switches: jobs stay inside a leaf, nobody is promised links of one of the two.
@@ -139,7 +139,7 @@ fn missing_cables() {
             "leaf0 has 1 of 4 uplinks missing: jobs own those that are there, and nodes may lack links"
         ]
     );
-    isolates_up_to(&one, "owned", 15, Obstacle::Missing);
+    isolates_up_to(&one, "dedicated", 15, Obstacle::Missing);
     let switch = tree("[1,0,0,3,0],[1,1,0,3,0],[2,0,3,0,0],[2,0,3,1,0],[2,0,3,2,0],[2,0,3,3,0]");
     assert_eq!(
         said(&switch),
@@ -148,14 +148,14 @@ fn missing_cables() {
             "leaf0 and leaf1 have 2 of 8 uplinks missing: jobs own those that are there, and nodes may lack links",
         ]
     );
-    isolates_up_to(&switch, "owned", 12, Obstacle::Missing);
+    isolates_up_to(&switch, "dedicated", 12, Obstacle::Missing);
     let cut = tree("[1,0,0,0,0],[1,0,0,1,0],[1,0,0,2,0],[1,0,0,3,0]");
     assert_eq!(
         said(&cut),
         ["no cable leaves leaf0: a job that owns links and has nodes there stays inside it"]
     );
     let occupancy = Occupancy::new(Arc::clone(&cut));
-    for rule in RULES.iter().chain(&["isolated", "quiet", "first-fit", "hop-bytes"]) {
+    for rule in RULES.iter().chain(&["isolated", "quiet-neighborhoods", "first-fit", "hop-bytes"]) {
         let rule = policy(rule, 0).unwrap();
         for wanted in 1..=16 {
             let request = Request::whole_nodes(1, wanted, 1.0);
@@ -185,7 +185,7 @@ fn uneven_taper() {
           have up to 0.500"
         ]
     );
-    isolates_up_to(&fabric, "owned", 28, Obstacle::Shape);
+    isolates_up_to(&fabric, "dedicated", 28, Obstacle::Shape);
 }
 
 /// Nothing is said of a whole tree, even or evenly tapered, nor by a rule that owns whole groups.
@@ -200,7 +200,7 @@ fn whole_trees() {
         assert_eq!(said(&machine(site)), [""; 0]);
     }
     let wide = machine("children = [4, 2, 2]\nparents = [1, 4, 72]");
-    for rule in ["isolated", "quiet", "first-fit"] {
+    for rule in ["isolated", "quiet-neighborhoods", "first-fit"] {
         assert!(policy(rule, 0).unwrap().limits(&wide).is_empty());
     }
 }

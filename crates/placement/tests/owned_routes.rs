@@ -37,7 +37,7 @@ proptest! {
 
     #[test]
     fn what_policies_give_is_routed_over_it(
-        name in prop::sample::select(vec!["owned", "jigsaw", "jigsaw-relaxed", "laas"]),
+        name in prop::sample::select(vec!["dedicated", "jigsaw", "jigsaw-relaxed", "laas"]),
         fabric in tree(),
         events in prop::collection::vec(event(), 1..20),
     ) {

@@ -72,9 +72,9 @@ impl Crowd {
     }
 }
 
-/// The policies that give links, and `quiet`, which gives all of the groups that a job crosses.
+/// The policies that give links, and `quiet-neighborhoods`, which gives all of the groups that a job crosses.
 fn rules() -> Vec<Box<dyn Policy>> {
-    let names = ["owned", "jigsaw", "jigsaw-relaxed", "laas", "quiet"];
+    let names = ["dedicated", "jigsaw", "jigsaw-relaxed", "laas", "quiet-neighborhoods"];
     names.iter().map(|name| policy(name, 0).unwrap()).collect()
 }
 
@@ -88,11 +88,11 @@ fn owned_by(fabric: &Fabric, job: &Placement) -> Vec<CableId> {
     job.crossed().iter().filter(below_top).flat_map(uplinks).collect()
 }
 
-/// On tiny machines with jobs, missing and failed cables: `owned` places a job of any size wherever some choice of free
+/// On tiny machines with jobs, missing and failed cables: `dedicated` places a job of any size wherever some choice of free
 /// nodes and cables meets (1) to (3), and what it gives meets the condition.
 #[test]
 fn owned_finds_a_partition_wherever_there_is_one() {
-    let rule = policy("owned", 0).unwrap();
+    let rule = policy("dedicated", 0).unwrap();
     let (mut placed, mut refused, mut wrong) = (0, 0, Vec::new());
     for seed in 0..900 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -128,7 +128,7 @@ fn owned_finds_a_partition_wherever_there_is_one() {
 }
 
 /// Whatever comes and goes, under each rule that gives links: every placement meets the condition for the share it is
-/// said to have, which is no less than was asked for; no cable has two owners, none is missing or has failed. (`quiet`
+/// said to have, which is no less than was asked for; no cable has two owners, none is missing or has failed. (`quiet-neighborhoods`
 /// looks at no cable: it is asked on machines that are whole.)
 #[test]
 fn every_placement_meets_the_condition_and_no_cable_has_two_owners() {
@@ -138,7 +138,8 @@ fn every_placement_meets_the_condition_and_no_cable_has_two_owners() {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let mut crowd = Crowd::new(&mut rng);
             let phi = [1.0, 0.7, 0.5][rng.random_range(0..3)];
-            if rule.name() == "quiet" && !(crowd.failed.is_empty() && crowd.tree.missing.is_empty())
+            if rule.name() == "quiet-neighborhoods"
+                && !(crowd.failed.is_empty() && crowd.tree.missing.is_empty())
             {
                 continue;
             }
@@ -207,7 +208,7 @@ fn claim_and_release_are_inverses() {
 /// condition for the share that it then has.
 #[test]
 fn what_is_lent_gives_the_share_that_it_says() {
-    let rule = policy("owned", 0).unwrap();
+    let rule = policy("dedicated", 0).unwrap();
     let mut more = 0;
     for seed in 0..2_500 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -14,7 +14,7 @@ fn machine() -> Arc<Fabric> {
 
 /// Jobs that came and, where the flag is not set, went.
 fn filled(occupancy: &mut Occupancy, jobs: &[(u32, bool)]) -> Vec<(Request, Arc<Placement>)> {
-    let owned = policy("owned", 0).unwrap();
+    let owned = policy("dedicated", 0).unwrap();
     let mut running = Vec::new();
     for (id, &(nodes, stays)) in (0..).zip(jobs) {
         let request = Request::whole_nodes(id, nodes, 1.0);
@@ -52,7 +52,7 @@ proptest! {
     ) {
         let mut occupancy = Occupancy::new(machine());
         let running = filled(&mut occupancy, &jobs);
-        let owned = policy("owned", 0).unwrap();
+        let owned = policy("dedicated", 0).unwrap();
         let request = Request::whole_nodes(1_000, wanted, 1.0);
         prop_assume!(owned.place(&request, &occupancy).is_err());
         let movable: Vec<Movable<'_>> =
@@ -85,7 +85,7 @@ proptest! {
 fn one_move_makes_room() {
     let fabric = Arc::new(Fabric::build(&fat_tree(4, 2).unwrap()).unwrap());
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    let owned = policy("owned", 0).unwrap();
+    let owned = policy("dedicated", 0).unwrap();
     let running: Vec<(Request, Arc<Placement>)> = [(0, 0), (1, 1)]
         .into_iter()
         .map(|(pod, lane)| {

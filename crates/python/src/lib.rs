@@ -1,6 +1,7 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
 mod error;
+mod former;
 mod gang;
 #[cfg(target_os = "linux")]
 mod gang_agent;
@@ -52,7 +53,7 @@ mod _engine {
     #[pymodule_export]
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
-    use crate::policy::{isolating_policies, linking_policies, policies, queues};
+    use crate::policy::{isolating_policies, linking_policies, policies, policy_name, queues};
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};
     #[pymodule_export]

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use topolane_fabric::NodeIndex;
 use topolane_placement::{
-    Gives, Occupancy, POLICIES, Policy, Refusal, Request, Room, Share, policy,
+    Gives, Occupancy, POLICIES, Policy, Refusal, Request, Room, Share, policy, present_name,
 };
 use topolane_scheduler::QUEUES;
 
@@ -19,6 +19,12 @@ pub fn policies() -> Vec<(&'static str, &'static str)> {
     POLICIES.iter().map(|info| (info.name, info.summary)).collect()
 }
 
+/// The present name of a policy: another one only for a name of an earlier release.
+#[pyfunction]
+pub fn policy_name(name: &str) -> &str {
+    present_name(name)
+}
+
 /// The names of the policies built in that promise isolation.
 #[pyfunction]
 pub fn isolating_policies() -> Vec<&'static str> {
@@ -26,7 +32,8 @@ pub fn isolating_policies() -> Vec<&'static str> {
     isolating.map(|info| info.name).collect()
 }
 
-/// The names of the policies built in that give jobs links of their own, and whether each heeds a request's phi.
+/// The names of the policies built in that give jobs dedicated links, and whether each heeds a request's minimum bandwidth
+/// share.
 #[pyfunction]
 pub fn linking_policies() -> Vec<(&'static str, bool)> {
     let linking = POLICIES.iter().filter(|info| info.gives != Gives::Nodes);

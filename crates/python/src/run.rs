@@ -12,6 +12,7 @@ use topolane_simulator::{
 };
 
 use crate::error::{RunError, bad_input, input_error};
+use crate::former;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::policy::{policy_from, queue_names};
@@ -35,7 +36,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, phi=None, moving=None, network=None, outages=vec![], progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, phi=None, moving=None, network=None, outages=vec![], progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -46,6 +47,7 @@ pub fn simulate(
     scenario: &str,
     seed: u64,
     default_walltime: Option<f64>,
+    min_bandwidth: Option<f64>,
     phi: Option<f64>,
     moving: Option<(u32, f64, f64)>,
     network: Option<&Network>,
@@ -59,9 +61,7 @@ pub fn simulate(
     if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
-    if phi.is_some_and(|phi| !(phi > 0.0 && phi <= 1.0)) {
-        return Err(bad_input("phi must be above 0 and at most 1"));
-    }
+    let phi = former::min_bandwidth(min_bandwidth, phi)?;
     let moving = moving.map(|(most, per_start, pause)| Moving { most, per_start, pause });
     if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
         return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));
@@ -207,7 +207,7 @@ impl Outcome {
         summary.set_item("mean_hop_bytes", over_several(&metrics.hop_bytes))?;
         let sharing = metrics.links_shared.iter().filter(|&&links| links > 0).count();
         summary.set_item("jobs_sharing_links", sharing)?;
-        summary.set_item("mean_phi", self.mean_phi())?;
+        summary.set_item("mean_bandwidth_share", self.mean_bandwidth_share())?;
         summary.set_item("fragmentation", fragmentation)?;
         let killed = self.outcome.jobs.iter().filter(|job| job.killed).count();
         summary.set_item("moves", self.outcome.moves)?;
@@ -266,7 +266,7 @@ impl Outcome {
     }
 
     /// The share of full bandwidth of jobs on links of their own, weighted by node-seconds; 1 where there are none.
-    fn mean_phi(&self) -> f64 {
+    fn mean_bandwidth_share(&self) -> f64 {
         let (mut share, mut work) = (0.0, 0.0);
         for job in self.outcome.jobs.iter().filter(|job| !job.placement.links().is_empty()) {
             let own = job.placement.nodes().len() as f64 * (job.finish - job.start);

@@ -7,6 +7,7 @@ use topolane_fabric::NodeSet;
 use topolane_placement::{Refusal, Request};
 
 use crate::error::bad_input;
+use crate::former;
 use crate::machine::Machine;
 use crate::policy::{Raised, policy_from, queue_names};
 use crate::rank_k::{Asked, Profile, Rank};
@@ -53,7 +54,7 @@ impl Scheduler {
     /// behind those of higher priority, and of its own that are not later by `order`. Answers
     /// None, or the name and sentence of the reason why it can never be placed; it is not queued
     /// then.
-    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, share=None, members=vec![], eligible=None, phi=None))]
+    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, phi=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
         &mut self,
@@ -64,6 +65,7 @@ impl Scheduler {
         priority: f64,
         order: u64,
         begin: f64,
+        min_bandwidth: Option<f64>,
         share: Option<(u32, u64)>,
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
@@ -79,13 +81,13 @@ impl Scheduler {
             || walltime < 0.0
             || !begin.is_finite()
             || priority.is_nan()
-            || phi.is_some_and(|phi| !(phi > 0.0 && phi <= 1.0))
         {
             return Err(bad_input(format!(
                 "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be asked for"
             )));
         }
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
+        let phi = former::min_bandwidth(min_bandwidth, phi)?;
         let share = share_from(share)?;
         let request = Request {
             id,
@@ -106,8 +108,8 @@ impl Scheduler {
     }
 
     /// Takes over a job that runs on `nodes` since `start`, in rank order, and owns `links` with a
-    /// share `phi` of full bandwidth; if it waits here, it waits no longer.
-    #[pyo3(signature = (id, nodes, start, walltime, *, share=None, links=vec![], phi=1.0))]
+    /// share of full bandwidth; if it waits here, it waits no longer. `phi` is a former name of `bandwidth_share`.
+    #[pyo3(signature = (id, nodes, start, walltime, *, share=None, links=vec![], bandwidth_share=1.0, phi=None))]
     #[allow(clippy::too_many_arguments)]
     fn adopt(
         &mut self,
@@ -117,8 +119,10 @@ impl Scheduler {
         walltime: f64,
         share: Option<(u32, u64)>,
         links: Vec<u32>,
-        phi: f64,
+        bandwidth_share: f64,
+        phi: Option<f64>,
     ) -> PyResult<()> {
+        let bandwidth_share = phi.unwrap_or(bandwidth_share);
         let all = self.scheduler.occupancy().fabric().links();
         if let Some(link) = links.iter().find(|&&link| link >= all) {
             return Err(bad_input(format!("job {id}: there is no cable {link}")));
@@ -130,7 +134,8 @@ impl Scheduler {
             share: share_from(share)?,
             ..Request::default()
         };
-        let adopted = self.scheduler.adopt_with_links(&request, nodes, (links, phi), start);
+        let adopted =
+            self.scheduler.adopt_with_links(&request, nodes, (links, bandwidth_share), start);
         adopted.map_err(|error| {
             let fabric = self.scheduler.occupancy().fabric();
             let name = if error.node < fabric.nodes() { fabric.node_name(error.node) } else { "?" };

@@ -94,14 +94,15 @@ impl State {
     }
 
     /// Lets a job hold nodes, once per slot, and cables between switches; `share` is (cores,
-    /// memory) of each slot, or None, `phi` its share of full bandwidth on its own links.
-    #[pyo3(signature = (nodes, share=None, links=vec![], phi=1.0))]
+    /// memory) of each slot, or None, `bandwidth_share` its share of full bandwidth on its own links, formerly `phi`.
+    #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, phi=None))]
     fn hold(
         &mut self,
         nodes: Vec<u32>,
         share: Option<(u32, u64)>,
         links: Vec<u32>,
-        phi: f64,
+        bandwidth_share: f64,
+        phi: Option<f64>,
     ) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
@@ -109,7 +110,8 @@ impl State {
             return Err(bad_input(format!("there is no cable {link}")));
         }
         let what = if links.is_empty() { "" } else { ", or a link above it," };
-        let placement = Placement::new(&fabric, nodes, share_from(share)?).with_links(links, phi);
+        let placement = Placement::new(&fabric, nodes, share_from(share)?)
+            .with_links(links, phi.unwrap_or(bandwidth_share));
         self.occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
             bad_input(format!(

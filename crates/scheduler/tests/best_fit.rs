@@ -16,15 +16,15 @@ fn ask(id: u64, nodes: u32, walltime: f64) -> Request {
 
 /// Three nodes of a leaf are free beside a job on the fourth, which runs to 100; the head wants all four. Behind it wait jobs of
 /// two nodes, so many of four, of three and of one. In order the first has two of the nodes and the last the third one; by waste
-/// the one that fits exactly goes before. So it is under `owned`, which knows waste, if that one is among the first
+/// the one that fits exactly goes before. So it is under `dedicated`, which knows waste, if that one is among the first
 /// 256 of the queue.
 #[test]
 fn the_one_that_fits_goes_first() {
     for (name, between, expected) in [
         ("jigsaw", 0, vec![2, 4]),
-        ("owned", 0, vec![3]),
-        ("owned", 253, vec![3]),
-        ("owned", 254, vec![2, 4]),
+        ("dedicated", 0, vec![3]),
+        ("dedicated", 253, vec![3]),
+        ("dedicated", 254, vec![2, 4]),
     ] {
         let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4, 2], &[1, 4, 4], &[1; 3])).unwrap());
         let nodes = fabric.nodes();
@@ -52,7 +52,7 @@ fn the_one_that_fits_goes_first() {
 fn a_queue_that_grows_to_many_is_promised_anew() {
     let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4, 2], &[1, 4, 4], &[1; 3])).unwrap());
     let nodes = fabric.nodes();
-    let mut scheduler = Scheduler::new(fabric, rule("owned"), queue("easy").unwrap());
+    let mut scheduler = Scheduler::new(fabric, rule("dedicated"), queue("easy").unwrap());
     for node in (0..nodes).filter(|node| ![0, 4, 5, 8, 9, 10].contains(node)) {
         scheduler.set_in_service(node, false);
     }

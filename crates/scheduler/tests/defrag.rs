@@ -7,10 +7,10 @@ use topolane_fabric::{Fabric, fat_tree};
 use topolane_placement::{Request, policy};
 use topolane_scheduler::{Defrag, Scheduler, queue};
 
-/// Two pods of two leaves of two nodes, under `owned` and EASY.
+/// Two pods of two leaves of two nodes, under `dedicated` and EASY.
 fn scheduler(defrag: Option<Defrag>) -> Scheduler {
     let fabric = Arc::new(Fabric::build(&fat_tree(4, 2).unwrap()).unwrap());
-    let owned = Arc::from(policy("owned", 0).unwrap());
+    let owned = Arc::from(policy("dedicated", 0).unwrap());
     Scheduler::new(fabric, owned, queue("easy").unwrap()).moving(defrag)
 }
 

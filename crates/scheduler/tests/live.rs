@@ -395,7 +395,7 @@ fn links_go_out_of_service_and_come_back() {
     let fabric = machine();
     let second_switch = |leaf| fabric.cable(1, leaf, 0, 1, 0).unwrap();
     for discipline in DISCIPLINES {
-        for policy in ["owned", "first-fit"] {
+        for policy in ["dedicated", "first-fit"] {
             let mut scheduler = scheduler(policy, discipline);
             for (id, nodes) in [(0, 5), (1, 2), (2, 4)] {
                 scheduler.submit(ask(id, nodes, 100.0), 0.0).unwrap();
@@ -428,7 +428,7 @@ fn links_go_out_of_service_and_come_back() {
                 scheduler.complete(id);
             }
             scheduler.submit(ask(4, SIZE, 10.0), 0.0).unwrap();
-            let runs = if policy == "owned" { vec![] } else { vec![4] };
+            let runs = if policy == "dedicated" { vec![] } else { vec![4] };
             assert_eq!(
                 pass(&mut scheduler, 2.0),
                 runs,
@@ -436,7 +436,7 @@ fn links_go_out_of_service_and_come_back() {
             );
             assert!(scheduler.set_links_in_service(&cables, true).is_empty());
             assert_eq!(scheduler.occupancy().links_out().count(), 0);
-            let runs = if policy == "owned" { vec![4] } else { vec![] };
+            let runs = if policy == "dedicated" { vec![4] } else { vec![] };
             assert_eq!(pass(&mut scheduler, 3.0), runs);
         }
     }

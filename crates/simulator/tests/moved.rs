@@ -12,7 +12,8 @@ use topolane_simulator::{Metrics, Moving, Options};
 
 /// 128 nodes and 400 jobs at once, of eight nodes in the mean.
 fn run(moving: Option<Moving>, phi: Option<f64>) -> topolane_simulator::Outcome {
-    try_run(&workload(), &machine(), "owned", "easy", &Options { moving, phi, ..PLAIN }).unwrap()
+    try_run(&workload(), &machine(), "dedicated", "easy", &Options { moving, phi, ..PLAIN })
+        .unwrap()
 }
 
 fn machine() -> Arc<Fabric> {

@@ -69,7 +69,7 @@ proptest! {
         jobs in jobs(),
         outages in outages(),
         policy in prop::sample::select(vec![
-            "owned", "jigsaw", "jigsaw-relaxed", "laas", "isolated", "quiet", "first-fit", "slurm-tree",
+            "dedicated", "jigsaw", "jigsaw-relaxed", "laas", "isolated", "quiet-neighborhoods", "first-fit", "slurm-tree",
         ]),
         queue in prop::sample::select(vec!["fcfs", "easy", "conservative"]),
     ) {
@@ -118,7 +118,7 @@ fn a_leaf_that_is_cut_off_still_runs_what_fits_it() {
         job(5, 21.0, 5.0, Some(5.0), 2),
     ]);
     let outage = Outage { cables: uplinks(1, 0), from: 10.0, until: 30.0 };
-    for policy in ["first-fit", "isolated", "owned"] {
+    for policy in ["first-fit", "isolated", "dedicated"] {
         let found = run(&jobs, policy, "easy", vec![outage.clone()]);
         let row = |job: &JobOutcome| (job.job + 1, job.start, job.finish, job.affected);
         let mut rows: Vec<_> = found.iter().map(row).collect();
@@ -138,7 +138,7 @@ fn outages_overlap_and_may_last_for_ever() {
     let jobs = workload(vec![job(1, 5.0, 1.0, Some(1.0), 16)]);
     let outage = |from, until| Outage { cables: uplinks(2, 0), from, until };
     let starts = |outages| {
-        run(&jobs, "owned", "easy", outages).iter().map(|job| job.start).collect::<Vec<f64>>()
+        run(&jobs, "dedicated", "easy", outages).iter().map(|job| job.start).collect::<Vec<f64>>()
     };
     assert_eq!(starts(vec![outage(0.0, 20.0), outage(10.0, 40.0)]), [40.0]);
     assert_eq!(starts(vec![outage(0.0, 20.0), outage(20.0, 40.0)]), [40.0]);

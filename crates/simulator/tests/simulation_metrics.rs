@@ -245,7 +245,7 @@ proptest! {
         sites in any::<bool>(),
     ) {
         let fabric = if sites { three_sites(&missing) } else { tree(&[2, 3, 3]) };
-        for policy in ["scattered", "first-fit", "random", "isolated", "owned"] {
+        for policy in ["scattered", "first-fit", "random", "isolated", "dedicated"] {
             let outcome = run(&jobs, &fabric, policy, "easy");
             let metrics = Metrics::of(&jobs, &fabric, &outcome);
             for (index, job) in outcome.jobs.iter().enumerate() {
@@ -256,7 +256,7 @@ proptest! {
                     .collect();
                 let shared = links(job, &fabric).intersection(&theirs).count() as u32;
                 prop_assert_eq!(metrics.links_shared[index], shared, "{}: job {}", policy, index);
-                prop_assert!(shared == 0 || !["isolated", "owned"].contains(&policy));
+                prop_assert!(shared == 0 || !["isolated", "dedicated"].contains(&policy));
             }
         }
     }

@@ -32,8 +32,17 @@ from topolane.cli import (
     workload,
 )
 
+FORMER_OPTIONS = {"phi": "min-bandwidth", "service-lanes": "service-uplinks"}
+"""Options of an earlier release, accepted for one release, and their present names."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@click.group(
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "token_normalize_func": lambda name: FORMER_OPTIONS.get(name, name),
+    }
+)
 @click.version_option(package_name="topolane")
 def cli() -> None:
     """Place parallel jobs where the network lets them run at full speed."""

@@ -120,10 +120,11 @@ default_walltime_option = click.option(
     "--default-walltime", type=float, help="Seconds, for jobs without a walltime [default: their run time]."
 )
 
-phi_option = click.option(
-    "--phi",
+min_bandwidth_option = click.option(
+    "--min-bandwidth",
     type=float,
-    help="The least share of full bandwidth, over 0 and up to 1, that jobs accept on links of their own [default: 1].",
+    metavar="SHARE",
+    help="Minimum share of full bandwidth, above 0 and up to 1, that jobs accept on dedicated links [default: 1].",
 )
 
 

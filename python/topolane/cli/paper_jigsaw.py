@@ -97,7 +97,7 @@ def rows_of(results: Results, load: Load) -> list[dict[str, object]]:
                 "rule": rule.label,
                 "utilization_while_waiting": mean_of(own, "utilization_while_waiting"),
                 "ratios": {key: interval(results.ratios(load.name, rule.label, key)) for key in RATIOS},
-                "mean_phi": mean_of(own, "mean_phi"),
+                "mean_bandwidth_share": mean_of(own, "mean_bandwidth_share"),
                 "moves_per_job": mean_of(own, "moves_per_job"),
                 "break_even": even if math.isfinite(even) else None,
                 "coupled": {
@@ -127,7 +127,7 @@ def print_load(results: Results, load: Load) -> None:
                 rule.label,
                 *(ratio(rule.label, key) for key in RATIOS),
                 f"{even:.2f}" if math.isfinite(even) else f"over {MOST:g}",
-                f"{mean_of(results.alone[load.name, rule.label], 'mean_phi'):.3f}",
+                f"{mean_of(results.alone[load.name, rule.label], 'mean_bandwidth_share'):.3f}",
                 *(ratio(rule.label, key, coupled=True) for key in COUPLED),
             ]
         )
@@ -146,7 +146,7 @@ def print_load(results: Results, load: Load) -> None:
             "makespan",
             "turnaround",
             "break-even (%)",
-            "phi",
+            "bandwidth share",
             "wait, contention",
             "makespan, contention",
         ),

@@ -16,8 +16,21 @@ from topolane.cli import common
 from topolane.policy import resolve
 
 STATE_KEYS = {"machine", "running", "down", "request"}
-JOB_KEYS = {"id", "nodes", "cores", "memory", "pattern", "processes", "links", "phi", "lent", "share"}
+JOB_KEYS = {
+    "id",
+    "nodes",
+    "cores",
+    "memory",
+    "pattern",
+    "processes",
+    "links",
+    "bandwidth_share",
+    "lent",
+    "share",
+}
 REQUEST_KEYS = {"nodes", "id", "cores", "memory", "stacked", "members", "eligible"}
+FORMER_KEYS = {"phi": "bandwidth_share"}
+"""Keys of an earlier release, accepted for one release, and their present names."""
 
 
 @click.command("place")
@@ -130,7 +143,7 @@ def state_of(fabric: Machine, given: dict[str, Any]) -> State:
             raise InputError(f"{where}: 'nodes' is missing")
         links = cables_of(job, where)
         try:
-            state.hold(nodes, share_of(job, where), links, phi_of(job, where))
+            state.hold(nodes, share_of(job, where), links, bandwidth_share_of(job, where))
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
     state.take_out(nodes_of(fabric, given, "down", "the state") or [])
@@ -184,7 +197,7 @@ def check_keys(given: Any, known: set[str], where: str) -> None:
     if not isinstance(given, dict):
         raise InputError(f"{where} is not a JSON object but {shown(given)}")
     for key in given:
-        if key not in known:
+        if FORMER_KEYS.get(key, key) not in known:
             raise InputError(f"{where}: unknown key {texts.shown(key)}; there are {', '.join(sorted(known))}")
 
 
@@ -252,12 +265,14 @@ def cables_of(given: dict[str, Any], where: str, key: str = "links") -> list[int
     return links
 
 
-def phi_of(given: dict[str, Any], where: str) -> float:
-    """Its share of full bandwidth on them."""
-    phi = given.get("phi", 1.0)
-    if type(phi) not in (int, float) or not 0 < phi <= 1:
-        raise InputError(f"{where}: 'phi' must be a number above 0 and up to 1, not {shown(phi)}")
-    return float(phi)
+def bandwidth_share_of(given: dict[str, Any], where: str) -> float:
+    """The share of full bandwidth that a running job has on the cables that it owns."""
+    share = given.get("bandwidth_share", given.get("phi", 1.0))
+    if type(share) not in (int, float) or not 0 < share <= 1:
+        raise InputError(
+            f"{where}: 'bandwidth_share' must be a number above 0 and at most 1, not {shown(share)}"
+        )
+    return float(share)
 
 
 def nodes_of(machine: Machine, given: dict[str, Any], key: str, where: str) -> list[int] | None:

@@ -12,7 +12,7 @@ from topolane import texts
 from topolane._engine import InputError, Machine, Traffic
 from topolane.cli.place import check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
-KEYS = {"id", "nodes", "cores", "memory", "pattern", "traffic", "links", "phi"}
+KEYS = {"id", "nodes", "cores", "memory", "pattern", "traffic", "links", "bandwidth_share"}
 COLUMNS = ("id", "nodes", "pattern", "traffic")
 
 

@@ -14,7 +14,7 @@ from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
 from topolane.cli import common
 from topolane.cli.place import cables_of, check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
-KEYS = {"id", "nodes", "cores", "memory", "links", "phi", "lent", "share"}
+KEYS = {"id", "nodes", "cores", "memory", "links", "bandwidth_share", "lent", "share"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,11 +34,12 @@ class Job:
 @click.option("--previous", help="Tables written before: say how many entries of which jobs differ.")
 @click.option("--service", help="Hosts of storage and services: say whose links their traffic uses.")
 @click.option(
-    "--service-lanes",
+    "--service-uplinks",
     type=click.IntRange(0, 64),
     default=0,
     show_default=True,
-    help="So many of the highest lanes of every switch are for that traffic; no job may own them.",
+    metavar="K",
+    help="Reserve the K highest uplink slots of every switch for this traffic; no job may own them.",
 )
 @common.json_option
 def command(
@@ -49,7 +50,7 @@ def command(
     out: str,
     previous: str | None,
     service: str | None,
-    service_lanes: int,
+    service_uplinks: int,
     as_json: bool,
 ) -> None:
     """Write forwarding tables that keep the traffic of every job on the links it owns.
@@ -64,13 +65,15 @@ def command(
     """
     if nodes is not None:
         raise InputError("--nodes: forwarding tables go with the whole machine")
-    if service_lanes and service is None:
-        raise InputError("--service-lanes sets lanes aside for nodes: name them with --service")
+    if service_uplinks and service is None:
+        raise InputError("--service-uplinks reserves uplink slots for nodes: name these nodes with --service")
     fabric, net, source = subnet(machine, machine_format)
     jobs = jobs_of(fabric, read(state), state)
     served = [] if service is None else named(fabric, service)
     try:
-        routes = OwnedRoutes(fabric, [(job.id, job.nodes, job.links) for job in jobs], served, service_lanes)
+        routes = OwnedRoutes(
+            fabric, [(job.id, job.nodes, job.links) for job in jobs], served, service_uplinks
+        )
     except InputError as error:
         raise InputError(f"{state}: {error}") from error
     tables = routes.tables(net, source)

@@ -15,7 +15,7 @@ from topolane.sweep import Task
 @common.machine_options
 @common.workload_options
 @common.default_walltime_option
-@common.phi_option
+@common.min_bandwidth_option
 @common.defrag_option
 @common.outages_option
 @network_options

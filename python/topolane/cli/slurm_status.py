@@ -131,11 +131,11 @@ def _shown(found: Status) -> Group:
     for row in found.running:
         where = f"T{row.level} {row.home}" + (f", may meet {', '.join(row.may_meet)}" if row.may_meet else "")
         if row.links:
-            where += f", {plural(row.links, 'link')} of its own"
+            where += f", {plural(row.links, 'dedicated link')}"
             where += f" and {row.lent} lent" if row.lent else ""
-            where += f", phi {row.phi:g}" if row.phi != 1 else ""
-            if row.mean_phi is not None and row.mean_phi != row.phi:
-                where += f" ({row.mean_phi:.2f} so far)"
+            where += f", bandwidth share {row.bandwidth_share:g}" if row.bandwidth_share != 1 else ""
+            if row.mean_bandwidth_share is not None and row.mean_bandwidth_share != row.bandwidth_share:
+                where += f" ({row.mean_bandwidth_share:.2f} so far)"
         if row.failed_links:
             where += f", {plural(len(row.failed_links), 'link')} failed"
         running.add_row(

@@ -44,17 +44,17 @@ class Rule:
 
 
 FIRST_FIT = Rule("first-fit", "first-fit")
-STRICT, MOVES, HALF = "owned", "owned, moves", "owned, phi .5"
+STRICT, MOVES, HALF = "dedicated", "dedicated, moves", "dedicated, min-bandwidth .5"
 RULES = (
     FIRST_FIT,
     Rule("isolated", "isolated"),
-    Rule("quiet", "quiet"),
+    Rule("quiet-neighborhoods", "quiet-neighborhoods"),
     Rule("laas", "laas"),
     Rule("jigsaw", "jigsaw"),
     Rule("jigsaw-relaxed", "jigsaw-relaxed"),
-    Rule(STRICT, "owned"),
-    Rule(MOVES, "owned", (("defrag", Defrag()),)),
-    Rule(HALF, "owned", (("phi", 0.5),)),
+    Rule(STRICT, "dedicated"),
+    Rule(MOVES, "dedicated", (("defrag", Defrag()),)),
+    Rule(HALF, "dedicated", (("min_bandwidth", 0.5),)),
 )
 
 
@@ -109,7 +109,7 @@ def traces(trace: str | None, whole: bool) -> list[Load]:
     ]
 
 
-KEYS = ("utilization_while_waiting", "mean_wait", "makespan", "mean_turnaround", "mean_phi")
+KEYS = ("utilization_while_waiting", "mean_wait", "makespan", "mean_turnaround", "mean_bandwidth_share")
 Measures = dict[str, float]
 
 

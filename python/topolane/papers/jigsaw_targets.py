@@ -25,7 +25,7 @@ class Mode:
     use_of_made_up: float
     wait: float
     break_even: float
-    phi: float | None = None
+    bandwidth_share: float | None = None
     moves: float | None = None
 
 
@@ -99,15 +99,16 @@ def _of_mode(results: Results, mode: Mode) -> Iterator[Target]:
             "met" if most <= mode.moves else "failed",
             f"most on {where}",
         )
-    if mode.phi is not None:
-        phis = [
-            (mean_of(results.alone[load.name, mode.label], "mean_phi"), load.name) for load in results.loads
+    if mode.bandwidth_share is not None:
+        shares = [
+            (mean_of(results.alone[load.name, mode.label], "mean_bandwidth_share"), load.name)
+            for load in results.loads
         ]
-        least, where = min(phis)
-        met = least >= mode.phi
+        least, where = min(shares)
+        met = least >= mode.bandwidth_share
         verdict: Literal["met", "failed"] = "met" if met else "failed"
         name = f"{mode.name}: mean share of bandwidth"
-        yield Target(name, f"at least {mode.phi:g}", f"{least:.3f}", verdict, f"least on {where}")
+        yield Target(name, f"at least {mode.bandwidth_share:g}", f"{least:.3f}", verdict, f"least on {where}")
     for key, what in (("mean_wait", "mean wait"), ("makespan", "makespan")):
         name = f"{mode.name}: {what} / first-fit's, both under contention"
         yield _worst(results, mode, name, results.loads, ratio(key, coupled=True), 1.0)

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from topolane import parsing
-from topolane._engine import InputError
+from topolane._engine import InputError, policy_name
 from topolane.parsing import shown
-from topolane.slurm.phi import read_phi
+from topolane.slurm.bandwidth import read_min_bandwidth
 from topolane.slurm.programs import Program
+
+FORMER_KEYS = {"phi": "min-bandwidth", "service-lanes": "service-uplinks"}
+"""Keys of an earlier release, accepted for one release, and their present names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,9 +29,9 @@ class Config:
     """The partitions whose jobs it starts."""
     policy: str = "isolated"
     queue: str = "easy"
-    phi: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """The least share of full bandwidth that jobs of a partition accept on links of their own, unless their users say
-    another; all of it where none is named."""
+    min_bandwidth: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """The minimum share of full bandwidth that jobs of a partition accept on dedicated links, unless a job's comment
+    says another; full bandwidth for a partition without one."""
     topology: str | None = None
     """A machine file; by default what `scontrol show topology` says."""
     whole_nodes: bool = True
@@ -48,8 +51,8 @@ class Config:
     """What installs them: a program and its arguments."""
     service: str | None = None
     """Hosts of storage and services, which need not be nodes of Slurm."""
-    service_lanes: int = 0
-    """So many of the highest lanes of every switch are for traffic to and from them; no job owns them."""
+    service_uplinks: int = 0
+    """How many of the highest uplink slots of every switch are reserved for traffic to and from these hosts."""
     state: str | None = None
     """Where to keep which links jobs were given; beside the tables (`ROUTES.state`) where not named."""
     fabric: str | None = None
@@ -73,9 +76,12 @@ def read(path: str | Path) -> Config:
     table = parsing.read_toml(path)
     known = {field.name.replace("_", "-"): field for field in dataclasses.fields(Config)}
     values: dict[str, Any] = {}
-    for key, value in table.items():
+    for given, value in table.items():
+        key = FORMER_KEYS.get(given, given)
         if key not in known:
             raise InputError(f"{path}: unknown key {shown(key)}; there are {', '.join(known)}")
+        if known[key].name in values:
+            raise InputError(f"{path}: {key} is given twice, once by its former name")
         reader = READERS.get(key, _checked)
         values[known[key].name] = reader(path, key, known[key].type, value)
     for key in ("slurmrestd", "partitions"):
@@ -85,9 +91,12 @@ def read(path: str | Path) -> Config:
         raise InputError(f"{path}: partitions names none")
     if not 0.05 <= values.get("interval", 1.0) <= 3600:
         raise InputError(f"{path}: interval must be from 0.05 to 3600 seconds, not {values['interval']}")
-    if "phi" in values:
+    if "policy" in values:
+        values["policy"] = policy_name(values["policy"])
+    if "min_bandwidth" in values:
         policy = values.get("policy", Config.policy)
-        values["phi"] = read_phi(path, values["phi"], values["partitions"], policy)
+        shares = read_min_bandwidth(path, values["min_bandwidth"], values["partitions"], policy)
+        values["min_bandwidth"] = shares
     if values.get("routes_command") and "routes" not in values:
         raise InputError(f"{path}: routes-command installs tables: name their file with routes")
     _check_service(path, values)
@@ -95,13 +104,15 @@ def read(path: str | Path) -> Config:
 
 
 def _check_service(path: str | Path, values: dict[str, Any]) -> None:
-    lanes = values.get("service_lanes", 0)
-    if not 0 <= lanes <= 64:
-        raise InputError(f"{path}: service-lanes must be from 0 to 64, not {lanes}")
-    if lanes and "service" not in values:
-        raise InputError(f"{path}: service-lanes sets lanes aside for hosts: name them with service")
+    uplinks = values.get("service_uplinks", 0)
+    if not 0 <= uplinks <= 64:
+        raise InputError(f"{path}: service-uplinks must be from 0 to 64, not {uplinks}")
+    if uplinks and "service" not in values:
+        raise InputError(
+            f"{path}: service-uplinks reserves uplink slots for hosts: name these hosts with service"
+        )
     if "service" in values and "routes" not in values:
-        raise InputError(f"{path}: service is about forwarding tables: name their file with routes")
+        raise InputError(f"{path}: service needs forwarding tables: name a file for them with routes")
 
 
 def _checked(path: str | Path, key: str, kind: Any, value: Any) -> Any:
@@ -165,5 +176,5 @@ READERS: dict[str, Callable[[str | Path, str, Any, Any], Any]] = {
     "cores-per-node": _cores,
     "programs": _programs,
     "metrics": _loopback,
-    "phi": lambda path, key, kind, value: value,
+    "min-bandwidth": lambda path, key, kind, value: value,
 }

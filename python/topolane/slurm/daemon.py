@@ -159,9 +159,9 @@ class Daemon:
         lent = {} if self._routes is None else self.mirror.lent()
         held = {}
         for job, one in self.mirror.on_links().items():
-            links, phi = lent.get(job, ((), one.phi))
-            share = self._shares.get(job) or one.share or Share(now, now, phi, 0.0)
-            held[job] = dataclasses.replace(one, lent=links, share=share.with_phi(phi, now))
+            links, having = lent.get(job, ((), one.bandwidth_share))
+            share = self._shares.get(job) or one.share or Share(now, now, having, 0.0)
+            held[job] = dataclasses.replace(one, lent=links, share=share.changed(having, now))
         if self._given is not None:
             try:
                 self._given.keep(held)
@@ -174,7 +174,7 @@ class Daemon:
         self._lent = sum(len(one.lent) for one in held.values())
         # Where a job has lost its links while it completes, what it had stands until it has ended.
         self._shares = {job: share for job, share in self._shares.items() if self.mirror.is_on_nodes(job)} | {
-            job: one.share if one.lent else one.share.with_phi(one.phi, now)
+            job: one.share if one.lent else one.share.changed(one.bandwidth_share, now)
             for job, one in held.items()
             if one.share is not None
         }
@@ -224,7 +224,7 @@ class Daemon:
         for identity, at in changes.ended:
             self._would.pop(identity, None)
             share = self._shares.pop(identity, None)
-            had = {} if share is None else {"phi": round(share.mean(at), 4)}
+            had = {} if share is None else {"bandwidth_share": round(share.mean(at), 4)}
             self.log.write("ended", id=identity, at=at, **had)
             if share is not None and self.metrics is not None:
                 self.metrics.ended(share.mean(at))
@@ -247,7 +247,7 @@ class Daemon:
                 self.log.write("would-start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6))
             self.mirror.take_back(job.id)
             return
-        own = {"links": len(start.links), "phi": start.phi} if start.links else {}
+        own = {"links": len(start.links), "bandwidth_share": start.phi} if start.links else {}
         self.log.write("start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6), **own)
         comment = with_own(placed(start.hosts, as_asked=start.as_asked), job)
         try:

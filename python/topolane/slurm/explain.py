@@ -86,12 +86,12 @@ def _not_waiting(look: Look, job: Job) -> Iterator[str]:
     else:
         yield (
             f"Its nodes are in {home} (T{level}): it owns {plural(len(own.links), 'link')} of {groups}, with "
-            f"{bandwidth(own.phi)} on them."
+            f"{bandwidth(own.bandwidth_share)} on them."
         )
         if own.lent and own.share is not None:
             yield (
                 f"It is lent {plural(len(own.lent), 'link')} beside them, until somebody is placed there: with "
-                f"these it has {bandwidth(round(own.share.phi, 3))}."
+                f"these it has {bandwidth(round(own.share.bandwidth_share, 3))}."
             )
     met = [(group, others) for group, others in used if others]
     yield from (f"On those of {group} it may meet {jobs_named(others)}." for group, others in met[:LISTED])
@@ -99,9 +99,9 @@ def _not_waiting(look: Look, job: Job) -> Iterator[str]:
         yield "No other job may use them."
 
 
-def bandwidth(phi: float) -> str:
+def bandwidth(share: float) -> str:
     """A share of full bandwidth in words."""
-    return "full bandwidth" if phi >= 1.0 else f"{phi:g} of full bandwidth"
+    return "full bandwidth" if share >= 1.0 else f"{share:g} of full bandwidth"
 
 
 def _partitions(job: Job) -> str:
@@ -174,8 +174,8 @@ class _Waiting:
         may = f"any of the {total}" if len(eligible) == total else f"{len(eligible)} of {total}"
         which = "" if len(eligible) == total else f": {machine.hostlist(eligible)}"
         yield f"It asks for {plural(ask.nodes, 'node')} and may use {may}{which}."
-        if ask.phi is not None:
-            yield f"On links of its own it accepts {bandwidth(ask.phi)}."
+        if ask.min_bandwidth is not None:
+            yield f"On dedicated links it accepts {bandwidth(ask.min_bandwidth)}."
         if ask.share is not None:
             cores = plural(ask.share[0], "core")
             yield f"It takes {cores} of each, and others may be on the same node."

@@ -32,7 +32,7 @@ class Given:
                 int(row["id"]): Held(
                     frozenset(self._machine.nodes_named(row["nodes"])),
                     tuple(map(int, row["links"])),
-                    float(row["phi"]),
+                    _bandwidth_share(row),
                     tuple(map(int, row.get("lent", []))),
                     _share(row.get("share")),
                 )
@@ -51,7 +51,7 @@ class Given:
                 "id": job,
                 "nodes": self._machine.hostlist(sorted(one.nodes)),
                 "links": list(one.links),
-                "phi": one.phi,
+                "bandwidth_share": one.bandwidth_share,
                 **({"lent": list(one.lent)} if one.lent else {}),
                 **({"share": dataclasses.asdict(one.share)} if one.share else {}),
             }
@@ -64,4 +64,9 @@ class Given:
 def _share(row: dict[str, Any] | None) -> Share | None:
     if row is None:
         return None
-    return Share(float(row["begin"]), float(row["since"]), float(row["phi"]), float(row["had"]))
+    return Share(float(row["begin"]), float(row["since"]), _bandwidth_share(row), float(row["had"]))
+
+
+def _bandwidth_share(row: dict[str, Any]) -> float:
+    """The member of that name, or by its former name."""
+    return float(row["phi"] if "phi" in row else row["bandwidth_share"])

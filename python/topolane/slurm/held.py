@@ -11,22 +11,24 @@ class Share:
 
     begin: float
     since: float
-    """Since when it has `phi`."""
-    phi: float
+    """Since when it has `bandwidth_share`."""
+    bandwidth_share: float
     had: float
     """Integral of the share until `since`, seconds."""
 
-    def with_phi(self, phi: float, now: float) -> Share:
+    def changed(self, bandwidth_share: float, now: float) -> Share:
         """The same job, which has another share from `now` on."""
-        if phi == self.phi:
+        if bandwidth_share == self.bandwidth_share:
             return self
-        return Share(self.begin, now, phi, self.had + self.phi * (now - self.since))
+        had = self.had + self.bandwidth_share * (now - self.since)
+        return Share(self.begin, now, bandwidth_share, had)
 
     def mean(self, now: float) -> float:
         """In the mean over its time until `now`."""
         if now <= self.begin:
-            return self.phi
-        return min(max((self.had + self.phi * (now - self.since)) / (now - self.begin), 0.0), 1.0)
+            return self.bandwidth_share
+        had = self.had + self.bandwidth_share * (now - self.since)
+        return min(max(had / (now - self.begin), 0.0), 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Held:
     nodes: frozenset[int]
     links: tuple[int, ...]
     """Cables between switches that nobody else uses."""
-    phi: float = 1.0
-    """Its share of full bandwidth on them, whoever comes."""
+    bandwidth_share: float = 1.0
+    """Its share of full bandwidth on them, whatever other jobs start."""
     lent: tuple[int, ...] = ()
     """Cables that nobody owns, and over which it goes until somebody is placed on them."""
     share: Share | None = None

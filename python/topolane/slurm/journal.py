@@ -59,11 +59,13 @@ class Recorder:
         walltime: float,
         share: tuple[int, int] | None,
         links: Sequence[int] = (),
-        phi: float = 1.0,
+        bandwidth_share: float = 1.0,
     ) -> None:
         """See `Scheduler.adopt`."""
-        self._scheduler.adopt(job, nodes, start, walltime, share=share, links=links, phi=phi)
-        owned = {"links": list(links), "phi": phi} if links else {}
+        self._scheduler.adopt(
+            job, nodes, start, walltime, share=share, links=links, bandwidth_share=bandwidth_share
+        )
+        owned = {"links": list(links), "bandwidth_share": bandwidth_share} if links else {}
         self._write(
             "adopt",
             id=job,
@@ -132,14 +134,14 @@ def submit(scheduler: Scheduler, job: int, ask: Ask) -> tuple[str, str] | None:
         begin=ask.begin,
         share=ask.share,
         eligible=ask.eligible,
-        phi=ask.phi,
+        min_bandwidth=ask.min_bandwidth,
     )
 
 
 def owned_by(scheduler: Scheduler, starts: list[tuple[int, list[int]]]) -> list[list[Any]]:
-    """[job, phi, cables] of those that have just been given links of their own."""
+    """[job, bandwidth share, cables] of the jobs that have just been given dedicated links."""
     given = [(job, *scheduler.links(job)) for job, _ in starts]
-    return [[job, phi, links] for job, links, phi in given if links]
+    return [[job, share, links] for job, links, share in given if links]
 
 
 def _finite(seconds: float) -> float | None:

@@ -25,6 +25,7 @@ COUNTED = {
 }
 """The events of the log that are counted: the counter's name and what it counts."""
 
+FORMER = " (former name, for one release)"
 MOST_READERS = 16
 """Connections that are served at a time; more are closed."""
 DECISION = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 1e-2, 0.1, 1.0)
@@ -45,15 +46,21 @@ class Metrics:
         self._shared = Gauge(
             "topolane_links_shared", "Links that may carry the traffic of two jobs", registry=registry
         )
-        self._owned = Gauge("topolane_links_owned", "Links of running jobs of their own", registry=registry)
+        self._dedicated = [
+            Gauge(name, "Links dedicated to running jobs" + why, registry=registry)
+            for name, why in (("topolane_links_dedicated", ""), ("topolane_links_owned", FORMER))
+        ]
         self._lent = Gauge(
-            "topolane_links_lent", "Links lent to running jobs beside those", registry=registry
-        )
-        self._phi = Summary(
-            "topolane_job_phi",
-            "Share of full bandwidth that ended jobs had on their links",
+            "topolane_links_lent",
+            "Idle links lent to running jobs in addition to dedicated ones",
             registry=registry,
         )
+        self._bandwidth_share = [
+            Summary(
+                name, "Share of full bandwidth that ended jobs had on their links" + why, registry=registry
+            )
+            for name, why in (("topolane_job_bandwidth_share", ""), ("topolane_job_phi", FORMER))
+        ]
         self._reserved = Gauge(
             "topolane_reserved_start_time_seconds",
             "Latest start of the first in the queue, Unix time; NaN where nobody is promised one",
@@ -81,9 +88,10 @@ class Metrics:
         if event in self._counters:
             self._counters[event].inc()
 
-    def ended(self, phi: float) -> None:
-        """A job with links of its own has ended, which had this share of full bandwidth in the mean."""
-        self._phi.observe(phi)
+    def ended(self, bandwidth_share: float) -> None:
+        """A job with dedicated links has ended; it had this share of full bandwidth in the mean."""
+        for summary in self._bandwidth_share:
+            summary.observe(bandwidth_share)
 
     def reached(self) -> None:
         """Slurm has answered, whether or not anything had changed there."""
@@ -120,7 +128,8 @@ class Metrics:
         holders = {job: nodes for job, nodes in holding(snapshot, mirror.machine).items() if nodes}
         owned = mirror.on_links()
         self._shared.set(Links(mirror.machine, holders, {}, owned).shared())
-        self._owned.set(sum(len(one.links) for one in owned.values()))
+        for gauge in self._dedicated:
+            gauge.set(sum(len(one.links) for one in owned.values()))
         self._lent.set(lent)
         promised = mirror.scheduler.scheduler.reservation
         self._reserved.set(float("nan") if promised is None else promised[1])

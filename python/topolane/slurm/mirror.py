@@ -258,7 +258,9 @@ class Mirror:
             given = Held(frozenset(nodes), ())
         for links in dict.fromkeys((given.links, ())):
             with contextlib.suppress(InputError):
-                self.scheduler.adopt(job.id, nodes, start, _walltime(job), share, links, given.phi)
+                self.scheduler.adopt(
+                    job.id, nodes, start, _walltime(job), share, links, given.bandwidth_share
+                )
                 return True
         return False
 

@@ -140,7 +140,7 @@ def _tell(
             _seconds(event["walltime"]),
             share=share,
             links=event.get("links", []),
-            phi=event.get("phi", 1.0),
+            bandwidth_share=event.get("bandwidth_share", event.get("phi", 1.0)),  # phi: the former name
         )
     elif kind == "complete":
         scheduler.complete(event["id"])
@@ -200,7 +200,7 @@ def _ask(event: Mapping[str, Any], machine: Machine) -> Ask:
         priority=event.get("priority", 0.0),
         share=(event["share"][0], event["share"][1]) if "share" in event else None,
         eligible=None if eligible is None else tuple(machine.nodes_named(eligible)),
-        phi=event.get("phi"),
+        min_bandwidth=event.get("min_bandwidth", event.get("phi")),  # phi: the former name
     )
 
 

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Mapping
 
 from topolane._engine import Machine
+from topolane.slurm.bandwidth import min_bandwidth_of
 from topolane.slurm.candidates import Nodes, Unfit, closed_to
 from topolane.slurm.comments import placed_here
-from topolane.slurm.phi import phi_of
 from topolane.slurm.programs import Programs
 from topolane.slurm.records import Job, Snapshot
 
@@ -28,8 +28,8 @@ class Ask:
     share: tuple[int, int] | None
     """(cores, bytes of memory) of each node, or None for whole nodes."""
     eligible: tuple[int, ...] | None
-    phi: float | None
-    """The least share of full bandwidth that it accepts on links of its own; None for all of it."""
+    min_bandwidth: float | None
+    """The minimum share of full bandwidth that it accepts on dedicated links; None for full bandwidth."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Terms:
     """Whether every job of the partitions has its nodes to itself."""
     programs: Programs | None = None
     """Chooses cores per node where a job says only how many processes it has."""
-    phi: Mapping[str, float] | None = None
-    """The default of each partition; None where the policy does not place by phi."""
+    min_bandwidth: Mapping[str, float] | None = None
+    """The default of each partition; None where the policy uses no minimum bandwidth share."""
 
 
 def ask_of(
@@ -83,7 +83,7 @@ def ask_of(
         priority=priority,
         share=None if terms.whole_nodes or job.exclusive else _share(job, fewest),
         eligible=None if len(candidates.nodes) == terms.machine.nodes else candidates.nodes,
-        phi=None if terms.phi is None else phi_of(job, terms.phi),
+        min_bandwidth=None if terms.min_bandwidth is None else min_bandwidth_of(job, terms.min_bandwidth),
     )
 
 

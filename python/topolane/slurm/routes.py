@@ -27,7 +27,7 @@ class Routes:
         self._file, self._command, self._write = config.routes, config.routes_command, write
         self._net, self._source = _net_of(config), str(config.topology)
         self._machine = Machine.parse(self._net, self._source, "ibnetdiscover")
-        self._service, self._lanes = service_hosts(config, self._machine), config.service_lanes
+        self._service, self._uplinks = service_hosts(config, self._machine), config.service_uplinks
         self._tables: ForwardingTables | None = None
         self._held: dict[int, Routed] = {}
         """The jobs that those tables are for."""
@@ -57,7 +57,7 @@ class Routes:
 
     def _put(self, held: Mapping[int, Routed]) -> int | None:
         rows = [(str(job), sorted(nodes), links) for job, (nodes, links) in held.items()]
-        routes = OwnedRoutes(self._machine, rows, self._service, self._lanes)
+        routes = OwnedRoutes(self._machine, rows, self._service, self._uplinks)
         if self._tables is None:
             tables, changed = routes.tables(self._net, self._source), None
         else:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topolane._engine import Machine, OwnedRoutes
+from topolane.slurm.bandwidth import heeds_min_bandwidth
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_nodes, check_partitions, machine_of, service_hosts
 from topolane.slurm.failing import Failing
 from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
-from topolane.slurm.phi import heeds_phi
 from topolane.slurm.priority import Priorities
 from topolane.slurm.programs import Programs
 from topolane.slurm.records import Snapshot
@@ -39,14 +39,14 @@ def mirror_of(
     scheduler = Recorder(machine, config.policy, config.queue, write)
     if failing is not None and failing.out:
         scheduler.set_links_in_service(sorted(failing.out), False)
-    if config.service_lanes:
-        scheduler.set_aside(OwnedRoutes.set_aside(machine, config.service_lanes))
+    if config.service_uplinks:
+        scheduler.set_aside(OwnedRoutes.set_aside(machine, config.service_uplinks))
     return Mirror(
         Terms(
             machine,
             config.whole_nodes,
             _programs(config, machine),
-            config.phi if heeds_phi(config.policy) else None,
+            config.min_bandwidth if heeds_min_bandwidth(config.policy) else None,
         ),
         scheduler,
         frozenset(config.partitions),

@@ -30,11 +30,11 @@ class RunningRow:
     """Other jobs that may use the same links."""
     links: int | None
     """Cables between switches that it owns; None where the policy gives none."""
-    phi: float | None
+    bandwidth_share: float | None
     """Its share of full bandwidth on them; None where it owns none."""
     lent: int | None
     """Cables that it is lent beside those."""
-    mean_phi: float | None
+    mean_bandwidth_share: float | None
     """The share that it has had so far, with what it was lent; None where no daemon has written it down."""
     start: float
     expected_end: float | None
@@ -128,9 +128,9 @@ def _running(job: Job, nodes: list[int], links: Links, look: Look, failed: list[
         *(job.number, job.name, job.user, ",".join(job.partitions), len(nodes), job.nodes),
         *(level, home, others),
         links=count,
-        phi=own.phi if own else None,
+        bandwidth_share=own.bandwidth_share if own else None,
         lent=None if count is None else len(own.lent) if own else 0,
-        mean_phi=own.share.mean(look.snapshot.time) if own and own.share else None,
+        mean_bandwidth_share=own.share.mean(look.snapshot.time) if own and own.share else None,
         start=job.start,
         expected_end=end,
         failed_links=failed,

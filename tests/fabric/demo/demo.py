@@ -179,17 +179,17 @@ class Demo:
         return self.show_traced(later["running"], after) and touched == 0
 
     def show_service(self) -> None:
-        """Counts the ways of storage over owned links, without and with lanes set aside."""
-        say(f"\n{STORAGE} are storage. The jobs as before, but none owns the last lane of a switch:\n")
+        """Counts the routes of storage over dedicated links, without and with reserved uplink slots."""
+        say(f"\n{STORAGE} are storage. The jobs as before, but none owns the last uplink slot of a switch:\n")
         thin = state(JOBS, lanes=5)
-        for options in ([], ["--service-lanes", "1"]):
+        for options in ([], ["--service-uplinks", "1"]):
             said = self.topolane(thin, "--service", STORAGE, *options)
             say(next(line for line in said.splitlines() if line.startswith("of ")))
 
     def show_placed(self) -> bool:
         """Jobs that the policy placed, after others came and went; whether they keep to their links."""
-        say("\nJobs that the policy 'owned' has placed among others that ended:")
-        given = placed_by("owned", self.machine, seed=3)
+        say("\nJobs that the policy 'dedicated' has placed among others that ended:")
+        given = placed_by("dedicated", self.machine, seed=3)
         self.show_jobs(given["running"])
         say()
         self.show_traced(given["running"], self.ftree)

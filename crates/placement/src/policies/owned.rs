@@ -37,7 +37,7 @@ impl Owned {
 
 impl Policy for Owned {
     fn name(&self) -> &'static str {
-        "owned"
+        "dedicated"
     }
 
     fn choose(

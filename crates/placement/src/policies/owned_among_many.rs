@@ -15,7 +15,7 @@ pub struct OwnedAmongMany {
 
 impl Policy for OwnedAmongMany {
     fn name(&self) -> &'static str {
-        "owned"
+        "dedicated"
     }
 
     fn choose(

@@ -16,7 +16,7 @@ pub struct Quiet;
 
 impl Policy for Quiet {
     fn name(&self) -> &'static str {
-        "quiet"
+        "quiet-neighborhoods"
     }
 
     fn choose(

@@ -1,0 +1,69 @@
+"""The minimum bandwidth share of a job on dedicated links: its user's request, or its partition's default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from topolane._engine import InputError, linking_policies
+from topolane.slurm.candidates import Unfit
+from topolane.slurm.comments import users
+from topolane.slurm.records import Job
+
+REQUEST = re.compile(r"(?<![^\s,;])(min-bandwidth|phi)=([^\s,;]*)")
+"""A word of a user's comment; `phi` is the former name."""
+SHOWN = 20
+"""How many characters of a wrong value an error shows."""
+
+
+def min_bandwidth_of(job: Job, defaults: Mapping[str, float]) -> float | None:
+    """The share, above 0 and below 1; None for full bandwidth.
+
+    `min-bandwidth=0.5` as a word of the user's comment outranks `defaults`, by partition. Of several partitions the
+    largest default counts; a partition without a default asks for full bandwidth. Raises Unfit for a value that is
+    no share.
+    """
+    requested = {text: name for name, text in REQUEST.findall(users(job.comment))}
+    if len(requested) > 1:
+        raise Unfit("its comment has more than one min-bandwidth: keep one")
+    if not requested:
+        share = max((defaults.get(name, 1.0) for name in job.partitions), default=1.0)
+    else:
+        ((text, name),) = requested.items()
+        share = _number(name, text)
+    return share if share < 1.0 else None
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        share = float(text.replace("_", "x"))
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share <= 1.0:
+        shown = text if len(text) <= SHOWN else text[:SHOWN] + "..."
+        raise Unfit(f"{name}={shown} in its comment: {name} must be a number above 0 and at most 1")
+    return share
+
+
+def heeds_min_bandwidth(policy: str) -> bool:
+    """Whether the policy of that name uses a job's minimum bandwidth share."""
+    return dict(linking_policies()).get(policy, False)
+
+
+def read_min_bandwidth(
+    path: object, value: object, partitions: tuple[str, ...], policy: str
+) -> dict[str, float]:
+    """The setting `min-bandwidth`, one number or a table by partition, as a table. Raises InputError."""
+    key = "min-bandwidth"
+    if not heeds_min_bandwidth(policy):
+        able = ", ".join(name for name, heeds in linking_policies() if heeds)
+        raise InputError(f"{path}: {key}: policy {policy!r} does not use it; use policy {able}")
+    table: dict[Any, Any] = value if isinstance(value, dict) else dict.fromkeys(partitions, value)
+    for name, share in table.items():
+        where = f"{key}: {name}" if isinstance(value, dict) else key
+        if name not in partitions:
+            raise InputError(f"{path}: {where} is not among the partitions {', '.join(partitions)}")
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
+            raise InputError(f"{path}: {where} must be a number above 0 and at most 1, not {share!r}")
+    return {name: float(share) for name, share in table.items()}
