@@ -56,6 +56,16 @@ def test_a_refusal_says_why_and_exits_with_1(topolane, toy, wanted, refusal):
     )
 
 
+def test_links_and_spare_nodes_are_those_of_the_placement(topolane, toy):
+    """They come with the nodes in one answer: also where the job shares nodes, and only nodes of it have links."""
+    request = {"nodes": 5, "cores": 4, "eligible": "toy[3-4,7-8,11-12]"}
+    answer = place(topolane, toy, state(request), "--policy", "owned")
+    assert len(answer["nodes"]) == 5 and answer["links"] and answer["phi"] == 1.0 and "spare" not in answer
+    answer = place(topolane, toy, state(10), "--policy", "laas")
+    assert len(answer["nodes"]) == 10 and len(answer["spare"]) == 2
+    assert "spare " in topolane("place", "--machine", toy, "--policy", "laas", stdin=state(10))
+
+
 def test_the_machine_comes_from_the_json_or_the_option(topolane, toy):
     text = state(1, machine=str(toy))
     assert "toy1" in topolane("place", stdin=text)

@@ -1,5 +1,6 @@
 //! Who holds what, what is asked for, and the policies that choose nodes.
 
+mod decision;
 mod lanes;
 mod loads;
 pub mod mapping;
@@ -22,6 +23,7 @@ mod what_if;
 /// One file per policy.
 pub mod policies;
 
+pub use decision::Decision;
 pub use moves::{Move, Running, moves};
 pub use occupancy::{Occupancy, OccupancyError};
 pub use owned::{Lent, lend};

@@ -1,5 +1,6 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
+mod decision;
 mod error;
 mod gang;
 #[cfg(target_os = "linux")]
@@ -27,6 +28,8 @@ mod workload;
 /// The module.
 #[pyo3::pymodule]
 mod _engine {
+    #[pymodule_export]
+    use crate::decision::{Decision, Refusal};
     #[pymodule_export]
     use crate::error::InputError;
     #[pymodule_export]

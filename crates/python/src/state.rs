@@ -6,9 +6,10 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Move, Occupancy, Placement, Quality, Refusal, Request, Room, Running, Share, moves,
+    Move, Occupancy, Placement, Refusal, Request, Room, Running, Share, moves,
 };
 
+use crate::decision::{Answer, Decision};
 use crate::error::bad_input;
 use crate::machine::Machine;
 use crate::policy::{policy_from, share_view};
@@ -77,14 +78,15 @@ pub struct State {
     pub occupancy: Occupancy,
 }
 
-/// Nodes, average pairwise hops and hop-bytes; or None and the refusal's name and sentence.
-type Answer = (Option<(Vec<u32>, f64, f64)>, Option<(&'static str, String)>);
-
 /// (place in the list of members, from, to, sum of hops before, after) of a move.
 type MoveRow = (usize, u32, u32, f64, f64);
 
-/// The cost of every node; or None and the refusal's name and sentence.
-type Costs<'py> = (Option<Bound<'py, PyArray1<f64>>>, Option<(&'static str, String)>);
+/// The cost of every node, or a refusal.
+#[derive(IntoPyObject)]
+pub enum Costs<'py> {
+    Costs(Bound<'py, PyArray1<f64>>),
+    Refusal(crate::decision::Refusal),
+}
 
 #[pymethods]
 impl State {
@@ -140,28 +142,6 @@ impl State {
         Ok(())
     }
 
-    /// The cables between switches that a policy gives with the nodes of a request for whole
-    /// nodes, ascending, and the share of full bandwidth on them; none where it is refused.
-    #[pyo3(signature = (policy, nodes, *, id=0, eligible=None, seed=0))]
-    fn links_for(
-        &self,
-        policy: &Bound<'_, PyAny>,
-        nodes: u32,
-        id: u64,
-        eligible: Option<Vec<u32>>,
-        seed: u64,
-    ) -> PyResult<(Vec<u32>, f64)> {
-        let all = self.occupancy.fabric().nodes();
-        let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
-        let request = Request { id, eligible, ..self.request(nodes, vec![], None, false)? };
-        let (policy, raised) = policy_from(policy, seed)?;
-        let answer = policy.place(&request, &self.occupancy);
-        if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
-            return Err(error);
-        }
-        Ok(answer.map_or((vec![], 1.0), |placed| (placed.links().to_vec(), placed.phi())))
-    }
-
     /// Asks a policy for nodes; the state stays as it is.
     #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
@@ -190,17 +170,17 @@ impl State {
         if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
             return Err(error);
         }
-        let answer = answer.map_err(|refusal| {
-            let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
-            let never = blocked.then(|| policy.never(&request, &self.occupancy)).flatten();
-            never.unwrap_or(refusal)
-        });
         Ok(match answer {
             Ok(placement) => {
-                let quality = Quality::of(fabric, placement.nodes());
-                (Some((placement.nodes().to_vec(), quality.aph, quality.pair_hops)), None)
+                let (request, placement) = (Box::new(request), Arc::new(placement));
+                let decision = topolane_placement::Decision { request, placement };
+                Answer::Decision(Decision::of(fabric, decision))
             }
-            Err(refusal) => (None, Some((refusal.name(), refusal.to_string()))),
+            Err(refusal) => {
+                let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
+                let never = blocked.then(|| policy.never(&request, &self.occupancy)).flatten();
+                Answer::Refusal(never.unwrap_or(refusal).into())
+            }
         })
     }
 
@@ -250,8 +230,8 @@ impl State {
             return Err(error);
         }
         Ok(match costs {
-            Ok(costs) => (Some(costs.into_pyarray(py)), None),
-            Err(refusal) => (None, Some((refusal.name(), refusal.to_string()))),
+            Ok(costs) => Costs::Costs(costs.into_pyarray(py)),
+            Err(refusal) => Costs::Refusal(refusal.into()),
         })
     }
 }

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import topolane
-from topolane._engine import InputError, Machine, State
+from topolane._engine import Decision, InputError, Machine, Refusal, State
 from topolane.cli import common
 from topolane.policy import resolve
 
@@ -80,7 +80,7 @@ def command(
     if not as_json:
         for limit in limits:
             click.echo(f"{policy}: {limit}")
-    found, refusal = state.place(
+    found = state.place(
         rule,
         wanted,
         id=identity,
@@ -90,24 +90,18 @@ def command(
         eligible=eligible,
         seed=seed,
     )
-    if refusal is not None:
-        name, why = refusal
+    if isinstance(found, Refusal):
         if as_json:
-            common.print_json({"placed": False, "refusal": name, "why": why, **told})
+            common.print_json({"placed": False, "refusal": found.name, "why": found.why, **told})
         else:
-            click.echo(f"not placed, {name}: {why}")
+            click.echo(f"not placed, {found.name}: {found.why}")
         sys.exit(1)
-    assert found is not None
-    nodes, aph, hop_bytes = found
-    links: list[int] = []
-    if share is None:
-        links, _ = state.links_for(rule, wanted, id=identity, eligible=eligible, seed=seed)
+    nodes, aph, hop_bytes, links = found.nodes, found.aph, found.hop_bytes, found.links
     hosts = [fabric.node_name(node) for node in nodes]
     least = fabric.least_aph()[len(nodes) - 1] if len(nodes) <= fabric.nodes else None
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
-        owned = {"links": links} if links else {}
-        common.print_json({**answer, "hop_bytes": hop_bytes, **owned, **told})
+        common.print_json({**answer, "hop_bytes": hop_bytes, **links_of(found), **spare_of(found), **told})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
     click.echo(
@@ -116,6 +110,18 @@ def command(
     click.echo(f"hop-bytes  {hop_bytes:,.0f} for one byte between every pair")
     if links:
         click.echo(f"links      {', '.join(map(str, links))} (cables that nobody else uses)")
+    if found.spare:
+        click.echo(f"spare      {fabric.hostlist(found.spare)} (held with the nodes, and not used)")
+
+
+def links_of(found: Decision) -> dict[str, Any]:
+    """The members of `--json` for links of its own and the share of full bandwidth on them."""
+    return {"links": found.links, "phi": found.bandwidth_share} if found.links else {}
+
+
+def spare_of(found: Decision) -> dict[str, Any]:
+    """The member of `--json` for nodes that are held and not used."""
+    return {"spare": found.spare} if found.spare else {}
 
 
 def state_of(fabric: Machine, given: dict[str, Any]) -> State:

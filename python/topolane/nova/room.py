@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from topolane._engine import Repair, State, repair
+from topolane._engine import Decision, Refusal, Repair, State, repair
 from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
 from topolane.nova.placing import POLICIES, Placing
 from topolane.nova.plan import Migration, Plan
@@ -80,11 +80,11 @@ def find(
         running: list[tuple[int, list[int], list[int]]] = [
             (index, nodes_of(cloud, where[group.id].values()), []) for index, group in those.items()
         ]
-        found, _ = repair(state, POLICIES["isolated"], servers, running, most=most_groups)
-        if found is None or not found.moved:
+        found = repair(state, POLICIES["isolated"], servers, running, most=most_groups)
+        if isinstance(found, Refusal) or not found.moved:
             continue
-        left.extend(without | {index} for index, _, _ in found.moved)
-        groups = [movable[index] for index, _, _ in found.moved]
+        left.extend(without | {moved.id} for moved in found.moved)
+        groups = [movable[moved.id] for moved in found.moved]
         ways = list(_ways(cloud, wanted, where, free, servers, groups, found))
         best = _best(cloud, wanted, where, free, servers, ways, sharing)
         if best is None:
@@ -112,7 +112,10 @@ def _ways(
     The engine looks at how few are moved, and not at how many of their servers may stay.
     """
     machine = cloud.topology.machine
-    yield {group.id: nodes for group, (_, nodes, _) in zip(groups, found.moved, strict=True)}, found.nodes
+    yield (
+        {group.id: moved.nodes for group, moved in zip(groups, found.moved, strict=True)},
+        found.decision.nodes,
+    )
     levels = (machine.groups(level) for level in range(1, machine.depth + 1))
     # None is large enough for a group that spans sites.
     homes = next((level for level in levels if any(end - start >= servers for start, end, _ in level)), [])
@@ -121,18 +124,18 @@ def _ways(
         if end - start < servers or not any(start <= node < end for node in old):
             continue
         state = _state(cloud, wanted, where, free, groups)
-        home, _ = state.place(POLICIES["isolated"], servers, eligible=range(start, end))
-        places: dict[str, list[int]] = {}
-        if home is not None:
-            state.overlay(home[0], True)
+        home = state.place(POLICIES["isolated"], servers, eligible=range(start, end))
+        if isinstance(home, Decision):
+            places: dict[str, list[int]] = {}
+            state.overlay(home.nodes, True)
             for group in sorted(groups, key=lambda one: -len(where[one.id])):
-                placed, _ = state.place(POLICIES["isolated"], len(where[group.id]))
-                if placed is None:
+                placed = state.place(POLICIES["isolated"], len(where[group.id]))
+                if isinstance(placed, Refusal):
                     break
-                state.overlay(placed[0], True)
-                places[group.id] = placed[0]
-        if home is not None and len(places) == len(groups):
-            yield places, home[0]
+                state.overlay(placed.nodes, True)
+                places[group.id] = placed.nodes
+            if len(places) == len(groups):
+                yield places, home.nodes
 
 
 def _staying(cloud: Cloud, where: Where, way: Way) -> Way:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 
-from topolane._engine import Machine, State
+from topolane._engine import Decision, Machine, State
 from topolane.nova.cloud import Cloud, ServerGroup
 from topolane.nova.plan import hops, isolates, nodes
 from topolane.report.data import MachinePicture
@@ -67,10 +67,8 @@ def _least(machine: Machine, own: list[int]) -> float:
     if len(own) < 2:
         return 0.0
     most = max(collections.Counter(own).values())
-    placed, _ = State(machine).place(
-        "hop-bytes-exact", len(own), slots=[most] * machine.nodes, stacked=most > 1
-    )
-    return placed[2] if placed is not None else 0.0
+    placed = State(machine).place("hop-bytes-exact", len(own), slots=[most] * machine.nodes, stacked=most > 1)
+    return placed.hop_bytes if isinstance(placed, Decision) else 0.0
 
 
 def _ranges(cloud: Cloud, groups: list[ServerGroup]) -> dict[int, list[tuple[int, int]]]:

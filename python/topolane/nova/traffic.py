@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 from numpy.typing import NDArray
 
-from topolane._engine import InputError, Machine, State, Traffic, map_ranks
+from topolane._engine import Decision, InputError, Machine, State, Traffic, map_ranks
 
 ENDINGS = (".csv", ".mtx")
 
@@ -62,8 +62,8 @@ class Ranks:
         if self._next >= len(self._bytes):
             return costs
         if self._fresh and self._plan is None:
-            placed, _ = state.place(policy, wanted, members=members, slots=slots.tolist(), stacked=stacked)
-            self._plan = self._mapped(placed[0]) if placed is not None else {}
+            placed = state.place(policy, wanted, members=members, slots=slots.tolist(), stacked=stacked)
+            self._plan = self._mapped(placed.nodes) if isinstance(placed, Decision) else {}
         planned = self._plan.get(self._next) if self._plan else None
         finite = np.isfinite(costs)
         if planned is not None and slots[planned] > 0 and finite[planned]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from topolane._engine import InputError
+from topolane._engine import InputError, Refusal
 from topolane.report.units import duration, plural
 from topolane.slurm.forecast import Forecast, forecast
 from topolane.slurm.held import Held
@@ -114,7 +114,7 @@ class _Waiting:
     def __init__(self, look: Look, job: Job) -> None:
         self.look, self.job, self.now = look, job, look.snapshot.time
         self.machine, scheduler = look.machine, look.mirror.scheduler.scheduler
-        self.holders = {known: nodes for known, _, _, nodes in scheduler.running}
+        self.holders = {given.id: given.nodes for given, _, _ in scheduler.running}
         self.holders |= holding(look.snapshot, self.machine)
         self.names = {known: look.snapshot.jobs[known].number for known in self.holders}
         self.owned = look.owned
@@ -167,7 +167,7 @@ class _Waiting:
                 job=self.job.number
             )
 
-    def _nodes(self, ask: Ask, refusal: tuple[str, str] | None) -> Iterator[str]:
+    def _nodes(self, ask: Ask, refusal: Refusal | None) -> Iterator[str]:
         """What it may use, what of it is idle and where, and what is in the way."""
         machine, total = self.machine, self.machine.nodes
         eligible = list(range(total)) if ask.eligible is None else list(ask.eligible)
@@ -186,7 +186,7 @@ class _Waiting:
         out = sum(node in closed for node in eligible)
         without = f", {out} are out of service" if out else ""
         yield f"Of these {len(idle)} are idle{without}{self._where(idle)}."
-        if refusal is not None and refusal[0] == "would-share-links":
+        if refusal is not None and refusal.name == "would-share-links":
             links = Links(machine, self.holders, self.names, self.owned)
             if self.look.gives_links:
                 taken = [link for own in self.owned.values() for link in own.links]
@@ -247,11 +247,11 @@ class _Waiting:
 
     def _first_must_end(self, found: Forecast, when: float, start: Start) -> Iterator[str]:
         """The running jobs that are then no more on its nodes, or on links that it may then use."""
-        nodes = start.nodes
-        owned = self.owned | ({self.job.id: Held(frozenset(nodes), start.links)} if start.links else {})
+        nodes, links = start.decision.nodes, set(start.decision.links)
+        owned = self.owned | ({self.job.id: Held.of(start.decision)} if links else {})
         after = Links(
             self.machine,
-            self.holders | {self.job.id: list(nodes)},
+            self.holders | {self.job.id: nodes},
             self.names | {self.job.id: self.job.number},
             owned,
         )
@@ -263,7 +263,7 @@ class _Waiting:
                 continue
             end = record.start + record.walltime
             own = self.owned.get(known)
-            same = set(held) & set(nodes) or (own is not None and set(own.links) & set(start.links))
+            same = set(held) & set(nodes) or (own is not None and links & set(own.links))
             if end <= when and (same or record.number in met):
                 by = "past its walltime" if end < self.now else f"by {clock(end, self.now)}"
                 ends.append((end, f"{record.number} ({by})"))
@@ -274,7 +274,7 @@ class _Waiting:
         between = [
             (then, start.job.number)
             for then, start in found.starts.values()
-            if start.job.id not in self.holders and then < when and set(start.nodes) & set(nodes)
+            if start.job.id not in self.holders and then < when and set(start.decision.nodes) & set(nodes)
         ]
         if between:
             said = jobs_named([number for _, number in sorted(between)[:LISTED]])

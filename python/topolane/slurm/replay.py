@@ -13,7 +13,7 @@ from typing import Any
 
 from topolane._engine import InputError, Machine, Scheduler
 from topolane.policy import resolve
-from topolane.slurm.journal import owned_by, submit
+from topolane.slurm.journal import submit, written
 from topolane.slurm.requests import Ask
 
 COLUMNS = ("id", "submit", "run", "nodes", "walltime", "start", "hosts")
@@ -146,15 +146,13 @@ def _tell(
 def _compare(
     event: Mapping[str, Any], scheduler: Scheduler, machine: Machine, found: Replay, where: str
 ) -> None:
-    logged = [(job, hosts) for job, hosts in event["starts"]]
-    started = scheduler.start(event["now"])
-    again = [(job, machine.hostlist(nodes)) for job, nodes in started]
-    owned = owned_by(scheduler, started)
+    logged, again = event["starts"], written(scheduler.start(event["now"]), machine)
+    owned = again.get("owned", [])
     owners = {job for job, _, _ in owned}
     found.passes += 1
     found.starts += len(logged)
-    if again != logged:
-        found.differing.append(f"{where}: the log says {logged}, the engine {again}")
+    if again["starts"] != logged:
+        found.differing.append(f"{where}: the log says {logged}, the engine {again['starts']}")
     elif "owned" in event and event["owned"] != owned:
         found.differing.append(f"{where}: the log says of links {event['owned']}, the engine {owned}")
     for job, hosts in logged:
