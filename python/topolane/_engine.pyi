@@ -93,6 +93,24 @@ class Machine:
     def hops(self, a: int, b: int) -> int | None:
         """Hops between two nodes, or None where no link joins them."""
 
+    def hops_from(self, node: int) -> NDArray[uint32]:
+        """Hops from a node to every node; 0 where no link joins them."""
+
+    def home(self, nodes: Sequence[int]) -> tuple[int, str | None]:
+        """(level, name) of the lowest group that holds all of these nodes; the name is None where no site does."""
+
+    def leaves_of(self, nodes: Sequence[int]) -> list[int]:
+        """The index of the leaf of each of these nodes."""
+
+    def outline(self, nodes: Sequence[int]) -> list[tuple[int, str, int, int]]:
+        """(level, name, how many of the nodes, of how many) of every group with some of these nodes.
+
+        Each group stands before what is below it, down to the nodes themselves at level 0.
+        """
+
+    def homes(self, nodes: int) -> list[tuple[int, int]]:
+        """The node ranges (start, end) of the groups of so many nodes or more at the lowest level that has one."""
+
     def route(self, a: int, b: int) -> list[tuple[int, str]] | None:
         """The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none."""
 
@@ -760,6 +778,65 @@ class Refusal:
     def why(self) -> str:
         """The reason in a sentence."""
 
+    @property
+    def within(self) -> str | None:
+        """The kind of group ("leaf", "pod", ...) one of which must hold the request; None where there is but one."""
+
+    @property
+    def obstacles(self) -> list[Obstacle]:
+        """What stands in the way, the groups with most free slots first."""
+
+@final
+class Obstacle:
+    """A group that stands in a request's way. Immutable."""
+
+    level: int
+    """Its level, from 1, the leaves."""
+    index: int
+    """Its index in the level."""
+    name: str
+    """Its name."""
+    free: int
+    """Slots in it that the request could use if slots were all it needs."""
+    missing: int
+    """How many are missing: uplinks if `uplinks` is a number, else slots."""
+    uplinks: int | None
+    """How many uplinks the group has; None where slots are missing."""
+    jobs: list[int]
+    """The jobs that hold what is missing, ascending."""
+
+@final
+class LinkUse:
+    """The jobs that may use the uplinks of each group at one moment. Immutable.
+
+    A job may use the uplinks of a group in which it has some of its nodes and not all. Two jobs that may use those of
+    one group may meet there, unless both own links.
+    """
+
+    def __init__(self, machine: Machine, jobs: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> None:
+        """Of jobs: (identity, nodes, cables between switches that it owns)."""
+
+    shared: int
+    """How many links two jobs may use."""
+    def meetings(self, job: int) -> list[tuple[str, list[int]]]:
+        """The groups whose uplinks a job may use, from the leaves up, and the other jobs that it may meet there."""
+
+def links_shared(
+    machine: Machine, stays: Sequence[tuple[int, float, float, Sequence[int], Sequence[int]]]
+) -> list[int]:
+    """On how many links each job, numbered from 0, may have met another one.
+
+    stays: (job, from, until, nodes, cables that it owns) of the time that a job spends in one place.
+    """
+
+def crossings(
+    nodes: int, levels: Sequence[Sequence[int]], jobs: Sequence[tuple[int, Sequence[tuple[int, int]]]]
+) -> list[list[list[int]]]:
+    """The jobs, in the order given, that cross each group of a tree: by level from the leaves.
+
+    levels: the first node of every group; jobs: (identity, half-open ranges of its nodes).
+    """
+
 @final
 class Scheduler:
     """A machine, a policy and a queue: tell it what happened, then ask what starts.
@@ -877,7 +954,7 @@ class Scheduler:
         """
 
     def explain(self, id: int) -> Refusal | None:
-        """Why a waiting request is not placed at this moment.
+        """Why a waiting request is not placed at this moment, and what is in its way.
 
         None where the policy would place it, so that only the queue's order holds it back. Raises
         KeyError if it does not wait.
@@ -894,8 +971,12 @@ class State:
         share: tuple[int, int] | None = None,
         links: Sequence[int] = [],
         phi: float = 1.0,
+        *,
+        id: int | None = None,
     ) -> None:
         """Lets a job hold nodes, once per slot, and links; `share` is (cores, memory) of each slot, or None.
+
+        A refusal names the jobs that have an identity.
 
         links: cables between switches that it owns, with a share `phi` of full bandwidth.
         """

@@ -12,6 +12,7 @@ import pytest
 import topolane
 from driving import driving, submit_many
 from live_cluster import Cluster, until
+from topolane.slurm.held import Held
 from topolane.slurm.links import Links
 from topolane.slurm.replay import replay as read_again
 from topolane.slurm.replay import sides
@@ -132,8 +133,8 @@ def test_jobs_on_links_of_their_own_meet_nobody(tmp_path: Path, policy: str, mee
     assert slurms.crossing >= 2
     holders = {job: machine.nodes_named(hosts) for job, hosts in starts}
     assert Links(machine, holders, {}).shared() > 0
-    owners = [one.id for one in given if one.links]
-    assert (Links(machine, holders, {}, owners).shared() == 0) == (meeting == 0)
+    owned = {one.id: Held.of(one) for one in given if one.links}
+    assert (Links(machine, holders, {}, owned).shared() == 0) == (meeting == 0)
 
 
 def test_what_is_no_log_is_one_sentence(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_fabric::Fabric;
-use topolane_placement::{Placement, Quality, Refusal as Reason, Request};
+use topolane_placement::{Explanation, Missing, Placement, Quality, Refusal as Reason, Request};
 
 /// What a request was given. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
@@ -84,15 +84,58 @@ impl Decision {
     }
 }
 
-/// Why a request is not placed. Immutable.
+/// Why a request is not placed, and what stands in the way. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Refusal {
-    reason: Reason,
+    explanation: Explanation,
 }
 
 impl From<Reason> for Refusal {
-    fn from(reason: Reason) -> Self {
-        Refusal { reason }
+    fn from(refusal: Reason) -> Self {
+        Refusal::from(Explanation { refusal, within: None, obstacles: Vec::new() })
+    }
+}
+
+impl From<Explanation> for Refusal {
+    fn from(explanation: Explanation) -> Self {
+        Refusal { explanation }
+    }
+}
+
+/// A group that stands in a request's way. Immutable.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct Obstacle {
+    /// Its level, from 1, the leaves.
+    level: usize,
+    /// Its index in the level.
+    index: u32,
+    /// Its name.
+    name: String,
+    /// Slots in it that the request could use if slots were all it needs.
+    free: u32,
+    /// How many are missing: uplinks if `uplinks` is a number, else slots.
+    missing: u32,
+    /// How many uplinks the group has; None where slots are missing.
+    uplinks: Option<u32>,
+    /// The jobs that hold what is missing, ascending.
+    jobs: Vec<u64>,
+}
+
+impl From<&topolane_placement::Obstacle> for Obstacle {
+    fn from(of: &topolane_placement::Obstacle) -> Self {
+        let (missing, uplinks) = match of.missing {
+            Missing::Slots(missing) => (missing, None),
+            Missing::Uplinks { missing, of } => (missing, Some(of)),
+        };
+        Obstacle {
+            level: of.level,
+            index: of.group,
+            name: of.name.clone(),
+            free: of.free,
+            missing,
+            uplinks,
+            jobs: of.jobs.clone(),
+        }
     }
 }
 
@@ -101,13 +144,25 @@ impl Refusal {
     /// `not-now`, `never`, `would-share-links` or `cannot-isolate`.
     #[getter]
     fn name(&self) -> &'static str {
-        self.reason.name()
+        self.explanation.refusal.name()
     }
 
     /// The reason in a sentence.
     #[getter]
     fn why(&self) -> String {
-        self.reason.to_string()
+        self.explanation.refusal.to_string()
+    }
+
+    /// The kind of group (`leaf`, `pod`, ...) one of which must hold the request; None where there is but one.
+    #[getter]
+    fn within(&self) -> Option<&str> {
+        self.explanation.within.as_deref()
+    }
+
+    /// What stands in the way, the groups with most free slots first.
+    #[getter]
+    fn obstacles(&self) -> Vec<Obstacle> {
+        self.explanation.obstacles.iter().map(Obstacle::from).collect()
     }
 
     fn __str__(&self) -> String {

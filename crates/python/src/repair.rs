@@ -31,6 +31,7 @@ pub enum Found {
 /// cables); the state has all others and stays as it is.
 #[pyfunction]
 #[pyo3(signature = (state, policy, nodes, running, *, most=3, id=0, seed=0))]
+#[allow(clippy::too_many_arguments)]
 pub fn repair(
     py: Python<'_>,
     state: &State,

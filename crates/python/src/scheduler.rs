@@ -242,7 +242,7 @@ impl Scheduler {
         ranks
     }
 
-    /// Why a waiting request is not placed at this moment; None where the policy would place it, so
+    /// Why a waiting request is not placed at this moment, and what is in its way; None where the policy would place it, so
     /// that only the queue's order holds it back.
     ///
     /// Raises `KeyError` if it does not wait.
@@ -251,9 +251,9 @@ impl Scheduler {
         let found = waiting
             .find(|waiting| waiting.request.id == id)
             .ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(id))?;
-        let answer = self.scheduler.policy().place(&found.request, self.scheduler.occupancy());
+        let answer = self.scheduler.explain(&found.request);
         self.raise()?;
-        Ok(answer.err().map(Refusal::from))
+        Ok(answer.map(Refusal::from))
     }
 }
 

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Move, Occupancy, Placement, Refusal, Request, Room, Running, Share, moves,
+    Holder, Move, Occupancy, Placement, Refusal, Request, Room, Running, Share, moves,
 };
 
 use crate::decision::{Answer, Decision};
@@ -76,6 +76,8 @@ impl StateView {
 #[pyclass(module = "topolane._engine")]
 pub struct State {
     pub occupancy: Occupancy,
+    /// Those that were named when they were told.
+    jobs: Vec<(u64, Placement)>,
 }
 
 /// (place in the list of members, from, to, sum of hops before, after) of a move.
@@ -92,18 +94,20 @@ pub enum Costs<'py> {
 impl State {
     #[new]
     fn new(machine: &Machine) -> Self {
-        State { occupancy: Occupancy::new(Arc::clone(&machine.fabric)) }
+        State { occupancy: Occupancy::new(Arc::clone(&machine.fabric)), jobs: Vec::new() }
     }
 
     /// Lets a job hold nodes, once per slot, and cables between switches; `share` is (cores,
-    /// memory) of each slot, or None, `phi` its share of full bandwidth on its own links.
-    #[pyo3(signature = (nodes, share=None, links=vec![], phi=1.0))]
+    /// memory) of each slot, or None, `phi` its share of full bandwidth on its own links. A refusal
+    /// names a job that has an identity.
+    #[pyo3(signature = (nodes, share=None, links=vec![], phi=1.0, *, id=None))]
     fn hold(
         &mut self,
         nodes: Vec<u32>,
         share: Option<(u32, u64)>,
         links: Vec<u32>,
         phi: f64,
+        id: Option<u64>,
     ) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
@@ -117,7 +121,9 @@ impl State {
             bad_input(format!(
                 "node {name}{what} has not enough left for a job that is said to hold it"
             ))
-        })
+        })?;
+        self.jobs.extend(id.map(|id| (id, placement)));
+        Ok(())
     }
 
     /// Lays a group over the machine whose slots another system keeps count of: it only crosses
@@ -179,7 +185,14 @@ impl State {
             Err(refusal) => {
                 let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                 let never = blocked.then(|| policy.never(&request, &self.occupancy)).flatten();
-                Answer::Refusal(never.unwrap_or(refusal).into())
+                let jobs: Vec<Holder<'_>> = self.jobs.iter().map(|(id, one)| (*id, one)).collect();
+                Answer::Refusal(match never {
+                    Some(never) => never.into(),
+                    None => match policy.explain(&request, &self.occupancy, &jobs) {
+                        Some(explanation) => explanation.into(),
+                        None => refusal.into(),
+                    },
+                })
             }
         })
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use topolane_fabric::{CableId, Fabric, NodeIndex};
 use topolane_placement::{
-    Decision, Lent, Occupancy, OccupancyError, Placement, Policy, Refusal, Request, lend,
+    Decision, Explanation, Holder, Lent, Occupancy, OccupancyError, Placement, Policy, Refusal,
+    Request, lend,
 };
 
 use crate::defrag::Defrag;
@@ -282,6 +283,14 @@ impl Scheduler {
         self.waiting.make_contiguous();
         self.with_begin -= usize::from(waiting.begin > 0.0);
         Some(waiting)
+    }
+
+    /// Why a request is not placed at this moment, and which jobs are in its way; `None` if the policy would place it.
+    /// Costs more than a pass spends on a request: for whoever asks, not for the queue.
+    pub fn explain(&self, request: &Request) -> Option<Explanation> {
+        let jobs: Vec<Holder<'_>> =
+            self.running.jobs().iter().map(|job| (job.id, &*job.placement)).collect();
+        self.policy().explain(request, &self.occupancy, &jobs)
     }
 
     /// The queue in order.

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import topolane
-from topolane._engine import Decision, InputError, Machine, Refusal, State
+from topolane._engine import Decision, InputError, Machine, Obstacle, Refusal, State
 from topolane.cli import common
 from topolane.policy import resolve
 
@@ -92,9 +92,13 @@ def command(
     )
     if isinstance(found, Refusal):
         if as_json:
-            common.print_json({"placed": False, "refusal": found.name, "why": found.why, **told})
+            obstacles = [obstacle_as_object(each) for each in found.obstacles]
+            refused = {"placed": False, "refusal": found.name, "why": found.why}
+            common.print_json({**refused, **({"obstacles": obstacles} if obstacles else {}), **told})
         else:
             click.echo(f"not placed, {found.name}: {found.why}")
+            for each in found.obstacles:
+                click.echo(f"  {obstacle_in_words(each)}")
         sys.exit(1)
     nodes, aph, hop_bytes, links = found.nodes, found.aph, found.hop_bytes, found.links
     hosts = [fabric.node_name(node) for node in nodes]
@@ -124,6 +128,34 @@ def spare_of(found: Decision) -> dict[str, Any]:
     return {"spare": found.spare} if found.spare else {}
 
 
+def obstacle_as_object(obstacle: Obstacle) -> dict[str, Any]:
+    """What stands in a request's way, for `--json`."""
+    what = "slots" if obstacle.uplinks is None else "uplinks"
+    missing = {"missing": what, "count": obstacle.missing, "of": obstacle.uplinks}
+    where = {"group": obstacle.name, "level": obstacle.level, "index": obstacle.index, "free": obstacle.free}
+    return {
+        **where,
+        **{key: value for key, value in missing.items() if value is not None},
+        "jobs": obstacle.jobs,
+    }
+
+
+def obstacle_in_words(obstacle: Obstacle) -> str:
+    """The same in a line."""
+    if obstacle.uplinks is None:
+        missing = f"{obstacle.missing} more wanted"
+    else:
+        missing = f"{obstacle.missing} of {obstacle.uplinks} uplinks used by others"
+    jobs = ", ".join(map(str, obstacle.jobs))
+    return f"{obstacle.name}: {obstacle.free} free, {missing}" + (f" (jobs {jobs})" if jobs else "")
+
+
+def identity_of(job: dict[str, Any]) -> int | None:
+    """The identity of a running job, if it has one that is a number."""
+    identity = job.get("id")
+    return identity if type(identity) is int and 0 <= identity < 2**64 else None
+
+
 def state_of(fabric: Machine, given: dict[str, Any]) -> State:
     """Who holds what: the members `running` and `down` of a state."""
     state = State(fabric)
@@ -135,7 +167,7 @@ def state_of(fabric: Machine, given: dict[str, Any]) -> State:
             raise InputError(f"{where}: 'nodes' is missing")
         links = cables_of(job, where)
         try:
-            state.hold(nodes, share_of(job, where), links, phi_of(job, where))
+            state.hold(nodes, share_of(job, where), links, phi_of(job, where), id=identity_of(job))
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
     state.take_out(nodes_of(fabric, given, "down", "the state") or [])

@@ -116,12 +116,10 @@ def _ways(
         {group.id: moved.nodes for group, moved in zip(groups, found.moved, strict=True)},
         found.decision.nodes,
     )
-    levels = (machine.groups(level) for level in range(1, machine.depth + 1))
-    # None is large enough for a group that spans sites.
-    homes = next((level for level in levels if any(end - start >= servers for start, end, _ in level)), [])
     old = {node for group in groups for node in nodes_of(cloud, where[group.id].values())}
-    for start, end, _ in homes:
-        if end - start < servers or not any(start <= node < end for node in old):
+    # None is large enough for a group that spans sites.
+    for start, end in machine.homes(servers):
+        if not any(start <= node < end for node in old):
             continue
         state = _state(cloud, wanted, where, free, groups)
         home = state.place(POLICIES["isolated"], servers, eligible=range(start, end))
@@ -144,11 +142,13 @@ def _staying(cloud: Cloud, where: Where, way: Way) -> Way:
     now = {name: set(nodes_of(cloud, where[name].values())) for name in places}
     then: dict[str, list[int]] = {name: [] for name in places}
     rest: list[int] = []
-    for start, end, _ in cloud.topology.machine.groups(1):
-        inside = {name: [node for node in nodes if start <= node < end] for name, nodes in places.items()}
-        here = [node for node in home if start <= node < end]
+    every = sorted({*home, *(node for nodes in [*places.values(), *now.values()] for node in nodes)})
+    leaf_of = dict(zip(every, cloud.topology.machine.leaves_of(every)))
+    for leaf in sorted(set(leaf_of.values())):
+        inside = {name: [node for node in nodes if leaf_of[node] == leaf] for name, nodes in places.items()}
+        here = [node for node in home if leaf_of[node] == leaf]
         stay = {
-            name: sorted(node for node in now[name] if start <= node < end)[: len(nodes)]
+            name: sorted(node for node in now[name] if leaf_of[node] == leaf)[: len(nodes)]
             for name, nodes in inside.items()
         }
         kept = {node for nodes in stay.values() for node in nodes}

@@ -94,11 +94,9 @@ class Ranks:
     def _hop_bytes(self) -> NDArray[np.float64]:
         """Of every node the hop-bytes of the rank at hand with the ranks that have a node."""
         sums = np.zeros(self._machine.nodes)
-        for start, end, _ in self._machine.groups(1):
-            for rank, node in self._at.items():
-                if rank < len(self._bytes) and self._bytes[self._next, rank] > 0:
-                    hops = self._machine.hops(start, node) or 0
-                    sums[start:end] += hops * self._bytes[self._next, rank]
+        for rank, node in self._at.items():
+            if rank < len(self._bytes) and self._bytes[self._next, rank] > 0:
+                sums += self._machine.hops_from(node) * self._bytes[self._next, rank]
         return sums
 
 

@@ -9,7 +9,7 @@ from topolane._engine import InputError, Refusal
 from topolane.report.units import duration, plural
 from topolane.slurm.forecast import Forecast, forecast
 from topolane.slurm.held import Held
-from topolane.slurm.links import LISTED, Links, jobs_named
+from topolane.slurm.links import LISTED, Links, in_the_way, jobs_named
 from topolane.slurm.look import Look, job_named
 from topolane.slurm.mirror import Start
 from topolane.slurm.records import Job
@@ -187,27 +187,22 @@ class _Waiting:
         without = f", {out} are out of service" if out else ""
         yield f"Of these {len(idle)} are idle{without}{self._where(idle)}."
         if refusal is not None and refusal.name == "would-share-links":
-            links = Links(machine, self.holders, self.names, self.owned)
-            if self.look.gives_links:
-                taken = [link for own in self.owned.values() for link in own.links]
-                yield from links.left(idle, taken)
-            else:
-                yield from links.in_the_way(ask.nodes, idle, eligible)
+            yield from in_the_way(refusal, ask.nodes, self.names)
 
     def _where(self, idle: list[int]) -> str:
         """Idle nodes by the groups of the lowest levels: `: pod1 5 (leaf1 2, leaf2 3)`."""
-        leaves = [(name, sum(s <= n < e for n in idle), s) for s, e, name in self.machine.groups(1)]
-        if self.machine.depth < 3:
-            parts = [f"{name} {count}" for name, count, _ in leaves if count]
-        else:
-            parts = []
-            for start, end, pod in self.machine.groups(2):
-                inside = [f"{name} {count}" for name, count, at in leaves if count and start <= at < end]
-                if inside:
-                    parts.append(f"{pod} {sum(start <= n < end for n in idle)} ({', '.join(inside)})")
+        rows = self.machine.outline(idle)
+        has_pods = any(level > 2 for level, *_ in rows)
+        parts: list[tuple[str, list[str]]] = []
+        for level, name, count, _ in rows:
+            if level == (2 if has_pods else 1):
+                parts.append((f"{name} {count}", []))
+            elif level == 1:
+                parts[-1][1].append(f"{name} {count}")
         if not parts:
             return ""
-        return f": {', '.join(parts[:12])}" + (", ..." if len(parts) > 12 else "")
+        words = [f"{group} ({', '.join(inside)})" if inside else group for group, inside in parts]
+        return f": {', '.join(words[:12])}" + (", ..." if len(words) > 12 else "")
 
     def _queue(self, ask: Ask, fits: bool) -> Iterator[str]:
         """Its place, and who must not be delayed."""
