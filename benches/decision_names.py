@@ -1,0 +1,57 @@
+"""What the engine calls the policies and options whose decisions are hashed.
+
+A rename is made here: the keys on the left, which stand in `decisions/expected.json`, stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topolane.run import Network
+
+BANDWIDTH_SHARE = "phi"
+"""The option for the least share of full bandwidth, of `simulate` and of `Scheduler.submit`."""
+MOVES = "moving"
+"""The option for moves of running jobs: (jobs for one that starts, moves per start, seconds of pause)."""
+SPEED_UP = "scenario"
+"""The option for the cut in run time that isolation brings."""
+
+HALF: dict[str, Any] = {BANDWIDTH_SHARE: 0.5}
+MOVED: dict[str, Any] = {MOVES: (3, 0.05, 10.0)}
+
+POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "first-fit": ("first-fit", {}),
+    "random": ("random", {}),
+    "scattered": ("scattered", {}),
+    "slurm-tree": ("slurm-tree", {}),
+    "hop-bytes": ("hop-bytes", {}),
+    "hop-bytes-exact": ("hop-bytes-exact", {}),
+    "bunch": ("bunch", {}),
+    "spread": ("spread", {}),
+    "isolated": ("isolated", {}),
+    "isolated-hop-bytes": ("isolated-hop-bytes", {}),
+    "owned": ("owned", {}),
+    "jigsaw": ("jigsaw", {}),
+    "jigsaw-relaxed": ("jigsaw-relaxed", {}),
+    "laas": ("laas", {}),
+    "quiet": ("quiet", {}),
+    "owned-half": ("owned", HALF),
+    "owned-defrag": ("owned", MOVED),
+    "owned-half-defrag": ("owned", HALF | MOVED),
+    "isolated-v1": ("isolated", {SPEED_UP: "v1"}),
+}
+"""Key: the engine's name, and the options of a run."""
+RECORDED = "recorded"
+"""The policy, and the queue, that follow the log."""
+
+NETWORKS: dict[str, Network | None] = {
+    "none": None,
+    "congestion": Network("congestion", "d-mod-k"),
+    "max-min": Network("max-min", "adaptive"),
+    "flows": Network("max-min-flows", "s-mod-k", kill_at_walltime=True),
+    "full": Network("full", "random", cores_per_node="auto"),
+}
+"""Key: the model of contention and the routing."""
+
+SITE_POLICIES = {name: name for name in ("stay", "inter-site-traffic", "predicted-loss", "make-room")}
+"""Key: the engine's name."""

@@ -1,0 +1,243 @@
+"""The runs whose decisions are hashed, and how many jobs each has."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import functools
+import io
+import itertools
+import math
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import decision_sequences as sequences
+from decision_names import NETWORKS, POLICIES, RECORDED, SITE_POLICIES, SPEED_UP
+from topolane import Machine, Shape, Workload, _engine, sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+QUEUES = ("fcfs", "easy", "conservative")
+MACHINES = {"small": "fat-tree(radix=8)", "theta": "fat-tree(radix=28, pods=23)"}
+"""Names for those that have a long one."""
+UNEVEN = """
+name = "uneven"
+[[node-kind]]
+nodes = "a[1-8]"
+memory = 137438953472
+[[site]]
+name = "east"
+children = [4, 3, 4]
+parents = [1, 2, 2]
+cables = [1, 2, 1]
+nodes = "a[1-48]"
+missing = [[1, 0, 0, 1, 0], [1, 0, 0, 1, 1], [2, 1, 0, 1, 0]]
+[[site]]
+name = "west"
+children = [6, 2]
+nodes = "b[1-12]"
+[[site]]
+name = "north"
+children = [4, 4]
+parents = [1, 2]
+nodes = "c[1-16]"
+[[wan]]
+between = ["east", "west"]
+latency = 0.005
+bandwidth = 1.25e8
+[[wan]]
+between = ["west", "north"]
+latency = 0.02
+bandwidth = 1.25e9
+"""
+"""Three sites of different trees, joined in a row, with cables missing and two kinds of nodes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where the jobs of a run come from, and the machine that they run on."""
+
+    name: str
+    """A month made up, or the file of a log."""
+    machine: str = "cab"
+    shape: Shape = dataclasses.field(default_factory=Shape)
+    rewritten: str = ""
+    """`recorded`: with the nodes of a run of slurm-tree; `shared`: taking cores and memory of nodes."""
+
+    @property
+    def log(self) -> bool:
+        """Whether it is a log, which may be absent."""
+        return ".swf" in self.name
+
+
+ATLAS = "LLNL-Atlas-2006-2.1-cln.swf.gz"
+SOURCES = {
+    **{name: Source(name) for name in ("cab-aug", "cab-sep", "cab-nov", "cab-aug-3x", "exp-16")},
+    **{f"{name}-small": Source(name, "small") for name in ("cab-aug", "cab-sep", "cab-nov", "exp-16")},
+    "exp-4-uneven": Source("exp-4", "uneven"),
+    "exp-4-recorded": Source("exp-4", "small", rewritten="recorded"),
+    "cab-aug-recorded": Source("cab-aug", rewritten="recorded"),
+    "exp-4-shared": Source("exp-4", "small", rewritten="shared"),
+    "cab-sep-shared": Source("cab-sep", rewritten="shared"),
+    "atlas": Source(ATLAS, shape=Shape(cores_per_node=8)),
+    "atlas-squeezed": Source(ATLAS, shape=Shape(cores_per_node=8, squeeze=0.6)),
+    "kth": Source("KTH-SP2-1996.swf.gz", "small"),
+    "theta": Source("theta-2023.swf.gz", "theta"),
+}
+Limits = tuple[int | None, int | None, int | None]
+"""Of jobs under each of the queues, in their order; None where there is no run."""
+QUICK: list[tuple[str, str, Limits]] = [
+    *itertools.product(["cab-aug-small", "cab-sep-small", "cab-nov-small"], ["none"], [(300, 300, 100)]),
+    ("exp-16-small", "none", (150, 150, 60)),
+    ("exp-16-small", "congestion", (None, 150, 60)),
+    ("exp-4-uneven", "none", (None, 200, None)),
+    ("exp-4-shared", "none", (None, 200, 60)),
+    ("cab-aug-3x", "none", (None, 150, None)),
+]
+FULL: list[tuple[str, str, Limits]] = [
+    *itertools.product(["cab-aug", "cab-nov"], ["none", "congestion"], [(2000, 2000, 1000)]),
+    *itertools.product(["cab-sep"], ["none", "congestion"], [(1000, 1000, 150)]),
+    *itertools.product(["cab-aug-3x", "exp-16"], ["none", "congestion"], [(500, 500, 100)]),
+    *itertools.product(["cab-aug", "cab-aug-3x"], ["max-min", "flows"], [(None, 300, None)]),
+    ("exp-16-small", "full", (None, 30, None)),
+    ("exp-4-uneven", "congestion", (300, 300, 60)),
+    ("cab-sep-shared", "none", (500, 500, 100)),
+    ("cab-aug", "none", (None, 20_000, None)),
+    ("cab-nov", "none", (None, 18_679, None)),
+    ("cab-sep", "none", (None, 3_000, None)),
+    *itertools.product(["atlas", "atlas-squeezed"], ["none", "congestion"], [(3000, 3000, 300)]),
+    *itertools.product(["kth"], ["none", "congestion"], [(3000, 3000, 300)]),
+    *itertools.product(["theta"], ["none", "congestion"], [(500, 500, 100)]),
+]
+"""(source, network, limits); every row under every policy. The quick ones are runs of the whole, too."""
+
+
+@functools.cache
+def machine(name: str) -> Machine:
+    """The machine of that name."""
+    if name == "uneven":
+        return Machine.parse(UNEVEN, "uneven.toml", "toml")
+    return sources.machine(MACHINES.get(name, name))
+
+
+@functools.cache
+def workload(source: Source, limit: int, seed: int, logs: Path) -> Workload:
+    """The first jobs of a source."""
+    where = logs / source.name if source.log else source.name
+    shape = dataclasses.replace(source.shape, limit=limit)
+    jobs = sources.workload(where, machine(source.machine).nodes, seed=seed, shape=shape)
+    return rewritten(jobs, source, seed) if source.rewritten else jobs
+
+
+def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
+    """The jobs with more columns, by way of a CSV file."""
+    fabric, columns = machine(source.machine), {key: col.tolist() for key, col in jobs.columns().items()}
+    if source.rewritten == "recorded":
+        run = _engine.simulate(jobs, fabric, "slurm-tree", "easy", seed=seed)
+        rows = csv.DictReader(io.StringIO(run.jobs_csv().decode()))
+        facts = zip(rows, run.placements(), strict=True)
+        held = {int(row["job_id"]): (row["starting_time"], nodes.tolist()) for row, nodes in facts}
+        columns["start"] = [held[job][0] for job in columns["id"]]
+        columns["hosts"] = [fabric.hostlist(held[job][1]) for job in columns["id"]]
+    else:
+        columns["cores"] = [1 + 7 * job % 16 for job in columns["id"]]
+        columns["memory"] = [5 * job % 8 << 30 for job in columns["id"]]
+    columns["walltime"] = ["" if math.isnan(time) else time for time in columns["walltime"]]
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(columns)
+        table.writerows(zip(*columns.values(), strict=True))
+        file.flush()
+        return Workload.read(file.name)
+
+
+def run(
+    source: Source, queue: str, policy: str, network: str, limit: int, seed: int, logs: Path
+) -> Iterator[str]:
+    """Of every job of a run its number, start, end and nodes in rank order, in order of start.
+
+    `topolane.simulate` gives the nodes of a job as a set, so the engine is asked for their order. The table
+    has microseconds: a last line has the exact bits of the mean of all times from submission to end.
+    """
+    fabric, meet = machine(source.machine), NETWORKS[network]
+    name, options = (RECORDED, {}) if policy == RECORDED else POLICIES[policy]
+    outcome = _engine.simulate(
+        workload(source, limit, seed, logs),
+        fabric,
+        name,
+        queue,
+        seed=seed,
+        network=meet.on(fabric, seed) if meet else None,
+        **options,
+    )
+    rows = csv.DictReader(io.StringIO(outcome.jobs_csv().decode()))
+    for row, nodes in zip(rows, outcome.placements(), strict=True):
+        start, end = float(row["starting_time"]), float(row["finish_time"])
+        yield f"{row['job_id']} {start.hex()} {end.hex()} {nodes.tolist()}"
+    yield outcome.summary()["mean_turnaround"].hex()
+
+
+REPLAYED: list[tuple[bool, str, str, int]] = [
+    (True, "exp-4-recorded", "none", 200),
+    (False, "cab-aug-recorded", "none", 2000),
+    (False, "cab-aug-recorded", "congestion", 1000),
+    (False, "kth", "none", 1000),
+    (False, "atlas", "none", 1000),
+]
+"""(whether quick, source, network, jobs) of runs that start jobs when the log says."""
+STATES = [(True, "small", 200), (True, "uneven", 200), (False, "cab", 250), (False, "sc18-network", 40)]
+SCHEDULERS = [(True, "small", 200), (False, "uneven", 400), (False, "cab", 400)]
+"""(whether quick, machine, steps)"""
+MAPS = [(True, "small", "fast"), (True, "small", "eco"), (False, "small", "strong"), (False, "cab", "eco")]
+PATTERNS = ("stencil4d", "unstructured3d", "pairs", "suba2a")
+Runs = dict[str, tuple[str | None, "Callable[[], Iterator[str]]"]]
+"""Key: the log that it needs, and what gives its decisions."""
+
+
+def simulations(quick: bool, seed: int, logs: Path) -> Runs:
+    """The runs of workloads."""
+    rows = [(*row, QUEUES, list(POLICIES)) for row in (QUICK if quick else QUICK + FULL)]
+    for early, name, network, limit in REPLAYED:
+        if early or not quick:
+            own = [] if SOURCES[name].log else [RECORDED]
+            rows.append((name, network, (limit,), (RECORDED,), own + list(POLICIES)))
+    found: Runs = {}
+    for name, network, limits, queues, policies in rows:
+        for (queue, limit), policy in itertools.product(zip(queues, limits), policies):
+            assumes_speed = policy != RECORDED and SPEED_UP in POLICIES[policy][1]
+            if limit is None or (assumes_speed and network != "none"):
+                continue
+            source = SOURCES[name]
+            call = functools.partial(run, source, queue, policy, network, limit, seed, logs)
+            found[f"{name}/{queue}/{policy}/{network}/{limit}"] = (source.name if source.log else None, call)
+    return found
+
+
+def single_decisions(quick: bool, seed: int) -> Runs:
+    """The sequences of single decisions."""
+    found: Runs = {}
+
+    def add(early: bool, key: str, function: Callable[..., Iterator[str]], *rest: Any) -> None:
+        if early or not quick:
+            _, where, *_ = key.split("/")
+            found[key] = (None, lambda: function(machine(where), *rest))
+
+    policies = {key: name for key, (name, options) in POLICIES.items() if not options}
+    for key, name in policies.items():
+        for (early, where, steps), kind in itertools.product(STATES, sequences.REQUESTS):
+            add(early, f"state/{where}/{key}/{kind}/{steps}", sequences.placed, name, kind, seed, steps)
+        for (early, where, steps), queue in itertools.product(SCHEDULERS, QUEUES):
+            path = f"scheduler/{where}/{key}/{queue}/{steps}"
+            add(early, path, sequences.scheduled, name, queue, seed, steps)
+    for (early, where, effort), pattern in itertools.product(MAPS, PATTERNS):
+        add(early, f"map/{where}/{pattern}/{effort}", sequences.mapped, pattern, effort, seed)
+    for key, name in SITE_POLICIES.items():
+        add(True, f"sites/uneven/{key}", sequences.chosen, name, seed)
+    return found
+
+
+def matrix(quick: bool = False, seed: int = 1, logs: Path = Path()) -> Runs:
+    """All runs by key."""
+    return simulations(quick, seed, logs) | single_decisions(quick, seed)

@@ -1,0 +1,122 @@
+"""Hashes of what runs decide, to hold a change of the engine to.
+
+`python benches/decisions.py --check`, with the interpreter Topolane is installed in, computes every run and
+names those that decide otherwise than `decisions/expected.json` says. A key of that file is
+WORKLOAD/QUEUE/POLICY/NETWORK/JOBS, or names a sequence of single decisions. Its value is the beginning of the
+SHA-256 of the decisions as text, floats by their exact bits. `--show KEY` prints that text, so that the texts
+of two versions can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from decision_runs import matrix
+from topolane import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+EXPECTED = Path(__file__).resolve().parent / "decisions" / "expected.json"
+DIGITS = 16
+"""Digits of a hash that are kept: enough to tell a change, and short to read."""
+
+
+def arguments() -> argparse.Namespace:
+    """What the user asks for."""
+    parser = argparse.ArgumentParser(description="Hash what runs decide, and compare with what is expected.")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--check", action="store_true", help="name the runs that differ; exit code 1 if any does"
+    )
+    what.add_argument("--write", action="store_true", help="write the hashes to decisions/expected.json")
+    what.add_argument("--show", metavar="KEY", help="print the decisions of one run instead of its hash")
+    parser.add_argument(
+        "--quick", action="store_true", help="only the quick runs, which need no log (seconds)"
+    )
+    parser.add_argument(
+        "--only", metavar="PATTERN", default="*", help="only runs whose key matches, as '*/owned/*'"
+    )
+    parser.add_argument(
+        "--logs", type=Path, metavar="DIR", default=Path("logs"), help="where the logs are [default: logs]"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of all that is drawn [default: 1, as expected]")
+    parser.add_argument("--json", action="store_true", help="print the hashes as JSON")
+    return parser.parse_args()
+
+
+def hashed(decisions: Callable[[], Iterator[str]]) -> str:
+    """The hash of decisions, or why there are none."""
+    whole = hashlib.sha256()
+    try:
+        for line in decisions():
+            whole.update(f"{line}\n".encode())
+    except InputError as error:
+        return f"failed: {error}"
+    return whole.hexdigest()[:DIGITS]
+
+
+def expected() -> dict[str, str]:
+    """The hash of every run, as it was written."""
+    return json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
+
+
+def differences(found: dict[str, str], known: set[str]) -> list[str]:
+    """How the hashes found differ from those expected; `known` are the keys of all runs that there are."""
+    wanted = expected()
+    changed = [
+        f"{key}: {wanted.get(key, 'nothing')} expected, {value} found"
+        for key, value in found.items()
+        if value != wanted.get(key)
+    ]
+    return changed + [f"{key}: expected, but there is no such run" for key in sorted(wanted.keys() - known)]
+
+
+def main() -> int:
+    """Computes the hashes, prints them, and compares or writes them; 1 if one differs."""
+    options, began = arguments(), time.process_time()
+    every = matrix(seed=options.seed, logs=options.logs)
+    if options.show:
+        if options.show not in every:
+            print(f"there is no run {options.show!r}", file=sys.stderr)
+            return 2
+        print(*every[options.show][1](), sep="\n")
+        return 0
+    runs = matrix(quick=True, seed=options.seed) if options.quick else every
+    found: dict[str, str] = {}
+    skipped: dict[str, int] = {}
+    for key, (log, decisions) in runs.items():
+        if not fnmatch.fnmatchcase(key, options.only):
+            continue
+        if log and not (options.logs / log).exists():
+            skipped[log] = skipped.get(log, 0) + 1
+            continue
+        found[key] = hashed(decisions)
+        if not options.json and not options.check:
+            print(found[key], key, flush=True)
+    if options.json:
+        print(json.dumps(found, indent=0))
+    for log, count in skipped.items():
+        print(f"skipped: {count} runs, for {options.logs / log} is not there", file=sys.stderr)
+    print(f"{len(found)} runs in {time.process_time() - began:.0f} s of CPU time", file=sys.stderr)
+    if options.write:
+        kept = {key: value for key, value in (expected() | found).items() if key in every}
+        EXPECTED.parent.mkdir(exist_ok=True)
+        EXPECTED.write_text(json.dumps(kept, indent=0, sort_keys=True) + "\n")
+    differing = differences(found, set(every)) if options.check else []
+    for line in differing:
+        print(f"differs: {line}", file=sys.stderr)
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
