@@ -8,17 +8,19 @@ run = topolane.simulate(workload, machine, policy="isolated", queue="easy")
 run.summary["mean_wait"], run.jobs, run.utilization     # seconds, data frames
 """
 
-from topolane._engine import InputError, Machine, Scheduler, State, Workload
+from topolane._engine import Decision, InputError, Machine, Refusal, Scheduler, State, Workload
 from topolane.policy import Policy
 from topolane.run import Network, Run, simulate
 from topolane.sources import Shape, machine, workload
 from topolane.sweep import Task, compare
 
 __all__ = [
+    "Decision",
     "InputError",
     "Machine",
     "Network",
     "Policy",
+    "Refusal",
     "Run",
     "Scheduler",
     "Shape",

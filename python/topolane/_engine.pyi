@@ -93,6 +93,24 @@ class Machine:
     def hops(self, a: int, b: int) -> int | None:
         """Hops between two nodes, or None where no link joins them."""
 
+    def hops_from(self, node: int) -> NDArray[uint32]:
+        """Hops from a node to every node; 0 where no link joins them."""
+
+    def home(self, nodes: Sequence[int]) -> tuple[int, str | None]:
+        """(level, name) of the lowest group that holds all of these nodes; the name is None where no site does."""
+
+    def leaves_of(self, nodes: Sequence[int]) -> list[int]:
+        """The index of the leaf of each of these nodes."""
+
+    def outline(self, nodes: Sequence[int]) -> list[tuple[int, str, int, int]]:
+        """(level, name, how many of the nodes, of how many) of every group with some of these nodes.
+
+        Each group stands before what is below it, down to the nodes themselves at level 0.
+        """
+
+    def homes(self, nodes: int) -> list[tuple[int, int]]:
+        """The node ranges (start, end) of the groups of so many nodes or more at the lowest level that has one."""
+
     def route(self, a: int, b: int) -> list[tuple[int, str]] | None:
         """The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none."""
 
@@ -528,8 +546,8 @@ class Rank:
 
     k: int
     """Cores of each node."""
-    nodes: list[int] | None
-    """Its nodes; None where it does not fit."""
+    decision: Decision | None
+    """What it would be given; None where it does not fit."""
     total: float | None
     """Predicted seconds in all."""
     computation: float | None
@@ -717,6 +735,109 @@ class StateView:
         """The machine."""
 
 @final
+class Decision:
+    """What a request was given: all that a driver carries out and writes down. Immutable."""
+
+    @property
+    def id(self) -> int:
+        """The identity of the request."""
+
+    @property
+    def nodes(self) -> list[int]:
+        """The nodes in rank order, once per slot."""
+
+    @property
+    def links(self) -> list[int]:
+        """The cables between switches that no other job uses, ascending; none for a policy that gives none."""
+
+    @property
+    def bandwidth_share(self) -> float:
+        """The share of full bandwidth on these links."""
+
+    @property
+    def spare(self) -> list[int]:
+        """Nodes that the job holds and does not use."""
+
+    @property
+    def aph(self) -> float:
+        """Average pairwise hops between the nodes."""
+
+    @property
+    def hop_bytes(self) -> float:
+        """Sum of hops over pairs of nodes: the hop-bytes of one byte between every pair."""
+
+@final
+class Refusal:
+    """Why a request is not placed; `str` gives the sentence. Immutable."""
+
+    @property
+    def name(self) -> str:
+        """ "not-now", "never", "would-share-links" or "cannot-isolate"."""
+
+    @property
+    def why(self) -> str:
+        """The reason in a sentence."""
+
+    @property
+    def within(self) -> str | None:
+        """The kind of group ("leaf", "pod", ...) one of which must hold the request; None where there is but one."""
+
+    @property
+    def obstacles(self) -> list[Obstacle]:
+        """What stands in the way, the groups with most free slots first."""
+
+@final
+class Obstacle:
+    """A group that stands in a request's way. Immutable."""
+
+    level: int
+    """Its level, from 1, the leaves."""
+    index: int
+    """Its index in the level."""
+    name: str
+    """Its name."""
+    free: int
+    """Slots in it that the request could use if slots were all it needs."""
+    missing: int
+    """How many are missing: uplinks if `uplinks` is a number, else slots."""
+    uplinks: int | None
+    """How many uplinks the group has; None where slots are missing."""
+    jobs: list[int]
+    """The jobs that hold what is missing, ascending."""
+
+@final
+class LinkUse:
+    """The jobs that may use the uplinks of each group at one moment. Immutable.
+
+    A job may use the uplinks of a group in which it has some of its nodes and not all. Two jobs that may use those of
+    one group may meet there, unless both own links.
+    """
+
+    def __init__(self, machine: Machine, jobs: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> None:
+        """Of jobs: (identity, nodes, cables between switches that it owns)."""
+
+    shared: int
+    """How many links two jobs may use."""
+    def meetings(self, job: int) -> list[tuple[str, list[int]]]:
+        """The groups whose uplinks a job may use, from the leaves up, and the other jobs that it may meet there."""
+
+def links_shared(
+    machine: Machine, stays: Sequence[tuple[int, float, float, Sequence[int], Sequence[int]]]
+) -> list[int]:
+    """On how many links each job, numbered from 0, may have met another one.
+
+    stays: (job, from, until, nodes, cables that it owns) of the time that a job spends in one place.
+    """
+
+def crossings(
+    nodes: int, levels: Sequence[Sequence[int]], jobs: Sequence[tuple[int, Sequence[tuple[int, int]]]]
+) -> list[list[list[int]]]:
+    """The jobs, in the order given, that cross each group of a tree: by level from the leaves.
+
+    levels: the first node of every group; jobs: (identity, half-open ranges of its nodes).
+    """
+
+@final
 class Scheduler:
     """A machine, a policy and a queue: tell it what happened, then ask what starts.
 
@@ -739,13 +860,13 @@ class Scheduler:
         members: Sequence[int] = (),
         eligible: Sequence[int] | None = None,
         phi: float | None = None,
-    ) -> tuple[str, str] | None:
+    ) -> Refusal | None:
         """Queues a request behind those of higher priority, and of its own that are not later by `order`.
 
         It gets `nodes`, or as many up to `most` as there are when its turn comes (a job that overtakes
-        others gets `nodes`). min_bandwidth: the minimum share of full bandwidth that it accepts on dedicated links, above 0 and
-        up to 1; None for all of it; formerly `phi`. Answers None, or the name and sentence of the reason why it can never be placed; it is not
-        queued then.
+        others gets `nodes`). min_bandwidth: the minimum share of full bandwidth that it accepts on dedicated links,
+        above 0 and up to 1; None for all of it; formerly `phi`. Returns None, or the reason why it can never be placed;
+        it is not queued then.
         """
 
     def adopt(
@@ -764,9 +885,6 @@ class Scheduler:
 
         links: cables between switches that it owns, with that share of full bandwidth. phi: former name of `bandwidth_share`.
         """
-
-    def links(self, id: int) -> tuple[list[int], float]:
-        """The cables between switches that a running job owns, and its share of full bandwidth."""
 
     def complete(self, id: int) -> bool:
         """A running job has ended; False if it did not run."""
@@ -798,8 +916,8 @@ class Scheduler:
     def links_out(self) -> list[int]:
         """The cables out of service, ascending."""
 
-    def start(self, now: float) -> list[tuple[int, list[int]]]:
-        """What starts at `now`, in order: (id, nodes in rank order)."""
+    def start(self, now: float) -> list[Decision]:
+        """What starts at `now`, in order."""
 
     def next_begin(self, now: float) -> float | None:
         """When something may start though nothing happens: the next begin time after `now`."""
@@ -809,8 +927,8 @@ class Scheduler:
         """The identities of the waiting requests, in order of the queue."""
 
     @property
-    def running(self) -> list[tuple[int, float, float, list[int]]]:
-        """(id, start, expected end, nodes) of the running jobs, by expected end."""
+    def running(self) -> list[tuple[Decision, float, float]]:
+        """What each running job was given, its start and its expected end; by expected end."""
 
     @property
     def lent(self) -> list[tuple[int, list[int], float]]:
@@ -838,8 +956,8 @@ class Scheduler:
         `empty`: on the machine with nobody on it, beside the same `jobs`.
         """
 
-    def explain(self, id: int) -> tuple[str, str] | None:
-        """Why a waiting request is not placed at this moment: the reason's name and sentence.
+    def explain(self, id: int) -> Refusal | None:
+        """Why a waiting request is not placed at this moment, and what is in its way.
 
         None where the policy would place it, so that only the queue's order holds it back. Raises
         KeyError if it does not wait.
@@ -858,10 +976,14 @@ class State:
         bandwidth_share: float = 1.0,
         *,
         phi: float | None = None,
+        id: int | None = None,
     ) -> None:
         """Lets a job hold nodes, once per slot, and links; `share` is (cores, memory) of each slot, or None.
 
-        links: cables between switches that it owns, with that share of full bandwidth. phi: former name of `bandwidth_share`.
+        A refusal names the jobs that have an identity.
+
+        links: cables between switches that it owns, with that share of full bandwidth. phi: former name of
+        `bandwidth_share`.
         """
 
     def overlay(self, nodes: Sequence[int], owned: bool = False, beyond: bool = False) -> None:
@@ -869,20 +991,6 @@ class State:
 
         It only crosses links, which nobody else may use if `owned`; those of all groups that it is in if some of
         its members run `beyond` the machine.
-        """
-
-    def links_for(
-        self,
-        policy: str | Policy,
-        nodes: int,
-        *,
-        id: int = 0,
-        eligible: Sequence[int] | None = None,
-        seed: int = 0,
-    ) -> tuple[list[int], float]:
-        """The cables that a policy gives with the nodes of a request for whole nodes.
-
-        Returns their ids, and the share of full bandwidth on them; none where it is refused.
         """
 
     def take_out(self, nodes: Sequence[int]) -> None:
@@ -900,13 +1008,10 @@ class State:
         eligible: Sequence[int] | None = None,
         slots: Sequence[int] | None = None,
         seed: int = 0,
-    ) -> tuple[tuple[list[int], float, float] | None, tuple[str, str] | None]:
+    ) -> Decision | Refusal:
         """Asks a policy for nodes; the state stays as it is.
 
         `slots`: the free slots of every node where another system keeps count of them.
-
-        Returns ((nodes, average pairwise hops, hop-bytes), None), or (None, (refusal, sentence))
-        where the refusal is "not-now", "never" or "would-share-links".
         """
 
     def costs(
@@ -919,12 +1024,11 @@ class State:
         stacked: bool = False,
         beyond: int = 0,
         seed: int = 0,
-    ) -> tuple[NDArray[float64] | None, tuple[str, str] | None]:
+    ) -> NDArray[float64] | Refusal:
         """Of every node what it costs to give it the next slot of a request and go on well.
 
         For a system that asks for one slot after another: the least is what the policy would do,
         infinite what it would never do. `beyond`: members that run where the machine does not reach.
-        Returns (costs, None), or (None, (refusal, sentence)).
         """
 
     def moves(
@@ -949,19 +1053,15 @@ class Repair:
     """Where a request goes once some that run have been moved. Immutable."""
 
     @property
-    def moved(self) -> list[tuple[int, list[int], list[int]]]:
-        """The moved: (identity, new nodes, new cables between switches); none where there was room.
+    def moved(self) -> list[Decision]:
+        """Where the moved go; none where there was room.
 
         They are to be there at one time: what one leaves may be where another, or the request, goes.
         """
 
     @property
-    def nodes(self) -> list[int]:
-        """The nodes of the request."""
-
-    @property
-    def links(self) -> list[int]:
-        """The cables between switches that come with them, ascending."""
+    def decision(self) -> Decision:
+        """Where the request goes."""
 
 def repair(
     state: State,
@@ -972,7 +1072,7 @@ def repair(
     most: int = 3,
     id: int = 0,
     seed: int = 0,
-) -> tuple[Repair | None, tuple[str, str] | None]:
+) -> Repair | Refusal:
     """Room for a request of so many whole nodes by moving up to `most` of those that run.
 
     The rule by which the scheduler moves jobs (`--defrag`): first one, then two and so on, those of fewest nodes
@@ -982,8 +1082,7 @@ def repair(
     running: (identity, nodes, cables between switches that it owns) of each that may be moved, on whole nodes. The
     state, which stays as it is, has all others.
 
-    Returns (repair, None), or (None, (refusal, sentence)) as things are where no set tried makes room. Raises
-    InputError for nodes that are not on the machine or held twice, and an identity that stands twice.
+    Returns the refusal as things are where no set tried makes room. Raises InputError for nodes that are not on the machine or held twice, and an identity that stands twice.
     """
 
 def simulate(

@@ -232,21 +232,35 @@ def test_state_keeps_what_is_held(toy):
     state.hold([0, 1, 2])
     state.hold([3], (10, 2**30))
     state.take_out([4])
-    (nodes, aph, hop_bytes), refusal = state.place("first-fit", 3)
-    assert (nodes, refusal) == ([5, 6, 7], None)
-    assert (aph, hop_bytes) == (0.0, 0.0)
-    (nodes, _, _), _ = state.place("first-fit", 1, share=(6, 0))
-    assert nodes == [3]
+    found = state.place("first-fit", 3, id=8)
+    assert (found.id, found.nodes, found.aph, found.hop_bytes) == (8, [5, 6, 7], 0.0, 0.0)
+    assert (found.links, found.bandwidth_share, found.spare) == ([], 1.0, [])
+    assert state.place("first-fit", 1, share=(6, 0)).nodes == [3]
     # Asking leaves the state as it is.
-    assert state.place("first-fit", 3) == (([5, 6, 7], 0.0, 0.0), None)
-    found, (name, why) = state.place("first-fit", 12)
-    assert (found, name) == (None, "not-now") and why
-    found, (name, why) = state.place("first-fit", 17)
-    assert (found, name) == (None, "never") and why
-    (nodes, _, _), _ = state.place("first-fit", 2, eligible=[1, 9, 10, 14])
-    assert nodes == [9, 10]
-    (nodes, _, _), _ = state.place("hop-bytes", 2, members=[12])
-    assert set(nodes) < {13, 14, 15, 12}
+    assert state.place("first-fit", 3).nodes == [5, 6, 7]
+    for wanted, name in ((12, "not-now"), (17, "never")):
+        found = state.place("first-fit", wanted)
+        assert isinstance(found, topolane.Refusal) and found.name == name and str(found) == found.why != ""
+    assert state.place("first-fit", 2, eligible=[1, 9, 10, 14]).nodes == [9, 10]
+    assert set(state.place("hop-bytes", 2, members=[12]).nodes) < {13, 14, 15, 12}
+
+
+@pytest.mark.parametrize(("policy", "spare"), [("owned", 0), ("laas", 2)])
+def test_a_decision_is_whole(toy, policy, spare):
+    """Nodes, links, share of bandwidth and spare nodes come in one answer, the same from a scheduler and a state."""
+    scheduler, state = topolane.Scheduler(toy, policy, "fcfs"), topolane.State(toy)
+    assert scheduler.submit(1, 10, 60.0) is None
+    (started,), placed = scheduler.start(0.0), state.place(policy, 10, id=1)
+    ((running, start, end),) = scheduler.running
+    for given in (started, placed, running):
+        assert given.id == 1 and len(given.nodes) == 10 and given.links and given.bandwidth_share == 1.0
+        assert len(given.spare) == spare and not set(given.spare) & set(given.nodes)
+        assert (given.nodes, given.links, given.aph) == (
+            placed.nodes,
+            placed.links,
+            toy.quality(placed.nodes)[0],
+        )
+    assert (start, end) == (0.0, 60.0)
 
 
 def test_a_machine_of_some_nodes_only(toy):

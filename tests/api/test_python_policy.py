@@ -47,8 +47,8 @@ def test_a_policy_goes_by_its_name(toy, jobs):
         True,
     )
     assert topolane.simulate(jobs, toy, policy="lowest-free-by-name").policy == "lowest-free-by-name"
-    found, _ = topolane.State(toy).place(Named(), 3)
-    assert found[0] == [0, 1, 2]
+    found = topolane.State(toy).place(Named(), 3)
+    assert found.nodes == [0, 1, 2]
 
 
 def test_the_name_of_a_built_in_policy_is_taken():
@@ -75,8 +75,8 @@ def test_what_a_policy_sees(toy):
     state.hold([1], (8, 0))
     state.take_out([2])
     options = {"id": 7, "share": (8, 2**20), "stacked": True, "members": [3], "eligible": range(12)}
-    (nodes, aph, _), _ = state.place(Looks(), 3, **options)
-    assert (nodes, aph) == ([5, 5, 9], pytest.approx(8 / 3))
+    found = state.place(Looks(), 3, **options)
+    assert (found.nodes, found.aph) == ([5, 5, 9], pytest.approx(8 / 3))
     request, view = seen[-1]
     assert (request.id, request.nodes, request.share) == (7, 3, (8, 2**20))
     assert (request.stacked, request.members) == (True, [3])

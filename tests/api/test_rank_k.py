@@ -81,7 +81,7 @@ def test_every_k_up_to_the_cores_or_the_processes() -> None:
     ranks = rank_k(State(fabric), fabric.routing("adaptive"), "first-fit", Profile(6, "alltoall"))
     assert [rank.k for rank in ranks] == [1, 2, 3, 4]
     assert ranks[0].refusal == "never"
-    assert ranks[1].nodes == [0, 1, 2]
+    assert ranks[1].decision is not None and ranks[1].decision.nodes == [0, 1, 2]
     assert [rank.chosen for rank in ranks].count(True) == 1
 
 

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from topolane import InputError
-from topolane._engine import Machine, State, repair
+from topolane import InputError, Refusal
+from topolane._engine import Machine, Repair, State, repair
 
 LEAVES = [(["site", f"leaf{leaf}"], [f"n{leaf}.{node}" for node in range(4)]) for leaf in range(3)]
 MACHINE = Machine.of("three leaves of four", LEAVES)
@@ -22,21 +22,23 @@ def full(*nodes: int) -> State:
 def test_one_move_makes_room_and_the_state_stays() -> None:
     """Job 7 crosses two leaves, of which one then has four nodes for nobody else. Moved together, it leaves it."""
     state = full(8, 9, 10, 11)
-    found, refusal = repair(state, "isolated-hop-bytes", 4, [(7, [0, 1, 4], [])])
-    assert refusal is None and found is not None
-    ((identity, nodes, links),) = found.moved
-    places = {identity: nodes, 0: found.nodes}
-    assert identity == 7 and links == found.links == []
+    found = repair(state, "isolated-hop-bytes", 4, [(7, [0, 1, 4], [])])
+    assert isinstance(found, Repair)
+    (moved,), given = found.moved, found.decision
+    places = {moved.id: moved.nodes, given.id: given.nodes}
+    assert (moved.id, given.id) == (7, 0) and moved.links == given.links == []
     assert sorted(len(nodes) for nodes in places.values()) == [3, 4]
     assert all(len({node // 4 for node in nodes}) == 1 for nodes in places.values())
-    assert not set(nodes) & set(found.nodes) and max(*nodes, *found.nodes) < 8
-    again, _ = repair(state, "isolated-hop-bytes", 4, [(7, [0, 1, 4], [])])
-    assert again is not None and again.moved == found.moved, "nothing is held that was not before"
+    assert not set(moved.nodes) & set(given.nodes) and max(*moved.nodes, *given.nodes) < 8
+    again = repair(state, "isolated-hop-bytes", 4, [(7, [0, 1, 4], [])])
+    assert isinstance(again, Repair) and again.moved[0].nodes == moved.nodes, (
+        "nothing is held that was not before"
+    )
 
 
 def test_room_that_there_is_needs_no_move() -> None:
-    found, _ = repair(State(MACHINE), "isolated-hop-bytes", 4, [(7, [0, 1, 4], [])])
-    assert found is not None and found.moved == [] and len(found.nodes) == 4
+    found = repair(State(MACHINE), "isolated-hop-bytes", 4, [(7, [0, 1, 4], [])])
+    assert isinstance(found, Repair) and found.moved == [] and len(found.decision.nodes) == 4
 
 
 def test_what_no_move_helps_is_refused_as_things_are() -> None:
@@ -44,12 +46,12 @@ def test_what_no_move_helps_is_refused_as_things_are() -> None:
     state = full(8, 9, 10, 11)
     job = (7, [0, 1, 4], [])
     for nodes, running, most in ((4, [job], 0), (3, [job], 3), (6, [job], 3)):
-        found, refusal = repair(state, "isolated-hop-bytes", nodes, running, most=most)
+        found = repair(state, "isolated-hop-bytes", nodes, running, most=most)
         if nodes == 3:  # inside the leaf that has three
-            assert found is not None and found.moved == []
+            assert isinstance(found, Repair) and found.moved == []
             continue
-        assert found is None and refusal is not None
-        assert refusal[0] == ("not-now" if nodes == 6 else "would-share-links")
+        assert isinstance(found, Refusal)
+        assert found.name == ("not-now" if nodes == 6 else "would-share-links")
 
 
 @pytest.mark.parametrize(

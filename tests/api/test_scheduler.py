@@ -9,6 +9,11 @@ def machine() -> topolane.Machine:
     return topolane.machine("fat-tree(radix=4)")  # 16 nodes: 4 pods of 2 leaves of 2
 
 
+def given_by(decisions):
+    """The identity and the nodes of each."""
+    return [(one.id, one.nodes) for one in decisions]
+
+
 @pytest.mark.parametrize("policy", ["first-fit", "slurm-tree", "isolated"])
 @pytest.mark.parametrize("queue", ["fcfs", "easy", "conservative"])
 def test_driven_by_hand_it_decides_as_the_simulator_does(machine, tmp_path, policy, queue):
@@ -37,8 +42,9 @@ def test_driven_by_hand_it_decides_as_the_simulator_does(machine, tmp_path, poli
         while arrivals and jobs[arrivals[0]][0] <= now:
             n = arrivals.pop(0)
             assert scheduler.submit(n, jobs[n][3], jobs[n][2]) is None
-        for n, nodes in scheduler.start(now):
-            started[n] = (now, set(nodes))
+        for given in scheduler.start(now):
+            n = given.id
+            started[n] = (now, set(given.nodes))
             ends[n] = now + jobs[n][1]
     assert len(started) == len(rows)
     for n, (start, nodes) in started.items():
@@ -54,10 +60,12 @@ def test_what_runs_is_taken_over_and_what_ends_is_given_back(machine):
     assert scheduler.submit(8, 4, 50.0) is None
     assert scheduler.start(10.0) == []
     assert (scheduler.waiting, scheduler.reservation) == ([8], (8, 100.0))
-    assert scheduler.explain(8) == ("not-now", "does not fit now: 4 wanted, 0 to be had")
+    refusal = scheduler.explain(8)
+    assert (refusal.name, refusal.why) == ("not-now", "does not fit now: 4 wanted, 0 to be had")
     assert scheduler.complete(7) and not scheduler.complete(7)
-    assert scheduler.start(60.0) == [(8, [0, 1, 2, 3])]
-    assert scheduler.running == [(8, 60.0, 110.0, [0, 1, 2, 3])]
+    assert given_by(scheduler.start(60.0)) == [(8, [0, 1, 2, 3])]
+    ((given, start, end),) = scheduler.running
+    assert (given.id, start, end, given.nodes) == (8, 60.0, 110.0, [0, 1, 2, 3])
 
 
 def test_priorities_walltimes_drained_nodes_and_begin_times_count(machine):
@@ -67,7 +75,7 @@ def test_priorities_walltimes_drained_nodes_and_begin_times_count(machine):
     assert scheduler.submit(1, 15, 60.0) is None
     assert scheduler.submit(2, 15, 60.0, priority=5.0) is None
     assert scheduler.submit(3, 1, 60.0, begin=500.0, priority=9.0) is None
-    assert scheduler.start(0.0) == [(2, list(range(1, 16)))]
+    assert given_by(scheduler.start(0.0)) == [(2, list(range(1, 16)))]
     assert scheduler.next_begin(0.0) == 500.0
     assert scheduler.set_walltime(2, 600.0) and scheduler.running[0][2] == 600.0
     scheduler.start(1.0)
@@ -78,7 +86,7 @@ def test_priorities_walltimes_drained_nodes_and_begin_times_count(machine):
 def test_what_cannot_be_asked_for_is_named(machine):
     """Too wide for ever is an answer; nodes that are not there are an error."""
     scheduler = topolane.Scheduler(machine, "first-fit", "easy")
-    assert scheduler.submit(1, 17, 60.0) == ("never", "never fits: 17 wanted, 16 in all")
+    assert str(scheduler.submit(1, 17, 60.0)) == "never fits: 17 wanted, 16 in all"
     with pytest.raises(topolane.InputError, match="node 16 is not among the 16"):
         scheduler.submit(2, 1, 60.0, eligible=[16])
     with pytest.raises(topolane.InputError, match='unknown queue "x"'):
@@ -91,15 +99,16 @@ def test_links_go_out_of_service_and_come_back(machine):
     """Who may use a cable that goes out is answered; nobody new comes onto it; a node without one gets nothing."""
     scheduler = topolane.Scheduler(machine, "dedicated", "easy")
     assert scheduler.submit(1, 3, 50.0) is None
-    assert scheduler.start(0.0) == [(1, [0, 1, 2])]
-    (own, *_), _ = scheduler.links(1)
+    (given,) = scheduler.start(0.0)
+    assert given.nodes == [0, 1, 2]
+    own, *_ = given.links
     (whole,) = machine.cables_named(["pod1-s0"])
     assert scheduler.set_links_in_service([own, *whole], False) == [1]
     assert scheduler.users_of(whole) == [] and scheduler.links_out == sorted([own, *whole])
     assert scheduler.submit(2, 4, 50.0) is None
-    ((_, nodes),) = scheduler.start(1.0)
-    assert not set(nodes) & set(range(4, 8)), "the leaves of pod 1 have one uplink left for two nodes"
-    assert scheduler.running[0][3] == [0, 1, 2] and own in scheduler.links(1)[0]
+    (other,) = scheduler.start(1.0)
+    assert not set(other.nodes) & set(range(4, 8)), "the leaves of pod 1 have one uplink left for two nodes"
+    assert scheduler.running[0][0].nodes == [0, 1, 2] and own in scheduler.running[0][0].links
     assert scheduler.set_links_in_service([own, *whole], True) == [] and scheduler.links_out == []
     assert scheduler.set_links_in_service([15], False) == []
     assert scheduler.submit(3, 16, 1.0) is None

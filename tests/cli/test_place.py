@@ -51,9 +51,32 @@ def test_a_refusal_says_why_and_exits_with_1(topolane, toy, wanted, refusal):
     answer = place(topolane, toy, text, "--policy", "isolated", code=1)
     assert (answer["placed"], answer["refusal"]) == (False, refusal)
     assert answer["why"]
-    assert (
-        topolane("place", "--machine", toy, stdin=text, code=1) == f"not placed, {refusal}: {answer['why']}\n"
-    )
+    first, *obstacles = topolane("place", "--machine", toy, stdin=text, code=1).splitlines()
+    assert first == f"not placed, {refusal}: {answer['why']}"
+    assert len(obstacles) == len(answer.get("obstacles", []))
+
+
+def test_a_refusal_names_the_groups_and_jobs_in_the_way(topolane, toy):
+    """Job 1 or 2 crosses every leaf, where six nodes would have to lie in one pod; too few nodes are too few."""
+    text = state(6, running=[{"id": 1, "nodes": "toy[1,9]"}, {"id": 2, "nodes": "toy[5,13]"}])
+    answer = place(topolane, toy, text, "--policy", "isolated", code=1)
+    told = [(one["group"], one["level"], one["free"], one["jobs"]) for one in answer["obstacles"]]
+    assert answer["refusal"] == "would-share-links"
+    assert told == [("leaf0", 1, 3, [1]), ("leaf1", 1, 3, [2]), ("leaf2", 1, 3, [1]), ("leaf3", 1, 3, [2])]
+    assert all(one["missing"] == "uplinks" and one["count"] == one["of"] > 0 for one in answer["obstacles"])
+    answer = place(topolane, toy, state(13, running=[{"id": 1, "nodes": "toy[1-4]"}]), code=1)
+    (one,) = answer["obstacles"]
+    assert (one["missing"], one["count"], one["free"], one["jobs"]) == ("slots", 1, 12, [1])
+
+
+def test_links_and_spare_nodes_are_those_of_the_placement(topolane, toy):
+    """They come with the nodes in one answer: also where the job shares nodes, and only nodes of it have links."""
+    request = {"nodes": 5, "cores": 4, "eligible": "toy[3-4,7-8,11-12]"}
+    answer = place(topolane, toy, state(request), "--policy", "owned")
+    assert len(answer["nodes"]) == 5 and answer["links"] and answer["phi"] == 1.0 and "spare" not in answer
+    answer = place(topolane, toy, state(10), "--policy", "laas")
+    assert len(answer["nodes"]) == 10 and len(answer["spare"]) == 2
+    assert "spare " in topolane("place", "--machine", toy, "--policy", "laas", stdin=state(10))
 
 
 def test_the_machine_comes_from_the_json_or_the_option(topolane, toy):

@@ -103,11 +103,11 @@ def placed_by(policy: str, machine: Machine, *, seed: int, comes: int = 60) -> d
         for _ in scheduler.waiting:
             if scheduler.start(float(job)):
                 break
-            scheduler.complete(drawn.choice([running for running, *_ in scheduler.running]))
+            scheduler.complete(drawn.choice([running.id for running, *_ in scheduler.running]))
     return {
         "running": [
-            {"id": job, "nodes": nodes, "links": scheduler.links(job)[0]}
-            for job, _, _, nodes in sorted(scheduler.running)
+            {"id": given.id, "nodes": given.nodes, "links": given.links}
+            for given, _, _ in sorted(scheduler.running, key=lambda row: row[0].id)
         ]
     }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from driving import check_isolated, driving, follow, running, submit_many, tree_of
 from live_cluster import Cluster, until
-from topolane import Machine, State
+from topolane import Decision, Machine, State
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_a_requeued_job_is_placed_anew(cluster: Cluster, machine: Machine, tmp_p
 def test_the_policy_refuses_as_the_simulator_does(machine: Machine) -> None:
     """The machine that Slurm describes is the tree it was set up as: 12 leaves of 6, 4 pods of 3."""
     assert [len(machine.groups(level)) for level in range(1, machine.depth + 1)] == [12, 4, 1]
-    assert State(machine).place("isolated", 72)[0] is not None
+    assert isinstance(State(machine).place("isolated", 72), Decision)
 
 
 def test_tasks_of_an_array_are_placed_one_by_one(cluster: Cluster, machine: Machine, tmp_path: Path) -> None:

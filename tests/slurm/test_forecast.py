@@ -85,7 +85,9 @@ def simulated(
 
 
 def told(found: Forecast, now: float) -> dict[int, tuple[int, list[int]]]:
-    return {job: (round(when - now), sorted(start.nodes)) for job, (when, start) in found.starts.items()}
+    return {
+        job: (round(when - now), sorted(start.decision.nodes)) for job, (when, start) in found.starts.items()
+    }
 
 
 def drawn(seed: int) -> list[tuple[int, int]]:

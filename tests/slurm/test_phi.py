@@ -129,7 +129,7 @@ def test_a_job_that_waits_for_links_is_told_which_are_left(
         until(lambda: "would share" in said(read(config), second), "it waits for links")
         text = said(read(config), second)
         assert "On dedicated links it accepts 0.5 of full bandwidth." in text
-        assert text.count("has 2 idle nodes and 0 of 2 uplinks free.") == 2
+        assert text.count(f"has 2 idle nodes, but job {first} uses leaf") == 2
         assert "has 4 idle nodes and 2 of 2 uplinks free." in text
         assert "must lie in one" not in text and f"Until then must end: job {first} (by " in text
         daemon.kill()

@@ -238,8 +238,8 @@ def test_the_order_of_a_policy_reaches_the_ranks(plugin: Cluster, tmp_path: Path
     slurm = Slurm(f"unix:{plugin.facts['SOCKET']}")
     mirror.update(slurm.snapshot())
     (start,) = [start for start in mirror.decide(0.0) if start.job.id == job]
-    assert machine.nodes_named(start.hosts) == list(start.nodes)
-    assert [machine.node_name(node) for node in start.nodes] == numbered(72, 70, 69, 68)
+    assert machine.nodes_named(start.hosts) == start.decision.nodes
+    assert [machine.node_name(node) for node in start.decision.nodes] == numbered(72, 70, 69, 68)
     slurm.release(start.job, start.hosts, 4, f"topolane: on {start.hosts}")
     slurm.close()
     until(lambda: plugin.job(job)["job_state"] == "COMPLETED", "the job ends")

@@ -12,6 +12,7 @@ import pytest
 import topolane
 from driving import driving, submit_many
 from live_cluster import Cluster, until
+from topolane.slurm.held import Held
 from topolane.slurm.links import Links
 from topolane.slurm.replay import replay as read_again
 from topolane.slurm.replay import sides
@@ -103,7 +104,8 @@ def test_jobs_on_links_of_their_own_meet_nobody(tmp_path: Path, policy: str, mee
     scheduler = topolane.Scheduler(machine, policy, "easy")
     for job, nodes in sizes.items():
         scheduler.submit(job, nodes, 60.0)
-    starts = [(job, machine.hostlist(nodes)) for job, nodes in scheduler.start(0.0)]
+    given = scheduler.start(0.0)
+    starts = [(one.id, machine.hostlist(one.nodes)) for one in given]
     assert [job for job, _ in starts] == [1, 2, 3]
     lines: list[dict[str, Any]] = [
         {"event": "scheduler", "machine": machine.to("toml"), "policy": policy, "queue": "easy", "seed": 0},
@@ -131,9 +133,8 @@ def test_jobs_on_links_of_their_own_meet_nobody(tmp_path: Path, policy: str, mee
     assert slurms.crossing >= 2
     holders = {job: machine.nodes_named(hosts) for job, hosts in starts}
     assert Links(machine, holders, {}).shared() > 0
-    assert (Links(machine, holders, {}, [job for job in sizes if scheduler.links(job)[0]]).shared() == 0) == (
-        meeting == 0
-    )
+    owned = {one.id: Held.of(one) for one in given if one.links}
+    assert (Links(machine, holders, {}, owned).shared() == 0) == (meeting == 0)
 
 
 def test_what_is_no_log_is_one_sentence(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from live_cluster import Cluster, until
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
 
-from topolane import InputError, Machine
+from topolane import InputError, Machine, Refusal, State
 from topolane.slurm.config import Config, read
 from topolane.slurm.explain import explain
-from topolane.slurm.links import Links
+from topolane.slurm.links import Links, in_the_way
 from topolane.slurm.look import look
 
 TOPOLANE = [*COMMAND[:-1]]
@@ -334,10 +334,12 @@ def test_the_links_in_the_way_are_named_on_trees_of_any_depth(
     tree: str, holders: dict[int, list[int]], wanted: int, sentences: list[str]
 ) -> None:
     machine = Machine.parse(tree, "tree", "slurm")
-    busy = {node for nodes in holders.values() for node in nodes}
-    every = range(machine.nodes)
-    links = Links(machine, holders, {job: str(job) for job in holders})
-    assert links.in_the_way(wanted, [node for node in every if node not in busy], every) == sentences
+    state = State(machine)
+    for job, nodes in holders.items():
+        state.hold(nodes, id=job)
+    refusal = state.place("isolated", wanted)
+    assert isinstance(refusal, Refusal) and refusal.name == "would-share-links"
+    assert in_the_way(refusal, wanted, {job: str(job) for job in holders}) == sentences
 
 
 def test_links_of_two_jobs_are_counted() -> None:

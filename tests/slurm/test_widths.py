@@ -34,10 +34,10 @@ def test_the_chosen_cores_per_node_are_those_of_rank_k(cluster: Cluster, tmp_pat
     profile = Profile(24, PROGRAM["pattern"], iterations=PROGRAM["iterations"], **WORK)
     ranks = rank_k(State(machine), machine.routing("d-mod-k"), "isolated", profile)
     (best,) = [rank for rank in ranks if rank.chosen]
-    assert 1 < best.k < 16 and best.nodes
+    assert 1 < best.k < 16 and best.decision
     nodes = {id: len(machine.nodes_named(cluster.job(id)["nodes"])) for id in (job, other, said)}
-    assert nodes == {job: len(best.nodes), other: 2, said: 5}
-    assert out.read_text().strip().startswith(f"{24 // len(best.nodes)}(x")
+    assert nodes == {job: len(best.decision.nodes), other: 2, said: 5}
+    assert out.read_text().strip().startswith(f"{24 // len(best.decision.nodes)}(x")
 
 
 def test_nodes_are_inside_as_slurm_says(slurm: None) -> None:

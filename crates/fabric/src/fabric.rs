@@ -113,6 +113,13 @@ impl Fabric {
         start[group as usize]..start[group as usize + 1]
     }
 
+    /// How many uplinks of a group are there: those that its cabling implies without the missing ones.
+    pub fn present_uplinks(&self, level: usize, group: GroupIndex) -> u32 {
+        let uplinks = self.uplinks(level, group);
+        let below = |end| self.missing_cables().partition_point(|&cable| cable < end) as u32;
+        uplinks.end - uplinks.start - (below(uplinks.end) - below(uplinks.start))
+    }
+
     /// The groups directly below a group, at `level - 1`; `level` is at least 1.
     #[inline]
     pub fn children(&self, level: usize, group: GroupIndex) -> Range<GroupIndex> {

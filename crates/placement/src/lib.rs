@@ -1,5 +1,7 @@
 //! Who holds what, what is asked for, and the policies that choose nodes.
 
+mod decision;
+mod explain;
 mod lanes;
 mod loads;
 pub mod mapping;
@@ -16,16 +18,20 @@ mod repair;
 mod request;
 mod room;
 mod service;
+mod sharing;
 pub mod sites;
 mod what_if;
 
 /// One file per policy.
 pub mod policies;
 
+pub use decision::Decision;
+pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};
 pub use moves::{Move, Running, moves};
 pub use occupancy::{Occupancy, OccupancyError};
 pub use owned::{Lent, lend};
-pub use placement::Placement;
+pub use placement::{Placement, crossed_groups};
+pub use policies::homes;
 pub use policy::{Choice, Policy};
 pub use quality::{Quality, least_aph};
 pub use refusal::Refusal;
@@ -33,4 +39,5 @@ pub use registry::{FORMER_NAMES, Gives, POLICIES, PolicyInfo, policy, present_na
 pub use repair::{Movable, Repair, repair};
 pub use request::{Request, Share};
 pub use room::Room;
+pub use sharing::LinkUse;
 pub use what_if::WhatIf;

@@ -74,19 +74,35 @@ impl Clone for Occupancy {
 
     /// Copies into the memory already held: a queue does so at every pass.
     fn clone_from(&mut self, source: &Self) {
-        self.fabric.clone_from(&source.fabric);
-        self.cores_free.clone_from(&source.cores_free);
-        self.memory_free.clone_from(&source.memory_free);
-        self.held.clone_from(&source.held);
-        self.drained.clone_from(&source.drained);
-        self.in_service.clone_from(&source.in_service);
-        self.idle.clone_from(&source.idle);
-        self.idle_in.clone_from(&source.idle_in);
-        self.crossing.clone_from(&source.crossing);
-        self.owned.clone_from(&source.owned);
-        self.lanes.clone_from(&source.lanes);
-        self.cut_off.clone_from(&source.cut_off);
-        self.empty.clone_from(&source.empty);
+        // A field that is forgotten here does not compile.
+        let Occupancy {
+            fabric,
+            cores_free,
+            memory_free,
+            held,
+            drained,
+            in_service,
+            idle,
+            idle_in,
+            crossing,
+            owned,
+            lanes,
+            cut_off,
+            empty,
+        } = source;
+        self.fabric.clone_from(fabric);
+        self.cores_free.clone_from(cores_free);
+        self.memory_free.clone_from(memory_free);
+        self.held.clone_from(held);
+        self.drained.clone_from(drained);
+        self.in_service.clone_from(in_service);
+        self.idle.clone_from(idle);
+        self.idle_in.clone_from(idle_in);
+        self.crossing.clone_from(crossing);
+        self.owned.clone_from(owned);
+        self.lanes.clone_from(lanes);
+        self.cut_off.clone_from(cut_off);
+        self.empty.clone_from(empty);
     }
 }
 

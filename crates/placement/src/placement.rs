@@ -26,7 +26,8 @@ pub struct Placement {
 impl Placement {
     /// A placement of slots that each take `share` on `nodes`.
     pub fn new(fabric: &Fabric, nodes: Vec<NodeIndex>, share: Share) -> Self {
-        let crossed = crossed_groups(fabric, &nodes);
+        let crossed =
+            crossed_groups(fabric.depth(), |level, node| fabric.group(level, node), &nodes);
         Placement {
             nodes: nodes.into(),
             share,
@@ -128,13 +129,18 @@ impl Placement {
     }
 }
 
-/// Groups of levels 1 to the top that hold some of `nodes` but not all of them.
-fn crossed_groups(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<(u8, GroupIndex)> {
+/// Groups of levels 1 to `depth` that hold some of `nodes` but not all of them, by level and index: the nodes' job
+/// crosses them. `group` tells the group of a level that a node is in.
+pub fn crossed_groups(
+    depth: usize,
+    group: impl Fn(usize, NodeIndex) -> GroupIndex,
+    nodes: &[NodeIndex],
+) -> Vec<(u8, GroupIndex)> {
     let mut crossed = Vec::new();
-    for level in 1..=fabric.depth() {
+    for level in 1..=depth {
         let before = crossed.len();
         for &node in nodes {
-            let entry = (level as u8, fabric.group(level, node));
+            let entry = (level as u8, group(level, node));
             if crossed.last() != Some(&entry) {
                 crossed.push(entry);
             }

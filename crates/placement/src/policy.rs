@@ -2,8 +2,9 @@
 
 use topolane_fabric::{CableId, Fabric, NodeIndex};
 
+use crate::explain::{Looking, Obstacle};
 use crate::occupancy::Occupancy;
-use crate::owned::{Limit, obstacle};
+use crate::owned::{Limit, limit_for};
 use crate::placement::Placement;
 use crate::refusal::Refusal;
 use crate::request::Request;
@@ -82,6 +83,13 @@ pub trait Policy: Send + Sync {
         self.choose(request, room, occupancy).map(drop)
     }
 
+    /// What stands in the way of a request that the rule refuses for its links, and the level of the groups one of
+    /// which must hold it. The rule as it is where nobody may cross what an isolated job crosses.
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        let top = looking.occupancy.fabric().depth();
+        (top, looking.crossed(top, self.isolates()))
+    }
+
     /// What it costs to give each node the next slot of the request and to go on as well as can
     /// be: the least is what the rule would do, infinite what it would never do. For a system that
     /// asks for one slot after another, with the slots given so far among the members.
@@ -155,7 +163,7 @@ impl dyn Policy + '_ {
         Some(match self.admits(request, occupancy.empty()).err()? {
             Refusal::WouldShareLinks { free: most, .. } if self.isolates() => {
                 let fabric = occupancy.fabric();
-                let why = obstacle(fabric, &self.limits(fabric), wanted);
+                let why = limit_for(fabric, &self.limits(fabric), wanted);
                 Refusal::CannotIsolate { wanted, most, why }
             }
             Refusal::NotNow { free, .. } | Refusal::WouldShareLinks { free, .. } => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::owned::Obstacle;
+use crate::owned::LimitKind;
 use crate::request::Request;
 use crate::room::Room;
 
@@ -37,7 +37,7 @@ pub enum Refusal {
         /// Slots in all.
         most: u32,
         /// What is in the way.
-        why: Obstacle,
+        why: LimitKind,
     },
 }
 

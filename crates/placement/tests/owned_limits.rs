@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, read};
-use topolane_placement::owned::{Obstacle, check};
+use topolane_placement::owned::{LimitKind, check};
 use topolane_placement::{Occupancy, Refusal, Request, policy};
 
 const RULES: [&str; 4] = ["dedicated", "jigsaw", "jigsaw-relaxed", "laas"];
@@ -33,7 +33,7 @@ fn said(fabric: &Arc<Fabric>) -> Vec<String> {
 
 /// On the empty machine jobs of up to `most` nodes are placed, on links that meet the condition, and wider ones refused
 /// for that reason.
-fn isolates_up_to(fabric: &Arc<Fabric>, rule: &str, most: u32, why: Obstacle) {
+fn isolates_up_to(fabric: &Arc<Fabric>, rule: &str, most: u32, why: LimitKind) {
     let occupancy = Occupancy::new(Arc::clone(fabric));
     let rule = policy(rule, 0).unwrap();
     for wanted in 1..=fabric.nodes() {
@@ -73,8 +73,8 @@ fn switches_with_many_uplinks() {
         ]
     );
     for rule in RULES {
-        isolates_up_to(&leaves, rule, 8, Obstacle::Uplinks);
-        isolates_up_to(&pods, rule, 8, Obstacle::Uplinks);
+        isolates_up_to(&leaves, rule, 8, LimitKind::Uplinks);
+        isolates_up_to(&pods, rule, 8, LimitKind::Uplinks);
     }
 }
 
@@ -88,7 +88,7 @@ fn four_levels() {
         said[0].contains("three levels above: a job that owns links and has nodes there stays"),
         "{said:?}"
     );
-    isolates_up_to(&fabric, "dedicated", 8, Obstacle::Levels);
+    isolates_up_to(&fabric, "dedicated", 8, LimitKind::Levels);
 }
 
 /// Nodes on two leaf switches: jobs stay inside a leaf, nobody is promised links of one of the two.
@@ -98,7 +98,7 @@ fn rails() {
     assert_eq!(said(&fabric).len(), 1);
     assert!(said(&fabric)[0].starts_with("leaf0, leaf1, leaf2 and 1 more have several switches: "));
     for rule in RULES {
-        isolates_up_to(&fabric, rule, 4, Obstacle::SeveralSwitches);
+        isolates_up_to(&fabric, rule, 4, LimitKind::SeveralSwitches);
     }
 }
 
@@ -122,7 +122,7 @@ fn a_short_branch() {
         ]
     );
     for rule in RULES {
-        isolates_up_to(&fabric, rule, 4, Obstacle::ShortBranch);
+        isolates_up_to(&fabric, rule, 4, LimitKind::ShortBranch);
     }
 }
 
@@ -139,7 +139,7 @@ fn missing_cables() {
             "leaf0 has 1 of 4 uplinks missing: jobs own those that are there, and nodes may lack links"
         ]
     );
-    isolates_up_to(&one, "dedicated", 15, Obstacle::Missing);
+    isolates_up_to(&one, "dedicated", 15, LimitKind::Missing);
     let switch = tree("[1,0,0,3,0],[1,1,0,3,0],[2,0,3,0,0],[2,0,3,1,0],[2,0,3,2,0],[2,0,3,3,0]");
     assert_eq!(
         said(&switch),
@@ -148,7 +148,7 @@ fn missing_cables() {
             "leaf0 and leaf1 have 2 of 8 uplinks missing: jobs own those that are there, and nodes may lack links",
         ]
     );
-    isolates_up_to(&switch, "dedicated", 12, Obstacle::Missing);
+    isolates_up_to(&switch, "dedicated", 12, LimitKind::Missing);
     let cut = tree("[1,0,0,0,0],[1,0,0,1,0],[1,0,0,2,0],[1,0,0,3,0]");
     assert_eq!(
         said(&cut),
@@ -185,7 +185,7 @@ fn uneven_taper() {
           have up to 0.500"
         ]
     );
-    isolates_up_to(&fabric, "dedicated", 28, Obstacle::Shape);
+    isolates_up_to(&fabric, "dedicated", 28, LimitKind::Shape);
 }
 
 /// Nothing is said of a whole tree, even or evenly tapered, nor by a rule that owns whole groups.

@@ -1,5 +1,6 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
+mod decision;
 mod error;
 mod former;
 mod gang;
@@ -8,6 +9,7 @@ mod gang_agent;
 mod gang_hypervisor;
 #[cfg(target_os = "linux")]
 mod gang_shown;
+mod link_use;
 mod machine;
 mod mapping;
 mod network;
@@ -29,6 +31,8 @@ mod workload;
 #[pyo3::pymodule]
 mod _engine {
     #[pymodule_export]
+    use crate::decision::{Decision, Obstacle, Refusal};
+    #[pymodule_export]
     use crate::error::InputError;
     #[pymodule_export]
     use crate::gang::GangLimits;
@@ -42,6 +46,8 @@ mod _engine {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::gang_shown::{GangHeld, GangMeans, GangRound, GangSwitch};
+    #[pymodule_export]
+    use crate::link_use::{LinkUse, crossings, links_shared};
     #[pymodule_export]
     use crate::machine::{Machine, presets};
     #[pymodule_export]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_fabric::{Direction, Fabric, NodeKind, NodeSet, PRESETS, preset, read, write};
-use topolane_placement::{Quality, least_aph};
+use topolane_placement::{Quality, homes, least_aph};
 
 use crate::error::{bad_input, input_error};
 use crate::policy::policy_from;
@@ -185,9 +186,7 @@ impl Machine {
 
     /// The hostlist expression of some nodes.
     fn hostlist(&self, nodes: Vec<u32>) -> PyResult<String> {
-        for &node in &nodes {
-            self.check(node)?;
-        }
+        self.check_all(&nodes)?;
         Ok(topolane_fabric::compress(nodes.iter().map(|&node| self.fabric.node_name(node))))
     }
 
@@ -196,6 +195,55 @@ impl Machine {
         self.check(a)?;
         self.check(b)?;
         Ok(self.fabric.hops(a, b))
+    }
+
+    /// Hops from a node to every node: uint32, 0 where no link joins them.
+    fn hops_from<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        self.check(node)?;
+        let hops = |other| self.fabric.hops(node, other).unwrap_or(0);
+        Ok((0..self.fabric.nodes()).map(hops).collect::<Vec<u32>>().into_pyarray(py))
+    }
+
+    /// (level, name) of the lowest group that holds all of these nodes; the name is None where no
+    /// site does.
+    fn home(&self, nodes: Vec<u32>) -> PyResult<(usize, Option<&str>)> {
+        self.check_all(&nodes)?;
+        let (Some(&first), fabric) = (nodes.first(), &self.fabric) else {
+            return Err(bad_input("the home of no node is asked for"));
+        };
+        let holds_all = |&level: &usize| {
+            let home = fabric.group(level, first);
+            nodes.iter().all(|&node| fabric.group(level, node) == home)
+        };
+        Ok(match (1..=fabric.depth()).find(holds_all) {
+            Some(level) => (level, Some(fabric.group_name(level, fabric.group(level, first)))),
+            None => (fabric.depth() + 1, None),
+        })
+    }
+
+    /// The index of the leaf of each of these nodes.
+    fn leaves_of(&self, nodes: Vec<u32>) -> PyResult<Vec<u32>> {
+        self.check_all(&nodes)?;
+        Ok(nodes.iter().map(|&node| self.fabric.group(1, node)).collect())
+    }
+
+    /// (level, name, how many of the nodes, of how many) of every group with some of these nodes,
+    /// each before what is below it, down to the nodes themselves at level 0.
+    fn outline(&self, nodes: Vec<u32>) -> PyResult<Vec<(usize, &str, usize, usize)>> {
+        self.check_all(&nodes)?;
+        let mut rows = Vec::new();
+        let mut sorted = nodes;
+        sorted.sort_unstable();
+        self.outline_of(self.fabric.depth(), &sorted, &mut rows);
+        Ok(rows)
+    }
+
+    /// The node ranges (start, end) of the groups of so many nodes or more at the lowest level that
+    /// has one.
+    fn homes(&self, nodes: u32) -> Vec<(u32, u32)> {
+        let (level, groups) = homes(&self.fabric, nodes);
+        let range = |group| self.fabric.node_range(level, group);
+        groups.into_iter().map(range).map(|range| (range.start, range.end)).collect()
     }
 
     /// The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none.
@@ -215,9 +263,7 @@ impl Machine {
 
     /// (average pairwise hops, hop-bytes for one byte a pair) of some nodes.
     fn quality(&self, nodes: Vec<u32>) -> PyResult<(f64, f64)> {
-        for &node in &nodes {
-            self.check(node)?;
-        }
+        self.check_all(&nodes)?;
         let quality = Quality::of(&self.fabric, &nodes);
         Ok((quality.aph, quality.pair_hops))
     }
@@ -276,6 +322,29 @@ impl Machine {
 }
 
 impl Machine {
+    /// Of ascending nodes of one group of the level above, or of all.
+    fn outline_of<'a>(
+        &'a self,
+        level: usize,
+        nodes: &[u32],
+        rows: &mut Vec<(usize, &'a str, usize, usize)>,
+    ) {
+        let fabric = &self.fabric;
+        let group = |node| if level == 0 { node } else { fabric.group(level, node) };
+        for inside in nodes.chunk_by(|&a, &b| group(a) == group(b)) {
+            let group = group(inside[0]);
+            let of = if level == 0 { 1 } else { fabric.node_range(level, group).len() };
+            rows.push((level, fabric.group_name(level, group), inside.len(), of));
+            if level > 0 {
+                self.outline_of(level - 1, inside, rows);
+            }
+        }
+    }
+
+    fn check_all(&self, nodes: &[u32]) -> PyResult<()> {
+        nodes.iter().try_for_each(|&node| self.check(node))
+    }
+
     fn check(&self, node: u32) -> PyResult<()> {
         if node < self.fabric.nodes() {
             return Ok(());

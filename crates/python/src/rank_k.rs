@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use topolane_fabric::NodeSet;
+use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::rank_k::{self as engine, Ask, CoresPerNode, Setting};
 use topolane_placement::{Occupancy, Policy, Request};
 use topolane_traffic::{MODELS, PhaseKind, contention, pattern};
 
+use crate::decision::Decision;
 use crate::error::{bad_input, input_error};
 use crate::network::laid;
 use crate::policy::policy_from;
@@ -84,8 +85,8 @@ impl Profile {
 pub struct Rank {
     /// Cores of each node.
     k: u32,
-    /// Its nodes; None where it does not fit.
-    nodes: Option<Vec<u32>>,
+    /// What it would be given; None where it does not fit.
+    decision: Option<Py<Decision>>,
     /// Predicted seconds in all.
     total: Option<f64>,
     /// Of computation.
@@ -108,6 +109,7 @@ pub struct Rank {
 #[pyo3(signature = (state, routing, policy, profile, *, cores="auto", model="full", jobs=vec![], shared=false, id=0, eligible=None, seed=0))]
 #[allow(clippy::too_many_arguments)]
 pub fn rank_k(
+    py: Python<'_>,
     state: &State,
     routing: &Routing,
     policy: &Bound<'_, PyAny>,
@@ -122,7 +124,7 @@ pub fn rank_k(
 ) -> PyResult<Vec<Rank>> {
     let (policy, raised) = policy_from(policy, seed)?;
     let asked = Asked { profile, cores, model, jobs, shared, id, eligible };
-    let ranks = asked.of(&state.occupancy, &*policy, routing)?;
+    let ranks = asked.of(py, &state.occupancy, &*policy, routing)?;
     if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
         return Err(error);
     }
@@ -143,6 +145,7 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     pub fn of(
         self,
+        py: Python<'_>,
         occupancy: &Occupancy,
         policy: &dyn Policy,
         routing: &Routing,
@@ -168,7 +171,7 @@ impl Asked<'_> {
         let setting = Setting { occupancy, policy, routing: &*routing.ways };
         let ranks = engine::rank_k(ask, setting, &mut *model, cores_per_node);
         let best = engine::best(&ranks).map(|rank| rank.k);
-        Ok(ranks.into_iter().map(|rank| view(rank, best)).collect())
+        ranks.into_iter().map(|rank| view(py, fabric, (self.id, rank), best)).collect()
     }
 }
 
@@ -179,20 +182,35 @@ pub fn cores_from(text: &str) -> PyResult<CoresPerNode> {
     })
 }
 
-fn view(rank: engine::Rank, best: Option<u32>) -> Rank {
-    let chosen = best == Some(rank.k);
-    let fits = rank.outcome.as_ref().ok();
-    let predicted = fits.map(|(_, prediction)| prediction);
-    let refused = rank.outcome.as_ref().err();
-    Rank {
-        k: rank.k,
-        nodes: fits.map(|(placement, _)| placement.nodes().to_vec()),
-        total: predicted.map(engine::Prediction::total),
-        computation: predicted.map(|p| p.computation),
-        collective: predicted.map(|p| p.collective),
-        point_to_point: predicted.map(|p| p.point_to_point),
-        refusal: refused.map(engine::Misfit::name),
-        why: refused.map(ToString::to_string),
-        chosen,
-    }
+fn view(
+    py: Python<'_>,
+    fabric: &Arc<Fabric>,
+    (id, rank): (u64, engine::Rank),
+    best: Option<u32>,
+) -> PyResult<Rank> {
+    let (k, chosen) = (rank.k, best == Some(rank.k));
+    Ok(match rank.outcome {
+        Ok((placement, prediction)) => Rank {
+            k,
+            decision: Some(Py::new(py, Decision::placed(fabric, id, Arc::new(placement)))?),
+            total: Some(prediction.total()),
+            computation: Some(prediction.computation),
+            collective: Some(prediction.collective),
+            point_to_point: Some(prediction.point_to_point),
+            refusal: None,
+            why: None,
+            chosen,
+        },
+        Err(misfit) => Rank {
+            k,
+            decision: None,
+            total: None,
+            computation: None,
+            collective: None,
+            point_to_point: None,
+            refusal: Some(misfit.name()),
+            why: Some(misfit.to_string()),
+            chosen,
+        },
+    })
 }

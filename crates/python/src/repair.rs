@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use topolane_placement::{Movable, Occupancy, Placement, Policy, Request, Share, repair as search};
 
+use crate::decision::{Decision, Refusal};
 use crate::error::bad_input;
 use crate::policy::policy_from;
 use crate::state::State;
@@ -13,22 +14,26 @@ use crate::state::State;
 /// Where a request goes once some that run have been moved.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct Repair {
-    /// The moved: identity, new nodes and new cables between switches; none if there was room.
-    moved: Vec<(u64, Vec<u32>, Vec<u32>)>,
-    /// The nodes of the request.
-    nodes: Vec<u32>,
-    /// The cables between switches that come with them, ascending.
-    links: Vec<u32>,
+    /// Where the moved go; none if there was room.
+    moved: Vec<Py<Decision>>,
+    /// Where the request goes.
+    decision: Py<Decision>,
 }
 
-/// The repair; or None and the name and sentence of the refusal as things are.
-type Answer = (Option<Repair>, Option<(&'static str, String)>);
+/// The repair, or the refusal as things are.
+#[derive(IntoPyObject)]
+pub enum Found {
+    Repair(Repair),
+    Refusal(Refusal),
+}
 
 /// Room for `nodes` whole nodes by moving up to `most` of those that run, each (identity, nodes,
 /// cables); the state has all others and stays as it is.
 #[pyfunction]
 #[pyo3(signature = (state, policy, nodes, running, *, most=3, id=0, seed=0))]
+#[allow(clippy::too_many_arguments)]
 pub fn repair(
+    py: Python<'_>,
     state: &State,
     policy: &Bound<'_, PyAny>,
     nodes: u32,
@@ -36,7 +41,7 @@ pub fn repair(
     most: usize,
     id: u64,
     seed: u64,
-) -> PyResult<Answer> {
+) -> PyResult<Found> {
     if nodes == 0 {
         return Err(bad_input("a request asks for at least 1 node, not 0"));
     }
@@ -44,21 +49,27 @@ pub fn repair(
     let mut occupancy = state.occupancy.clone();
     let jobs = laid(state, &*policy, &mut occupancy, running)?;
     let request = Request::whole_nodes(id, nodes, f64::INFINITY);
-    let answer = match policy.place(&request, &occupancy) {
-        Ok(placement) => (Some(shown(vec![], &placement)), None),
+    let found = match policy.place(&request, &occupancy) {
+        Ok(placement) => Ok((vec![], Arc::new(placement))),
         Err(refusal) => {
             let movable: Vec<Movable<'_>> =
                 jobs.iter().map(|(request, placement)| Movable { request, placement }).collect();
-            match search(&*policy, &request, &mut occupancy, &movable, most) {
-                Some(found) => (Some(shown(found.moved, &found.placement)), None),
-                None => (None, Some((refusal.name(), refusal.to_string()))),
-            }
+            let found = search(&*policy, &request, &mut occupancy, &movable, most);
+            found.map(|found| (found.moved, found.placement)).ok_or(refusal)
         }
     };
     if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
         return Err(error);
     }
-    Ok(answer)
+    let fabric = occupancy.fabric();
+    let decision = |(id, placement)| Py::new(py, Decision::placed(fabric, id, placement));
+    Ok(match found {
+        Ok((moved, placement)) => Found::Repair(Repair {
+            moved: moved.into_iter().map(decision).collect::<PyResult<_>>()?,
+            decision: decision((id, placement))?,
+        }),
+        Err(refusal) => Found::Refusal(refusal.into()),
+    })
 }
 
 /// Lets those that run hold their nodes and cables.
@@ -92,17 +103,4 @@ fn laid(
         jobs.push((request, placement));
     }
     Ok(jobs)
-}
-
-fn shown(moved: Vec<(u64, Arc<Placement>)>, placement: &Placement) -> Repair {
-    let place = |placed: &Placement| (placed.nodes().to_vec(), placed.links().to_vec());
-    let (nodes, links) = place(placement);
-    let moved = moved
-        .into_iter()
-        .map(|(id, placed)| {
-            let (nodes, links) = place(&placed);
-            (id, nodes, links)
-        })
-        .collect();
-    Repair { moved, nodes, links }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
-use topolane_placement::{Refusal, Request};
+use topolane_placement::Request;
 
+use crate::decision::{Decision, Refusal};
 use crate::error::bad_input;
 use crate::former;
 use crate::machine::Machine;
@@ -20,13 +21,6 @@ use crate::traffic::Traffic;
 pub struct Scheduler {
     scheduler: topolane_scheduler::Scheduler,
     raised: Raised,
-}
-
-/// Name and sentence of a refusal.
-type Reason = (&'static str, String);
-
-fn reason(refusal: Refusal) -> Reason {
-    (refusal.name(), refusal.to_string())
 }
 
 #[pymethods]
@@ -52,8 +46,7 @@ impl Scheduler {
 
     /// Queues a request for `nodes`, or as many up to `most` as there are when its turn comes,
     /// behind those of higher priority, and of its own that are not later by `order`. Answers
-    /// None, or the name and sentence of the reason why it can never be placed; it is not queued
-    /// then.
+    /// None, or the reason why it can never be placed; it is not queued then.
     #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, phi=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
@@ -70,7 +63,7 @@ impl Scheduler {
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
         phi: Option<f64>,
-    ) -> PyResult<Option<Reason>> {
+    ) -> PyResult<Option<Refusal>> {
         let all = self.scheduler.occupancy().fabric().nodes();
         let named = eligible.iter().flatten().chain(&members);
         if let Some(node) = named.copied().find(|&node| node >= all) {
@@ -102,7 +95,7 @@ impl Scheduler {
             phi,
             ..Request::default()
         };
-        let answer = self.scheduler.submit(request, priority).err().map(reason);
+        let answer = self.scheduler.submit(request, priority).err().map(Refusal::from);
         self.raise()?;
         Ok(answer)
     }
@@ -186,14 +179,12 @@ impl Scheduler {
         self.scheduler.occupancy().links_out().collect()
     }
 
-    /// What starts at `now`, in order: (id, nodes in rank order).
-    fn start(&mut self, now: f64) -> PyResult<Vec<(u64, Vec<u32>)>> {
-        let starts = self.scheduler.pass(now);
+    /// What starts at `now`, in order.
+    fn start(&mut self, now: f64) -> PyResult<Vec<Decision>> {
+        let decisions = self.scheduler.pass(now);
         self.raise()?;
-        Ok(starts
-            .into_iter()
-            .map(|start| (start.request.id, start.placement.nodes().to_vec()))
-            .collect())
+        let fabric = self.scheduler.occupancy().fabric();
+        Ok(decisions.into_iter().map(|decision| Decision::of(fabric, decision)).collect())
     }
 
     /// When something may start though nothing happens: the next begin time after `now`, or None.
@@ -207,20 +198,15 @@ impl Scheduler {
         self.scheduler.waiting().iter().map(|waiting| waiting.request.id).collect()
     }
 
-    /// (id, start, expected end, nodes) of the running jobs, by expected end.
+    /// What each running job was given, its start and its expected end; by expected end.
     #[getter]
-    fn running(&self) -> Vec<(u64, f64, f64, Vec<u32>)> {
+    fn running(&self) -> Vec<(Decision, f64, f64)> {
+        let fabric = self.scheduler.occupancy().fabric();
         let row = |job: &topolane_scheduler::RunningJob| {
-            (job.id, job.start, job.expected_end, job.placement.nodes().to_vec())
+            let decision = Decision::placed(fabric, job.id, Arc::clone(&job.placement));
+            (decision, job.start, job.expected_end)
         };
         self.scheduler.running().jobs().iter().map(row).collect()
-    }
-
-    /// The cables between switches that a running job owns, ascending, and its share of full
-    /// bandwidth on them; none where it does not run.
-    fn links(&self, id: u64) -> (Vec<u32>, f64) {
-        let placement = self.scheduler.running().get(id).map(|job| &job.placement);
-        placement.map_or((Vec::new(), 1.0), |placed| (placed.links().to_vec(), placed.phi()))
     }
 
     /// (id, links lent since the last pass, share of full bandwidth with them) of the running jobs that have less than all
@@ -243,6 +229,7 @@ impl Scheduler {
     #[allow(clippy::too_many_arguments)]
     fn rank_k(
         &self,
+        py: Python<'_>,
         routing: &Routing,
         profile: &Profile,
         cores: &str,
@@ -255,23 +242,23 @@ impl Scheduler {
         let occupancy = self.scheduler.occupancy();
         let occupancy = if empty { occupancy.empty() } else { occupancy };
         let asked = Asked { profile, cores, model, jobs, shared: false, id, eligible };
-        let ranks = asked.of(occupancy, self.scheduler.policy(), routing);
+        let ranks = asked.of(py, occupancy, self.scheduler.policy(), routing);
         self.raise()?;
         ranks
     }
 
-    /// Why a waiting request is not placed at this moment: the reason's name and sentence; None
-    /// where the policy would place it, so that only the queue's order holds it back.
+    /// Why a waiting request is not placed at this moment, and what is in its way; None where the policy would place it, so
+    /// that only the queue's order holds it back.
     ///
     /// Raises `KeyError` if it does not wait.
-    fn explain(&self, id: u64) -> PyResult<Option<Reason>> {
+    fn explain(&self, id: u64) -> PyResult<Option<Refusal>> {
         let mut waiting = self.scheduler.waiting().iter();
         let found = waiting
             .find(|waiting| waiting.request.id == id)
             .ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(id))?;
-        let answer = self.scheduler.policy().place(&found.request, self.scheduler.occupancy());
+        let answer = self.scheduler.explain(&found.request);
         self.raise()?;
-        Ok(answer.err().map(reason))
+        Ok(answer.map(Refusal::from))
     }
 }
 

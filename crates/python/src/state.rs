@@ -6,9 +6,10 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Move, Occupancy, Placement, Quality, Refusal, Request, Room, Running, Share, moves,
+    Holder, Move, Occupancy, Placement, Refusal, Request, Room, Running, Share, moves,
 };
 
+use crate::decision::{Answer, Decision};
 use crate::error::bad_input;
 use crate::machine::Machine;
 use crate::policy::{policy_from, share_view};
@@ -75,27 +76,31 @@ impl StateView {
 #[pyclass(module = "topolane._engine")]
 pub struct State {
     pub occupancy: Occupancy,
+    /// Those that were named when they were told.
+    jobs: Vec<(u64, Placement)>,
 }
-
-/// Nodes, average pairwise hops and hop-bytes; or None and the refusal's name and sentence.
-type Answer = (Option<(Vec<u32>, f64, f64)>, Option<(&'static str, String)>);
 
 /// (place in the list of members, from, to, sum of hops before, after) of a move.
 type MoveRow = (usize, u32, u32, f64, f64);
 
-/// The cost of every node; or None and the refusal's name and sentence.
-type Costs<'py> = (Option<Bound<'py, PyArray1<f64>>>, Option<(&'static str, String)>);
+/// The cost of every node, or a refusal.
+#[derive(IntoPyObject)]
+pub enum Costs<'py> {
+    Costs(Bound<'py, PyArray1<f64>>),
+    Refusal(crate::decision::Refusal),
+}
 
 #[pymethods]
 impl State {
     #[new]
     fn new(machine: &Machine) -> Self {
-        State { occupancy: Occupancy::new(Arc::clone(&machine.fabric)) }
+        State { occupancy: Occupancy::new(Arc::clone(&machine.fabric)), jobs: Vec::new() }
     }
 
     /// Lets a job hold nodes, once per slot, and cables between switches; `share` is (cores,
     /// memory) of each slot, or None, `bandwidth_share` its share of full bandwidth on its own links, formerly `phi`.
-    #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, phi=None))]
+    /// A refusal names a job that has an identity.
+    #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, phi=None, id=None))]
     fn hold(
         &mut self,
         nodes: Vec<u32>,
@@ -103,6 +108,7 @@ impl State {
         links: Vec<u32>,
         bandwidth_share: f64,
         phi: Option<f64>,
+        id: Option<u64>,
     ) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
@@ -117,7 +123,9 @@ impl State {
             bad_input(format!(
                 "node {name}{what} has not enough left for a job that is said to hold it"
             ))
-        })
+        })?;
+        self.jobs.extend(id.map(|id| (id, placement)));
+        Ok(())
     }
 
     /// Lays a group over the machine whose slots another system keeps count of: it only crosses
@@ -140,28 +148,6 @@ impl State {
             self.occupancy.set_in_service(node, false);
         }
         Ok(())
-    }
-
-    /// The cables between switches that a policy gives with the nodes of a request for whole
-    /// nodes, ascending, and the share of full bandwidth on them; none where it is refused.
-    #[pyo3(signature = (policy, nodes, *, id=0, eligible=None, seed=0))]
-    fn links_for(
-        &self,
-        policy: &Bound<'_, PyAny>,
-        nodes: u32,
-        id: u64,
-        eligible: Option<Vec<u32>>,
-        seed: u64,
-    ) -> PyResult<(Vec<u32>, f64)> {
-        let all = self.occupancy.fabric().nodes();
-        let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
-        let request = Request { id, eligible, ..self.request(nodes, vec![], None, false)? };
-        let (policy, raised) = policy_from(policy, seed)?;
-        let answer = policy.place(&request, &self.occupancy);
-        if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
-            return Err(error);
-        }
-        Ok(answer.map_or((vec![], 1.0), |placed| (placed.links().to_vec(), placed.phi())))
     }
 
     /// Asks a policy for nodes; the state stays as it is.
@@ -192,17 +178,24 @@ impl State {
         if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
             return Err(error);
         }
-        let answer = answer.map_err(|refusal| {
-            let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
-            let never = blocked.then(|| policy.never(&request, &self.occupancy)).flatten();
-            never.unwrap_or(refusal)
-        });
         Ok(match answer {
             Ok(placement) => {
-                let quality = Quality::of(fabric, placement.nodes());
-                (Some((placement.nodes().to_vec(), quality.aph, quality.pair_hops)), None)
+                let (request, placement) = (Box::new(request), Arc::new(placement));
+                let decision = topolane_placement::Decision { request, placement };
+                Answer::Decision(Decision::of(fabric, decision))
             }
-            Err(refusal) => (None, Some((refusal.name(), refusal.to_string()))),
+            Err(refusal) => {
+                let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
+                let never = blocked.then(|| policy.never(&request, &self.occupancy)).flatten();
+                let jobs: Vec<Holder<'_>> = self.jobs.iter().map(|(id, one)| (*id, one)).collect();
+                Answer::Refusal(match never {
+                    Some(never) => never.into(),
+                    None => match policy.explain(&request, &self.occupancy, &jobs) {
+                        Some(explanation) => explanation.into(),
+                        None => refusal.into(),
+                    },
+                })
+            }
         })
     }
 
@@ -252,8 +245,8 @@ impl State {
             return Err(error);
         }
         Ok(match costs {
-            Ok(costs) => (Some(costs.into_pyarray(py)), None),
-            Err(refusal) => (None, Some((refusal.name(), refusal.to_string()))),
+            Ok(costs) => Costs::Costs(costs.into_pyarray(py)),
+            Err(refusal) => Costs::Refusal(refusal.into()),
         })
     }
 }

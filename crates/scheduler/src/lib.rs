@@ -15,5 +15,5 @@ mod view;
 pub use defrag::Defrag;
 pub use queue::{Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
 pub use running::{Running, RunningJob};
-pub use scheduler::{Scheduler, Start};
+pub use scheduler::Scheduler;
 pub use view::{View, Waiting};

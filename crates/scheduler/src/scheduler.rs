@@ -5,22 +5,14 @@ use std::sync::Arc;
 
 use topolane_fabric::{CableId, Fabric, NodeIndex};
 use topolane_placement::{
-    Lent, Occupancy, OccupancyError, Placement, Policy, Refusal, Request, lend,
+    Decision, Explanation, Holder, Lent, Occupancy, OccupancyError, Placement, Policy, Refusal,
+    Request, lend,
 };
 
 use crate::defrag::Defrag;
 use crate::queue::{Pass, Queue};
 use crate::running::{Running, RunningJob};
 use crate::view::{View, Waiting};
-
-/// A job to be started now, on these nodes.
-#[derive(Debug, Clone)]
-pub struct Start {
-    /// The request.
-    pub request: Box<Request>,
-    /// Where.
-    pub placement: Arc<Placement>,
-}
 
 /// Everything a driver needs to decide: tell it what happened, then ask for a pass.
 pub struct Scheduler {
@@ -220,8 +212,8 @@ impl Scheduler {
         found
     }
 
-    /// Starts what may start at `now`; in the order of the queue.
-    pub fn pass(&mut self, now: f64) -> Vec<Start> {
+    /// Starts what may start at `now`, and returns the decisions in the order of the queue.
+    pub fn pass(&mut self, now: f64) -> Vec<Decision> {
         // A begin time that has come since makes a job visible that no pass has tried yet.
         let come = |waiting: &Waiting| waiting.begin > self.last_now && waiting.begin <= now;
         self.changed |= self.with_begin > 0 && self.waiting.iter().any(come);
@@ -273,12 +265,12 @@ impl Scheduler {
     }
 
     /// Moves the started requests, which stand in order of the queue, out of it.
-    fn take(&mut self, mut started: Vec<(usize, Arc<Placement>)>) -> Vec<Start> {
+    fn take(&mut self, mut started: Vec<(usize, Arc<Placement>)>) -> Vec<Decision> {
         started.sort_by_key(|&(index, _)| index);
         let from_the_end = started.into_iter().rev();
-        let mut starts: Vec<Start> = from_the_end
+        let mut starts: Vec<Decision> = from_the_end
             .filter_map(|(index, placement)| {
-                self.leave(index).map(|waiting| Start { request: waiting.request, placement })
+                self.leave(index).map(|waiting| Decision { request: waiting.request, placement })
             })
             .collect();
         starts.reverse();
@@ -291,6 +283,14 @@ impl Scheduler {
         self.waiting.make_contiguous();
         self.with_begin -= usize::from(waiting.begin > 0.0);
         Some(waiting)
+    }
+
+    /// Why a request is not placed at this moment, and which jobs are in its way; `None` if the policy would place it.
+    /// Costs more than a pass spends on a request: for whoever asks, not for the queue.
+    pub fn explain(&self, request: &Request) -> Option<Explanation> {
+        let jobs: Vec<Holder<'_>> =
+            self.running.jobs().iter().map(|job| (job.id, &*job.placement)).collect();
+        self.policy().explain(request, &self.occupancy, &jobs)
     }
 
     /// The queue in order.

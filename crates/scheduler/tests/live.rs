@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use common::{PICKY, SIZE, jobs, machine, mixed, rule};
 use proptest::prelude::*;
-use topolane_placement::{Refusal, Request, Share};
-use topolane_scheduler::{RunningJob, Scheduler, Start, queue};
+use topolane_placement::{Decision, Refusal, Request, Share};
+use topolane_scheduler::{RunningJob, Scheduler, queue};
 
 const DISCIPLINES: [&str; 3] = ["fcfs", "easy", "conservative"];
 
@@ -330,7 +330,7 @@ fn rebuilt(from: &Scheduler, policy: &str) -> Scheduler {
     new
 }
 
-fn told(starts: &[Start]) -> Vec<(u64, Vec<u32>)> {
+fn told(starts: &[Decision]) -> Vec<(u64, Vec<u32>)> {
     starts.iter().map(|start| (start.request.id, start.placement.nodes().to_vec())).collect()
 }
 

@@ -23,4 +23,5 @@ pub use network::Network;
 pub use outages::Outage;
 pub use output::{write_jobs, write_links, write_utilization};
 pub use scenario::Scenario;
+pub use shared_links::{Stay, links_shared};
 pub use simulate::{JobOutcome, Options, Outcome, Progress, simulate};

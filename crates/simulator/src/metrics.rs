@@ -3,7 +3,7 @@
 use topolane_fabric::Fabric;
 use topolane_placement::{Quality, Share, least_aph};
 
-use crate::shared_links::links_shared;
+use crate::shared_links::{links_shared, stays};
 use crate::simulate::Outcome;
 use crate::workload::Workload;
 
@@ -80,7 +80,7 @@ impl Metrics {
             metrics.wait.push(wait);
             metrics.slowdown.push(((wait + run) / run.max(SLOWDOWN_BOUND)).max(1.0));
         }
-        metrics.links_shared = links_shared(fabric, outcome);
+        metrics.links_shared = links_shared(fabric, outcome.jobs.len(), stays(outcome));
         metrics.wait_by_size = wait_by_size(workload, outcome);
         metrics.follow(workload, fabric, outcome);
         metrics

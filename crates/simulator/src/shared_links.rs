@@ -42,21 +42,34 @@ impl User<'_> {
     }
 }
 
+/// A span of time that a job spends in one place.
+#[derive(Debug, Clone, Copy)]
+pub struct Stay<'a> {
+    /// The job: a number below the count of jobs.
+    pub job: usize,
+    /// When it comes there.
+    pub from: f64,
+    /// When it leaves; later.
+    pub until: f64,
+    /// The place.
+    pub placement: &'a Placement,
+}
+
 /// For every job the links that another job may have used at the same time: the uplinks of the
 /// groups that both cross, the links of the nodes that both share, the WANs on the ways of both.
-/// Of a job that owns links these are only its own. Jobs are in order of start.
-pub(crate) fn links_shared(fabric: &Fabric, outcome: &Outcome) -> Vec<u32> {
+/// Of a job that owns links these are only its own. Stays are in order of beginning.
+pub fn links_shared(fabric: &Fabric, jobs: usize, stays: Vec<Stay<'_>>) -> Vec<u32> {
     // By level and group: the jobs that cross it and may still run. The top has no uplinks; there
     // the WAN links stand.
     let users = |groups: usize| (0..groups).map(|_| Vec::new()).collect();
     let mut crossing: Vec<Vec<Vec<User<'_>>>> =
         (0..fabric.depth()).map(|level| users(fabric.groups(level) as usize)).collect();
     crossing.push(users(fabric.wans().count()));
-    let mut shared = vec![0; outcome.jobs.len()];
-    for (index, from, until, placement) in stays(outcome) {
+    let mut shared = vec![0; jobs];
+    for Stay { job: index, from, until, placement } in stays {
         for (level, group) in links_of(fabric, placement) {
             let there =
-                if level < fabric.depth() { present_uplinks(fabric, level, group) } else { 1 };
+                if level < fabric.depth() { fabric.present_uplinks(level, group) } else { 1 };
             let own = own_uplinks(fabric, placement, level, group);
             let mut user = User { job: index, until, own, met_all: false, met: BTreeSet::new() };
             let present = &mut crossing[level][group as usize];
@@ -71,8 +84,8 @@ pub(crate) fn links_shared(fabric: &Fabric, outcome: &Outcome) -> Vec<u32> {
     shared
 }
 
-/// Job, beginning, end and place of every stay of some time in one place, in order of beginning.
-fn stays(outcome: &Outcome) -> Vec<(usize, f64, f64, &Placement)> {
+/// Every stay of some time in one place, in order of beginning.
+pub(crate) fn stays(outcome: &Outcome) -> Vec<Stay<'_>> {
     let mut stays = Vec::with_capacity(outcome.jobs.len());
     for (index, job) in outcome.jobs.iter().enumerate() {
         let mut from = job.start;
@@ -81,12 +94,12 @@ fn stays(outcome: &Outcome) -> Vec<(usize, f64, f64, &Placement)> {
             job.moved.iter().map(|(until, place)| (*until, place)).chain([last])
         {
             if until > from {
-                stays.push((index, from, until, &**placement));
+                stays.push(Stay { job: index, from, until, placement });
             }
             from = until;
         }
     }
-    stays.sort_by(|one, other| one.1.total_cmp(&other.1));
+    stays.sort_by(|one, other| one.from.total_cmp(&other.from));
     stays
 }
 
@@ -132,11 +145,4 @@ fn links_of(fabric: &Fabric, placement: &Placement) -> Vec<(usize, u32)> {
         }
     }
     links
-}
-
-/// Uplinks of a group that are there.
-fn present_uplinks(fabric: &Fabric, level: usize, group: u32) -> u32 {
-    let uplinks = fabric.uplinks(level, group);
-    let below = |end| fabric.missing_cables().partition_point(|&cable| cable < end) as u32;
-    uplinks.end - uplinks.start - (below(uplinks.end) - below(uplinks.start))
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 import topolane
-from topolane._engine import InputError, Machine, State, Traffic, efforts, patterns
+from topolane._engine import InputError, Machine, Refusal, State, Traffic, efforts, patterns
 from topolane.cli import common
 from topolane.cli.place import read, state_of
 from topolane.mapping import FORMATS, Mapped, place_ranks
@@ -131,12 +131,11 @@ def traffic_of(source: str, ranks: int | None, seed: int) -> Traffic:
 def chosen(machine: Machine, file: str | None, nodes: int, policy: str, seed: int) -> list[int]:
     """Free nodes, as many as wanted, by a policy."""
     state = State(machine) if file is None else state_of(machine, read(file))
-    found, refusal = state.place(resolve(policy), nodes, seed=seed)
-    if refusal is not None:
-        click.echo(f"not placed, {refusal[0]}: {refusal[1]}")
+    found = state.place(resolve(policy), nodes, seed=seed)
+    if isinstance(found, Refusal):
+        click.echo(f"not placed, {found.name}: {found.why}")
         sys.exit(1)
-    assert found is not None
-    return found[0]
+    return found.nodes
 
 
 def print_summary(mapped: Mapped) -> None:

@@ -11,7 +11,7 @@ import click
 
 import topolane
 from topolane import texts
-from topolane._engine import InputError, Machine, State
+from topolane._engine import Decision, InputError, Machine, Obstacle, Refusal, State
 from topolane.cli import common
 from topolane.policy import resolve
 
@@ -94,7 +94,7 @@ def command(
     if not as_json:
         for limit in limits:
             click.echo(f"{policy}: {limit}")
-    found, refusal = state.place(
+    found = state.place(
         rule,
         wanted,
         id=identity,
@@ -104,24 +104,22 @@ def command(
         eligible=eligible,
         seed=seed,
     )
-    if refusal is not None:
-        name, why = refusal
+    if isinstance(found, Refusal):
         if as_json:
-            common.print_json({"placed": False, "refusal": name, "why": why, **told})
+            obstacles = [obstacle_as_object(each) for each in found.obstacles]
+            refused = {"placed": False, "refusal": found.name, "why": found.why}
+            common.print_json({**refused, **({"obstacles": obstacles} if obstacles else {}), **told})
         else:
-            click.echo(f"not placed, {name}: {why}")
+            click.echo(f"not placed, {found.name}: {found.why}")
+            for each in found.obstacles:
+                click.echo(f"  {obstacle_in_words(each)}")
         sys.exit(1)
-    assert found is not None
-    nodes, aph, hop_bytes = found
-    links: list[int] = []
-    if share is None:
-        links, _ = state.links_for(rule, wanted, id=identity, eligible=eligible, seed=seed)
+    nodes, aph, hop_bytes, links = found.nodes, found.aph, found.hop_bytes, found.links
     hosts = [fabric.node_name(node) for node in nodes]
     least = fabric.least_aph()[len(nodes) - 1] if len(nodes) <= fabric.nodes else None
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
-        owned = {"links": links} if links else {}
-        common.print_json({**answer, "hop_bytes": hop_bytes, **owned, **told})
+        common.print_json({**answer, "hop_bytes": hop_bytes, **links_of(found), **spare_of(found), **told})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
     click.echo(
@@ -130,6 +128,46 @@ def command(
     click.echo(f"hop-bytes  {hop_bytes:,.0f} for one byte between every pair")
     if links:
         click.echo(f"links      {', '.join(map(str, links))} (cables that nobody else uses)")
+    if found.spare:
+        click.echo(f"spare      {fabric.hostlist(found.spare)} (held with the nodes, and not used)")
+
+
+def links_of(found: Decision) -> dict[str, Any]:
+    """The members of `--json` for links of its own and the share of full bandwidth on them."""
+    return {"links": found.links, "bandwidth_share": found.bandwidth_share} if found.links else {}
+
+
+def spare_of(found: Decision) -> dict[str, Any]:
+    """The member of `--json` for nodes that are held and not used."""
+    return {"spare": found.spare} if found.spare else {}
+
+
+def obstacle_as_object(obstacle: Obstacle) -> dict[str, Any]:
+    """What stands in a request's way, for `--json`."""
+    what = "slots" if obstacle.uplinks is None else "uplinks"
+    missing = {"missing": what, "count": obstacle.missing, "of": obstacle.uplinks}
+    where = {"group": obstacle.name, "level": obstacle.level, "index": obstacle.index, "free": obstacle.free}
+    return {
+        **where,
+        **{key: value for key, value in missing.items() if value is not None},
+        "jobs": obstacle.jobs,
+    }
+
+
+def obstacle_in_words(obstacle: Obstacle) -> str:
+    """The same in a line."""
+    if obstacle.uplinks is None:
+        missing = f"{obstacle.missing} more wanted"
+    else:
+        missing = f"{obstacle.missing} of {obstacle.uplinks} uplinks used by others"
+    jobs = ", ".join(map(str, obstacle.jobs))
+    return f"{obstacle.name}: {obstacle.free} free, {missing}" + (f" (jobs {jobs})" if jobs else "")
+
+
+def number_of(job: dict[str, Any]) -> int | None:
+    """The number of a running job; None if it has a name or neither."""
+    identity = job.get("id")
+    return identity if type(identity) is int and 0 <= identity < 2**64 else None
 
 
 def state_of(fabric: Machine, given: dict[str, Any]) -> State:
@@ -143,7 +181,8 @@ def state_of(fabric: Machine, given: dict[str, Any]) -> State:
             raise InputError(f"{where}: 'nodes' is missing")
         links = cables_of(job, where)
         try:
-            state.hold(nodes, share_of(job, where), links, bandwidth_share_of(job, where))
+            share = bandwidth_share_of(job, where)
+            state.hold(nodes, share_of(job, where), links, share, id=number_of(job))
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
     state.take_out(nodes_of(fabric, given, "down", "the state") or [])

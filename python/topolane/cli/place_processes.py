@@ -10,7 +10,7 @@ import click
 
 from topolane._engine import InputError, Profile, Traffic, rank_k
 from topolane.cli import common
-from topolane.cli.place import check_keys, member, nodes_of, shown, whole
+from topolane.cli.place import check_keys, links_of, member, nodes_of, shown, spare_of, whole
 
 if TYPE_CHECKING:
     from topolane._engine import Machine, Rank, State
@@ -66,8 +66,8 @@ def place(fabric: Machine, state: State, given: dict[str, Any], how: How, *, as_
     else:
         show(ranks)
         hosts = "not placed: no number of cores per node fits"
-        if chosen is not None:
-            hosts = f"nodes      {fabric.hostlist(chosen.nodes or [])}, {chosen.k} cores of each"
+        if chosen is not None and chosen.decision is not None:
+            hosts = f"nodes      {fabric.hostlist(chosen.decision.nodes)}, {chosen.k} cores of each"
         click.echo(hosts)
     if chosen is None:
         sys.exit(1)
@@ -128,18 +128,19 @@ def as_object(fabric: Machine, ranks: list[Rank], chosen: Rank | None) -> dict[s
     listed = [
         {
             "cores_per_node": rank.k,
-            "nodes": rank.nodes,
+            "nodes": None if rank.decision is None else rank.decision.nodes,
             **{column: getattr(rank, column) for column in COLUMNS},
             "refusal": rank.refusal,
             "why": rank.why,
         }
         for rank in ranks
     ]
-    if chosen is None or chosen.nodes is None:
+    if chosen is None or chosen.decision is None:
         return {"placed": False, "ranks": listed}
-    hosts = [fabric.node_name(node) for node in chosen.nodes]
-    placed = {"placed": True, "cores_per_node": chosen.k, "nodes": chosen.nodes, "hosts": hosts}
-    return {**placed, "ranks": listed}
+    found = chosen.decision
+    hosts = [fabric.node_name(node) for node in found.nodes]
+    placed = {"placed": True, "cores_per_node": chosen.k, "nodes": found.nodes, "hosts": hosts}
+    return {**placed, **links_of(found), **spare_of(found), "ranks": listed}
 
 
 def show(ranks: list[Rank]) -> None:
@@ -149,7 +150,9 @@ def show(ranks: list[Rank]) -> None:
         seconds = [getattr(rank, column) for column in COLUMNS]
         cells = ["-" if value is None else f"{value:,.4g}" for value in seconds]
         remark = "chosen" if rank.chosen else f"{rank.refusal}: {rank.why}" if rank.refusal else ""
-        lines.append([str(rank.k), "-" if rank.nodes is None else str(len(rank.nodes)), *cells, remark])
+        lines.append(
+            [str(rank.k), "-" if rank.decision is None else str(len(rank.decision.nodes)), *cells, remark]
+        )
     common.print_table(
         ("cores per node", "nodes", "total (s)", "computation", "collective", "point-to-point", "remark"),
         lines,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from topolane._engine import State
+from topolane._engine import Refusal, State
 from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks
 from topolane.nova.underway import Entry
@@ -103,7 +103,7 @@ class Placing:
         if wanted < self.awaiting and self.policy == POLICIES["isolated"]:
             return Answer(None, f"{self.awaiting} servers do not fit: {free} slots are free")
         members = [*self.members, *self._members_there]
-        costs, refused = self._state.costs(
+        costs = self._state.costs(
             self.policy,
             wanted,
             members=members,
@@ -111,9 +111,8 @@ class Placing:
             stacked=self.stacked,
             beyond=self.beyond,
         )
-        if refused is not None:
-            return Answer(None, refused[1], shares=refused[0] == "would-share-links")
-        assert costs is not None
+        if isinstance(costs, Refusal):
+            return Answer(None, costs.why, shares=costs.name == "would-share-links")
         if self.ranks is not None and self.policy != POLICIES["spread"]:
             costs = self.ranks.sharpen(self._state, self.policy, wanted, members, slots, self.stacked, costs)
         return Answer(costs)

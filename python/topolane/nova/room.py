@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from topolane._engine import Repair, State, repair
+from topolane._engine import Decision, Refusal, Repair, State, repair
 from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
 from topolane.nova.placing import POLICIES, Placing
 from topolane.nova.plan import Migration, Plan
@@ -80,11 +80,11 @@ def find(
         running: list[tuple[int, list[int], list[int]]] = [
             (index, nodes_of(cloud, where[group.id].values()), []) for index, group in those.items()
         ]
-        found, _ = repair(state, POLICIES["isolated"], servers, running, most=most_groups)
-        if found is None or not found.moved:
+        found = repair(state, POLICIES["isolated"], servers, running, most=most_groups)
+        if isinstance(found, Refusal) or not found.moved:
             continue
-        left.extend(without | {index} for index, _, _ in found.moved)
-        groups = [movable[index] for index, _, _ in found.moved]
+        left.extend(without | {moved.id} for moved in found.moved)
+        groups = [movable[moved.id] for moved in found.moved]
         ways = list(_ways(cloud, wanted, where, free, servers, groups, found))
         best = _best(cloud, wanted, where, free, servers, ways, sharing)
         if best is None:
@@ -112,27 +112,28 @@ def _ways(
     The engine looks at how few are moved, and not at how many of their servers may stay.
     """
     machine = cloud.topology.machine
-    yield {group.id: nodes for group, (_, nodes, _) in zip(groups, found.moved, strict=True)}, found.nodes
-    levels = (machine.groups(level) for level in range(1, machine.depth + 1))
-    # None is large enough for a group that spans sites.
-    homes = next((level for level in levels if any(end - start >= servers for start, end, _ in level)), [])
+    yield (
+        {group.id: moved.nodes for group, moved in zip(groups, found.moved, strict=True)},
+        found.decision.nodes,
+    )
     old = {node for group in groups for node in nodes_of(cloud, where[group.id].values())}
-    for start, end, _ in homes:
-        if end - start < servers or not any(start <= node < end for node in old):
+    # None is large enough for a group that spans sites.
+    for start, end in machine.homes(servers):
+        if not any(start <= node < end for node in old):
             continue
         state = _state(cloud, wanted, where, free, groups)
-        home, _ = state.place(POLICIES["isolated"], servers, eligible=range(start, end))
-        places: dict[str, list[int]] = {}
-        if home is not None:
-            state.overlay(home[0], True)
+        home = state.place(POLICIES["isolated"], servers, eligible=range(start, end))
+        if isinstance(home, Decision):
+            places: dict[str, list[int]] = {}
+            state.overlay(home.nodes, True)
             for group in sorted(groups, key=lambda one: -len(where[one.id])):
-                placed, _ = state.place(POLICIES["isolated"], len(where[group.id]))
-                if placed is None:
+                placed = state.place(POLICIES["isolated"], len(where[group.id]))
+                if isinstance(placed, Refusal):
                     break
-                state.overlay(placed[0], True)
-                places[group.id] = placed[0]
-        if home is not None and len(places) == len(groups):
-            yield places, home[0]
+                state.overlay(placed.nodes, True)
+                places[group.id] = placed.nodes
+            if len(places) == len(groups):
+                yield places, home.nodes
 
 
 def _staying(cloud: Cloud, where: Where, way: Way) -> Way:
@@ -141,11 +142,13 @@ def _staying(cloud: Cloud, where: Where, way: Way) -> Way:
     now = {name: set(nodes_of(cloud, where[name].values())) for name in places}
     then: dict[str, list[int]] = {name: [] for name in places}
     rest: list[int] = []
-    for start, end, _ in cloud.topology.machine.groups(1):
-        inside = {name: [node for node in nodes if start <= node < end] for name, nodes in places.items()}
-        here = [node for node in home if start <= node < end]
+    every = sorted({*home, *(node for nodes in [*places.values(), *now.values()] for node in nodes)})
+    leaf_of = dict(zip(every, cloud.topology.machine.leaves_of(every)))
+    for leaf in sorted(set(leaf_of.values())):
+        inside = {name: [node for node in nodes if leaf_of[node] == leaf] for name, nodes in places.items()}
+        here = [node for node in home if leaf_of[node] == leaf]
         stay = {
-            name: sorted(node for node in now[name] if start <= node < end)[: len(nodes)]
+            name: sorted(node for node in now[name] if leaf_of[node] == leaf)[: len(nodes)]
             for name, nodes in inside.items()
         }
         kept = {node for nodes in stay.values() for node in nodes}

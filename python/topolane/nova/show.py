@@ -5,11 +5,11 @@ from __future__ import annotations
 import collections
 import dataclasses
 
-from topolane._engine import Machine, State
+from topolane._engine import Decision, LinkUse, Machine, State
 from topolane.nova.cloud import Cloud, ServerGroup
 from topolane.nova.plan import hops, isolates, nodes
 from topolane.report.data import MachinePicture
-from topolane.report.holders import crossings, held_by
+from topolane.report.holders import held_by
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,14 +34,17 @@ class Row:
 
 def rows(cloud: Cloud) -> list[Row]:
     """All groups, those with most hops above the least first."""
-    picture = MachinePicture.of(cloud.topology.machine)
-    crossing = crossings(_ranges(cloud, cloud.groups), picture)
-    shares: dict[int, list[str]] = collections.defaultdict(list)
-    for level, groups in enumerate(crossing):
-        for index, inside in enumerate(groups):
-            if any(isolates(cloud.groups[one].wish) for one in inside) and len(inside) > 1:
-                for one in inside:
-                    shares[one].append(cloud.topology.machine.groups(level + 1)[index][2])
+    groups = [(index, nodes(cloud, group), ()) for index, group in enumerate(cloud.groups)]
+    links = LinkUse(cloud.topology.machine, groups)
+    apart = [isolates(group.wish) for group in cloud.groups]
+    shares = [
+        [
+            name
+            for name, others in links.meetings(index)
+            if others and any(apart[one] for one in (index, *others))
+        ]
+        for index, _, _ in groups
+    ]
     found = [_row(cloud, group, shares[index]) for index, group in enumerate(cloud.groups)]
     return sorted(found, key=lambda row: (row.least - row.hops, row.name, row.id))
 
@@ -55,7 +58,7 @@ def _row(cloud: Cloud, group: ServerGroup, shares: list[str]) -> Row:
         placement="not understood" if group.wish.problem else group.wish.placement or "-",
         servers=len(group.servers),
         running=len(own),
-        leaves=sum(any(start <= node < end for node in own) for start, end, _ in machine.groups(1)),
+        leaves=len(set(machine.leaves_of(own))),
         hops=hops(cloud, group),
         least=_least(machine, own),
         shares=shares,
@@ -67,10 +70,8 @@ def _least(machine: Machine, own: list[int]) -> float:
     if len(own) < 2:
         return 0.0
     most = max(collections.Counter(own).values())
-    placed, _ = State(machine).place(
-        "hop-bytes-exact", len(own), slots=[most] * machine.nodes, stacked=most > 1
-    )
-    return placed[2] if placed is not None else 0.0
+    placed = State(machine).place("hop-bytes-exact", len(own), slots=[most] * machine.nodes, stacked=most > 1)
+    return placed.hop_bytes if isinstance(placed, Decision) else 0.0
 
 
 def _ranges(cloud: Cloud, groups: list[ServerGroup]) -> dict[int, list[tuple[int, int]]]:
@@ -81,7 +82,8 @@ def _ranges(cloud: Cloud, groups: list[ServerGroup]) -> dict[int, list[tuple[int
 
 def tree(cloud: Cloud, group: ServerGroup) -> str:
     """The leaves of a group under the groups above them, with its servers on every host."""
-    machine = cloud.topology.machine
+    topology = cloud.topology
+    machine = topology.machine
     on: dict[int, list[str]] = collections.defaultdict(list)
     astray = []
     for server in group.servers:
@@ -90,35 +92,17 @@ def tree(cloud: Cloud, group: ServerGroup) -> str:
             astray.append((server.host is not None, server.name, server.host or server.status))
         else:
             on[node].append(server.name)
-    lines: list[str] = []
-    _draw(machine, machine.depth, (0, machine.nodes), on, "", lines)
+    rows = machine.outline([node for node, names in on.items() for _ in names])
+    lines = []
+    for level, name, inside, hosts in rows:
+        servers = ", ".join(sorted(on[topology.node_of[name]])) if level == 0 else ""
+        words = servers or f"{inside} of the group on {hosts} hosts"
+        lines.append(f"{'  ' * (rows[0][0] - level)}{name}: {words}")
     for on_a_host, what in ((True, "not on the topology"), (False, "without a host")):
         names = [f"{name} ({where})" for has, name, where in sorted(astray) if has is on_a_host]
         if names:
             lines.append(f"{what}: {', '.join(names)}")
     return "\n".join(lines)
-
-
-def _draw(
-    machine: Machine,
-    level: int,
-    within: tuple[int, int],
-    on: dict[int, list[str]],
-    indent: str,
-    lines: list[str],
-) -> None:
-    for start, end, name in machine.groups(level):
-        inside = sum(len(on[node]) for node in range(start, end) if node in on)
-        if not inside or not within[0] <= start < within[1]:
-            continue
-        hosts = end - start
-        lines.append(f"{indent}{name}: {inside} of the group on {hosts} hosts")
-        if level > 1:
-            _draw(machine, level - 1, (start, end), on, indent + "  ", lines)
-            continue
-        for node in range(start, end):
-            if node in on:
-                lines.append(f"{indent}  {machine.node_name(node)}: {', '.join(sorted(on[node]))}")
 
 
 def svg(cloud: Cloud, group: ServerGroup | None) -> str:

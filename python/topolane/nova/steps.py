@@ -49,11 +49,8 @@ class _Search:
         self._cloud, self._sharing = cloud, sharing
         self._now = now = moved(where, [])
         self._servers = {group.id: {server.id: server for server in group.servers} for group in cloud.groups}
-        self._leaf_of = {
-            machine.node_name(node): name
-            for start, end, name in machine.groups(1)
-            for node in range(start, end)
-        }
+        hosts = {machine.node_name(node): node for node in range(machine.nodes)}
+        self._leaf_of = {host: machine.home([node])[1] or "" for host, node in hosts.items()}
         self._leaving = {
             (name, s) for name, to in goes.items() for s, host in now[name].items() if host not in to
         }

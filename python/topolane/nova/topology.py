@@ -39,7 +39,7 @@ class Topology:
         node = self.node_of.get(host)
         if node is None:
             return None
-        return next(name for start, end, name in self.machine.groups(1) if start <= node < end)
+        return self.machine.home([node])[1]
 
 
 def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, list[str]]:

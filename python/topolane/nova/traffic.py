@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topolane import texts
-from topolane._engine import InputError, Machine, State, Traffic, map_ranks
+from topolane._engine import Decision, InputError, Machine, State, Traffic, map_ranks
 
 ENDINGS = (".csv", ".mtx")
 
@@ -61,8 +61,8 @@ class Ranks:
         if self._next >= len(self._bytes):
             return costs
         if self._fresh and self._plan is None:
-            placed, _ = state.place(policy, wanted, members=members, slots=slots.tolist(), stacked=stacked)
-            self._plan = self._mapped(placed[0]) if placed is not None else {}
+            placed = state.place(policy, wanted, members=members, slots=slots.tolist(), stacked=stacked)
+            self._plan = self._mapped(placed.nodes) if isinstance(placed, Decision) else {}
         planned = self._plan.get(self._next) if self._plan else None
         finite = np.isfinite(costs)
         if planned is not None and slots[planned] > 0 and finite[planned]:
@@ -93,11 +93,9 @@ class Ranks:
     def _hop_bytes(self) -> NDArray[np.float64]:
         """Of every node the hop-bytes of the rank at hand with the ranks that have a node."""
         sums = np.zeros(self._machine.nodes)
-        for start, end, _ in self._machine.groups(1):
-            for rank, node in self._at.items():
-                if rank < len(self._bytes) and self._bytes[self._next, rank] > 0:
-                    hops = self._machine.hops(start, node) or 0
-                    sums[start:end] += hops * self._bytes[self._next, rank]
+        for rank, node in self._at.items():
+            if rank < len(self._bytes) and self._bytes[self._next, rank] > 0:
+                sums += self._machine.hops_from(node) * self._bytes[self._next, rank]
         return sums
 
 

@@ -11,7 +11,7 @@ import itertools
 import random
 from typing import TYPE_CHECKING
 
-from topolane._engine import Machine, State
+from topolane._engine import Decision, Machine, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,9 +116,9 @@ def placements(setting: Setting, seed: int) -> dict[str, tuple[int, ...]]:
         state.hold(group.hosts)
     found = {}
     for who, policy in POLICIES.items():
-        placed, refusal = state.place(policy, VMS, seed=seed)
-        assert placed is not None, refusal
-        found[who] = tuple(placed[0])
+        placed = state.place(policy, VMS, seed=seed)
+        assert isinstance(placed, Decision), placed
+        found[who] = tuple(placed.nodes)
     # The engine answers in leaf order, which stock Nova knows nothing of.
     found["stock"] = tuple(random.Random(f"order {seed}").sample(found["stock"], VMS))
     return found

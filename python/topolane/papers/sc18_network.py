@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topolane import _engine
-from topolane._engine import State, Traffic
+from topolane._engine import Refusal, State, Traffic
 from topolane.papers import Row
 from topolane.sources import machine
 from topolane.sweep import over
@@ -98,13 +98,13 @@ def workload(case: Case) -> list[tuple[str, int, list[int]]]:
     low, high = np.log(case.study.smallest), np.log(case.study.largest)
     while failures < 20:
         nodes = int(np.exp(draw.uniform(low, high)).round())
-        placed, _ = state.place("isolated", nodes, id=len(jobs))
-        if placed is None:
+        placed = state.place("isolated", nodes, id=len(jobs))
+        if isinstance(placed, Refusal):
             failures += 1
             continue
         failures = 0
-        state.hold(placed[0])
-        jobs.append((PATTERNS[int(draw.integers(len(PATTERNS)))], nodes, placed[0]))
+        state.hold(placed.nodes)
+        jobs.append((PATTERNS[int(draw.integers(len(PATTERNS)))], nodes, placed.nodes))
     return jobs
 
 

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from topolane._engine import crossings
+
 from .data import MachinePicture
 from .style import JOBS, LOCAL
 
@@ -57,32 +59,9 @@ def held_by(
     for job in sorted(nodes, key=lambda job: (size[job], -job)):
         for start, end in nodes[job]:
             holder[start:end] = [job] * (end - start)
-    crossing = crossings(nodes, picture)
+    starts = [[group.start for group in level] for level in picture.levels]
+    crossing = crossings(picture.nodes, starts, list(nodes.items()))
     return Held(time, holder, size, crossing, _colours(crossing, size), out_of_service, apart)
-
-
-def crossings(nodes: Mapping[int, Ranges], picture: MachinePicture) -> list[list[list[int]]]:
-    """The jobs that cross [level][group]."""
-    size = {job: sum(end - start for start, end in ranges) for job, ranges in nodes.items()}
-    return [
-        _crossing(nodes, size, [group.start for group in level], picture.nodes) for level in picture.levels
-    ]
-
-
-def _crossing(
-    nodes: Mapping[int, Ranges], size: dict[int, int], starts: list[int], end: int
-) -> list[list[int]]:
-    """For each group of a level, the jobs with nodes both inside and outside it."""
-    group_of, ends = [], [*starts[1:], end]
-    for index, start in enumerate(starts):
-        group_of += [index] * (ends[index] - start)
-    crossing: list[list[int]] = [[] for _ in starts]
-    for job, ranges in nodes.items():
-        inside = Counter(group_of[node] for first, last in ranges for node in range(first, last))
-        for group, count in inside.items():
-            if count < size[job]:
-                crossing[group].append(job)
-    return crossing
 
 
 def _colours(crossing: list[list[list[int]]], size: dict[int, int]) -> dict[int, str]:

@@ -247,11 +247,12 @@ class Daemon:
                 self.log.write("would-start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6))
             self.mirror.take_back(job.id)
             return
-        own = {"links": len(start.links), "bandwidth_share": start.phi} if start.links else {}
+        given = start.decision
+        own = {"links": len(given.links), "bandwidth_share": given.bandwidth_share} if given.links else {}
         self.log.write("start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6), **own)
         comment = with_own(placed(start.hosts, as_asked=start.as_asked), job)
         try:
-            self.slurm.release(job, start.hosts, len(start.nodes), comment)
+            self.slurm.release(job, start.hosts, len(given.nodes), comment)
         except SlurmError as error:
             self.log.write("not-released", job=job.number, error=str(error))
             self.mirror.not_released(job.id, now)

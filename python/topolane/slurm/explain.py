@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from topolane._engine import InputError
+from topolane._engine import InputError, Refusal
 from topolane.report.units import duration, plural
 from topolane.slurm.forecast import Forecast, forecast
 from topolane.slurm.held import Held
-from topolane.slurm.links import LISTED, Links, jobs_named
+from topolane.slurm.links import LISTED, Links, in_the_way, jobs_named
 from topolane.slurm.look import Look, job_named
 from topolane.slurm.mirror import Start
 from topolane.slurm.records import Job
@@ -114,7 +114,7 @@ class _Waiting:
     def __init__(self, look: Look, job: Job) -> None:
         self.look, self.job, self.now = look, job, look.snapshot.time
         self.machine, scheduler = look.machine, look.mirror.scheduler.scheduler
-        self.holders = {known: nodes for known, _, _, nodes in scheduler.running}
+        self.holders = {given.id: given.nodes for given, _, _ in scheduler.running}
         self.holders |= holding(look.snapshot, self.machine)
         self.names = {known: look.snapshot.jobs[known].number for known in self.holders}
         self.owned = look.owned
@@ -167,7 +167,7 @@ class _Waiting:
                 job=self.job.number
             )
 
-    def _nodes(self, ask: Ask, refusal: tuple[str, str] | None) -> Iterator[str]:
+    def _nodes(self, ask: Ask, refusal: Refusal | None) -> Iterator[str]:
         """What it may use, what of it is idle and where, and what is in the way."""
         machine, total = self.machine, self.machine.nodes
         eligible = list(range(total)) if ask.eligible is None else list(ask.eligible)
@@ -186,28 +186,23 @@ class _Waiting:
         out = sum(node in closed for node in eligible)
         without = f", {out} are out of service" if out else ""
         yield f"Of these {len(idle)} are idle{without}{self._where(idle)}."
-        if refusal is not None and refusal[0] == "would-share-links":
-            links = Links(machine, self.holders, self.names, self.owned)
-            if self.look.gives_links:
-                taken = [link for own in self.owned.values() for link in own.links]
-                yield from links.left(idle, taken)
-            else:
-                yield from links.in_the_way(ask.nodes, idle, eligible)
+        if refusal is not None and refusal.name == "would-share-links":
+            yield from in_the_way(refusal, ask.nodes, self.names)
 
     def _where(self, idle: list[int]) -> str:
         """Idle nodes by the groups of the lowest levels: `: pod1 5 (leaf1 2, leaf2 3)`."""
-        leaves = [(name, sum(s <= n < e for n in idle), s) for s, e, name in self.machine.groups(1)]
-        if self.machine.depth < 3:
-            parts = [f"{name} {count}" for name, count, _ in leaves if count]
-        else:
-            parts = []
-            for start, end, pod in self.machine.groups(2):
-                inside = [f"{name} {count}" for name, count, at in leaves if count and start <= at < end]
-                if inside:
-                    parts.append(f"{pod} {sum(start <= n < end for n in idle)} ({', '.join(inside)})")
+        rows = self.machine.outline(idle)
+        has_pods = any(level > 2 for level, *_ in rows)
+        parts: list[tuple[str, list[str]]] = []
+        for level, name, count, _ in rows:
+            if level == (2 if has_pods else 1):
+                parts.append((f"{name} {count}", []))
+            elif level == 1:
+                parts[-1][1].append(f"{name} {count}")
         if not parts:
             return ""
-        return f": {', '.join(parts[:12])}" + (", ..." if len(parts) > 12 else "")
+        words = [f"{group} ({', '.join(inside)})" if inside else group for group, inside in parts]
+        return f": {', '.join(words[:12])}" + (", ..." if len(words) > 12 else "")
 
     def _queue(self, ask: Ask, fits: bool) -> Iterator[str]:
         """Its place, and who must not be delayed."""
@@ -247,11 +242,11 @@ class _Waiting:
 
     def _first_must_end(self, found: Forecast, when: float, start: Start) -> Iterator[str]:
         """The running jobs that are then no more on its nodes, or on links that it may then use."""
-        nodes = start.nodes
-        owned = self.owned | ({self.job.id: Held(frozenset(nodes), start.links)} if start.links else {})
+        nodes, links = start.decision.nodes, set(start.decision.links)
+        owned = self.owned | ({self.job.id: Held.of(start.decision)} if links else {})
         after = Links(
             self.machine,
-            self.holders | {self.job.id: list(nodes)},
+            self.holders | {self.job.id: nodes},
             self.names | {self.job.id: self.job.number},
             owned,
         )
@@ -263,7 +258,7 @@ class _Waiting:
                 continue
             end = record.start + record.walltime
             own = self.owned.get(known)
-            same = set(held) & set(nodes) or (own is not None and set(own.links) & set(start.links))
+            same = set(held) & set(nodes) or (own is not None and links & set(own.links))
             if end <= when and (same or record.number in met):
                 by = "past its walltime" if end < self.now else f"by {clock(end, self.now)}"
                 ends.append((end, f"{record.number} ({by})"))
@@ -274,7 +269,7 @@ class _Waiting:
         between = [
             (then, start.job.number)
             for then, start in found.starts.values()
-            if start.job.id not in self.holders and then < when and set(start.nodes) & set(nodes)
+            if start.job.id not in self.holders and then < when and set(start.decision.nodes) & set(nodes)
         ]
         if between:
             said = jobs_named([number for _, number in sorted(between)[:LISTED]])

@@ -54,7 +54,7 @@ class _Play:
         self.mirror, self.snapshot, self.now = mirror, snapshot, snapshot.time
         self.jobs = dict(snapshot.jobs)
         self.starts: dict[int, tuple[float, Start]] = {}
-        given = {job: nodes for job, _, _, nodes in mirror.scheduler.scheduler.running}
+        given = {given.id: given.nodes for given, _, _ in mirror.scheduler.scheduler.running}
         self.ends = {}
         for job in snapshot.jobs.values():
             if job.holds_nodes:

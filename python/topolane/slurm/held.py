@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from topolane._engine import Decision
+
 
 @dataclasses.dataclass(frozen=True)
 class Share:
@@ -44,6 +46,11 @@ class Held:
     """Cables that nobody owns, and over which it goes until somebody is placed on them."""
     share: Share | None = None
     """What it has had so far."""
+
+    @classmethod
+    def of(cls, decision: Decision) -> Held:
+        """What a decision gives."""
+        return cls(frozenset(decision.nodes), tuple(decision.links), decision.bandwidth_share)
 
     @property
     def routed(self) -> tuple[frozenset[int], tuple[int, ...]]:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from topolane._engine import Machine, Scheduler
+from topolane._engine import Decision, Machine, Refusal, Scheduler
 from topolane.policy import Policy, resolve
 from topolane.slurm.requests import Ask
 
@@ -37,7 +37,7 @@ class Recorder:
         """The scheduler itself, to ask it and not to tell it anything."""
         return self._scheduler
 
-    def submit(self, job: int, ask: Ask) -> tuple[str, str] | None:
+    def submit(self, job: int, ask: Ask) -> Refusal | None:
         """See `Scheduler.submit`."""
         facts: dict[str, Any] = {
             field.name: value
@@ -109,20 +109,14 @@ class Recorder:
         self._write("links", links=list(links), up=in_service)
         return self._scheduler.set_links_in_service(links, in_service)
 
-    def start(self, now: float) -> list[tuple[int, list[int]]]:
+    def start(self, now: float) -> list[Decision]:
         """See `Scheduler.start`."""
-        starts = self._scheduler.start(now)
-        owned = owned_by(self._scheduler, starts)
-        self._write(
-            "pass",
-            now=now,
-            starts=[[job, self._machine.hostlist(nodes)] for job, nodes in starts],
-            **({"owned": owned} if owned else {}),
-        )
-        return starts
+        decisions = self._scheduler.start(now)
+        self._write("pass", now=now, **written(decisions, self._machine))
+        return decisions
 
 
-def submit(scheduler: Scheduler, job: int, ask: Ask) -> tuple[str, str] | None:
+def submit(scheduler: Scheduler, job: int, ask: Ask) -> Refusal | None:
     """Queues what a job asks for."""
     return scheduler.submit(
         job,
@@ -138,10 +132,19 @@ def submit(scheduler: Scheduler, job: int, ask: Ask) -> tuple[str, str] | None:
     )
 
 
-def owned_by(scheduler: Scheduler, starts: list[tuple[int, list[int]]]) -> list[list[Any]]:
-    """[job, bandwidth share, cables] of the jobs that have just been given dedicated links."""
-    given = [(job, *scheduler.links(job)) for job, _ in starts]
-    return [[job, share, links] for job, links, share in given if links]
+def written(decisions: Sequence[Decision], machine: Machine) -> dict[str, Any]:
+    """What a pass started, as its line says it.
+
+    starts: [job, hosts]; owned: [job, bandwidth share, cables] of the jobs with dedicated links; spare:
+    [job, hosts] of nodes that a job holds and does not use.
+    """
+    owned = [[one.id, one.bandwidth_share, one.links] for one in decisions if one.links]
+    spare = [[one.id, machine.hostlist(one.spare)] for one in decisions if one.spare]
+    return {
+        "starts": [[one.id, machine.hostlist(one.nodes)] for one in decisions],
+        **({"owned": owned} if owned else {}),
+        **({"spare": spare} if spare else {}),
+    }
 
 
 def _finite(seconds: float) -> float | None:

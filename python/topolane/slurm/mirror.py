@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 
-from topolane._engine import InputError
+from topolane._engine import Decision, InputError
 from topolane.slurm.candidates import Nodes, Unfit
 from topolane.slurm.comments import placed_here, was_released
 from topolane.slurm.failing import Failing
@@ -29,15 +29,11 @@ class Start:
     """A job to be released onto these nodes."""
 
     job: Job
-    nodes: tuple[int, ...]
+    decision: Decision
     hosts: str
-    """In order of its ranks."""
+    """Its nodes in order of its ranks."""
     as_asked: bool
     """Whether its user named these nodes."""
-    links: tuple[int, ...] = ()
-    """Cables between switches that it owns."""
-    phi: float = 1.0
-    """Its share of full bandwidth on them."""
 
 
 @dataclasses.dataclass
@@ -165,17 +161,15 @@ class Mirror:
     def decide(self, now: float) -> list[Start]:
         """What starts now, in order."""
         starts = []
-        for job, nodes in self.scheduler.start(now):
-            links, phi = self.scheduler.scheduler.links(job)
-            self.owned[job] = Held(frozenset(nodes), tuple(links), phi)
+        for decision in self.scheduler.start(now):
+            job = decision.id
+            self.owned[job] = Held.of(decision)
             ask = self._waiting.pop(job)
-            self._running[job] = (frozenset(nodes), ask.walltime)
+            self._running[job] = (self.owned[job].nodes, ask.walltime)
             self._released[job] = now
             asked = self._seen[job]
             as_asked = bool(asked.required) and not placed_here(asked)
-            starts.append(
-                Start(asked, tuple(nodes), self.machine.hostlist(nodes), as_asked, tuple(links), phi)
-            )
+            starts.append(Start(asked, decision, self.machine.hostlist(decision.nodes), as_asked))
         return starts
 
     def take_back(self, job: int) -> None:
@@ -271,13 +265,11 @@ class Mirror:
     def on_links(self) -> dict[int, Held]:
         """The jobs that hold nodes and own links, released ones too."""
         found = {}
-        for job, (nodes, _) in self._running.items():
-            links, phi = self.scheduler.scheduler.links(job)
-            if links:
-                held, known = Held(nodes, tuple(links), phi), self.owned.get(job)
-                found[job] = (
-                    known if known is not None and (known.nodes, known.links) == (nodes, held.links) else held
-                )
+        for decision, _, _ in self.scheduler.scheduler.running:
+            held, known = Held.of(decision), self.owned.get(decision.id)
+            if held.links:
+                same = known is not None and (known.nodes, known.links) == (held.nodes, held.links)
+                found[decision.id] = known if known is not None and same else held
         return found
 
     def lent(self) -> dict[int, tuple[tuple[int, ...], float]]:
@@ -333,7 +325,7 @@ class Mirror:
             self._withdraw(job)
             refusal = None if ask is None else self.scheduler.submit(job.id, ask)
             if refusal is not None:
-                self._refuse(job, refusal[1], changes)
+                self._refuse(job, refusal.why, changes)
                 return
             if ask is not None:
                 self._waiting[job.id] = ask

@@ -20,7 +20,7 @@ def svg(look: Look) -> str:
     holders = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
     ranges = {job: [(node, node + 1) for node in nodes] for job, nodes in holders.items()}
     picture = MachinePicture.of(machine)
-    apart = Links(machine, holders, {job: str(job) for job in holders}, look.owned).apart
+    apart = Links(machine, holders, {}, look.owned).apart
     state = held_by(ranges, picture, snapshot.time, closed_nodes(snapshot, machine), apart)
     jobs = {job: snapshot.jobs[job] for job in ranges}
     with drawing():

@@ -71,7 +71,7 @@ class Programs:
     ) -> int:
         """k, or 0 where none fits."""
         profile, _ = self._profile(program, job.processes)
-        placed = {identity: nodes for identity, _, _, nodes in scheduler.running}
+        placed = {given.id: given.nodes for given, _, _ in scheduler.running}
         beside = []
         for other in running:
             its = self._program(other)

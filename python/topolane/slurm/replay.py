@@ -6,14 +6,14 @@ import csv
 import dataclasses
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from topolane import files, parsing, texts
-from topolane._engine import InputError, Machine, Scheduler
+from topolane._engine import InputError, Machine, Scheduler, links_shared
 from topolane.policy import resolve
-from topolane.slurm.journal import owned_by, submit
+from topolane.slurm.journal import submit, written
 from topolane.slurm.requests import Ask
 
 LONGEST = 64 << 20
@@ -30,8 +30,8 @@ class Seen:
     walltime: float | None = None
     would_start: float | None = None
     would_nodes: str = ""
-    would_own: bool = False
-    """Whether it would have had links of its own."""
+    would_own: Sequence[int] = ()
+    """The links that it would have had for itself."""
     start: float | None = None
     nodes: str = ""
     end: float | None = None
@@ -169,24 +169,23 @@ def _tell(
 def _compare(
     event: Mapping[str, Any], scheduler: Scheduler, machine: Machine, found: Replay, where: str
 ) -> None:
-    logged = [(_whole(job), hosts) for job, hosts in event["starts"]]
+    logged = [[_whole(job), hosts] for job, hosts in event["starts"]]
     for _, hosts in logged:
         machine.nodes_named(hosts)
-    started = scheduler.start(event["now"])
-    again = [(job, machine.hostlist(nodes)) for job, nodes in started]
-    owned = owned_by(scheduler, started)
-    owners = {job for job, _, _ in owned}
+    again = written(scheduler.start(event["now"]), machine)
+    owned = again.get("owned", [])
+    links = {job: cables for job, _, cables in owned}
     found.passes += 1
     found.starts += len(logged)
-    if again != logged:
-        found.differing.append(f"{where}: the log says {logged}, the engine {again}")
+    if again["starts"] != logged:
+        found.differing.append(f"{where}: the log says {logged}, the engine {again['starts']}")
     elif "owned" in event and event["owned"] != owned:
         found.differing.append(f"{where}: the log says of links {event['owned']}, the engine {owned}")
     for job, hosts in logged:
         seen = found.jobs.setdefault(job, Seen(""))
         if seen.would_start is None:
             seen.would_start, seen.would_nodes = event["now"], hosts
-            seen.would_own = job in owners
+            seen.would_own = links.get(job, ())
 
 
 def _ask(event: Mapping[str, Any], machine: Machine) -> Ask:
@@ -233,7 +232,7 @@ class Side:
     aph: float | None
     """Average pairwise hops, the mean over jobs of two nodes and more."""
     crossing: int
-    """Jobs that cross a group while another one crosses it, and do not both own the links they use."""
+    """Jobs that may have met another one on some link."""
 
 
 def sides(found: Replay) -> tuple[Side, Side]:
@@ -250,41 +249,12 @@ def _side(rows: list[tuple[Seen, float, str]], found: Replay, *, ours: bool) -> 
     waits = [start - seen.submit for seen, start, _ in rows if seen.submit is not None]
     placed = [(seen, start, machine.nodes_named(hosts)) for seen, start, hosts in rows]
     hops = [machine.quality(nodes)[0] for _, _, nodes in placed if len(nodes) > 1]
-    spans = []
+    stays = []
     for index, (seen, start, nodes) in enumerate(placed):
-        owns = ours and seen.would_own
         end = math.inf if seen.end is None or seen.start is None else start + seen.end - seen.start
-        spans.append((index, start, end, owns, crossed(nodes, machine)))
-    return Side(len(rows), _mean(waits), _mean(hops), len(_sharing(spans)))
-
-
-def crossed(nodes: list[int], machine: Machine) -> set[tuple[int, int]]:
-    """(level, first node) of the groups in which a job has nodes, and others outside."""
-    found = set()
-    for level in range(1, machine.depth + 1):
-        for start, end, _ in machine.groups(level):
-            inside = sum(start <= node < end for node in nodes)
-            if 0 < inside < len(nodes):
-                found.add((level, start))
-    return found
-
-
-def _sharing(spans: list[tuple[int, float, float, bool, set[tuple[int, int]]]]) -> set[int]:
-    """Those that cross a group at a time when another one does, unless both own links."""
-    users: dict[tuple[int, int], list[tuple[float, float, int, bool]]] = {}
-    for index, start, end, owns, groups in spans:
-        for group in groups:
-            users.setdefault(group, []).append((start, end, index, owns))
-    sharing: set[int] = set()
-    for crossing in users.values():
-        present: list[tuple[float, float, int, bool]] = []
-        for start, end, index, owns in sorted(crossing):
-            present = [other for other in present if other[1] > start]
-            for _, _, other, other_owns in present:
-                if not (owns and other_owns):
-                    sharing |= {index, other}
-            present.append((start, end, index, owns))
-    return sharing
+        stays.append((index, start, end, nodes, seen.would_own if ours else ()))
+    met = links_shared(machine, stays)
+    return Side(len(rows), _mean(waits), _mean(hops), sum(links > 0 for links in met))
 
 
 def _mean(values: list[float]) -> float | None:

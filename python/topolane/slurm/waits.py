@@ -49,7 +49,7 @@ def _why(job: Job, look: Look, starts: dict[int, str]) -> Wait:
     if ask is not None and ask.begin > now:
         return Wait("begin", f"begins at {clock(ask.begin, now)} or later")
     refusal = mirror.scheduler.scheduler.explain(job.id)
-    return Wait("queued", "behind others in the queue" if refusal is None else refusal[1])
+    return Wait("queued", "behind others in the queue" if refusal is None else refusal.why)
 
 
 def clock(when: float, now: float) -> str:

@@ -8,7 +8,7 @@ use crate::lanes::MOST_UPLINKS;
 
 /// Why a part of a machine cannot be isolated by links that jobs own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum LimitKind {
     /// The nodes hang on several switches.
     SeveralSwitches,
     /// A switch has more uplinks than are kept count of.
@@ -27,16 +27,16 @@ pub enum Obstacle {
     Shape,
 }
 
-impl std::fmt::Display for Obstacle {
+impl std::fmt::Display for LimitKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Obstacle::SeveralSwitches => "uplinks of leaves with several switches are not owned",
-            Obstacle::Uplinks => "uplinks of a switch with more than 64 are not owned",
-            Obstacle::Levels => "links above the third level of switches are not owned",
-            Obstacle::ShortBranch => "links of a branch shorter than others are not owned",
-            Obstacle::CutOff => "no cable joins all parts",
-            Obstacle::Missing => "cables are missing",
-            Obstacle::Taper | Obstacle::Shape => "no choice of nodes has links of its own",
+            LimitKind::SeveralSwitches => "uplinks of leaves with several switches are not owned",
+            LimitKind::Uplinks => "uplinks of a switch with more than 64 are not owned",
+            LimitKind::Levels => "links above the third level of switches are not owned",
+            LimitKind::ShortBranch => "links of a branch shorter than others are not owned",
+            LimitKind::CutOff => "no cable joins all parts",
+            LimitKind::Missing => "cables are missing",
+            LimitKind::Taper | LimitKind::Shape => "no choice of nodes has links of its own",
         })
     }
 }
@@ -45,7 +45,7 @@ impl std::fmt::Display for Obstacle {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     /// Why.
-    pub obstacle: Obstacle,
+    pub kind: LimitKind,
     /// The level.
     pub level: usize,
     /// Which.
@@ -58,7 +58,7 @@ impl Limit {
         let sizes = self.groups.iter().map(|&group| fabric.node_range(self.level, group).len());
         let (all, most) = sizes.fold((0, 0), |(all, most), size| (all + size, most.max(size)));
         let outside = fabric.nodes() as usize - all;
-        self.obstacle != Obstacle::Taper && nodes as usize > outside.max(most)
+        self.kind != LimitKind::Taper && nodes as usize > outside.max(most)
     }
 
     /// What it means, in a sentence that names the groups.
@@ -68,24 +68,24 @@ impl Limit {
         let (have, them) = if is_one { ("has", "it") } else { ("have", "one of them") };
         let inside = format!("a job that owns links and has nodes there stays inside {them}");
         let site = self.groups.first().map_or(0, |&group| fabric.site_of_group(self.level, group));
-        match self.obstacle {
-            Obstacle::SeveralSwitches => format!("{names} {have} several switches: {inside}"),
-            Obstacle::Uplinks => {
+        match self.kind {
+            LimitKind::SeveralSwitches => format!("{names} {have} several switches: {inside}"),
+            LimitKind::Uplinks => {
                 let cabling = fabric.cabling(site, self.level);
                 let uplinks = cabling.parents * cabling.cables;
                 format!(
                     "switches of {names} have {uplinks} uplinks, more than {MOST_UPLINKS}: {inside}"
                 )
             }
-            Obstacle::Levels => {
+            LimitKind::Levels => {
                 format!("{names} {have} switches of more than three levels above: {inside}")
             }
-            Obstacle::ShortBranch => {
+            LimitKind::ShortBranch => {
                 let is = if is_one { "is a branch" } else { "are branches" };
                 format!("{names} {is} shorter than others: {inside}")
             }
-            Obstacle::CutOff => format!("no cable leaves {names}: {inside}"),
-            Obstacle::Missing => {
+            LimitKind::CutOff => format!("no cable leaves {names}: {inside}"),
+            LimitKind::Missing => {
                 let sum = |count: fn(&Fabric, usize, GroupIndex) -> usize| -> usize {
                     self.groups.iter().map(|&group| count(fabric, self.level, group)).sum()
                 };
@@ -96,7 +96,7 @@ impl Limit {
                      lack links"
                 )
             }
-            Obstacle::Taper => {
+            LimitKind::Taper => {
                 let share =
                     self.groups.first().map_or(0.0, |&group| share(fabric, self.level, group));
                 let most = (0..fabric.groups(self.level))
@@ -107,7 +107,7 @@ impl Limit {
                      other groups of that level have up to {most:.3}"
                 )
             }
-            Obstacle::Shape => String::new(),
+            LimitKind::Shape => String::new(),
         }
     }
 }
@@ -115,17 +115,17 @@ impl Limit {
 /// What keeps links from being owned on a machine, in order of weight.
 pub fn limits(fabric: &Fabric) -> Vec<Limit> {
     let mut found: Vec<Limit> = Vec::new();
-    let mut add = |obstacle, level, group| match found
+    let mut add = |kind, level, group| match found
         .iter_mut()
-        .find(|limit| (limit.obstacle, limit.level) == (obstacle, level))
+        .find(|limit| (limit.kind, limit.level) == (kind, level))
     {
         Some(limit) => limit.groups.push(group),
-        None => found.push(Limit { obstacle, level, groups: vec![group] }),
+        None => found.push(Limit { kind, level, groups: vec![group] }),
     };
     for level in (1..fabric.depth()).rev() {
         for group in (0..fabric.groups(level)).filter(|&group| !fabric.is_padding(level, group)) {
-            if let Some(obstacle) = obstacle_of(fabric, level, group) {
-                add(obstacle, level, group);
+            if let Some(kind) = kind_of(fabric, level, group) {
+                add(kind, level, group);
             }
         }
     }
@@ -136,7 +136,7 @@ pub fn limits(fabric: &Fabric) -> Vec<Limit> {
         let is_uneven = shares.iter().any(|&share| share.is_finite() && share > least * 1.001);
         for (group, &share) in (0..).zip(&shares) {
             if is_uneven && share <= least * 1.001 {
-                add(Obstacle::Taper, level, group);
+                add(LimitKind::Taper, level, group);
             }
         }
     }
@@ -144,12 +144,12 @@ pub fn limits(fabric: &Fabric) -> Vec<Limit> {
 }
 
 /// Why a job of so many nodes has no links on the empty machine.
-pub(crate) fn obstacle(fabric: &Fabric, limits: &[Limit], nodes: u32) -> Obstacle {
+pub(crate) fn limit_for(fabric: &Fabric, limits: &[Limit], nodes: u32) -> LimitKind {
     let stopping = limits.iter().find(|limit| limit.stops(fabric, nodes));
-    stopping.map_or(Obstacle::Shape, |limit| limit.obstacle)
+    stopping.map_or(LimitKind::Shape, |limit| limit.kind)
 }
 
-fn obstacle_of(fabric: &Fabric, level: usize, group: GroupIndex) -> Option<Obstacle> {
+fn kind_of(fabric: &Fabric, level: usize, group: GroupIndex) -> Option<LimitKind> {
     let site = fabric.site_of_group(level, group);
     let cabling = fabric.cabling(site, level);
     let (lacking, all) = (lacking(fabric, level, group), fabric.uplinks(level, group).len());
@@ -157,29 +157,26 @@ fn obstacle_of(fabric: &Fabric, level: usize, group: GroupIndex) -> Option<Obsta
         return None;
     }
     if lacking == all {
-        return Some(Obstacle::CutOff);
+        return Some(LimitKind::CutOff);
     }
     if level > 2 {
-        return Some(Obstacle::Levels);
+        return Some(LimitKind::Levels);
     }
     if level == 1 && fabric.width(site, 1) > 1 {
-        return Some(Obstacle::SeveralSwitches);
+        return Some(LimitKind::SeveralSwitches);
     }
     if cabling.parents * cabling.cables > MOST_UPLINKS {
-        return Some(Obstacle::Uplinks);
+        return Some(LimitKind::Uplinks);
     }
     if fabric.is_padding(level + 1, fabric.parent(level, group)) {
-        return Some(Obstacle::ShortBranch);
+        return Some(LimitKind::ShortBranch);
     }
-    (lacking > 0).then_some(Obstacle::Missing)
+    (lacking > 0).then_some(LimitKind::Missing)
 }
 
 /// Uplinks that the cabling implies and that are missing.
 fn lacking(fabric: &Fabric, level: usize, group: GroupIndex) -> usize {
-    let uplinks = fabric.uplinks(level, group);
-    let missing = fabric.missing_cables();
-    let below = |end| missing.partition_point(|&cable| cable < end);
-    below(uplinks.end) - below(uplinks.start)
+    fabric.uplinks(level, group).len() - fabric.present_uplinks(level, group) as usize
 }
 
 /// The share of a node's bandwidth that a group gives each node, missing cables as if they were there; infinite where

@@ -1,8 +1,8 @@
 use std::cmp::Reverse;
 
-use topolane_fabric::{GroupIndex, NodeIndex};
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::{Occupancy, Policy, Refusal, Request, Room, Share};
+use crate::{Looking, Obstacle, Occupancy, Policy, Refusal, Request, Room, Share};
 
 /// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
 ///
@@ -44,6 +44,12 @@ impl Policy for Isolated {
         search(request, room, occupancy, |_, _| ())
     }
 
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        let top = looking.occupancy.fabric().depth();
+        let class = class_of(looking.request, looking.occupancy).unwrap_or(top);
+        (class, looking.crossed(class, true))
+    }
+
     fn by_shape(&self) -> bool {
         true
     }
@@ -82,6 +88,16 @@ fn search(
         }
         None => Err(Refusal::WouldShareLinks { wanted, free }),
     }
+}
+
+/// The lowest level with a group of so many nodes, and the groups of that level that have them; none where no site has.
+pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
+    let holds = |level, group: &GroupIndex| {
+        fabric.node_range(level, *group).len() as u64 >= u64::from(nodes)
+    };
+    let of = |level| (0..fabric.groups(level)).filter(move |group| holds(level, group)).collect();
+    let levels = (1..=fabric.depth()).map(|level| (level, of(level)));
+    levels.into_iter().find(|(_, groups): &(usize, Vec<_>)| !groups.is_empty()).unwrap_or_default()
 }
 
 /// The lowest level with a group that has slots enough when nobody is there.

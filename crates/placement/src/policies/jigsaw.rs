@@ -1,7 +1,7 @@
 use topolane_fabric::{Fabric, NodeIndex};
 
 use crate::owned::{Across, Board, Even, Limit, limits, own_room};
-use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Room};
 
 /// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21;
 /// docs/explanation/isolation-at-full-load.md says what is
@@ -41,6 +41,10 @@ impl Policy for Jigsaw {
         let plan = Even::new(&board).plan(across);
         let plan = plan.ok_or_else(|| Refusal::would_share(request, room))?;
         Ok(Choice { phi: 1.0, ..plan.choice(&board, room) })
+    }
+
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        (looking.occupancy.fabric().depth(), looking.owned_uplinks())
     }
 
     fn by_shape(&self) -> bool {

@@ -1,7 +1,7 @@
 use topolane_fabric::{Fabric, NodeIndex};
 
 use crate::owned::{Across, Board, Even, Limit, Plan, limits, own_room, several_pods};
-use crate::{Choice, Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Room};
 
 /// Links as a service (`LaaS`), rebuilt from what is published
 /// (docs/explanation/isolation-at-full-load.md says what is reconstructed): inside a pod as
@@ -40,6 +40,10 @@ impl Policy for Laas {
             .ok_or_else(|| Refusal::would_share(request, room))?;
         let choice = plan.choice(&board, room);
         Ok(Choice { phi: 1.0, spare: unused(&plan, &choice.nodes, room), ..choice })
+    }
+
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        (looking.occupancy.fabric().depth(), looking.owned_uplinks())
     }
 
     fn by_shape(&self) -> bool {

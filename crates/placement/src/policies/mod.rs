@@ -18,7 +18,7 @@ pub use bunch::Bunch;
 pub use first_fit::FirstFit;
 pub use hop_bytes::HopBytes;
 pub use hop_bytes_exact::HopBytesExact;
-pub use isolated::Isolated;
+pub use isolated::{Isolated, homes};
 pub use jigsaw::Jigsaw;
 pub use laas::Laas;
 pub use owned::Owned;

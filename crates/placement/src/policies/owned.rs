@@ -4,7 +4,7 @@ use topolane_fabric::{Fabric, NodeIndex};
 
 use crate::owned::{Board, Limit, Plan, limits, own_room, search, waste};
 use crate::policies::OwnedAmongMany;
-use crate::{Choice, Occupancy, Placement, Policy, Refusal, Request, Room};
+use crate::{Choice, Looking, Obstacle, Occupancy, Placement, Policy, Refusal, Request, Room};
 
 /// Jobs in the queue from which on all get equal parts: [`OwnedAmongMany`].
 const MANY: usize = 256;
@@ -89,6 +89,10 @@ impl Policy for Owned {
 
     fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
         waste(placement, occupancy)
+    }
+
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        (looking.occupancy.fabric().depth(), looking.owned_uplinks())
     }
 
     fn by_shape(&self) -> bool {

@@ -2,7 +2,7 @@ use topolane_fabric::{Fabric, NodeIndex};
 
 use crate::owned::{Across, Board, Even, Limit, limits, own_room, waste};
 use crate::policies::Owned;
-use crate::{Choice, Occupancy, Placement, Policy, Refusal, Request, Room};
+use crate::{Choice, Looking, Obstacle, Occupancy, Placement, Policy, Refusal, Request, Room};
 
 /// [`Owned`] where many wait: equal parts for everybody, as [`Jigsaw`](crate::policies::Jigsaw) gives them.
 ///
@@ -50,6 +50,10 @@ impl Policy for OwnedAmongMany {
 
     fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
         waste(placement, occupancy)
+    }
+
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        (looking.occupancy.fabric().depth(), looking.owned_uplinks())
     }
 
     fn by_shape(&self) -> bool {

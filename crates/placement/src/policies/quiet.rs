@@ -4,7 +4,7 @@ use std::ops::Range;
 use topolane_fabric::{GroupIndex, NodeIndex};
 
 use crate::owned::own_room;
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Looking, Obstacle, Occupancy, Policy, Refusal, Request, Room};
 
 /// Quiet neighbourhoods by virtual network blocks (IPDPS'15), rebuilt:
 /// docs/explanation/isolation-at-full-load.md says what of it is ours. The blocks
@@ -26,18 +26,20 @@ impl Policy for Quiet {
         occupancy: &Occupancy,
     ) -> Result<Vec<NodeIndex>, Refusal> {
         let room = &own_room(request, room, occupancy);
-        let empty = occupancy.empty();
-        let at_best = Blocks { room: &empty.room(request), occupancy: empty };
         let now = Blocks { room, occupancy };
-        let found = at_best
-            .sizes()
-            .find(|&(level, size)| at_best.first(level, size, request.nodes).is_some())
+        let found = size_for(request, occupancy)
             .and_then(|(level, size)| Some((level, now.first(level, size, request.nodes)?)));
         let (level, block) = found.ok_or_else(|| Refusal::would_share(request, room))?;
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         now.take(level, block, request.nodes, &mut nodes);
         nodes.sort_unstable();
         Ok(nodes)
+    }
+
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        let top = looking.occupancy.fabric().depth();
+        let level = size_for(looking.request, looking.occupancy).map_or(top, |(level, _)| level);
+        (level, looking.crossed(level, true))
     }
 
     fn by_shape(&self) -> bool {
@@ -47,6 +49,13 @@ impl Policy for Quiet {
     fn isolates(&self) -> bool {
         true
     }
+}
+
+/// Level and size of the smallest blocks one of which could hold the request with nobody there.
+fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
+    let empty = occupancy.empty();
+    let at_best = Blocks { room: &empty.room(request), occupancy: empty };
+    at_best.sizes().find(|&(level, size)| at_best.first(level, size, request.nodes).is_some())
 }
 
 /// The blocks of a machine. One of level L is a range of groups of level L - 1; at level 1, a leaf.

@@ -1,0 +1,65 @@
+//! On which uplinks the traffic of jobs may meet.
+
+use std::collections::BTreeMap;
+
+use topolane_fabric::{Fabric, GroupIndex};
+
+use crate::explain::Holder;
+
+/// A group whose uplinks a job may use, and the other jobs that it may meet there.
+pub type Meeting = ((u8, GroupIndex), Vec<u64>);
+
+/// The jobs that may use the uplinks of each group at one moment.
+///
+/// A job may use the uplinks of a group that it crosses; two jobs that cross one group may meet there unless both own
+/// links, which no two jobs share.
+#[derive(Debug)]
+pub struct LinkUse<'a> {
+    fabric: &'a Fabric,
+    jobs: &'a [Holder<'a>],
+    /// By level and group: positions in `jobs`.
+    users: BTreeMap<(u8, GroupIndex), Vec<usize>>,
+}
+
+impl<'a> LinkUse<'a> {
+    /// Of these jobs.
+    pub fn of(fabric: &'a Fabric, jobs: &'a [Holder<'a>]) -> Self {
+        let mut users: BTreeMap<(u8, GroupIndex), Vec<usize>> = BTreeMap::new();
+        for (index, (_, placement)) in jobs.iter().enumerate() {
+            for &group in placement.crossed() {
+                users.entry(group).or_default().push(index);
+            }
+        }
+        LinkUse { fabric, jobs, users }
+    }
+
+    /// For each job, the groups whose uplinks it may use, by level and index, and the other jobs that it may meet there.
+    pub fn meetings(&self) -> Vec<Vec<Meeting>> {
+        let mut found = vec![Vec::new(); self.jobs.len()];
+        for (&group, users) in &self.users {
+            for &user in users {
+                let others = users.iter().filter(|&&other| other != user && self.meet(user, other));
+                found[user].push((group, others.map(|&other| self.jobs[other].0).collect()));
+            }
+        }
+        found
+    }
+
+    /// How many links two jobs may use.
+    pub fn shared(&self) -> u32 {
+        let met =
+            |users: &&Vec<usize>| users.len() > 1 && users.iter().any(|&user| !self.owns(user));
+        let shared = self.users.iter().filter(|(_, users)| met(users));
+        shared
+            .map(|(&(level, group), _)| self.fabric.present_uplinks(usize::from(level), group))
+            .sum()
+    }
+
+    fn owns(&self, job: usize) -> bool {
+        !self.jobs[job].1.links().is_empty()
+    }
+
+    fn meet(&self, one: usize, other: usize) -> bool {
+        !(self.owns(one) && self.owns(other))
+    }
+}

@@ -1,0 +1,177 @@
+//! What an explanation names is there, and is what keeps the request out.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Ask, ask, machine, rule, tree, whole};
+use proptest::prelude::*;
+use topolane_fabric::Fabric;
+use topolane_placement::{
+    Holder, Missing, Obstacle, Occupancy, POLICIES, Placement, Policy, Refusal, Request,
+};
+
+/// What keeps a request of so many whole nodes out while these jobs run.
+fn obstacles(
+    policy: &str,
+    nodes: u32,
+    occupancy: &Occupancy,
+    jobs: &[(u64, Placement)],
+) -> Vec<Obstacle> {
+    let holders: Vec<Holder<'_>> = jobs.iter().map(|(id, placement)| (*id, placement)).collect();
+    let request = Request::whole_nodes(99, nodes, 1.0);
+    rule(policy).explain(&request, occupancy, &holders).unwrap().obstacles
+}
+
+/// The machine on which jobs hold these nodes.
+fn held(fabric: &Arc<Fabric>, nodes: &[&[u32]]) -> (Occupancy, Vec<(u64, Placement)>) {
+    let mut occupancy = Occupancy::new(Arc::clone(fabric));
+    let jobs: Vec<(u64, Placement)> =
+        (1..).zip(nodes.iter().map(|nodes| whole(fabric, nodes))).collect();
+    for (_, placement) in &jobs {
+        occupancy.claim(placement).unwrap();
+    }
+    (occupancy, jobs)
+}
+
+/// Two pods of two leaves of four nodes. A job of six lies in one pod; leaf 1 and leaf 3 are crossed.
+#[test]
+fn the_groups_that_others_cross_are_named_with_their_jobs() {
+    let fabric = tree(&[4, 2, 2]);
+    let (occupancy, jobs) = held(&fabric, &[&[0, 4], &[8, 12]]);
+    let found = obstacles("isolated", 6, &occupancy, &jobs);
+    let facts = found.iter().map(|one| (one.level, one.group, one.free, one.jobs.as_slice()));
+    let expected: [(usize, u32, u32, &[u64]); 4] =
+        [(1, 0, 3, &[1]), (1, 1, 3, &[1]), (1, 2, 3, &[2]), (1, 3, 3, &[2])];
+    assert!(facts.eq(expected), "{found:?}");
+    assert!(found.iter().all(
+        |one| matches!(one.missing, Missing::Uplinks { missing, of } if missing == of && of > 0)
+    ));
+}
+
+/// Every leaf has one node less than the job wants, which must lie in one leaf.
+#[test]
+fn a_job_that_must_lie_in_one_leaf_hears_how_many_nodes_it_lacks() {
+    let fabric = tree(&[4, 2]);
+    let (occupancy, jobs) = held(&fabric, &[&[0], &[4]]);
+    let found = obstacles("isolated", 4, &occupancy, &jobs);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].free, found[0].missing, found[0].jobs.as_slice()),
+        (3, Missing::Slots(1), [1].as_slice())
+    );
+}
+
+/// Too few nodes on the whole: as many are missing as the refusal says, and all jobs hold some.
+#[test]
+fn too_few_nodes_are_held_by_the_jobs_that_run() {
+    let fabric = tree(&[4, 2]);
+    let (occupancy, jobs) = held(&fabric, &[&[0, 1], &[4]]);
+    for policy in ["first-fit", "isolated", "owned"] {
+        let found = obstacles(policy, 7, &occupancy, &jobs);
+        assert_eq!(found.len(), 1, "{policy}");
+        assert_eq!(
+            (found[0].missing, found[0].jobs.as_slice()),
+            (Missing::Slots(2), [1, 2].as_slice())
+        );
+    }
+}
+
+/// Two leaves of four nodes with two uplinks: job 1 owns one of the first and both of the second.
+#[test]
+fn uplinks_that_others_own_are_counted() {
+    let fabric = tree(&[4, 2]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let (first, second) = (fabric.uplinks(1, 0), fabric.uplinks(1, 1));
+    let links = vec![first.start, second.start, second.start + 1];
+    let placed = whole(&fabric, &[0, 4, 5]).with_links(links, 0.5);
+    occupancy.claim(&placed).unwrap();
+    let found = obstacles("owned", 5, &occupancy, &[(1, placed)]);
+    let facts: Vec<_> = found.iter().map(|one| (one.group, one.free, one.missing)).collect();
+    let uplinks = |missing| Missing::Uplinks { missing, of: 2 };
+    assert_eq!(facts, [(0, 3, uplinks(1)), (1, 2, uplinks(2))]);
+    assert!(found.iter().all(|one| one.jobs == [1]));
+}
+
+/// Jobs placed by several rules.
+fn jobs_on(occupancy: &mut Occupancy, others: &[Ask]) -> Vec<(u64, Placement)> {
+    let fabric = Arc::clone(occupancy.fabric());
+    let mut jobs = Vec::new();
+    for (id, other) in (0..).zip(others) {
+        let request = Request {
+            nodes: 1 + other.nodes.index(5) as u32,
+            members: Vec::new(),
+            ..other.on(&fabric)
+        };
+        let policy = (POLICIES[other.id as usize % POLICIES.len()].build)(1);
+        if let Ok(placement) = policy.place(&request, occupancy) {
+            occupancy.claim(&placement).unwrap();
+            jobs.push((id, placement));
+        }
+    }
+    jobs
+}
+
+fn is_told_rightly(
+    policy: &dyn Policy,
+    request: &Request,
+    refusal: Refusal,
+    one: &Obstacle,
+    occupancy: &Occupancy,
+) {
+    let fabric = occupancy.fabric();
+    assert_eq!(one.name, fabric.group_name(one.level, one.group), "{}", policy.name());
+    if let (Missing::Slots(missing), Refusal::NotNow { free, .. }) = (one.missing, refusal)
+        && one.level == fabric.depth()
+    {
+        assert_eq!(missing, request.nodes - free);
+    }
+    if let Missing::Uplinks { missing, of } = one.missing {
+        assert!(
+            missing <= of && one.free > 0 && of == fabric.present_uplinks(one.level, one.group)
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whoever waits until the jobs that an explanation names have left, and then asks again, is placed in the end; and
+    /// nothing is explained that is placed, and everything that is not.
+    #[test]
+    fn what_an_explanation_names_is_what_keeps_a_request_out(
+        machine in machine(), others in prop::collection::vec(ask(), 1..12), wanted in ask(),
+    ) {
+        let fabric = machine.fabric();
+        for info in POLICIES {
+            let policy = (info.build)(1);
+            let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+            let mut jobs = jobs_on(&mut occupancy, &others);
+            let request = Request { members: Vec::new(), ..wanted.on(&fabric) };
+            if policy.never(&request, &occupancy).is_some() {
+                continue;
+            }
+            loop {
+                let holders: Vec<Holder<'_>> = jobs.iter().map(|(id, placement)| (*id, placement)).collect();
+                let answer = policy.place(&request, &occupancy);
+                let Some(found) = policy.explain(&request, &occupancy, &holders) else {
+                    prop_assert!(answer.is_ok(), "{}: refused without a reason", info.name);
+                    break;
+                };
+                prop_assert_eq!(answer, Err(found.refusal));
+                let named: Vec<u64> = found.obstacles.iter().flat_map(|one| one.jobs.clone()).collect();
+                prop_assert!(!named.is_empty(), "{}: {:?} names no job", info.name, found);
+                for one in &found.obstacles {
+                    is_told_rightly(&*policy, &request, found.refusal, one, &occupancy);
+                }
+                let (leave, stay): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|(id, _)| named.contains(id));
+                prop_assert!(!leave.is_empty(), "{}: names jobs that do not run", info.name);
+                for (_, placement) in &leave {
+                    occupancy.release(placement);
+                }
+                jobs = stay;
+            }
+        }
+    }
+}

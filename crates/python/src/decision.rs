@@ -1,0 +1,182 @@
+//! What was decided: nodes and all that comes with them, or a reason why not.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use topolane_fabric::Fabric;
+use topolane_placement::{Explanation, Missing, Placement, Quality, Refusal as Reason, Request};
+
+/// What a request was given. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Decision {
+    fabric: Arc<Fabric>,
+    decision: topolane_placement::Decision,
+}
+
+impl Decision {
+    pub fn of(fabric: &Arc<Fabric>, decision: topolane_placement::Decision) -> Self {
+        Decision { fabric: Arc::clone(fabric), decision }
+    }
+
+    /// Of a request that asks for no more than its identity says here.
+    pub fn placed(fabric: &Arc<Fabric>, id: u64, placement: Arc<Placement>) -> Self {
+        let request = Box::new(Request { id, ..Request::default() });
+        Decision::of(fabric, topolane_placement::Decision { request, placement })
+    }
+
+    fn hops(&self) -> Quality {
+        self.decision.hops(&self.fabric)
+    }
+}
+
+#[pymethods]
+impl Decision {
+    /// The identity of the request.
+    #[getter]
+    fn id(&self) -> u64 {
+        self.decision.id()
+    }
+
+    /// The nodes in rank order, once per slot.
+    #[getter]
+    fn nodes(&self) -> Vec<u32> {
+        self.decision.nodes().to_vec()
+    }
+
+    /// The cables between switches that no other job uses, ascending.
+    #[getter]
+    fn links(&self) -> Vec<u32> {
+        self.decision.links().to_vec()
+    }
+
+    /// The share of full bandwidth on these links.
+    #[getter]
+    fn bandwidth_share(&self) -> f64 {
+        self.decision.bandwidth_share()
+    }
+
+    /// Nodes that the job holds and does not use.
+    #[getter]
+    fn spare(&self) -> Vec<u32> {
+        self.decision.spare().to_vec()
+    }
+
+    /// Average pairwise hops between the nodes.
+    #[getter]
+    fn aph(&self) -> f64 {
+        self.hops().aph
+    }
+
+    /// Sum of hops over pairs of nodes: the hop-bytes of one byte between every pair.
+    #[getter]
+    fn hop_bytes(&self) -> f64 {
+        self.hops().pair_hops
+    }
+
+    fn __repr__(&self) -> String {
+        let names = self.decision.nodes().iter().map(|&node| self.fabric.node_name(node));
+        let nodes = topolane_fabric::compress(names);
+        let links = match self.decision.links().len() {
+            0 => String::new(),
+            count => format!(", links={count}"),
+        };
+        format!("Decision(id={}, nodes={nodes:?}{links})", self.decision.id())
+    }
+}
+
+/// Why a request is not placed, and what stands in the way. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct Refusal {
+    explanation: Explanation,
+}
+
+impl From<Reason> for Refusal {
+    fn from(refusal: Reason) -> Self {
+        Refusal::from(Explanation { refusal, within: None, obstacles: Vec::new() })
+    }
+}
+
+impl From<Explanation> for Refusal {
+    fn from(explanation: Explanation) -> Self {
+        Refusal { explanation }
+    }
+}
+
+/// A group that stands in a request's way. Immutable.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct Obstacle {
+    /// Its level, from 1, the leaves.
+    level: usize,
+    /// Its index in the level.
+    index: u32,
+    /// Its name.
+    name: String,
+    /// Slots in it that the request could use if slots were all it needs.
+    free: u32,
+    /// How many are missing: uplinks if `uplinks` is a number, else slots.
+    missing: u32,
+    /// How many uplinks the group has; None where slots are missing.
+    uplinks: Option<u32>,
+    /// The jobs that hold what is missing, ascending.
+    jobs: Vec<u64>,
+}
+
+impl From<&topolane_placement::Obstacle> for Obstacle {
+    fn from(of: &topolane_placement::Obstacle) -> Self {
+        let (missing, uplinks) = match of.missing {
+            Missing::Slots(missing) => (missing, None),
+            Missing::Uplinks { missing, of } => (missing, Some(of)),
+        };
+        Obstacle {
+            level: of.level,
+            index: of.group,
+            name: of.name.clone(),
+            free: of.free,
+            missing,
+            uplinks,
+            jobs: of.jobs.clone(),
+        }
+    }
+}
+
+#[pymethods]
+impl Refusal {
+    /// `not-now`, `never`, `would-share-links` or `cannot-isolate`.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.explanation.refusal.name()
+    }
+
+    /// The reason in a sentence.
+    #[getter]
+    fn why(&self) -> String {
+        self.explanation.refusal.to_string()
+    }
+
+    /// The kind of group (`leaf`, `pod`, ...) one of which must hold the request; None where there is but one.
+    #[getter]
+    fn within(&self) -> Option<&str> {
+        self.explanation.within.as_deref()
+    }
+
+    /// What stands in the way, the groups with most free slots first.
+    #[getter]
+    fn obstacles(&self) -> Vec<Obstacle> {
+        self.explanation.obstacles.iter().map(Obstacle::from).collect()
+    }
+
+    fn __str__(&self) -> String {
+        self.why()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Refusal({:?}, {:?})", self.name(), self.why())
+    }
+}
+
+/// The one or the other.
+#[derive(IntoPyObject)]
+pub enum Answer {
+    Decision(Decision),
+    Refusal(Refusal),
+}
