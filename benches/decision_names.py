@@ -9,7 +9,7 @@ from typing import Any
 
 from topolane.run import Network
 
-BANDWIDTH_SHARE = "phi"
+BANDWIDTH_SHARE = "min_bandwidth"
 """The option for the least share of full bandwidth, of `simulate` and of `Scheduler.submit`."""
 MOVES = "moving"
 """The option for moves of running jobs: (jobs for one that starts, moves per start, seconds of pause)."""
@@ -30,14 +30,14 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "spread": ("spread", {}),
     "isolated": ("isolated", {}),
     "isolated-hop-bytes": ("isolated-hop-bytes", {}),
-    "owned": ("owned", {}),
+    "owned": ("dedicated", {}),
     "jigsaw": ("jigsaw", {}),
     "jigsaw-relaxed": ("jigsaw-relaxed", {}),
     "laas": ("laas", {}),
-    "quiet": ("quiet", {}),
-    "owned-half": ("owned", HALF),
-    "owned-defrag": ("owned", MOVED),
-    "owned-half-defrag": ("owned", HALF | MOVED),
+    "quiet": ("quiet-neighborhoods", {}),
+    "owned-half": ("dedicated", HALF),
+    "owned-defrag": ("dedicated", MOVED),
+    "owned-half-defrag": ("dedicated", HALF | MOVED),
     "isolated-v1": ("isolated", {SPEED_UP: "v1"}),
 }
 """Key: the engine's name, and the options of a run."""
