@@ -6,7 +6,15 @@ import re
 import sys
 
 LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data"}
-RELATIONS_THAT_LOAD = {"stylesheet", "preload", "modulepreload", "icon", "preconnect", "dns-prefetch", "manifest"}
+RELATIONS_THAT_LOAD = {
+    "stylesheet",
+    "preload",
+    "modulepreload",
+    "icon",
+    "preconnect",
+    "dns-prefetch",
+    "manifest",
+}
 
 
 class Page(html.parser.HTMLParser):

@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +36,11 @@ PAGES = [
 ]
 RUN = ("console", "python")
 BLOCK = re.compile(
-    r"^(?:<!-- (?P<marker>[a-z ]+): (?P<value>.*?) -->\n+)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    r"^(?: *<!-- (?P<marker>[a-z ]+): (?P<value>.*?) -->\n+)?^(?P<indent> *)```(?P<language>[\w-]*)\n"
+    r"(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-INDENTED = re.compile(r"\n\n    \S")
+UNFENCED = re.compile(r"\n\n {4,}(?:\$|make|sudo|topolane|\S*bin/\w+) ")
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text()
     for found in BLOCK.finditer(text):
         line = text.count("\n", 0, found.start("language")) + 1
-        yield Block(line, found["language"], found["marker"] or "", found["value"] or "", found["text"])
+        code = textwrap.dedent(found["text"])
+        yield Block(line, found["language"], found["marker"] or "", found["value"] or "", code)
 
 
 def commands(block: Block) -> Iterator[Command]:
@@ -91,11 +94,11 @@ def missing(names: str) -> list[str]:
 
 
 def run(arguments: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
-    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         arguments,
         cwd=directory,
-        env=os.environ | {"PATH": beside, "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -111,7 +114,7 @@ def check(command: Command, directory: Path) -> None:
     for line in command.printed:
         if line.strip() in ("", "..."):
             continue
-        before, found, rest = rest.partition(squeezed(line))
+        _, found, rest = rest.partition(squeezed(line))
         assert found, f"{command.line}\ndoes not print: {line}\nbut:\n{done.stdout}"
 
 
@@ -140,7 +143,7 @@ def test_the_commands_of_a_page_do_what_it_says(
 def test_every_command_is_run_or_says_why_not(page: Path) -> None:
     """A page has no command that is never tried: its blocks are run, or name a reason, and tests that exist."""
     found = list(blocks(page))
-    assert not INDENTED.search(page.read_text()), "write code blocks with a fence and a language"
+    assert not UNFENCED.search(page.read_text()), "write code blocks with a fence and a language"
     for block in found:
         where = f"{page.name}, line {block.line}"
         assert block.language, f"{where}: name the language of the block"

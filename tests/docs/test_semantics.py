@@ -20,7 +20,9 @@ def test_every_rule_names_a_test_that_exists() -> None:
             continue
         if named[1]:
             path = TREE / "crates" / named[1] / "tests" / named[2]
-            sources = [file.read_text() for file in (path.with_suffix(".rs"), *path.rglob("*.rs")) if file.exists()]
+            sources = [
+                file.read_text() for file in (path.with_suffix(".rs"), *path.rglob("*.rs")) if file.exists()
+            ]
             assert sources, f"no tests {span}"
         assert any(re.search(rf"\b{named[3]}\b", source) for source in sources), span
         found += 1
