@@ -3,8 +3,8 @@
 How a page marks its code blocks:
 
 - ```console: lines that begin with `$ ` are run, in order, in one empty directory for the whole page. The lines after
-  a command are what it prints: each must occur in its output, in this order, spaces aside; `...` stands for any lines.
-  A command succeeds, or ends with `# exit code N`.
+  a command are what it prints: each must occur in its output, in this order, spaces aside; rules of tables may be left
+  out, and `...` stands for any lines. A command succeeds, or ends with `# exit code N`.
 - ```python: is run in that directory.
 - ```sh: commands that are not run here. The line before says why: `<!-- not run: REASON -->`. A reason names the test
   that runs them, if there is one.
