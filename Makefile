@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint lock audit wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo test test-rust test-python lint docs lock audit wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -93,6 +93,16 @@ lint: build $(VENV)/.test-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The documentation as a site in site/. --strict fails on a link or an anchor that leads nowhere and on a page that
+# is missing from the navigation; the second command fails if a page would load anything from another host.
+docs: $(VENV)/.docs-installed
+	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python tools/check_site.py site
+
+$(VENV)/.docs-installed: $(VENV)/.installed requirements/docs.txt
+	$(PIP) -r requirements/docs.txt
+	@touch $@
+
 # Pins with hashes, of everything that is installed for development: after a change of pyproject.toml.
 UV := uv==0.13.9
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
@@ -103,6 +113,7 @@ lock: $(VENV)/.installed
 	$(BIN)/python tools/requirements.py | $(LOCK) - -c requirements/test.txt --output-file requirements/base.txt
 	$(BIN)/python tools/requirements.py libvirt | \
 	  $(LOCK) - -c requirements/test.txt --output-file requirements/libvirt.txt
+	$(BIN)/python tools/requirements.py docs | $(LOCK) - -c requirements/test.txt --output-file requirements/docs.txt
 
 # Licences, doubles and sources of the crates, then known weaknesses of crates and of Python packages. The databases of
 # weaknesses are asked where they can be reached; the output says where not.
@@ -170,4 +181,4 @@ paper: $(VENV)/.optimised
 	$(BIN)/topolane paper sc18
 
 clean:
-	rm -rf $(VENV) target dist out
+	rm -rf $(VENV) target dist out site

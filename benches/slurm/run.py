@@ -2,7 +2,7 @@
 
 `python benches/slurm/run.py [--quick | --nodes N] [--json FILE] [--only FIGURE]`, as root on Debian with
 the packages that `tests/slurm/cluster.sh check` wants, with the interpreter Topolane is installed in.
-1,296 nodes take 10 GB of memory. `docs/benchmarks.md` says what the figures mean. Exit code 1 if a
+1,296 nodes take 10 GB of memory. `docs/explanation/benchmarks.md` says what the figures mean. Exit code 1 if a
 target was missed, 2 if a component is missing.
 """
 

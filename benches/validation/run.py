@@ -1,7 +1,7 @@
 """Compares the models of contention with SimGrid, SMPI and ns-3: `make validate`.
 
 `python benches/validation/run.py [--quick] [--json FILE] [--only PART]`, with the interpreter
-Topolane is installed in. `docs/validation.md` says what the figures mean. Exit code 1 if a promise
+Topolane is installed in. `docs/explanation/validation.md` says what the figures mean. Exit code 1 if a promise
 is broken, 2 if a component is missing.
 """
 

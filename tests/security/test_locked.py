@@ -13,6 +13,7 @@ FILES = {
     "base": (),
     "test": ("dask", "lint", "nova", "nova-test", "paper", "sites", "slurm", "test"),
     "libvirt": ("libvirt",),
+    "docs": ("docs",),
 }
 
 

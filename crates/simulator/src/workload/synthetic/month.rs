@@ -1,6 +1,6 @@
 //! A month of jobs after Lublin and Feitelson (2003), fitted to what is published of a log.
 //!
-//! `docs/workloads.md` gives the source of every parameter.
+//! `docs/reference/workloads.md` gives the source of every parameter.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

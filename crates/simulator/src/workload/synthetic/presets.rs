@@ -50,7 +50,7 @@ pub fn preset(name: &str, seed: u64) -> Result<Workload, InputError> {
     Ok(workload)
 }
 
-/// August, September or November 2014 on Cab; `docs/workloads.md` derives every number.
+/// August, September or November 2014 on Cab; `docs/reference/workloads.md` derives every number.
 pub fn month(name: &str) -> Option<Month> {
     // Midnight in California; 1 August was a Friday, 1 September a Monday, 1 November a Saturday.
     let (epoch, first_weekday, days, load, look) = match name {
