@@ -58,19 +58,21 @@ def placed(machine: _engine.Machine, policy: str, kind: str, seed: int, steps: i
             state = holding(machine, held, kind)
             continue
         width, options = request(draw, machine, kind, held, slots)
-        answer, refusal = state.place(policy, width, id=step, seed=seed, **options)
-        yield f"{step} {bits(answer)} {refusal and refusal[0]}"
+        answer = state.place(policy, width, id=step, seed=seed, **options)
+        is_refused = isinstance(answer, _engine.Refusal)
+        found = None if is_refused else (answer.nodes, answer.aph, answer.hop_bytes)
+        yield f"{step} {bits(found)} {answer.name if is_refused else None}"
         if kind == "group" and step % 8 == 0:
-            costs, _ = state.costs(policy, width, seed=seed, **options)
-            yield f"costs {None if costs is None else bits(costs.tolist())}"
-        if answer is None:
+            costs = state.costs(policy, width, seed=seed, **options)
+            yield f"costs {None if isinstance(costs, _engine.Refusal) else bits(costs.tolist())}"
+        if is_refused:
             continue
         links, share = [], 1.0
         if kind == "whole":
-            links, share = state.links_for(policy, width, id=step, seed=seed, **options)
+            links, share = answer.links, answer.bandwidth_share
             yield f"links {links} {bits(share)}"
-        held[step] = (answer[0], options.get("share"), links, share)
-        for node in answer[0]:
+        held[step] = (answer.nodes, options.get("share"), links, share)
+        for node in answer.nodes:
             slots[node] -= 1
         state = holding(machine, {step: held[step]}, kind, state)
     if kind == "whole":
@@ -112,9 +114,12 @@ def repaired(machine: _engine.Machine, policy: str, held: dict[int, Any], seed: 
     state = holding(machine, {job: held[job] for job in held if job % 3 == 1}, "whole")
     running = [(job, held[job][0], held[job][2]) for job in held if job % 3 == 2]
     for width in range(machine.nodes // 16, machine.nodes // 2, machine.nodes // 16):
-        repair, refusal = _engine.repair(state, policy, width, running, id=10**6, seed=seed)
-        found = repair and (repair.moved, repair.nodes, repair.links)
-        yield f"repair {width} {found} {refusal and refusal[0]}"
+        repair = _engine.repair(state, policy, width, running, id=10**6, seed=seed)
+        if isinstance(repair, _engine.Refusal):
+            yield f"repair {width} None {repair.name}"
+            continue
+        moved = [(one.id, one.nodes, one.links) for one in repair.moved]
+        yield f"repair {width} {(moved, repair.decision.nodes, repair.decision.links)} None"
 
 
 def scheduled(machine: _engine.Machine, policy: str, queue: str, seed: int, steps: int) -> Iterator[str]:
@@ -126,7 +131,7 @@ def scheduled(machine: _engine.Machine, policy: str, queue: str, seed: int, step
     for step in range(steps):
         now += draw.below(1000) / 7
         event = draw.below(12)
-        running, waiting = sorted(job[0] for job in scheduler.running), scheduler.waiting
+        running, waiting = sorted(job[0].id for job in scheduler.running), scheduler.waiting
         if event < 6:
             yield f"submit {submit(draw, machine, scheduler, step, now)}"
         elif event < 9 and running:
@@ -139,8 +144,8 @@ def scheduled(machine: _engine.Machine, policy: str, queue: str, seed: int, step
             scheduler.set_in_service(draw.below(machine.nodes), draw.below(2) == 0)
             out = scheduler.set_links_in_service([draw.one(cables)], draw.below(2) == 0)
             yield f"affected {out}"
-        for job, nodes in scheduler.start(now):
-            yield f"{job} {bits(now)} {nodes} {bits(scheduler.links(job))}"
+        for given in scheduler.start(now):
+            yield f"{given.id} {bits(now)} {given.nodes} {bits((given.links, given.bandwidth_share))}"
         yield f"{scheduler.waiting} {bits(scheduler.reservation)} {bits(scheduler.lent)}"
 
 
@@ -158,7 +163,7 @@ def submit(
         BANDWIDTH_SHARE: draw.one([None, None, 0.5, 0.25]),
     }
     refusal = scheduler.submit(job, width, 60.0 + draw.below(7200), **options)
-    return refusal and refusal[0]
+    return refusal and refusal.name
 
 
 def mapped(machine: _engine.Machine, pattern: str, effort: str, seed: int) -> Iterator[str]:
