@@ -59,11 +59,12 @@ impl Clone for Lanes {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        self.plan.clone_from(&source.plan);
-        self.taken.clone_from(&source.taken);
-        self.failed.clone_from(&source.failed);
-        self.free.clone_from(&source.free);
-        self.strangers.clone_from(&source.strangers);
+        let Lanes { plan, taken, failed, free, strangers } = source;
+        self.plan.clone_from(plan);
+        self.taken.clone_from(taken);
+        self.failed.clone_from(failed);
+        self.free.clone_from(free);
+        self.strangers.clone_from(strangers);
     }
 }
 
