@@ -60,7 +60,7 @@ def test_a_file_that_is_no_measurement(calibrate: Calibrate, given: str, says: s
     ("arguments", "says"),
     [
         (("--from", "nowhere.jsonl"), "nowhere.jsonl: No such file"),
-        ((), "how many processes a node?"),
+        ((), "the number of processes per node is missing"),
         (("--processes", 2, "--mpicc", "no-such-compiler"), "--mpicc no-such-compiler: cannot be started"),
         (("--processes", 2, "--mpicc", "false"), "--mpicc false: ended with exit code 1"),
         (("--processes", 2, "--mpicc", "true"), "--mpicc true: "),

@@ -45,7 +45,7 @@ COMPARE = ("compare", "--limit", 10, "--jobs", 1, "--out", "out")
         ((*RUN, "--trace", "/tmp"), "/tmp: a directory, where a log is wanted"),
         ((*RUN, "--machine", "/tmp"), "/tmp: Is a directory"),
         ((*COMPARE, "--policies", ","), "nothing to run"),
-        ((*RUN, "--workload", "cab-aug", "--trace", "a.swf"), "--workload and --trace name two workloads"),
+        ((*RUN, "--workload", "cab-aug", "--trace", "a.swf"), "--workload and --trace both name a workload"),
         ((*RUN, "--squeeze", 0.5, "--load", 0.5), "squeeze and load both set"),
         ((*RUN, "--workload", "exp-2", "--load", 0.5), "no load can be set"),
         ((*COMPARE, "--executor", "mpi://x"), "'mpi://x' is neither dask://HOST:PORT nor dask://"),

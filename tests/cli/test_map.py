@@ -132,7 +132,7 @@ def test_ranks_without_traffic_have_slots_too(topolane, toy, write):
         ("0,1,1\n", ("--hosts", "toy1,toy1"), "node toy1 is named 2 times"),
         ("0,1,1\n", ("--hosts", "toy[1-2]", "--state", "s.json"), "the nodes are either given or chosen"),
         ("0,1,1\n", ("--hosts", "moy[1-2]"), "moy1"),
-        ("0,1,1\n", ("--out", "map"), "--out says where to write"),
+        ("0,1,1\n", ("--out", "map"), "--out needs --format"),
         ("0,1,1\n", ("--effort", "much"), "'much' is not one of"),
     ],
 )

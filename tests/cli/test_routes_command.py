@@ -139,7 +139,7 @@ def test_options_that_cannot_be(topolane, toy, write):
     topolane.refused(*command, "--service-uplinks", "1", says="name these nodes with --service")
     topolane.refused(*command, "--service", "x1", says="--service x1: machine toy has no node x1")
     topolane.refused(
-        *command, "--nodes", "toy[1-4]", says="--nodes: forwarding tables go with the whole machine"
+        *command, "--nodes", "toy[1-4]", says="--nodes: forwarding tables are for the whole machine"
     )
     topolane.refused(*command, "--previous", "nothing", says="nothing: No such file")
     write("other", "not tables\n")

@@ -188,6 +188,6 @@ def test_lanes_set_aside_keep_service_traffic_off_owned_links(subnet: Subnet) ->
     jobs = state(JOBS, lanes=5)
     _, mixed = subnet.write(jobs, "--service", STORAGE)
     _, apart = subnet.write(jobs, "--service", STORAGE, "--service-uplinks", "1")
-    assert mixed["service"]["over_owned_links"] > 0
-    assert mixed["service"]["ways"] == apart["service"]["ways"] > 0
-    assert apart["service"]["over_owned_links"] == 0
+    assert mixed["service"]["over_dedicated_links"] > 0
+    assert mixed["service"]["routes"] == apart["service"]["routes"] > 0
+    assert apart["service"]["over_dedicated_links"] == 0

@@ -62,7 +62,9 @@ def test_a_refused_group_is_admitted_once_the_plan_is_carried_out(
     with pytest.raises(Refused, match="No valid host"):
         running.boot(4, running.group("refused"), hints=ISOLATED)
     said = nova("plan", "--room-for", "4", "--flavor", "whole", "--out", "plan.json")
-    assert "As things are a group of 4 is refused: " in said and "Then it is admitted, on node" in said
+    assert (
+        "Now, a group of 4 is refused: " in said and "can be placed, for example on node" in said
+    )
     (move,) = json.loads((tmp_path / "plan.json").read_text())["migrations"]
     assert servers[move["server"]] == move["source"] == HOSTS[4]
     nova("apply", "plan.json")
@@ -126,7 +128,7 @@ def test_what_no_move_helps_is_said_and_nothing_is_written(
     quarter = json.loads(nova("plan", "--room-for", "5", "--flavor", "quarter", "--json", code=1))
     assert quarter["migrations"] == [] and quarter["room"] is False and quarter["refusal"]
     assert not (tmp_path / "plan.json").exists()
-    assert "Then it is admitted" in nova(*room, "scattered")
+    assert "Then the group can be placed" in nova(*room, "scattered")
 
 
 def test_a_plan_that_has_changed_under_way_ends(running: CloudProcess, nova: Any, tmp_path: Path) -> None:
@@ -151,7 +153,7 @@ def test_a_plan_that_has_changed_under_way_ends(running: CloudProcess, nova: Any
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--room-for", "4"), "--room-for needs the flavor of the servers: --flavor"),
+        (("--room-for", "4"), "--room-for needs the flavor of the servers: give --flavor"),
         (("--flavor", "whole"), "--flavor goes with --room-for"),
         (("--room-for", "4", "--flavor", "hpc"), "there is no flavor 'hpc'"),
         (
@@ -160,7 +162,7 @@ def test_a_plan_that_has_changed_under_way_ends(running: CloudProcess, nova: Any
         ),
         (
             ("--room-for", "4", "--flavor", "whole", "--least-gain", "3"),
-            "--least-gain does not go with --room-for",
+            "--least-gain cannot be combined with --room-for",
         ),
         (("--room-for", "4", "--flavor", "whole", "nobody"), "there are 0 server groups 'nobody'"),
         (("--room-for", "0", "--flavor", "whole"), "0 is not in the range"),

@@ -170,7 +170,7 @@ def test_commands_print_tables_and_json(tmp_path: Path) -> None:
     with managing(tmp_path, {"g1": "e1"}):
         assert "east-west 10 ms 1000 Mbit/s" in run("status").stdout
         assert json.loads(run("status", "--json").stdout)["sites"][0]["guests"] == 1
-        assert run("plan").stdout == "No move pays.\n"
+        assert run("plan").stdout == "No move is worth its cost.\n"
         assert json.loads(run("plan", "--json").stdout)["moves"] == []
         assert run("planning", "pause").stdout == "paused\n"
         assert "no program is called lu" in run("explain", "lu").stderr

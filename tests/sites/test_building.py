@@ -135,7 +135,7 @@ def test_a_cluster_that_cannot_be_built_whole_is_taken_down_again(place: Place) 
     head, tail = place.file.read_text().rsplit(f'kernel = "{kernel()}"', 1)
     place.file.write_text(f'{head}kernel = "{place.folder / "none"}"{tail}')
     done = place.up()
-    assert done.returncode == 2 and "what was begun is taken down" in done.stderr, done.stderr
+    assert done.returncode == 2 and "the parts that were built are taken down" in done.stderr, done.stderr
     assert place.pids() == [None, None] and place.links() == [set(), set()]
     assert place.managed.client.get("/clusters") == {}
 

@@ -338,7 +338,7 @@ def test_uninstall_gives_every_job_back(site: Cluster, config: Path) -> None:
     site.rest(f"job/{placed}", {"hold": True, "comment": "topolane: on node12"})
     assert site.job(placed)["required_nodes"] == "node12"
     would = topolane(site, "uninstall", "--config", config, "--dry-run")
-    assert "Nothing is changed" in would.stdout and site.job(plain)["priority"] == 0
+    assert "Nothing was changed" in would.stdout and site.job(plain)["priority"] == 0
     done = topolane(site, "uninstall", "--config", config, "--json")
     assert done.returncode == 0, done.stderr
     assert (site.directory / "job_submit.lua").read_bytes() == SITE

@@ -269,7 +269,7 @@ def test_what_cannot_be_done_is_one_sentence(plugin: Cluster, tmp_path: Path) ->
     for words, environment, said in (
         (("spank", "--build", tmp_path, "--cc", "no-such-cc"), outside, "--cc no-such-cc: cannot be started"),
         (("spank", "--build", tmp_path, "--cc", "cc -nostdinc"), outside, "error: no include path"),
-        (("hosts",), outside, "which job?"),
+        (("hosts",), outside, "the job is missing"),
         (("hosts", "x"), plugin.environment, "'x' is no number of a job"),
         (("hosts", 99999), plugin.environment, "Invalid job id"),
         (("hosts", waiting), plugin.environment, f"job {waiting} has no nodes: it is PENDING"),

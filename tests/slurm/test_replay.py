@@ -85,7 +85,7 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would_do(cluster: Cluster, t
     assert ran >= set(jobs)
     table = tmp_path / "jobs.csv"
     done = replay(log, "--csv", str(table))
-    assert done.returncode == 0 and "all found again" in done.stdout, done.stderr
+    assert done.returncode == 0 and "all the same" in done.stdout, done.stderr
     topology = tmp_path / "topology.conf"
     topology.write_text((cluster.directory / "topology.conf").read_text())
     machine = ["--machine", str(topology), "--machine-format", "slurm"]

@@ -22,7 +22,11 @@ INTERFACES = ["best", "fair", "infiniband", "ethernet"]
 
 @click.command("calibrate")
 @click.option(
-    "--nodes", type=click.IntRange(1, 2**16), default=2, show_default=True, help="Nodes to start on."
+    "--nodes",
+    type=click.IntRange(1, 2**16),
+    default=2,
+    show_default=True,
+    help="Number of nodes to measure on.",
 )
 @click.option(
     "--processes",
@@ -34,11 +38,11 @@ INTERFACES = ["best", "fair", "infiniband", "ethernet"]
     "template",
     default=launch.DEFAULT_LAUNCH,
     show_default=True,
-    help="Starts the program; {ranks}, {nodes} and {processes} are filled in.",
+    help="Command that starts the program; {ranks}, {nodes} and {processes} are replaced by numbers.",
 )
-@click.option("--mpicc", default="mpicc", show_default=True, help="Compiles it.")
-@click.option("--from", "kept", help="Fit these measurements (measurements.jsonl) again; nothing is run.")
-@click.option("--machine", help="Put the results into this machine, a name or a file [default: a new one].")
+@click.option("--mpicc", default="mpicc", show_default=True, help="Compiler of the program.")
+@click.option("--from", "kept", help="Fit these earlier measurements (measurements.jsonl); run nothing.")
+@click.option("--machine", help="Machine to add the results to, a name or a file [default: a new machine].")
 @click.option(
     "--interface",
     type=click.Choice(INTERFACES),
@@ -46,13 +50,19 @@ INTERFACES = ["best", "fair", "infiniband", "ethernet"]
     show_default=True,
     help="Model of the network interface.",
 )
-@click.option("--repetitions", type=click.IntRange(5, 10**6), default=20, show_default=True, help="At most.")
+@click.option(
+    "--repetitions",
+    type=click.IntRange(5, 10**6),
+    default=20,
+    show_default=True,
+    help="Most repetitions of a measurement.",
+)
 @click.option(
     "--largest",
     type=click.IntRange(1024, 2**30),
     default=4 << 20,
     show_default=True,
-    help="Bytes of the largest message.",
+    help="Size of the largest message in bytes.",
 )
 @click.option("--out", default="calibration", show_default=True, help="Directory to write into.")
 @common.json_option
@@ -89,7 +99,7 @@ def measured(draft: Path, base: topolane.Machine | None, options: dict[str, Any]
     if processes is None and base is not None:
         processes = most_cores(base)
     if processes is None:
-        raise InputError("how many processes a node? say it with --processes, or give a --machine")
+        raise InputError("the number of processes per node is missing: give --processes or --machine")
     plan = launch.Plan(processes=processes, launch=template, **options)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=draft.parent) as directory:
         with common.progress_bar("measuring", 1) as show:
@@ -158,7 +168,7 @@ def print_result(result: dict[str, Any], out: str) -> None:
     for name, error in result["errors"].items():
         if error is not None:
             click.echo(
-                f"{name}: fitted bandwidths differ from the measured by {error:.1%} (root mean square)"
+                f"{name}: fitted bandwidths differ from the measured ones by {error:.1%} (root mean square)"
             )
     for sentence in result["not_measured"]:
         click.echo(f"not measured: {sentence}")

@@ -51,15 +51,16 @@ machine_options = options(
         "--machine",
         default="cab",
         show_default=True,
-        help="A name (cab, pinot, sc18-network, 'fat-tree(radix=R, pods=P)') or a file.",
+        help="Machine: a name (cab, pinot, sc18-network, 'fat-tree(radix=R, pods=P)') or a file.",
     ),
     click.option(
         "--machine-format",
         type=click.Choice(["toml", "slurm", "ibnetdiscover"]),
-        help="Format of the machine file; guessed unless given.",
+        help="Format of the machine file [default: guessed].",
     ),
     click.option(
-        "--nodes", help="Only these nodes of the machine, as a hostlist: a partition's, for instance."
+        "--nodes",
+        help="Use only these nodes of the machine, as a host list (for example those of a partition).",
     ),
 )
 
@@ -74,30 +75,34 @@ def cores(_: click.Context, __: click.Parameter, text: str | None) -> int | str 
 
 
 workload_shape_options = options(
-    click.option("--seed", type=WORD, default=0, show_default=True, help="Seed of all that is drawn."),
+    click.option("--seed", type=WORD, default=0, show_default=True, help="Seed of all random draws."),
     click.option(
         "--cores-per-node",
         metavar="N|auto|fixed:K",
         callback=cores,
-        help="N turns processors into nodes [default: as the log's header says]; auto or fixed:K, with "
-        "--network: every job takes so many of each node (docs/guides/cores-per-node.md).",
+        help="N: turn processors of the log into nodes of N cores [default: as its header says]. auto or fixed:K, with "
+        "--network: cores of each node that a job uses (docs/guides/cores-per-node.md).",
     ),
     click.option("--limit", type=click.IntRange(1, 2**63), help="Only so many jobs."),
-    click.option("--partition", help="Only the jobs of this partition of the log."),
-    click.option("--shared", is_flag=True, help="Jobs of a sacct log share nodes, by cores and memory."),
-    click.option("--days", type=float, help="Only the jobs of the first so many days."),
-    click.option("--nodes-x", type=float, help="Multiply the nodes of every job."),
+    click.option("--partition", help="Use only the jobs of this partition of the log."),
+    click.option("--shared", is_flag=True, help="Let jobs of a sacct log share nodes, by cores and memory."),
+    click.option("--days", type=float, metavar="D", help="Use only the jobs submitted in the first D days."),
+    click.option("--nodes-x", type=float, help="Multiply the node count of every job by this factor."),
     click.option(
-        "--squeeze", type=float, help="Multiply the distances between submissions (0.6: a deep queue)."
+        "--squeeze",
+        type=float,
+        help="Multiply the time between submissions by this factor (0.6: a long queue).",
     ),
-    click.option("--load", type=float, help="Spread the submissions to this load of the machine."),
+    click.option(
+        "--load", type=float, help="Scale the time between submissions to reach this load of the machine."
+    ),
 )
 
 workload_options = options(
     click.option(
-        "--workload", help="A made-up workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."
+        "--workload", help="A synthetic workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."
     ),
-    click.option("--trace", help="A log instead: SWF, CSV or sacct -P output, gzipped or not."),
+    click.option("--trace", help="A job log instead: SWF, CSV or output of sacct -P, gzipped or not."),
     workload_shape_options,
 )
 
@@ -113,11 +118,13 @@ at_option = click.option(
     "--at",
     type=float,
     callback=moment,
-    help="Hours after the first submission to draw the machine at [default: the busiest minute].",
+    help="Time at which to draw the machine, in hours after the first submission [default: the busiest minute].",
 )
 
 default_walltime_option = click.option(
-    "--default-walltime", type=float, help="Seconds, for jobs without a walltime [default: their run time]."
+    "--default-walltime",
+    type=float,
+    help="Walltime in seconds of jobs that have none [default: their run time].",
 )
 
 min_bandwidth_option = click.option(
@@ -139,15 +146,15 @@ defrag_option = click.option(
     type=click.FloatRange(0),
     callback=_defrag,
     metavar="MOVES",
-    help="Move up to three running jobs at a time to make room for one that is refused for its links, in the mean "
-    "up to so many for each job started (0.05: one for twenty) [default: none].",
+    help="Move up to three running jobs at a time to make room for a job that is refused because of links. MOVES limits "
+    "the mean number of moves for each started job (0.05: one for twenty) [default: no moves].",
 )
 
 outages_option = click.option(
     "--outages",
     metavar="FILE.csv",
-    help="Links and switches that fail, one a line: name,from,until (seconds, or nothing); jobs that are there are "
-    "listed, nobody is placed there meanwhile.",
+    help="Links and switches that fail, one per line: name,from,until (seconds, or empty). Running jobs on them are "
+    "listed; no job is placed on them until they are back.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -156,7 +163,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 def source_of(workload: str | None, trace: str | None, default: str | None = None) -> str:
     """The one workload that is meant."""
     if workload and trace:
-        raise InputError("--workload and --trace name two workloads: give one of them")
+        raise InputError("--workload and --trace both name a workload: give one of them")
     source = trace or workload or default
     if source is None:
         raise InputError("give a workload with --workload NAME or a log with --trace FILE")
@@ -170,7 +177,9 @@ def shape_alone(options: dict[str, Any]) -> Shape:
     """The same where nothing runs, and so no job can choose its cores."""
     shape = shape_of(options)
     if "chosen_cores" in options:
-        raise InputError(f"--cores-per-node {options['chosen_cores']}: here a number is wanted; no job runs")
+        raise InputError(
+            f"--cores-per-node {options['chosen_cores']}: give a number; only a run can choose the cores of each job"
+        )
     return shape
 
 
@@ -217,7 +226,7 @@ def outputs(out: str | None, own: Sequence[str] = OWN) -> Iterator[Path | None]:
         yield None
         return
     if not out:
-        raise InputError(f"--out {out}: cannot be written: a directory must be named")
+        raise InputError(f"--out {out}: cannot be written: name a directory")
     with files.drafted(out, own) as draft:
         yield draft
 
@@ -308,4 +317,4 @@ def check_outputs(out: str | None, at: float | None, parquet: bool) -> None:
     """Options that say what to write need a place to write it."""
     for name, given in (("--at", at is not None), ("--parquet", parquet)):
         if given and out is None:
-            raise InputError(f"{name} says what to write: give a directory with --out")
+            raise InputError(f"{name} needs a directory to write into: give --out")

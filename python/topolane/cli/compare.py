@@ -34,7 +34,10 @@ def names(text: str) -> list[str]:
 @common.outages_option
 @network_options
 @click.option(
-    "--policies", default="first-fit,slurm-tree,isolated", show_default=True, help="Policies, by comma."
+    "--policies",
+    default="first-fit,slurm-tree,isolated",
+    show_default=True,
+    help="Policies, separated by commas.",
 )
 @click.option(
     "--queue",
@@ -42,21 +45,23 @@ def names(text: str) -> list[str]:
     "queues",
     default="easy",
     show_default=True,
-    help="Disciplines, by comma: fcfs, easy, conservative, recorded.",
+    help="Queue disciplines, separated by commas: fcfs, easy, conservative, recorded.",
 )
 @click.option(
     "--scenarios",
-    help="Speed-ups of isolated jobs: none, 5, 10, 20, v1, v2 [default: none,10; with --network none].",
+    help="Speed-ups of isolated jobs, separated by commas: none, 5, 10, 20, v1, v2 [default: none,10; with --network: none].",
 )
-@click.option("--out", help="Directory for the report, its figures and the tables.")
+@click.option("--out", help="Directory to write the report, its figures and the tables into.")
 @click.option(
     "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
 )
 @common.at_option
 @click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
-@click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @click.option(
-    "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
+    "--jobs", "workers", type=click.IntRange(1), help="Number of processes to run in [default: one per core]."
+)
+@click.option(
+    "--executor", help="Run on Dask instead: dask://HOST:PORT, or dask:// to start a local Dask cluster."
 )
 @common.json_option
 def command(
@@ -76,7 +81,7 @@ def command(
     as_json: bool,
     **others: Any,
 ) -> None:
-    """Run policies x queues x scenarios on one workload and put them side by side."""
+    """Run every policy with every queue and scenario on one workload, and compare them."""
     common.check_outputs(out, at, parquet)
     source = common.source_of(workload, trace, default="cab-aug")
     base = Task(
@@ -92,10 +97,10 @@ def command(
         scenarios = "none" if base.network else "none,10"
     tasks = tasks_for(base, names(policies), names(queues), names(scenarios))
     if not tasks:
-        raise click.UsageError("there is nothing to run: name a policy, a queue and a scenario")
+        raise click.UsageError("there is nothing to run: name at least one policy, queue and scenario")
     if out is not None and report and len(tasks) > MOST_RUNS:
         raise InputError(
-            f"a report shows up to {MOST_RUNS} runs, not {len(tasks)}: name fewer, or give --no-report"
+            f"a report shows at most {MOST_RUNS} runs, not {len(tasks)}: compare fewer, or give --no-report"
         )
     with common.outputs(out) as directory:
         with common.counting_bar("simulating", len(tasks)) as done:

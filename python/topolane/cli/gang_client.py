@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=gang_common.WithCommand, options_metavar="[OPTIONS] [-- COMMAND...]")
-@click.option("--pid", "pids", type=click.IntRange(1, 1 << 30), multiple=True, help="Adopt this process.")
+@click.option(
+    "--pid", "pids", type=click.IntRange(1, 1 << 30), multiple=True, help="Add this running process."
+)
 @click.option(
     "--guest",
     metavar="NAME|SOCKET|PID",
-    help="Adopt the virtual cores of this guest: its name in libvirt, its QMP socket or QEMU's process.",
+    help="Add the virtual cores of this guest: its name in libvirt, its QMP socket or the process ID of QEMU.",
 )
-@click.option("--slurm-step", metavar="JOB[.STEP]", help="Adopt a Slurm job, or a step of it, on this node.")
+@click.option(
+    "--slurm-step",
+    metavar="JOB[.STEP]",
+    help="Add the part of a Slurm job, or of one of its steps, that runs on this node.",
+)
 @gang_common.threads_option
 @gang_common.watch_option
 @gang_common.weight_option
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
 def add(
     ctx: click.Context, /, pids: tuple[int, ...], guest: str | None, slurm_step: str | None, **options: Any
 ) -> None:
-    """Add a job to the running agent: a COMMAND, or what runs already."""
+    """Add a job to the running agent: a COMMAND to start, or processes that run already."""
     from topolane.gang import control
 
     if [bool(pids), guest is not None, slurm_step is not None, bool(ctx.obj)].count(True) != 1:
@@ -74,7 +80,7 @@ def _adopted(pids: tuple[int, ...], guest: str | None, slurm_step: str | None) -
 @gang_common.socket_option
 @common.json_option
 def list_(socket: str | None, as_json: bool) -> None:
-    """List the jobs of the running agent with what each has had."""
+    """List the jobs of the running agent and the time each has had."""
     from topolane.gang import control
 
     shown = control.ask(gang_common.socket_of(socket), {"do": "show"})
@@ -113,11 +119,11 @@ def _row(job: dict[str, Any]) -> list[str]:
     type=common.Number(0, 20),
     default=5.0,
     show_default=True,
-    help="Seconds from SIGTERM to SIGKILL.",
+    help="Time from SIGTERM to SIGKILL.",
 )
 @gang_common.socket_option
 def stop(job: str | None, grace: float, socket: str | None) -> None:
-    """End JOB, by name or number, or the agent with all jobs that it started."""
+    """End JOB, given by name or number. Without JOB, end the agent and all jobs that it started."""
     from topolane.gang import control
 
     stopped = control.ask(gang_common.socket_of(socket), {"do": "stop", "job": job, "grace": grace})
@@ -132,12 +138,12 @@ def stop(job: str | None, grace: float, socket: str | None) -> None:
     default=0.5,
     show_default=True,
     metavar="SECONDS",
-    help="Between two looks.",
+    help="Time between two updates.",
 )
 @gang_common.socket_option
 @common.json_option
 def top(interval: float, socket: str | None, as_json: bool) -> None:
-    """Show the matrix live: a row for each slice, a column for each core. Once where that is no terminal."""
+    """Show the slices live: a row for each slice, a column for each core. Print once if the output is no terminal."""
     from topolane.gang import control
 
     path = gang_common.socket_of(socket)

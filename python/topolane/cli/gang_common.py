@@ -29,7 +29,7 @@ def core_list(ctx: click.Context, param: click.Parameter, text: str | None) -> t
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part.strip())
         if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise click.BadParameter(f"{text} is no list of cores such as 0-3,8", ctx, param)
+            raise click.BadParameter(f"{text} is not a list of cores such as 0-3,8", ctx, param)
         cores += range(int(match[1]), int(match[2] or match[1]) + 1)
     return tuple(cores)
 
@@ -40,21 +40,21 @@ socket_option = click.option(
 threads_option = click.option(
     "--threads",
     type=click.IntRange(1, 1 << 20),
-    help="Threads of the command that compute [default: as many as the agent has cores].",
+    help="Number of threads of the command that compute [default: the number of cores of the agent].",
 )
 weight_option = click.option(
     "--weight",
     type=common.Number(1e-3, 1e3),
     default=1.0,
     show_default=True,
-    help="Its share of the time against the others'.",
+    help="Weight of the job: its share of the time relative to other jobs.",
 )
 watch_option = click.option(
     "--watch",
     is_flag=True,
-    help="The command is the mpiexec or srun of an MPI program: count how often its ranks meet.",
+    help="The command starts an MPI program (mpiexec, srun): count how often its ranks synchronize.",
 )
-name_option = click.option("--name", help="What the job is called [default: as its command].")
+name_option = click.option("--name", help="Name of the job [default: the name of its command].")
 
 
 def socket_of(given: str | None) -> str:

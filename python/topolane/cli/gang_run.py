@@ -29,23 +29,26 @@ _LOOK = 0.05
     default="adaptive",
     show_default=True,
     metavar="NAME",
-    help="Who runs when: batch, free, gang or adaptive (docs/guides/gangs.md).",
+    help="Policy that shares out the time: batch, free, gang or adaptive (docs/guides/gangs.md).",
 )
 @click.option(
     "--cores",
     metavar="LIST",
     callback=gang_common.core_list,
-    help="CPU numbers, 0-3,8 [default: all that may be used].",
+    help="CPU numbers to use, such as 0-3,8 [default: all that this process may use].",
 )
 @click.option(
     "--slice",
     "slice_",
     type=common.Number(0.001, 3600),
     metavar="SECONDS",
-    help="Length of a slice [default: chosen by what a switch costs and how often the jobs meet].",
+    help="Length of a slice [default: chosen from the cost of a switch and how often the jobs synchronize].",
 )
 @click.option(
-    "--delay", type=common.Number(0.001, 3600), metavar="SECONDS", help="A gang waits no longer [default: 1]."
+    "--delay",
+    type=common.Number(0.001, 3600),
+    metavar="SECONDS",
+    help="Longest time that a gang waits for its slice [default: 1].",
 )
 @click.option(
     "--switch-by",
@@ -59,10 +62,11 @@ _LOOK = 0.05
 @gang_common.socket_option
 @click.pass_context
 def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
-    """Run the jobs of FILE, or one COMMAND, as gangs, and jobs that `topolane gang add` brings.
+    """Run the jobs in FILE, or one COMMAND, as gangs, together with jobs added by `topolane gang add`.
 
-    Ends when all jobs of FILE have ended, exit code 1 if one of them failed; with COMMAND, when that has, exit code
-    is its own; with neither, on SIGINT, SIGTERM or `topolane gang stop`.
+    With FILE, the agent runs until all jobs of it have ended; the exit code is 1 if one of them failed. With COMMAND,
+    it runs until the command has ended; the exit code is that of the command. With neither, it runs until SIGINT,
+    SIGTERM or `topolane gang stop`.
     """
     from topolane.gang import jobs_file
     from topolane.gang.agent import Agent
@@ -105,8 +109,8 @@ def _limits(options: dict[str, Any]) -> Any:
 def _started(agent: Agent, one: Asked) -> Job:
     if one.threads > len(agent.cores):
         _note(
-            f"job {one.name}: {one.threads} threads on {len(agent.cores)} cores: they take turns "
-            "in slices that are the job's alone"
+            f"job {one.name} has {one.threads} threads, but there are {len(agent.cores)} cores: its threads take turns "
+            "in slices that no other job uses"
         )
     return agent.start(
         one.name,
@@ -136,7 +140,9 @@ def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
         for one in agent.jobs():
             if one.state == "lost" and one.id not in lost:
                 lost.add(one.id)
-                _note(f"job {one.name} is lost, {one.reason}: it runs without the agent, the others go on")
+                _note(
+                    f"job {one.name} is lost, {one.reason}: it runs on without the agent; the other jobs are not affected"
+                )
             if one.state == "ended" and one.id not in ended:
                 ended.add(one.id)
                 agent.job(one.id).returned()

@@ -1,4 +1,4 @@
-"""`topolane links`: which links jobs load, and who uses each."""
+"""`topolane links`: which links jobs load, and which jobs use each."""
 
 from __future__ import annotations
 
@@ -34,27 +34,37 @@ class Load:
     "--routing",
     default="d-mod-k",
     show_default=True,
-    help="d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, "
-    "dump_fts); --machine is then the subnet's ibnetdiscover file.",
+    help="Routing: d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, "
+    "dump_fts). For tables, --machine must be the subnet's ibnetdiscover file.",
 )
-@click.option("--jobs", "file", required=True, help="Who runs where: CSV, or JSON as `place` reads it.")
 @click.option(
-    "--pattern", default="stencil4d", show_default=True, help="Traffic of jobs that do not name theirs."
+    "--jobs",
+    "file",
+    required=True,
+    help="Running jobs and their nodes: CSV, or JSON as `topolane place` reads it.",
 )
-@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of all that is drawn.")
-@click.option("--link", help="Only this link: 'leaf0->pod0-s1' ('#1' for a parallel cable), or a cable's id.")
+@click.option(
+    "--pattern",
+    default="stencil4d",
+    show_default=True,
+    help="Traffic of jobs without a pattern of their own.",
+)
+@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of all random draws.")
+@click.option(
+    "--link", help="Show only this link: 'leaf0->pod0-s1' ('#1' for a parallel cable), or the id of a cable."
+)
 @click.option(
     "--between",
     nargs=2,
     metavar="A B",
-    help="Only links between two nodes, switches or groups of parallel switches, both ways.",
+    help="Show only links between two nodes, switches or groups of parallel switches, in both directions.",
 )
 @click.option(
     "--top",
     type=click.IntRange(0, 2**31),
     default=20,
     show_default=True,
-    help="At most so many links, the most loaded first; 0: all.",
+    help="Show at most this many links, the most loaded first; 0: all.",
 )
 @common.json_option
 def command(
@@ -70,10 +80,10 @@ def command(
     top: int,
     as_json: bool,
 ) -> None:
-    """Show the load of every link under some jobs, and who uses it.
+    """Show the load of every link under some jobs, and which jobs use it.
 
-    A job wants a share of every link it uses: its bytes over it per capacity and per its own time
-    alone, 1 at its bottleneck. The load of a link is the sum of what its jobs want.
+    A job that runs alone uses each of its links for a share of its communication time; the share is 1 at its bottleneck. The load
+    of a link is the sum of the shares of all jobs that use it. Above 1, these jobs slow each other down.
 
     \b
     id,nodes,pattern                        {"running": [
@@ -124,7 +134,7 @@ def command(
         ["jobs and what each wants"],
     )
     if len(shown) < len(found):
-        click.echo(f"... and {len(found) - len(shown):,} links more (--top 0 shows all)")
+        click.echo(f"... and {len(found) - len(shown):,} more links (--top 0 shows all)")
 
 
 def loaded(

@@ -13,24 +13,24 @@ FORMATS = ["toml", "slurm", "ibnetdiscover"]
 
 @click.group("machine")
 def command() -> None:
-    """Look at a machine, convert it between formats, check it."""
+    """Show a machine, convert it to another format, or check it."""
 
 
 @command.command()
 @click.argument("machine", required=False)
 @click.option(
-    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given."
+    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file [default: guessed]."
 )
 @click.option(
     "--lines",
     type=click.IntRange(1, 2**31),
     default=60,
     show_default=True,
-    help="At most so many lines of tree.",
+    help="Most lines of the tree to print.",
 )
 @common.json_option
 def show(machine: str | None, machine_format: str | None, lines: int, as_json: bool) -> None:
-    """Print a machine as a tree; without a name, list the machines known by name."""
+    """Print a machine as a tree. Without a name, list the built-in machines."""
     if machine is None:
         common.print_known(_engine.presets(), as_json)
         return
@@ -60,9 +60,9 @@ def show(machine: str | None, machine_format: str | None, lines: int, as_json: b
     "--to", "target", required=True, type=click.Choice([*FORMATS, "ibsim-net"]), help="Format to write."
 )
 @click.option(
-    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given."
+    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file [default: guessed]."
 )
-@click.option("--out", help="File to write [default: standard output].")
+@click.option("--out", help="File to write to [default: standard output].")
 def convert(machine: str, target: str, machine_format: str | None, out: str | None) -> None:
     """Write a machine in another format."""
     text = topolane.machine(machine, machine_format).to(target)
@@ -72,10 +72,10 @@ def convert(machine: str, target: str, machine_format: str | None, out: str | No
 @command.command()
 @click.argument("machine")
 @click.option(
-    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file; guessed unless given."
+    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file [default: guessed]."
 )
 def check(machine: str, machine_format: str | None) -> None:
-    """Say whether a machine can be used; if not, why, and exit with 2."""
+    """Check whether a machine can be used. If not, say why and exit with code 2."""
     fabric = topolane.machine(machine, machine_format)
     click.echo(
         f"{fabric.name}: {fabric.nodes:,} nodes, {fabric.depth} levels of switches, "

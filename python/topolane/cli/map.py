@@ -26,31 +26,37 @@ if TYPE_CHECKING:
     "--traffic",
     "source",
     required=True,
-    help="A matrix (from,to,bytes CSV or Matrix Market), or a pattern, see `topolane patterns`.",
+    help="A matrix (from,to,bytes CSV or Matrix Market), or a pattern (`topolane patterns` lists them).",
 )
-@click.option("--ranks", type=click.IntRange(1, 65_536), help="Ranks of the job [default: of the matrix].")
+@click.option("--ranks", type=click.IntRange(1, 65_536), help="Number of ranks [default: as in the matrix].")
 @click.option(
-    "--ranks-per-node", type=click.IntRange(1, 2**16), default=1, show_default=True, help="Most on each node."
+    "--ranks-per-node",
+    type=click.IntRange(1, 2**16),
+    default=1,
+    show_default=True,
+    help="Most ranks on a node.",
 )
-@click.option("--hosts", help="The job's nodes in order, as a hostlist; else free nodes are chosen.")
-@click.option("--state", help="JSON as `topolane place` reads it: who holds which nodes.")
-@click.option("--policy", default="hop-bytes", show_default=True, help="Chooses the nodes.")
+@click.option("--hosts", help="Nodes of the job in order, as a host list [default: free nodes are chosen].")
+@click.option("--state", help="Running jobs and their nodes: JSON as `topolane place` reads it.")
+@click.option("--policy", default="hop-bytes", show_default=True, help="Policy that chooses the nodes.")
 @click.option(
     "--effort",
     type=click.Choice(efforts()),
     default="eco",
     show_default=True,
-    help="Work to spend: counted in steps, not by the clock.",
+    help="Effort to spend, counted in steps, not in time.",
 )
-@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of all that is drawn.")
+@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of all random draws.")
 @click.option(
     "--threads",
     type=click.IntRange(0, 1024),
     default=0,
-    help="Threads to work on, 0 for one per core: the map does not depend on it.",
+    help="Number of threads, 0 for one per core; the map does not depend on it.",
 )
-@click.option("--node-links", is_flag=True, help="Count the links of the nodes as hops too: 2, 4, 6.")
-@click.option("--format", "form", type=click.Choice([*FORMATS, "json"]), help="Write the map for a launcher.")
+@click.option("--node-links", is_flag=True, help="Also count the links of the nodes as hops: 2, 4, 6.")
+@click.option(
+    "--format", "form", type=click.Choice([*FORMATS, "json"]), help="Format of the map, for a launcher."
+)
 @click.option("--out", help="File to write the map to [default: standard output].")
 @common.json_option
 def command(
@@ -73,15 +79,15 @@ def command(
 ) -> None:
     """Map the ranks of a job to its nodes for the fewest hop-bytes.
 
-    Nodes that --hosts does not name are chosen, or it is said why not (exit code 1).
+    Without --hosts, the policy chooses free nodes. If it finds none, the command says why (exit code 1).
 
     Hop-bytes are the bytes of one iteration times the links between switches they cross. The map
     is compared with rank order: ranks fill the nodes one after the other.
     """
     if out is not None and form is None:
-        raise InputError("--out says where to write: say what with --format")
+        raise InputError("--out needs --format: name the format to write")
     if hosts is not None and state is not None:
-        raise InputError("--hosts and --state: the nodes are either given or chosen")
+        raise InputError("--hosts and --state exclude each other: the nodes are either given or chosen")
     fabric = topolane.machine(machine, machine_format, nodes=nodes)
     traffic = traffic_of(source, ranks, seed)
     ranks = ranks or traffic.ranks

@@ -15,7 +15,7 @@ from topolane.cli import common
 
 @click.group("mpi")
 def command() -> None:
-    """Watch MPI programs: who sends how much to whom."""
+    """Watch MPI programs: how much each rank sends to each other rank."""
 
 
 @command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -23,16 +23,18 @@ def command() -> None:
 @click.option(
     "--manager",
     metavar="ADDRESS",
-    help="Report to this manager, unix:/path or host:port; no matrix is written.",
+    help="Report to this manager, at unix:/path or host:port, instead of writing a matrix.",
 )
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Where ranks of other nodes reach this command, host:port [default: a Unix socket of this node].",
+    help="Address, host:port, where ranks of other nodes reach this command [default: a Unix socket of this node].",
 )
-@click.option("--name", help="What the program is called [default: as its file].")
-@click.option("--seconds", type=common.Number(0.01, 3600), help="Between two reports of a rank [default: 1].")
-@click.option("--mpicc", help="Compiles the library [default: the launcher's].")
+@click.option("--name", help="Name of the program [default: the name of its file].")
+@click.option(
+    "--seconds", type=common.Number(0.01, 3600), help="Seconds between two reports of a rank [default: 1]."
+)
+@click.option("--mpicc", help="Compiler of the library [default: that of the launcher].")
 @click.option(
     "--two-level",
     type=click.Choice(["auto", "always", "never"]),
@@ -42,14 +44,14 @@ def command() -> None:
 @click.option(
     "--sites",
     metavar="MAP",
-    help="Site of every rank, where no manager sends them: 0,0,1,1, or a file of lines 'host site'.",
+    help="Site of every rank, if no manager sends it: 0,0,1,1, or a file of lines 'host site'.",
 )
 @click.argument("launch", nargs=-1, required=True, metavar="-- MPIEXEC...")
 def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) -> None:
-    """Run an MPI program and write the matrix of what its ranks sent.
+    """Run an MPI program and write a matrix of the bytes that its ranks sent.
 
     MPIEXEC... is the command that starts it: mpiexec of MPICH or Open MPI, or srun, with all its arguments.
-    The program is not changed nor compiled again. Exit code is the program's.
+    The program is neither changed nor recompiled. The exit code is that of the program.
     """
     from topolane.mpi import build, watch
 
@@ -61,12 +63,14 @@ def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) 
     _check_out(out)
     code, recorded = watch.run(launch, library, environment, listen=options["listen"], tell=_note)
     if recorded is None:
-        _note(f"no rank reported, nothing is written: is it an MPI program, of the MPI of {launch[0]}?")
+        _note(
+            f"no rank reported, so nothing is written: is it an MPI program, built with the MPI of {launch[0]}?"
+        )
         sys.exit(code)
     common.write_text(out, recorded.text())
     if recorded.about.unfinished:
         ranks = ", ".join(map(str, recorded.about.unfinished[:8]))
-        _note(f"did not reach MPI_Finalize, their last reports may be missing: ranks {ranks}")
+        _note(f"ranks that did not reach MPI_Finalize, so their last reports may be missing: {ranks}")
     sys.exit(code)
 
 
@@ -90,9 +94,9 @@ def _check_manager(manager: str, listen: str | None, tell: Callable[[str], None]
 
     address = Address.parse(manager.removeprefix("tcp:"))
     if listen is not None:
-        raise InputError("--listen: with --manager it is that which listens")
+        raise InputError("--listen cannot be combined with --manager: the manager listens")
     if (reason := address.silent()) is not None:
-        tell(f"--manager {manager}: nobody answers there now ({reason}); the ranks go on trying")
+        tell(f"--manager {manager}: no manager answers there now ({reason}); the ranks keep trying")
 
 
 def _check_out(out: str) -> None:
@@ -106,13 +110,17 @@ def _note(sentence: str) -> None:
 
 @command.command()
 @click.argument("file")
-@click.option("--out", help="Draw the matrix into this file, .svg or .png.")
+@click.option("--out", help="File to draw the matrix into, .svg or .png.")
 @click.option(
-    "--pairs", type=click.IntRange(0, 10**6), default=5, show_default=True, help="Heaviest to list."
+    "--pairs",
+    type=click.IntRange(0, 10**6),
+    default=5,
+    show_default=True,
+    help="Number of heaviest pairs to list.",
 )
 @common.json_option
 def show(file: str, out: str | None, pairs: int, as_json: bool) -> None:
-    """Show what a matrix holds: who sent how much to whom, and where the time went."""
+    """Summarise a matrix: how much each rank sent to each other rank, and where the time went."""
     from topolane.mpi import matrix, show
 
     recorded = matrix.read(file)

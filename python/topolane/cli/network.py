@@ -15,20 +15,20 @@ from topolane.run import Network
 def share(_: click.Context, __: click.Parameter, value: float) -> float:
     """A part of a whole."""
     if not 0 <= value <= 1:
-        raise click.BadParameter(f"{value} is not from 0 to 1")
+        raise click.BadParameter(f"{value} is not between 0 and 1")
     return value
 
 
 network_options = options(
     click.option(
         "--network",
-        help="Let jobs slow each other down where they share links: congestion, max-min, max-min-flows or full.",
+        help="Let jobs slow each other down on shared links, by this model: congestion, max-min, max-min-flows or full.",
     ),
     click.option(
         "--routing",
         default="d-mod-k",
         show_default=True,
-        help="d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, dump_fts).",
+        help="Routing: d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, dump_fts).",
     ),
     click.option(
         "--comm-fraction",
@@ -36,19 +36,19 @@ network_options = options(
         default=0.3,
         show_default=True,
         callback=share,
-        help="The part of its run time alone that a job communicates.",
+        help="Part of its run time that a job communicates when it runs alone.",
     ),
     click.option(
         "--patterns",
         default=",".join(Network().patterns),
         show_default=True,
-        help="Each job draws one of these: patterns (`topolane patterns` lists them), or files of traffic, "
-        "such as `topolane mpi run` writes.",
+        help="Traffic of the jobs; each job draws one. Patterns (`topolane patterns` lists them) or traffic files, "
+        "such as `topolane mpi run` writes, separated by commas.",
     ),
     click.option(
         "--kill-at-walltime",
         is_flag=True,
-        help="End a job at its walltime though only contention has kept it so long.",
+        help="End a job at its walltime, even if it would have ended earlier without contention.",
     ),
 )
 
@@ -64,7 +64,7 @@ def network_of(options: dict[str, Any]) -> Network | None:
     }
     cores = options.pop("chosen_cores", None)
     if cores is not None and model is None:
-        raise InputError(f"--cores-per-node {cores} needs --network: it is chosen by what links cost")
+        raise InputError(f"--cores-per-node {cores} needs --network: the choice depends on contention")
     return None if model is None else Network(model, cores_per_node=cores, **given)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 cloud_options = options(
     click.option(
-        "--os-cloud", metavar="NAME", help="The cloud in clouds.yaml [default: OS_* of the environment]."
+        "--os-cloud", metavar="NAME", help="Cloud in clouds.yaml [default: the OS_* environment variables]."
     ),
     click.option(
         "--machine",
@@ -37,18 +37,20 @@ cloud_options = options(
 
 @click.group("nova")
 def command() -> None:
-    """Place groups of servers in OpenStack Nova by the network's tree."""
+    """Place groups of servers in OpenStack Nova by the tree of the network."""
 
 
 @command.command()
 @cloud_options
 @click.argument("group", required=False)
-@click.option("--svg", metavar="FILE", help="Draw the tree with the group, or with all groups.")
+@click.option(
+    "--svg", metavar="FILE", help="Draw the tree with the group, or with all groups, into this SVG file."
+)
 @json_option
 def show(
     os_cloud: str | None, machine: str | None, group: str | None, svg: str | None, as_json: bool
 ) -> None:
-    """Show where the servers of GROUP run on the tree, or all groups in a table."""
+    """Show where the servers of GROUP run on the tree. Without GROUP, list all groups."""
     _, cloud = _cloud(os_cloud, machine)
     from topolane.nova import show as showing
 
@@ -87,10 +89,10 @@ def show(
     type=click.IntRange(1, 10**6),
     default=2,
     show_default=True,
-    help="Hops, summed over pairs of servers, that each migration must save.",
+    help="Fewest hops, summed over pairs of servers, that each migration must save.",
 )
-@click.option("--most", type=click.IntRange(1), metavar="N", help="Propose at most so many migrations.")
-@click.option("--out", metavar="FILE", help="Write the plan for 'topolane nova apply'.")
+@click.option("--most", type=click.IntRange(1), metavar="N", help="Propose at most this many migrations.")
+@click.option("--out", metavar="FILE", help="File to write the plan to, for 'topolane nova apply'.")
 @room_options
 @json_option
 @click.pass_context
@@ -111,20 +113,23 @@ def plan(
 ) -> None:
     """Propose the fewest live migrations that lower hop-bytes most.
 
-    Looks at the groups that ask for compact or isolated, or at those that are named. Changes nothing.
+    This examines the named groups, or by default all groups with the placement compact or isolated. It changes
+    nothing.
 
-    With --room-for: propose migrations after which an isolated group of so many servers, one to a host, is admitted
-    where Nova refuses it now. Whole groups that ask for compact or isolated are moved, whose servers are of a flavor
-    like that one; of those that are named, if some are. Exit code 1 if none make room.
+    With --room-for: propose migrations that make room for an isolated group of N servers, one on each host, which
+    Nova refuses now. Only whole groups with the placement compact or isolated are moved, and only if their servers
+    have a similar flavor; if groups are named, only these. The exit code is 1 if no migrations make room.
     """
     if room_for is None:
         for name in ("flavor", "zone", "most_groups", "share_on_the_way"):
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-                raise InputError(f"--{name.replace('_', '-')} goes with --room-for")
+                raise InputError(f"--{name.replace('_', '-')} needs --room-for")
     elif flavor is None:
-        raise InputError("--room-for needs the flavor of the servers: --flavor")
+        raise InputError("--room-for needs the flavor of the servers: give --flavor")
     elif context.get_parameter_source("least_gain") is not ParameterSource.DEFAULT:
-        raise InputError("--least-gain does not go with --room-for: its migrations need not save hops")
+        raise InputError(
+            "--least-gain cannot be combined with --room-for, whose migrations need not save hops"
+        )
     connection, cloud = _cloud(os_cloud, machine)
     if room_for is not None and flavor is not None:
         with _service_errors():
@@ -143,7 +148,7 @@ def plan(
     wanted = [cloud.group(name) for name in groups]
     for group in wanted:
         if group.wish.placement == "spread":
-            raise InputError(f"group {group.name} asks to be spread: no plan brings it together")
+            raise InputError(f"group {group.name} is to be spread: no plan brings it together")
     if not wanted:
         wanted = [group for group in cloud.groups if group.wish.placement in ("compact", "isolated")]
     wanted = [group for group in wanted if len(planning.nodes(cloud, group)) > 1]
@@ -179,23 +184,27 @@ def _print_plan(cloud: Cloud, made: Plan, looked_at: list[ServerGroup]) -> None:
 @cloud_options
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option(
-    "--at-once", type=click.IntRange(1, 64), default=1, show_default=True, help="Migrations at one time."
+    "--at-once",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Number of migrations at one time.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(1),
     default=3600.0,
     show_default=True,
-    help="Seconds after which a migration that does not end is called failed.",
+    help="Seconds after which a migration that has not ended counts as failed.",
 )
 @json_option
 def apply(
     os_cloud: str | None, machine: str | None, file: str, at_once: int, timeout: float, as_json: bool
 ) -> None:
-    """Make the migrations of the plan in FILE, which keeps account of what is done.
+    """Make the migrations of the plan in FILE; FILE also records which are done.
 
-    An interrupt lets those that run end and starts no others; the same command goes on later. A migration
-    that would leave its group worse off than at the start, as things are then, is skipped.
+    After an interrupt, no further migration starts and the command waits for those that run; run it again to continue.
+    A migration is skipped if it would make the placement of its group worse than at the start.
     """
     from topolane.nova.plan import Plan
 

@@ -23,21 +23,21 @@ room_options = options(
         "--room-for",
         type=click.IntRange(1, 100_000),
         metavar="N",
-        help="Make room for an isolated group of so many servers.",
+        help="Make room for an isolated group of this many servers.",
     ),
     click.option("--flavor", metavar="NAME", help="With --room-for: the flavor of its servers."),
-    click.option("--zone", metavar="NAME", help="With --room-for: the availability zone where it must be."),
+    click.option("--zone", metavar="NAME", help="With --room-for: the availability zone of the group."),
     click.option(
         "--most-groups",
         type=click.IntRange(1, 3),
         default=3,
         show_default=True,
-        help="With --room-for: groups that may be moved.",
+        help="With --room-for: most groups to move.",
     ),
     click.option(
         "--share-on-the-way",
         is_flag=True,
-        help="With --room-for: let groups pass links of others while they move; Nova's filters are not asked then.",
+        help="With --room-for: let groups share links while they move; such migrations bypass Nova's filters.",
     ),
 )
 
@@ -81,13 +81,13 @@ def print_room(cloud: Cloud, room: Room, servers: int, most_groups: int, as_json
     if room.refusal is None:
         click.echo(f"There is room for {plural(servers, 'server')}: nothing needs to be moved.")
         return
-    click.echo(f"As things are a group of {servers} is refused: {room.refusal}.")
+    click.echo(f"Now, a group of {servers} is refused: {room.refusal}.")
     if room.plan is not None:
         print_migrations(cloud, room.plan)
         if forced := sum(move.forced for move in room.plan.migrations):
-            click.echo(f"{forced} of them must be forced past Nova's filters: on the way links are shared.")
+            click.echo(f"{forced} of them must bypass Nova's filters: groups share links while they move.")
         where = cloud.topology.machine.hostlist([cloud.topology.node_of[host] for host in room.hosts])
-        click.echo(f"Then it is admitted, on {where} for instance.")
+        click.echo(f"Then the group can be placed, for example on {where}.")
         return
     looked = plural(room.groups, "group")
     click.echo(f"No room was found by moving at most {most_groups} of the {looked} that can be moved.")

@@ -11,7 +11,7 @@ from topolane.cli import common
 @click.command("patterns")
 @common.json_option
 def command(as_json: bool) -> None:
-    """List the patterns of traffic and their parameters."""
+    """List the traffic patterns and their parameters."""
     fields = ("name", "summary", "unit", "range", "default")
     if as_json:
         common.print_json(
@@ -30,4 +30,4 @@ def command(as_json: bool) -> None:
         for parameter, meaning, unit, domain, default in parameters:
             measure = f" {unit}" if unit else ""
             click.echo(f"    {parameter}={default}{measure}: {meaning}; {domain}")
-    click.echo("Ask for one as name or name(parameter=value, ...), for instance 'is(class=C)'.")
+    click.echo("Write a pattern as name or name(parameter=value, ...), for example 'is(class=C)'.")

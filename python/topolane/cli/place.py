@@ -35,17 +35,32 @@ FORMER_KEYS = {"phi": "bandwidth_share"}
 
 @click.command("place")
 @click.argument("file", default="-")
-@click.option("--machine", help="A machine's name or file [default: as the JSON says].")
-@click.option("--policy", default="isolated", show_default=True, help="A policy's name, or module:Class.")
-@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of policies that draw.")
+@click.option("--machine", help="Machine: a name or a file [default: the machine named in the JSON].")
+@click.option(
+    "--policy",
+    default="isolated",
+    show_default=True,
+    help="Policy: a name (`topolane policies` lists them), or module:Class.",
+)
+@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of random policies.")
 @click.option(
     "--cores-per-node",
     metavar="auto|fixed:K|K",
-    help="For a request of processes: cores of each node, chosen by predicted run time or fixed "
+    help="For a request that names processes: cores to use of each node, chosen by predicted run time, or fixed "
     "[default: auto].",
 )
-@click.option("--routing", default="d-mod-k", show_default=True, help="How those processes' messages go.")
-@click.option("--model", default="full", show_default=True, help="What sharing costs them.")
+@click.option(
+    "--routing",
+    default="d-mod-k",
+    show_default=True,
+    help="For a request that names processes: routing of their messages.",
+)
+@click.option(
+    "--model",
+    default="full",
+    show_default=True,
+    help="For a request that names processes: model of contention.",
+)
 @common.json_option
 def command(
     file: str,
@@ -57,9 +72,9 @@ def command(
     model: str,
     as_json: bool,
 ) -> None:
-    """Choose nodes for one request, or say why not (exit code 1).
+    """Choose nodes for one request, or say why it cannot be placed (exit code 1).
 
-    FILE (or standard input) is JSON; nodes are hostlists or lists of indices:
+    FILE (default: standard input) is JSON. Nodes are given as a host list or a list of indices:
 
     \b
     {"machine": "cab",
@@ -68,7 +83,7 @@ def command(
      "down": "cab[31-33]",
      "request": {"nodes": 40, "eligible": "cab[1-648]"}}
 
-    Instead of nodes the request may name processes and what they do (docs/guides/cores-per-node.md).
+    A request may name processes and their traffic instead of nodes (docs/guides/cores-per-node.md).
     """
     given = read(file)
     named = member(given, "machine", str, required=machine is None)

@@ -11,7 +11,7 @@ from topolane.cli import common
 @click.command("policies")
 @common.json_option
 def command(as_json: bool) -> None:
-    """List the policies, queue disciplines, routings, models of contention, site and gang policies."""
+    """List policies, queue disciplines, routings, contention models, site policies and gang policies."""
     kinds = {
         "policy": _engine.policies(),
         "queue": _engine.queues(),

@@ -29,10 +29,14 @@ class Job:
 
 @click.command("routes")
 @common.machine_options
-@click.option("--state", required=True, help="Who runs where and owns which links: JSON, as below.")
-@click.option("--out", required=True, help="File to write the tables into (for opensm -R file -U FILE).")
-@click.option("--previous", help="Tables written before: say how many entries of which jobs differ.")
-@click.option("--service", help="Hosts of storage and services: say whose links their traffic uses.")
+@click.option(
+    "--state", required=True, help="Running jobs, their nodes and dedicated links: JSON, see below."
+)
+@click.option(
+    "--out", required=True, help="File to write the tables to (load it with opensm -R file -U FILE)."
+)
+@click.option("--previous", help="Earlier tables: count the entries of each job that differ from them.")
+@click.option("--service", help="Hosts of storage and services: count their routes over links of jobs.")
 @click.option(
     "--service-uplinks",
     type=click.IntRange(0, 64),
@@ -53,18 +57,18 @@ def command(
     service_uplinks: int,
     as_json: bool,
 ) -> None:
-    """Write forwarding tables that keep the traffic of every job on the links it owns.
+    """Write forwarding tables that keep the traffic of every job on its dedicated links.
 
-    STATE is JSON as `topolane place` reads it; of it `running` counts, where jobs may own links (ids of cables):
+    STATE is JSON as `topolane place` reads it. Only `running` is used; its jobs may have links, given as cable ids:
 
     \b
     {"running": [{"id": 7, "nodes": "cab[1-2,19-20]", "links": [1296, 1297, 1314, 1315]},
                  {"id": 8, "nodes": "cab[3-8]"}]}
 
-    LIDs and ports are those of the machine, if that is a file of ibnetdiscover, else made up.
+    If the machine is a file of ibnetdiscover, LIDs and ports are those in the file; otherwise they are made up.
     """
     if nodes is not None:
-        raise InputError("--nodes: forwarding tables go with the whole machine")
+        raise InputError("--nodes: forwarding tables are for the whole machine")
     if service_uplinks and service is None:
         raise InputError("--service-uplinks reserves uplink slots for nodes: name these nodes with --service")
     fabric, net, source = subnet(machine, machine_format)
@@ -161,13 +165,13 @@ class Report:
             f"{len(self.jobs):,} jobs own {sum(len(job.links) for job in owning):,} links"
         )
         if self.outside:
-            click.echo(f"{self.outside:,} LIDs of devices outside of the tree have no entries")
+            click.echo(f"{self.outside:,} LIDs of devices outside the tree have no entries")
         if self.changed is not None:
             click.echo(f"{sum(self.changed.values()):,} entries differ from the tables before")
         if self.service is not None:
             ways, owned, others = self.service
             click.echo(
-                f"of {ways:,} ways between service nodes and nodes of these jobs {owned:,} pass over a link "
+                f"of {ways:,} routes between service nodes and nodes of these jobs {owned:,} pass over a link "
                 f"that a job owns, {others:,} over another job's"
             )
         columns = ["job", "nodes", "links"] + (["entries changed"] if self.changed is not None else [])
@@ -175,13 +179,13 @@ class Report:
         if self.changed is not None:
             rows = [[*row, f"{self.changed.get(row[0], 0):,}"] for row in rows]
             if "" in self.changed:
-                rows.append(["no job's", "", "", f"{self.changed['']:,}"])
+                rows.append(["no job", "", "", f"{self.changed['']:,}"])
         common.print_table(columns, rows, ["nodes"])
 
     def _print_json(self, out: str) -> None:
         service = None
         if self.service is not None:
-            service = dict(zip(("ways", "over_owned_links", "over_links_of_another_job"), self.service))
+            service = dict(zip(("routes", "over_dedicated_links", "over_links_of_another_job"), self.service))
         common.print_json(
             {
                 "out": out,

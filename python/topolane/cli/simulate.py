@@ -19,18 +19,23 @@ from topolane.sweep import Task
 @common.defrag_option
 @common.outages_option
 @network_options
-@click.option("--policy", default="first-fit", show_default=True, help="A policy's name, or module:Class.")
+@click.option(
+    "--policy",
+    default="first-fit",
+    show_default=True,
+    help="Policy: a name (`topolane policies` lists them), or module:Class.",
+)
 @click.option(
     "--queue",
     default="easy",
     show_default=True,
-    help="fcfs, easy, conservative, or recorded: the log's start times.",
+    help="Queue discipline: fcfs, easy, conservative, or recorded (the log's start times).",
 )
 @click.option(
     "--scenario",
     default="none",
     show_default=True,
-    help="Speed-up of isolated jobs: none, 5, 10, 20, v1, v2.",
+    help="Speed-up of isolated jobs: none, 5, 10, 20 (per cent), v1, v2.",
 )
 @click.option("--out", help="Directory for jobs.csv, utilization.csv, summary.json and the report.")
 @click.option(
@@ -49,7 +54,7 @@ def command(
     as_json: bool,
     **others: Any,
 ) -> None:
-    """Run one workload under one policy and queue."""
+    """Run one workload under one policy and one queue discipline."""
     common.check_outputs(out, at, parquet)
     task = Task(
         workload=common.source_of(workload, trace, default="cab-aug"),

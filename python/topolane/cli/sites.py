@@ -9,7 +9,7 @@ from topolane.cli import sites_explain, sites_guest, sites_host, sites_plan, sit
 
 @click.group("sites")
 def command() -> None:
-    """Watch MPI programs over several sites, and move guests so that the chatty ones are together."""
+    """Watch MPI programs on several sites, and move guests so that those that communicate most are on one site."""
 
 
 for other in (

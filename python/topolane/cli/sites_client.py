@@ -22,10 +22,10 @@ manager_options = options(
         default="unix:/run/topolane/sites.sock",
         show_default=True,
         show_envvar=True,
-        help="Where the manager listens: unix:/path, http://host:port or https://host:port.",
+        help="Address of the manager: unix:/path, http://host:port or https://host:port.",
     ),
-    click.option("--token-file", metavar="FILE", help="The token to show, at a TCP address."),
-    click.option("--ca", metavar="FILE", help="Certificates to trust, in place of the system's."),
+    click.option("--token-file", metavar="FILE", help="File with the token; needed for a TCP address."),
+    click.option("--ca", metavar="FILE", help="Certificates to trust instead of those of the system."),
 )
 
 
@@ -41,7 +41,7 @@ def client(manager: str, token_file: str | None, ca: str | None) -> Client:
 def segment(name: str) -> str:
     """A name in the path of a request. Raises InputError for what can be none."""
     if name in ("", ".", "..") or "/" in name:
-        raise InputError(f"{name!r} is no name that a manager knows")
+        raise InputError(f"{name!r} is not a valid name")
     return quote(name, safe="")
 
 

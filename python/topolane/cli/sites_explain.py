@@ -13,7 +13,7 @@ from topolane.cli.sites_client import client, lost, manager_options, segment
 @click.argument("program", metavar="PROGRAM")
 @json_option
 def explain(manager: str, token_file: str | None, ca: str | None, program: str, as_json: bool) -> None:
-    """Say what crosses the middle of PROGRAM, what the WAN costs it, and why it stays or moves."""
+    """Explain what PROGRAM sends between its halves and between sites, what the WAN costs it, and why it stays or moves."""
     answer = client(manager, token_file, ca).get(f"/explain/{segment(program)}")
     if as_json:
         print_json(answer)

@@ -13,9 +13,13 @@ from topolane.cli.sites_host import end_when_asked, every_option
 
 
 @click.command()
-@click.option("--name", help="The guest's name [default: what it calls itself].")
-@click.option("--relay", metavar="PATH", help="A Unix socket for the ranks that run here; needs --programs.")
-@click.option("--programs", metavar="HOST:PORT", help="Where the manager hears programs.")
+@click.option("--name", help="Name of the guest [default: its host name].")
+@click.option(
+    "--relay", metavar="PATH", help="Unix socket for reports of the ranks in this guest; needs --programs."
+)
+@click.option(
+    "--programs", metavar="HOST:PORT", help="Address where the manager receives reports of programs."
+)
 @every_option
 @manager_options
 def guest(
@@ -27,7 +31,7 @@ def guest(
     token_file: str | None,
     ca: str | None,
 ) -> None:
-    """Tell the manager what runs in this guest, and take its ranks' reports there, until a signal ends it."""
+    """Report to the manager what runs in this guest, and forward reports of its ranks, until a signal ends it."""
     asked = client(manager, token_file, ca)
     try:
         from topolane.mpi.address import Address
@@ -36,7 +40,7 @@ def guest(
     except ImportError as error:
         raise missing(error) from error
     if (relay is None) != (programs is None):
-        raise InputError("--relay and --programs belong together")
+        raise InputError("--relay and --programs need each other: give both or none")
     path = f"/guests/{segment(name or os.uname().nodename)}/report"
     end_when_asked()
     reporting = (every, asked, path, daemon.GuestWatch().look)
@@ -45,6 +49,6 @@ def guest(
         return
     far = Address.parse(programs)
     if far.path is not None:
-        raise InputError(f"--programs {programs}: host:port is wanted")
+        raise InputError(f"--programs {programs}: give host:port")
     threading.Thread(target=host.every, args=reporting, daemon=True).start()
     daemon.serve(relay, far.host, far.port)

@@ -18,7 +18,7 @@ every_option = click.option(
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often.",
+    help="Time between two reports.",
 )
 
 
@@ -29,12 +29,12 @@ def end_when_asked() -> None:
 
 
 @click.command()
-@click.option("--name", help="The host's name [default: what it calls itself].")
-@click.option("--site", required=True, help="The site it is on.")
-@click.option("--driver", type=click.Choice(tuple(DRIVERS)), required=True, help="What runs its guests.")
-@click.option("--address", default="", help="A folder of QMP sockets, or a libvirt URI.")
-@click.option("--cores", type=click.IntRange(1), help="For guests [default: all].")
-@click.option("--memory", metavar="SIZE", help='For guests, such as "16 GiB" [default: all].')
+@click.option("--name", help="Name of the host [default: its host name].")
+@click.option("--site", required=True, help="Site of the host.")
+@click.option("--driver", type=click.Choice(tuple(DRIVERS)), required=True, help="Driver of its guests.")
+@click.option("--address", default="", help="Directory of QMP sockets, or libvirt URI.")
+@click.option("--cores", type=click.IntRange(1), help="Number of cores for guests [default: all].")
+@click.option("--memory", metavar="SIZE", help='Memory for guests, such as "16 GiB" [default: all].')
 @every_option
 @manager_options
 def host(
@@ -49,7 +49,7 @@ def host(
     token_file: str | None,
     ca: str | None,
 ) -> None:
-    """Tell the manager what this host has and what its guests do, until a signal ends it."""
+    """Report to the manager what this host has and what its guests do, until a signal ends it."""
     asked = client(manager, token_file, ca)
     try:
         import psutil
@@ -60,12 +60,12 @@ def host(
     except ImportError as error:
         raise missing(error) from error
     if driver in WANT_ADDRESS and not address:
-        raise InputError(f"--driver {driver} wants --address: {WANT_ADDRESS[driver]}")
+        raise InputError(f"--driver {driver} needs --address: {WANT_ADDRESS[driver]}")
     if driver == "libvirt":
         mover(driver)  # says what to install
     room = psutil.virtual_memory().total if memory is None else size(memory)
     if room is None:
-        raise click.BadParameter(f'{memory} is no number of bytes, nor text such as "16 GiB"')
+        raise click.BadParameter(f'{memory} is neither a number of bytes nor a size such as "16 GiB"')
     told = Host(name or os.uname().nodename, site, cores or os.cpu_count() or 1, room, driver, address)
     end_when_asked()
     daemon.every(every, asked, f"/hosts/{segment(told.name)}/report", daemon.HostWatch(told).look)

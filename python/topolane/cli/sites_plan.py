@@ -18,21 +18,21 @@ from topolane.cli.sites_client import client, lost, manager_options, segment
     "--room-for",
     type=click.IntRange(1, 100_000),
     metavar="N",
-    help="Make room on one site for so many guests that arrive.",
+    help="Make room on one site for this many new guests.",
 )
 @click.option(
     "--cores",
     type=click.IntRange(1, 1024),
     metavar="C",
-    help="With --room-for: of each of these guests [default: 1].",
+    help="With --room-for: cores of each new guest [default: 1].",
 )
-@click.option("--memory", metavar="SIZE", help='With --room-for: of each of these guests, such as "8 GiB".')
+@click.option("--memory", metavar="SIZE", help='With --room-for: memory of each new guest, such as "8 GiB".')
 @click.option(
     "--site",
     "sites",
     multiple=True,
     metavar="NAME",
-    help="With --room-for: a site it may be; any by default.",
+    help="With --room-for: a site that is allowed; may be repeated [default: any site].",
 )
 @json_option
 def plan(
@@ -45,16 +45,16 @@ def plan(
     sites: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Propose where all programs run and which guests move for it. Moves nothing.
+    """Propose where programs should run and which guests to move. This command moves nothing.
 
-    With --room-for: propose up to three programs to move, each onto one site, after which so many guests fit on one
-    site. Exit code 1 if none make room.
+    With --room-for: propose up to three programs to move, each onto one site, so that N new guests fit on one site.
+    The exit code is 1 if no moves make room.
     """
     asked = client(manager, token_file, ca)
     if room_for is None:
         for option, value in (("cores", cores), ("memory", memory), ("site", sites)):
             if value:
-                raise InputError(f"--{option} goes with --room-for")
+                raise InputError(f"--{option} needs --room-for")
         made = asked.post("/plan")
     else:
         made = asked.post("/room", _wanted(room_for, cores, memory, sites))
@@ -71,10 +71,10 @@ def _wanted(guests: int, cores: int | None, memory: str | None, sites: tuple[str
     from topolane.sites.reading import size
 
     if memory is None:
-        raise InputError("--room-for needs the memory of each guest: --memory")
+        raise InputError("--room-for needs the memory of each guest: give --memory")
     room = size(int(memory) if memory.isdecimal() else memory)
     if room is None:
-        raise InputError(f'--memory {memory!r} is no number of bytes, nor text such as "8 GiB"')
+        raise InputError(f'--memory {memory!r} is neither a number of bytes nor a size such as "8 GiB"')
     return {"guests": guests, "cores": cores or 1, "memory": room, "sites": list(sites)}
 
 
@@ -86,7 +86,7 @@ def _print(made: dict[str, Any], room_for: int | None) -> None:
     if room_for is not None:
         click.echo(_room(made, room_for))
     elif not made["moves"]:
-        click.echo("No move pays.")
+        click.echo("No move is worth its cost.")
     if not made["moves"]:
         return
     print_table(
@@ -104,7 +104,7 @@ def _print(made: dict[str, Any], room_for: int | None) -> None:
 def apply(manager: str, token_file: str | None, ca: str | None, plan: str, as_json: bool) -> None:
     """Make the moves of PLAN, the id that 'topolane sites plan' printed.
 
-    A guest that is elsewhere by now, or is being moved, is left out.
+    A guest that has been moved since, or that is being moved, is left out.
     """
     from topolane.report.units import plural
 
@@ -113,7 +113,7 @@ def apply(manager: str, token_file: str | None, ca: str | None, plan: str, as_js
         print_json(answer)
     else:
         count = plural(answer["moves"], "move")
-        click.echo(f"{count} on the way; 'topolane sites status' shows what becomes of them.")
+        click.echo(f"{count} started; 'topolane sites status' shows their progress.")
 
 
 def _room(made: dict[str, Any], guests: int) -> str:
@@ -121,7 +121,7 @@ def _room(made: dict[str, Any], guests: int) -> str:
     from topolane.report.units import plural
 
     if not made["room"]:
-        return f"No site has room for {guests} such guests, and no moves were found that make room."
+        return f"No site has room for {guests} such guests, and no moves were found that would make room."
     on = ", ".join(f"{host} {count}" for host, count in sorted(Counter(made["room"]).items()))
     if not made["moves"]:
         return f"There is room for {plural(guests, 'guest')} on one site: {on}."

@@ -9,13 +9,18 @@ from topolane.cli.sites_client import missing
 
 @click.command()
 @click.option(
-    "--config", required=True, metavar="FILE", help="The sites file (docs/reference/sites-file.md)."
+    "--config",
+    required=True,
+    metavar="FILE",
+    help="Configuration: the sites file (docs/reference/sites-file.md).",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Watch and plan; move nothing, whatever the file or anybody says."
+    "--dry-run",
+    is_flag=True,
+    help="Watch and plan only: move nothing, even if the file or a request asks for it.",
 )
 def run(config: str, dry_run: bool) -> None:
-    """Watch programs, plan where they run and, with 'act = true', move guests, until a signal ends it."""
+    """Watch programs and plan where they run, until a signal ends it. With 'act = true', also move guests."""
     try:
         from topolane.sites.files import read_config
         from topolane.sites.serving import serve

@@ -15,7 +15,7 @@ from topolane.cli.sites_client import client, lost, manager_options
 @manager_options
 @json_option
 def status(manager: str, token_file: str | None, ca: str | None, as_json: bool) -> None:
-    """Show sites, programs, moves under way, and what has happened last."""
+    """Show sites, programs, moves in progress, and the latest events."""
     answer = client(manager, token_file, ca).get("/status")
     if as_json:
         print_json(answer)
@@ -44,7 +44,7 @@ def status(manager: str, token_file: str | None, ca: str | None, as_json: bool) 
 @manager_options
 @click.argument("what", type=click.Choice(["pause", "resume"]))
 def planning(manager: str, token_file: str | None, ca: str | None, what: str) -> None:
-    """Pause planning and the start of moves, or resume. Moves that run go on."""
+    """Pause or resume planning and starting moves. Moves in progress continue."""
     answer = client(manager, token_file, ca).post(f"/{what}")
     click.echo("paused" if answer["paused"] else "planning goes on")
 

@@ -12,13 +12,15 @@ from topolane.cli.sites_client import client, manager_options, missing, segment
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--config", required=True, metavar="FILE", help="The manager's sites file: it names the hosts.")
+@click.option(
+    "--config", required=True, metavar="FILE", help="The manager's sites file, which names the hosts."
+)
 @manager_options
 def up(file: str, config: str, manager: str, token_file: str | None, ca: str | None) -> None:
-    """Build the virtual cluster that FILE describes, or what is missing of it, and tell the manager.
+    """Build the virtual cluster that FILE describes, or its missing parts, and register it with the manager.
 
-    Where FILE names no guest's host, and the guests are of one size, the manager's policy says where they begin.
-    A cluster that cannot be built whole is taken down again.
+    If FILE names no hosts for guests, and all guests have the same size, the manager's policy chooses the hosts.
+    If a part of the cluster cannot be built, the whole cluster is taken down again.
     """
     asked = client(manager, token_file, ca)
     try:
@@ -46,19 +48,21 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
         if not known:
             asked.delete(f"/clusters/{cluster.name}")
         raise InputError(
-            f"{cluster.name} cannot be built, and what was begun is taken down: {error}"
+            f"{cluster.name} cannot be built; the parts that were built are taken down again: {error}"
         ) from error
     click.echo(f"{cluster.name} is up: {len(cluster.guests)} guests on {cluster.network}")
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--config", required=True, metavar="FILE", help="The manager's sites file: it names the hosts.")
+@click.option(
+    "--config", required=True, metavar="FILE", help="The manager's sites file, which names the hosts."
+)
 @manager_options
 def down(file: str, config: str, manager: str, token_file: str | None, ca: str | None) -> None:
-    """Take down the virtual cluster that FILE describes, wherever its guests are by now.
+    """Take down the virtual cluster that FILE describes, wherever its guests run now.
 
-    What runs on the hosts comes from the two files only; the manager is told when it is done.
+    The commands that run on the hosts come from the two files only. The manager is informed at the end.
     """
     asked = client(manager, token_file, ca)
     try:
@@ -68,7 +72,7 @@ def down(file: str, config: str, manager: str, token_file: str | None, ca: str |
     except ImportError as error:
         raise missing(error) from error
     if not Path(file).exists():
-        raise InputError(f"{file}: there is no such file; 'sites down' takes the file that 'sites up' took")
+        raise InputError(f"{file}: no such file; give 'sites down' the file that you gave 'sites up'")
     cluster = read_cluster(file, read_config(config).hosts)
     known = asked.get("/clusters").get(cluster.name)
     if known is None:
@@ -77,7 +81,7 @@ def down(file: str, config: str, manager: str, token_file: str | None, ca: str |
     if unnamed:
         raise InputError(
             f"{file}: {', '.join(sorted(unnamed))} of {cluster.name}, as the manager knows it, is not in this file: "
-            "name every guest that is to be ended"
+            "list every guest to end in it"
         )
     if left := building.down(cluster, click.echo):
         raise InputError(f"{cluster.name} is not down: {'; '.join(left)}")

@@ -12,16 +12,16 @@ from topolane.cli import slurm_install, slurm_ranks, slurm_replay, slurm_status
 
 @click.group("slurm")
 def command() -> None:
-    """Drive a running Slurm by the policies and queues of the simulator."""
+    """Let the policies and queues of the simulator drive a running Slurm."""
 
 
 @command.command()
 @click.option(
     "--config", required=True, help="The daemon's configuration (docs/reference/slurm-configuration.md)."
 )
-@click.option("--dry-run", is_flag=True, help="Decide and log, change nothing.")
+@click.option("--dry-run", is_flag=True, help="Only decide and log; change nothing in Slurm.")
 def run(config: str, dry_run: bool) -> None:
-    """Start the jobs of the managed partitions, until a signal ends it."""
+    """Run the daemon that starts the jobs of the managed partitions, until a signal ends it."""
     from topolane.slurm import config as configuration
 
     settings = configuration.read(config)

@@ -15,7 +15,9 @@ config_option = click.option(
     "--config", required=True, help="The daemon's configuration (docs/reference/slurm-configuration.md)."
 )
 job_submit_option = click.option(
-    "--job-submit", metavar="FILE", help="job_submit.lua [default: the one that slurmctld reads]."
+    "--job-submit",
+    metavar="FILE",
+    help="The job_submit.lua to change [default: the one that slurmctld reads].",
 )
 
 
@@ -33,9 +35,9 @@ def extra() -> Iterator[None]:
 @click.command()
 @config_option
 @job_submit_option
-@click.option("--dry-run", is_flag=True, help="Print what would be written, write nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written; write nothing.")
 def install(config: str, job_submit: str | None, dry_run: bool) -> None:
-    """Have slurmctld hold the jobs of the managed partitions, by job_submit.lua."""
+    """Change job_submit.lua so that slurmctld holds the jobs of the managed partitions for the daemon."""
     from topolane.slurm import config as configuration
 
     settings = configuration.read(config)
@@ -54,10 +56,10 @@ def install(config: str, job_submit: str | None, dry_run: bool) -> None:
 @click.command()
 @config_option
 @job_submit_option
-@click.option("--dry-run", is_flag=True, help="Say what would be done, do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done; do nothing.")
 @json_option
 def uninstall(config: str, job_submit: str | None, dry_run: bool, as_json: bool) -> None:
-    """Take that out of job_submit.lua again, and release every job that is held for the daemon."""
+    """Undo `install` in job_submit.lua, and release every job that is held for the daemon."""
     from topolane.slurm import config as configuration
 
     settings = configuration.read(config)
@@ -76,7 +78,7 @@ def uninstall(config: str, job_submit: str | None, dry_run: bool, as_json: bool)
     if as_json:
         print_json({"dry_run": dry_run, "file": file, "jobs": [dataclasses.asdict(each) for each in given]})
     else:
-        click.echo(f"Nothing is changed; this is what would be done:\n{file}" if dry_run else file)
+        click.echo(f"Nothing was changed. This would be done:\n{file}" if dry_run else file)
         rows = [(each.job, str(each.tasks), each.partition, each.what) for each in given]
         if rows:
             print_table(("job", "tasks", "partition", "now"), rows, ("partition", "now"))
@@ -87,7 +89,7 @@ def uninstall(config: str, job_submit: str | None, dry_run: bool, as_json: bool)
 @click.command()
 @config_option
 def unit(config: str) -> None:
-    """Print a unit file of systemd for the daemon."""
+    """Print a systemd unit file for the daemon."""
     from topolane.slurm import config as configuration
     from topolane.slurm.unit import unit as unit_file
 

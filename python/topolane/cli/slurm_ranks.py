@@ -20,10 +20,10 @@ FORMATS = ("hostfile", "rankfile", "mpich")
 def hosts(job: str | None, form: str, out: str | None) -> None:
     """Write the hosts of a running job's ranks, in the order of its placement.
 
-    JOBID is by default the job that this is called in.
+    Without JOBID, this uses the job that it runs in.
 
     \b
-    hostfile  a host a rank: SLURM_HOSTFILE=FILE srun; Open MPI: mpirun --hostfile FILE --map-by seq
+    hostfile  one host for each rank: SLURM_HOSTFILE=FILE srun; Open MPI: mpirun --hostfile FILE --map-by seq
     rankfile  Open MPI: mpirun --rankfile FILE
     mpich     host:ranks: mpiexec -launcher ssh -f FILE
     """
@@ -32,13 +32,13 @@ def hosts(job: str | None, form: str, out: str | None) -> None:
 
     job = job or os.environ.get("SLURM_JOB_ID")
     if job is None:
-        raise InputError("which job? give its number, or call this inside it")
+        raise InputError("the job is missing: give its number, or run this inside the job")
     common.write_text(out, writers[form](ranks_of(job, os.environ)))
 
 
 @click.command()
-@click.option("--build", "directory", required=True, help="Directory to put topolane_spank.so into.")
-@click.option("--cc", default="cc", show_default=True, help="Compiles it.")
+@click.option("--build", "directory", required=True, help="Directory to write topolane_spank.so into.")
+@click.option("--cc", default="cc", show_default=True, help="Compiler of the plugin.")
 def spank(directory: str, cc: str) -> None:
     """Compile the plugin for ranks in the order of the placement, and print its line of plugstack.conf.
 

@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("log")
-@click.option("--csv", "table", help="Write the jobs that Slurm ran as a workload for `simulate --trace`.")
-@click.option("--policy", metavar="MODULE:CLASS", help="The daemon's policy, if it was one of your own.")
+@click.option(
+    "--csv",
+    "table",
+    help="File to write the jobs that Slurm ran to, as a workload for `topolane simulate --trace`.",
+)
+@click.option("--policy", metavar="MODULE:CLASS", help="Policy of the daemon, if it is a class of your own.")
 @common.json_option
 def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> None:
-    """Tell the engine again what a daemon's LOG says it was told, and compare what is decided.
+    """Repeat the decisions in a daemon's LOG with this engine, and compare the results.
 
-    Beside that: when and where the jobs would have been started, and when and where Slurm started them.
-    Exit code 1 if one decision differs.
+    This also compares when and where the daemon would have started the jobs with when and where Slurm started them.
+    The exit code is 1 if a decision differs.
     """
     from topolane.slurm import replay as replaying
 
@@ -36,7 +40,7 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
         sides = {"would": dataclasses.asdict(ours), "slurm": dataclasses.asdict(slurms)}
         common.print_json({"dry_run": found.dry_run, **facts, **sides})
     else:
-        same = "all found again" if not found.differing else f"{len(found.differing)} decided otherwise"
+        same = "all the same" if not found.differing else f"{len(found.differing)} differ"
         click.echo(f"{found.passes} decisions with {found.starts} starts: {same}")
         for sentence in found.differing[:5]:
             click.echo(sentence)

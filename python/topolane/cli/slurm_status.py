@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @config_option
-@click.option("--svg", metavar="FILE", help="Draw the tree with its jobs, too.")
-@click.option("--watch", type=click.FloatRange(0.2, 3600), metavar="SECONDS", help="Look again and again.")
+@click.option("--svg", metavar="FILE", help="Also draw the tree with its jobs into this SVG file.")
+@click.option("--watch", type=click.FloatRange(0.2, 3600), metavar="SECONDS", help="Repeat at this interval.")
 @json_option
 def status(config: str, svg: str | None, watch: float | None, as_json: bool) -> None:
     """Show what runs, what waits and why, and when each job is expected to start.
 
-    Asks Slurm alone: no daemon need run, and nothing is changed.
+    This reads from Slurm only: the daemon need not run, and nothing is changed.
     """
     settings = _settings(config)
     if watch is not None and sys.stdout.isatty() and not as_json:
@@ -49,7 +49,7 @@ def status(config: str, svg: str | None, watch: float | None, as_json: bool) -> 
 @click.argument("job", metavar="JOBID")
 @json_option
 def explain(config: str, job: str, as_json: bool) -> None:
-    """Say why a job does not run yet, in sentences: JOBID is 12, or 12_3 for a task of an array."""
+    """Explain why a job does not run yet. JOBID is 12, or 12_3 for a task of an array."""
     settings = _settings(config)
     from topolane.slurm.explain import explain as explanation
     from topolane.slurm.look import look_or_say
@@ -106,7 +106,7 @@ def _live(settings: Config, svg: str | None, seconds: float) -> None:
             try:
                 live.update(_shown(_look(settings, svg)), refresh=True)
             except InputError as error:
-                live.update(Text(f"{error}; asked again in {seconds:g} s"), refresh=True)
+                live.update(Text(f"{error}; next try in {seconds:g} s"), refresh=True)
 
 
 def _shown(found: Status) -> Group:
@@ -156,7 +156,9 @@ def _shown(found: Status) -> Group:
     if found.links_out:
         summary += f"; {plural(found.links_out, 'link')} out of service"
     if found.forecast_until is not None:
-        summary += f"\nexpected starts are known up to {at(found.forecast_until)}: there was no time for more"
+        summary += (
+            f"\nexpected starts are computed up to {at(found.forecast_until)} only: the time for more ran out"
+        )
     parts = [each for each in (running, waiting) if each.row_count]
     return Group(Text(summary), *parts)
 

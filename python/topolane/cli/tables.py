@@ -105,17 +105,19 @@ def workload_notes(run: Run) -> list[str]:
     load = "" if summary["load"] is None else f", load {summary['load']:.2f}"
     notes = [f"{run.workload} on {run.machine}: {summary['jobs']:,} jobs, {summary['nodes']:,} nodes{load}"]
     if summary["without_walltime"]:
-        notes.append(f"{summary['without_walltime']:,} jobs name no walltime")
+        notes.append(f"{summary['without_walltime']:,} jobs have no walltime")
     if suffered := summary.get("contention"):
         # The queue expects what names no walltime to end after its run time.
         limit = "walltime (without one, their run time)" if summary["without_walltime"] else "walltime"
-        notes.append(f"{suffered['overran']:,} jobs outlasted their {limit} because others slowed them down")
+        notes.append(
+            f"{suffered['overran']:,} jobs ran past their {limit} because other jobs slowed them down"
+        )
     if summary["killed_at_walltime"]:
         notes.append(f"{summary['killed_at_walltime']:,} jobs ended at their walltime")
     if summary["late_against_log"]:
         notes.append(
             f"{summary['late_against_log']:,} jobs started later than the log says: "
-            "it gives nodes twice (jobs that share nodes: --shared)"
+            "it gives some nodes to two jobs at once (if jobs share nodes, give --shared)"
         )
     notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
     return notes

@@ -13,15 +13,15 @@ from topolane.cli import common
 
 @click.command("traffic")
 @click.argument("source", metavar="PATTERN|FILE")
-@click.option("--ranks", type=click.IntRange(1, 2**24), help="Ranks of a pattern.")
-@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of what a pattern draws.")
+@click.option("--ranks", type=click.IntRange(1, 2**24), help="Number of ranks, for a pattern.")
+@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of random patterns.")
 @click.option("--out", help="File to write the matrix to, as CSV.")
 @common.json_option
 def command(source: str, ranks: int | None, seed: int, out: str | None, as_json: bool) -> None:
-    """Make the traffic of a pattern, or read a file's, and say what it is.
+    """Summarise the traffic of a pattern or of a file.
 
     With --ranks, PATTERN is a name (`topolane patterns` lists them) with its parameters, such as
-    'stencil4d(bytes=65536)'; without, FILE is a matrix: from,to,bytes[,messages].
+    'stencil4d(bytes=65536)'. Without --ranks, FILE is a matrix: from,to,bytes[,messages].
     """
     from topolane.traffic import read_traffic, summary
 

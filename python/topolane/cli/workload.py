@@ -13,7 +13,7 @@ from topolane.cli import common
 
 @click.group("workload")
 def command() -> None:
-    """Look at a workload, make one up, convert one."""
+    """Show a workload, generate one, or convert one."""
 
 
 @command.command()
@@ -30,7 +30,7 @@ def show(
     as_json: bool,
     **others: Any,
 ) -> None:
-    """Say what a workload asks of a machine; without a name, list those that can be made up."""
+    """Summarise a workload. Without a name, list the synthetic workloads."""
     if workload is None and trace is None:
         common.print_known(_engine.workload_presets(), as_json)
         return
@@ -78,11 +78,11 @@ def write(source: str, to: str, out: str | None, seed: int, options: dict[str, A
 @click.option(
     "--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write."
 )
-@click.option("--out", help="File to write [default: standard output].")
+@click.option("--out", help="File to write to [default: standard output].")
 @common.machine_options
 @common.workload_shape_options
 def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None:
-    """Make up the workload NAME."""
+    """Generate the synthetic workload NAME."""
     write(name, to, out, seed, options)
 
 
@@ -91,9 +91,9 @@ def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None
 @click.option(
     "--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write."
 )
-@click.option("--out", help="File to write [default: standard output].")
+@click.option("--out", help="File to write to [default: standard output].")
 @common.machine_options
 @common.workload_shape_options
 def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
-    """Write the log FILE in another format, shaped if asked."""
+    """Write the log FILE in another format, after applying the options that change it."""
     write(file, to, out, seed, options)
