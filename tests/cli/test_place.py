@@ -73,7 +73,12 @@ def test_links_and_spare_nodes_are_those_of_the_placement(topolane, toy):
     """They come with the nodes in one answer: also where the job shares nodes, and only nodes of it have links."""
     request = {"nodes": 5, "cores": 4, "eligible": "toy[3-4,7-8,11-12]"}
     answer = place(topolane, toy, state(request), "--policy", "owned")
-    assert len(answer["nodes"]) == 5 and answer["links"] and answer["bandwidth_share"] == 1.0 and "spare" not in answer
+    assert (
+        len(answer["nodes"]) == 5
+        and answer["links"]
+        and answer["bandwidth_share"] == 1.0
+        and "spare" not in answer
+    )
     answer = place(topolane, toy, state(10), "--policy", "laas")
     assert len(answer["nodes"]) == 10 and len(answer["spare"]) == 2
     assert "spare " in topolane("place", "--machine", toy, "--policy", "laas", stdin=state(10))

@@ -16,9 +16,9 @@ from test_owned_routes import installed, settings  # noqa: F401
 from test_start import refusal
 from test_status import command, said, status
 from topolane import InputError, Machine
+from topolane.live.held import Held, Share
+from topolane.live.state import Given
 from topolane.slurm.config import read
-from topolane.slurm.given import Given
-from topolane.slurm.held import Held, Share
 
 FULL = "min-bandwidth must be a number above 0 and at most 1"
 

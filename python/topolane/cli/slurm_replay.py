@@ -11,7 +11,7 @@ import click
 from topolane.cli import common
 
 if TYPE_CHECKING:
-    from topolane.slurm.replay import Side
+    from topolane.live.replay import Side
 
 
 @click.command()
@@ -25,7 +25,7 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
     Beside that: when and where the jobs would have been started, and when and where Slurm started them.
     Exit code 1 if one decision differs.
     """
-    from topolane.slurm import replay as replaying
+    from topolane.live import replay as replaying
 
     found = replaying.replay(log, policy)
     ours, slurms = replaying.sides(found)

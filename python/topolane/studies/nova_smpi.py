@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from topolane.calibrate.launch import ended, first_error
+from topolane.compiling import ended, first_error
 from topolane.studies import nova
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from matplotlib.ticker import FuncFormatter
 
 from topolane.calibrate.fit import Fit
 from topolane.calibrate.measurement import Measurement, Row
-from topolane.report.plot import WIDTH, figure
-from topolane.report.style import MUTED, SERIES
+
+from .plot import WIDTH, figure
+from .style import MUTED, SERIES
 
 MOST_LINES = len(SERIES)
 TITLES = {"pairs": "Between two nodes", "inside": "Inside a node"}

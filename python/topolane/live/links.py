@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from topolane._engine import LinkUse, Machine, Obstacle, Refusal
-from topolane.report.units import plural
-from topolane.slurm.held import Held
+from topolane.live.held import Held
+from topolane.units import plural
 
 LISTED = 6
 """Groups that are named one by one."""

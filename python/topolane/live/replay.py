@@ -12,9 +12,9 @@ from typing import Any
 
 from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine, Scheduler, links_shared
+from topolane.live.ask import Ask
+from topolane.live.journal import submit, written
 from topolane.policy import resolve
-from topolane.slurm.journal import submit, written
-from topolane.slurm.requests import Ask
 
 LONGEST = 64 << 20
 """Bytes of a line: the one of the machine is the longest."""

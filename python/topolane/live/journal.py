@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from topolane._engine import Decision, Machine, Refusal, Scheduler
+from topolane.live.ask import Ask
 from topolane.policy import Policy, resolve
-from topolane.slurm.requests import Ask
 
 
 class Recorder:

@@ -10,7 +10,7 @@ from typing import Any
 
 from topolane import files, parsing
 from topolane._engine import InputError, Machine
-from topolane.slurm.held import Held, Share
+from topolane.live.held import Held, Share
 
 
 class Given:
