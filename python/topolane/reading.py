@@ -1,8 +1,11 @@
-"""Reading a TOML file of ours: every error names the file, the line and the value."""
+"""Reading a configuration file, TOML or CSV: every error names the file, the line, the key and the value."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,38 @@ def read(path: str | Path) -> Table:
     return Table(parsing.parse_toml(text, str(path)), str(path), text.splitlines(), "", 0)
 
 
+def csv_rows(
+    path: str | Path, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file with their line numbers, by the names in its first line.
+
+    The file has all `columns`, in any order, and may have the `optional` ones. Raises InputError for any other file.
+    """
+    known = [*columns, *optional]
+    content = io.StringIO(texts.read_text(path, texts.SMALL), newline="")
+    try:
+        reader = csv.reader(content, strict=True)
+        header = [name.strip() for name in next(reader, [])]
+        for name in header:
+            if name not in known or header.count(name) > 1:
+                why = "stands twice" if name in known else f"is not known; there are {', '.join(known)}"
+                raise InputError(f"{path}:1: column {texts.shown(name)} {why}")
+        for name in columns:
+            if name not in header:
+                raise InputError(f"{path}:1: the header names no column {name}")
+        for cells in reader:
+            if not any(cells):
+                continue
+            if len(cells) != len(header):
+                raise InputError(
+                    f"{path}:{reader.line_num}: {len(cells)} cells, where the header names {len(header)} "
+                    "(a value with a comma stands in quotes)"
+                )
+            yield reader.line_num, dict(zip(header, map(str.strip, cells)))
+    except csv.Error as error:
+        raise InputError(f"{path}: not CSV: {error}") from error
+
+
 class Table:
     """A table of the file. Its methods take values out; `done` refuses what is left."""
 
@@ -53,11 +88,31 @@ class Table:
         self._values, self._path, self._lines = dict(values), path, lines
         self._header, self._place = header, place
         """Which table: the place-th one, from 0, that the file has under this header."""
-        self._known: list[str] = []
+        self._known: dict[str, None] = {}
+        self._spelled: dict[str, str] = {}
+        """Keys that the file has by a former name."""
 
     def refuse(self, key: str | None, why: str) -> InputError:
         """The error that says what is wrong with the value of a key, or with the table."""
         return InputError(f"{self._path}:{self._line(key)}: {key + ' ' if key else ''}{why}")
+
+    def rename(self, former: Mapping[str, str]) -> None:
+        """Takes keys by their former names for the present ones. Raises InputError where both are given."""
+        for old, new in former.items():
+            if old in self._values:
+                if new in self._values:
+                    raise self.refuse(old, f"is the former name of {new}, which is given too")
+                self._values[new] = self._values.pop(old)
+                self._spelled[new] = old
+
+    def peek(self, key: str) -> Any:
+        """The value of a key as it is in the file; None where there is none. It is not taken out."""
+        self._known[key] = None
+        return self._values.get(key)
+
+    def value(self, key: str) -> Any:
+        """The value of a key as it is in the file, for a check of the caller's own."""
+        return self._take(key, _MISSING)
 
     def word(self, key: str, default: str = _MISSING) -> str:
         """A text that is not empty."""
@@ -135,7 +190,7 @@ class Table:
         value = self._take(key, {})
         if not isinstance(value, dict):
             raise self.refuse(key, f"must be a table [{self._under(key)}], not {shown(value)}")
-        return Table(value, self._path, self._lines, self._under(key), 0)
+        return Table(value, self._path, self._lines, self._under(self._spelled.get(key, key)), 0)
 
     def tables(self, key: str, before: int = 0) -> list[Table]:
         """Tables `[[key]]`; `before` of that header stand in the file in front of them."""
@@ -153,7 +208,7 @@ class Table:
             raise self.refuse(key, f"is not known here; there are {', '.join(self._known)}")
 
     def _take(self, key: str, default: Any) -> Any:
-        self._known.append(key)
+        self._known[key] = None
         if key in self._values:
             return self._values.pop(key)
         if default is _MISSING:
@@ -164,6 +219,7 @@ class Table:
         return f"{self._header}.{key}" if self._header else key
 
     def _line(self, key: str | None) -> int:
+        key = self._spelled.get(key, key) if key else key
         headers = [
             (number, re.sub(r"\s", "", match[1]))
             for number, line in enumerate(self._lines, 1)
