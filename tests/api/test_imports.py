@@ -11,7 +11,17 @@ PACKAGE = Path(__file__).parents[2] / "python" / "topolane"
 
 READING = {"_engine", "texts", "parsing", "reading", "files", "locks", "units", "compiling"}
 """What reads and writes files, and what knows words for numbers."""
-RUNNING = READING | {"sources", "policy", "traffic", "routes", "outages", "run", "sweep", "mapping"}
+RUNNING = READING | {
+    "options",
+    "sources",
+    "policy",
+    "traffic",
+    "routes",
+    "outages",
+    "run",
+    "sweep",
+    "mapping",
+}
 """What `import topolane` offers."""
 
 MAY_IMPORT = {

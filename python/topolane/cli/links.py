@@ -10,7 +10,7 @@ import click
 
 from topolane import routes
 from topolane._engine import InputError, Loads, Routing
-from topolane.cli import common, placed
+from topolane.cli import common, placed, settings
 from topolane.cli.placed import Placed
 from topolane.routes import Link, Links
 
@@ -41,7 +41,7 @@ class Load:
 @click.option(
     "--pattern", default="stencil4d", show_default=True, help="Traffic of jobs that do not name theirs."
 )
-@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of all that is drawn.")
+@settings.seed_option
 @click.option("--link", help="Only this link: 'leaf0->pod0-s1' ('#1' for a parallel cable), or a cable's id.")
 @click.option(
     "--between",

@@ -70,7 +70,7 @@ class Load:
 
     def task(self, seed: int) -> Task:
         """Its run under first fit."""
-        return Task(self.machine, self.workload, FIRST_FIT.policy, seed=seed, shape=self.shape)
+        return Task(self.machine, self.workload, policy=FIRST_FIT.policy, seed=seed, shape=self.shape)
 
 
 MADE_UP = (

@@ -114,7 +114,14 @@ def tasks(seeds: Sequence[int]) -> list[tuple[Pair, str, Task]]:
         (
             pair,
             column,
-            Task(pair.machine, pair.workload, policy, "easy", scenario, seed, Shape(nodes_x=pair.nodes_x)),
+            Task(
+                pair.machine,
+                pair.workload,
+                Shape(nodes_x=pair.nodes_x),
+                policy=policy,
+                scenario=scenario,
+                seed=seed,
+            ),
         )
         for pair in PAIRS
         for column, (policy, scenario) in COLUMNS.items()
