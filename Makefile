@@ -108,7 +108,7 @@ UV := uv==0.13.9
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check $(UV)
-	$(BIN)/python tools/requirements.py dask lint nova nova-test paper sites slurm test | \
+	$(BIN)/python tools/requirements.py dask lint nova nova-test sites slurm studies test | \
 	  $(LOCK) - --output-file requirements/test.txt
 	$(BIN)/python tools/requirements.py | $(LOCK) - -c requirements/test.txt --output-file requirements/base.txt
 	$(BIN)/python tools/requirements.py libvirt | \
@@ -131,8 +131,12 @@ audit: $(VENV)/.installed
 	  echo "$$unasked Python packages NOT checked: their database cannot be reached here"; fi; exit $$code
 
 
+# Two wheels: topolane, and topolane-studies, which has the studies of papers.
 wheel: $(VENV)/.installed
 	$(BIN)/maturin build --release --locked --out dist
+	rm -rf python/build
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist ./python
+	rm -rf python/build
 
 bench: $(VENV)/.optimised
 	$(BIN)/python benches/run.py $(BENCH)

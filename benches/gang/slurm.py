@@ -27,7 +27,7 @@ import systems
 from live_cluster import script
 from measure import number, table
 from priority import Ahead
-from topolane.papers import gang_programs as programs
+from topolane.studies import gang_programs as programs
 
 INTERVALS = (0.0002, 0.001, 0.005)
 CORES = 2

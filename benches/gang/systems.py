@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from live_cluster import Cluster, running
 from topolane import _engine
 from topolane.gang.agent import Agent
-from topolane.papers import gang_programs as programs
+from topolane.studies import gang_programs as programs
 
 if TYPE_CHECKING:
     from priority import Ahead

@@ -16,7 +16,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from topolane.papers.sites_collectives import PLACEMENTS, SELECTORS, SITES, Case, Row, build, measure
+from topolane.studies.sites_collectives import PLACEMENTS, SELECTORS, SITES, Case, Row, build, measure
 
 LATENCIES = (1e-3, 10e-3)
 

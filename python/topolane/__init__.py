@@ -10,7 +10,7 @@ run.summary["mean_wait"], run.jobs, run.utilization     # seconds, data frames
 
 from topolane._engine import Decision, InputError, Machine, Refusal, Scheduler, State, Workload
 from topolane.policy import Policy
-from topolane.run import Network, Run, simulate
+from topolane.run import Network, Run, Settings, simulate
 from topolane.sources import Shape, machine, workload
 from topolane.sweep import Task, compare
 
@@ -23,6 +23,7 @@ __all__ = [
     "Refusal",
     "Run",
     "Scheduler",
+    "Settings",
     "Shape",
     "State",
     "Task",

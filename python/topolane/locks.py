@@ -13,7 +13,6 @@ from pathlib import Path
 
 from topolane import files, texts
 from topolane._engine import InputError
-from topolane.gang.watchdog import started
 
 RUN = Path("/run")
 
@@ -101,7 +100,7 @@ class Locks:
         except OSError as error:
             raise InputError(f"{path}: cannot be locked: {error.strerror}") from error
         self._held[name] = lock
-        told = f"{os.getpid()} {started(os.getpid())}\n"
+        told = f"{os.getpid()} {_began(os.getpid())}\n"
         files.write(self._folder / f"{name}.holder", told, "lock", mode=0o644)
 
     def close(self) -> None:
@@ -161,4 +160,13 @@ def _holder(folder: Path, name: str, user: int) -> int | None:
         process, began = map(int, texts.read_text(path, 64).split())
     except (OSError, ValueError):
         return None
-    return process if started(process) == began else None
+    return process if _began(process) == began else None
+
+
+def _began(process: int) -> int | None:
+    """When a process began, in clock ticks since boot; None where it has ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if not fields or fields[0] in "ZX" else int(fields[19])

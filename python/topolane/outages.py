@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
-from topolane import texts
+from topolane import reading, texts
 from topolane._engine import InputError, Machine
 
 COLUMNS = ("name", "from", "until")
@@ -37,7 +34,7 @@ def read(file: str | Path, machine: Machine) -> list[Outage]:
     """
     found = []
     failed = 0
-    for line, row in _rows(file):
+    for line, row in reading.csv_rows(file, COLUMNS):
         where = f"{file}:{line}"
         try:
             (cables,) = machine.cables_named([row["name"]])
@@ -68,21 +65,3 @@ def _seconds(text: str, what: str, where: str, default: float) -> float:
     if not math.isfinite(seconds):
         raise InputError(f"{where}: {what} must be a number of seconds or empty, not {texts.shown(text)}")
     return seconds
-
-
-def _rows(file: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
-    text = io.StringIO(texts.read_text(file, texts.SMALL), newline="")
-    try:
-        reader = csv.reader(text, strict=True)
-        header = tuple(name.strip() for name in next(reader, []))
-        if sorted(header) != sorted(COLUMNS):
-            given = texts.shown(",".join(header))
-            raise InputError(f"{file}:1: the columns must be name,from,until, not {given}")
-        for cells in reader:
-            if not any(cells):
-                continue
-            if len(cells) != len(header):
-                raise InputError(f"{file}:{reader.line_num}: {len(cells)} cells, where three are wanted")
-            yield reader.line_num, dict(zip(header, map(str.strip, cells)))
-    except csv.Error as error:
-        raise InputError(f"{file}: not CSV: {error}") from error

@@ -40,11 +40,6 @@ def parse_json(text: str, source: str, line: int = 1) -> Any:
         raise InputError(f"{source}:{line}: not JSON that can be used: {error}") from error
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """The table that a TOML file holds. Raises InputError, in one sentence, for any other file."""
-    return parse_toml(texts.read_text(path, texts.SMALL), str(path))
-
-
 def read_json(path: str | Path) -> Any:
     """The value that a JSON file holds. Raises InputError, in one sentence, for any other file."""
     return parse_json(texts.read_text(path, texts.SMALL), str(path))

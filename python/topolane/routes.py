@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-import topolane
-from topolane import _engine, texts
+from topolane import _engine, sources, texts
 from topolane._engine import InputError, Machine, Routing
 
 
@@ -28,7 +27,7 @@ def routing(
     """
     names = [known for known, _ in _engine.routings()]
     if str(name) in names:
-        fabric = topolane.machine(machine, format, nodes=nodes)
+        fabric = sources.machine(machine, format, nodes=nodes)
         return fabric, fabric.routing(str(name), seed)
     if not Path(name).exists():
         raise InputError(
@@ -41,7 +40,7 @@ def routing(
         )
     if nodes is not None:
         raise InputError(f"{name}: forwarding tables go with the whole machine, not with some of its nodes")
-    fabric = topolane.machine(machine, "ibnetdiscover")
+    fabric = sources.machine(machine, "ibnetdiscover")
     tables, net = texts.read_text(name, texts.LARGE), texts.read_text(machine)
     return fabric, fabric.tables(tables, net, str(name), str(machine))
 

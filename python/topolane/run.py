@@ -7,7 +7,8 @@ import functools
 import io
 from typing import TYPE_CHECKING, Any
 
-from topolane import _engine
+from topolane import _engine, outages
+from topolane.options import option
 from topolane.policy import Policy, resolve
 from topolane.traffic import measured_or_named
 
@@ -24,17 +25,28 @@ if TYPE_CHECKING:
 class Network:
     """How the jobs of a run meet on the network."""
 
-    model: str = "congestion"
-    """Of contention: congestion, max-min, max-min-flows or full (`topolane policies`)."""
-    routing: str | Routing = "d-mod-k"
-    """Which way traffic goes: d-mod-k, s-mod-k, random, adaptive, or the ways themselves
-    (`topolane.routes` reads them from the forwarding tables of a subnet)."""
-    communication: float = 0.3
-    """The part of its run time alone that a job communicates, 0 to 1."""
-    patterns: tuple[str, ...] = ("stencil4d", "unstructured3d", "pairs", "suba2a")
-    """Each job draws one of them, a pattern by name or a file with a matrix; by default the four of the SC'18 study."""
-    kill_at_walltime: bool = False
-    """Whether a job ends at its walltime though only contention has kept it so long."""
+    model: str = option(
+        "congestion",
+        "Let jobs slow each other down on shared links, by this model: congestion, max-min, max-min-flows or full.",
+        flag="--network",
+    )
+    routing: str | Routing = option(
+        "d-mod-k",
+        "Routing: d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, dump_fts).",
+    )
+    """In a program also the ways themselves (`topolane.routes` reads them)."""
+    communication: float = option(
+        0.3, "Part of its run time that a job communicates when it runs alone.", flag="--comm-fraction"
+    )
+    patterns: tuple[str, ...] = option(
+        ("stencil4d", "unstructured3d", "pairs", "suba2a"),
+        "Traffic of the jobs; each job draws one. Patterns (`topolane patterns` lists them) or traffic files, such as "
+        "`topolane mpi run` writes, separated by commas.",
+    )
+    """By default the four of the SC'18 study."""
+    kill_at_walltime: bool = option(
+        False, "End a job at its walltime, even if it would have ended earlier without contention."
+    )
     cores_per_node: str | None = None
     """How many cores of each node a job takes, chosen at submission: auto, or fixed:k; None: all."""
 
@@ -61,6 +73,49 @@ class Defrag:
     """Moves for every job started, at most."""
     pause: float = 10.0
     """Seconds for which a moved job stands still beside the copying of its memory over its nodes' links."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a workload is run on a machine: the keyword arguments of `simulate`, the options of the command line."""
+
+    policy: str | Policy = option(
+        "first-fit", "Policy: a name (`topolane policies` lists them), or module:Class."
+    )
+    """In a program also an object. The policy `recorded` replays the log's node lists and start times."""
+    queue: str = option(
+        "easy", "Queue discipline: fcfs, easy, conservative, or recorded (the log's start times)."
+    )
+    scenario: str = option("none", "Speed-up of isolated jobs: none, 5, 10, 20 (per cent), v1, v2.")
+    """The cut in run time that isolation brings; it applies only under a policy that isolates."""
+    seed: int = option(0, "Seed of all random draws.")
+    default_walltime: float | None = option(
+        None, "Walltime in seconds of jobs that have none [default: their run time]."
+    )
+    min_bandwidth: float | None = option(
+        None,
+        "Minimum share of full bandwidth, above 0 and up to 1, that jobs accept on dedicated links [default: 1].",
+    )
+    """Only policies that give dedicated links use it."""
+    defrag: Defrag | None = option(
+        None,
+        "Move up to three running jobs at a time to make room for a job that is refused because of links. MOVES limits "
+        "the mean number of moves for each started job (0.05: one for twenty) [default: no moves].",
+    )
+    outages: str | Sequence[Outage] | None = option(
+        None,
+        "Links and switches that fail, one per line: name,from,until (seconds, or empty). Running jobs on them are "
+        "listed; no job is placed on them until they are back.",
+    )
+    """In a program also the outages themselves (`topolane.outages.read`)."""
+    network: Network | None = None
+    """Lets jobs slow each other down where they share links; by default they do not."""
+    phi: dataclasses.InitVar[float | None] = None
+    """The former name of `min_bandwidth`."""
+
+    def __post_init__(self, phi: float | None) -> None:
+        if self.min_bandwidth is None:
+            object.__setattr__(self, "min_bandwidth", phi)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,63 +184,47 @@ class Run:
 def simulate(
     workload: Workload,
     machine: Machine,
+    settings: Settings = Settings(),
     *,
-    policy: str | Policy = "first-fit",
-    queue: str = "easy",
-    scenario: str = "none",
-    seed: int = 0,
-    default_walltime: float | None = None,
-    min_bandwidth: float | None = None,
-    defrag: Defrag | None = None,
-    network: Network | None = None,
-    outages: Sequence[Outage] = (),
     progress: Callable[[float], None] | None = None,
-    phi: float | None = None,
+    **changes: Any,
 ) -> Run:
     """Runs a workload.
 
-    policy: a name (see `topolane policies`), `module:Class`, or an object. The policy `recorded`
-    replays the log's node lists and start times whatever the queue.
-    scenario: the cut in run time that isolation brings: none, a percentage (5, 10, 20), v1, v2;
-    it applies only under a policy that isolates.
-    default_walltime: seconds, for jobs without one; by default their run time.
-    min_bandwidth: the minimum share of full bandwidth that jobs accept on dedicated links, above 0 and up to 1; by
-    default all of it. Only policies that give dedicated links use it.
-    defrag: lets up to so many running jobs be moved for one that is refused for its links.
-    network: lets jobs slow each other down where they share links; by default they do not.
-    outages: links that fail (`topolane.outages.read`). Nobody is placed on them meanwhile; jobs that are there run on
-    as before and are listed in the summary.
+    settings: how; keyword arguments are fields of `Settings` that differ from these.
     progress: called now and then with the share of jobs that have ended.
-    phi: the former name of `min_bandwidth`.
 
     Raises InputError for an unknown name, for a speed-up beside a network, and under `recorded` for a
     log without node lists.
     """
-    rule = resolve(policy) if isinstance(policy, str) else policy
+    how = dataclasses.replace(settings, **changes)
+    rule = resolve(how.policy) if isinstance(how.policy, str) else how.policy
     if not isinstance(rule, str | Policy):
         raise _engine.InputError(f"a policy is a name or a topolane.Policy, not {rule!r}")
-    if network and scenario != "none":
+    if how.network and how.scenario != "none":
         raise _engine.InputError("with a network no speed-up is assumed: the scenario can only be none")
     name = rule if isinstance(rule, str) else rule.name
-    if name == "recorded":
-        queue = "recorded"
-        if not workload.names_nodes:
-            raise _engine.InputError(
-                f"workload {workload.name} names no nodes, so none can be replayed; what changes widths or "
-                "submissions (--nodes-x, --load, --squeeze) takes them away"
-            )
+    queue = "recorded" if name == "recorded" else how.queue
+    if name == "recorded" and not workload.names_nodes:
+        raise _engine.InputError(
+            f"workload {workload.name} names no nodes, so none can be replayed; what changes widths or "
+            "submissions (--nodes-x, --load, --squeeze) takes them away"
+        )
+    failing = how.outages or ()
+    if isinstance(failing, str):
+        failing = outages.read(failing, machine)
     outcome = _engine.simulate(
         workload,
         machine,
         rule,
         queue,
-        scenario=scenario,
-        seed=seed,
-        default_walltime=default_walltime,
-        min_bandwidth=phi if min_bandwidth is None else min_bandwidth,
-        moving=dataclasses.astuple(defrag) if defrag else None,
-        network=network.on(machine, seed) if network else None,
-        outages=[(outage.cables, outage.start, outage.end) for outage in outages],
+        scenario=how.scenario,
+        seed=how.seed,
+        default_walltime=how.default_walltime,
+        min_bandwidth=how.min_bandwidth,
+        moving=dataclasses.astuple(how.defrag) if how.defrag else None,
+        network=how.network.on(machine, how.seed) if how.network else None,
+        outages=[(outage.cables, outage.start, outage.end) for outage in failing],
         progress=progress,
     )
     summary = outcome.summary()
@@ -196,10 +235,10 @@ def simulate(
         machine=machine.name,
         policy=name,
         queue=queue,
-        scenario=scenario,
+        scenario=how.scenario,
         summary=summary,
         jobs_csv=outcome.jobs_csv(),
         utilization_csv=outcome.utilization_csv(),
-        network=network.model if network else None,
+        network=how.network.model if how.network else None,
         links_csv=outcome.links_csv(),
     )

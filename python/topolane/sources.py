@@ -8,6 +8,7 @@ from pathlib import Path
 
 from topolane import _engine, texts
 from topolane._engine import InputError, Machine, Workload
+from topolane.options import option
 
 
 def machine(source: str | Path, format: str | None = None, *, nodes: str | None = None) -> Machine:
@@ -42,22 +43,20 @@ def _whole_machine(source: str | Path, format: str | None) -> Machine:
 class Shape:
     """How to read a log and what to change in it; None leaves a thing as it is."""
 
-    cores_per_node: int | None = None
-    """Turns processors into nodes; by default what the log's header says."""
-    limit: int | None = None
-    """Only so many jobs."""
-    partition: str | None = None
-    """Only the jobs of this partition."""
-    shared: bool = False
-    """Jobs take cores and memory of nodes that others may share (sacct)."""
-    days: float | None = None
-    """Only the jobs submitted in the first so many days."""
-    nodes_x: float | None = None
-    """Multiplies the nodes of every job."""
-    squeeze: float | None = None
-    """Multiplies the distances between submissions."""
-    load: float | None = None
-    """Spreads the submissions so that this share of the machine is asked for."""
+    cores_per_node: int | None = option(
+        None,
+        "N: turn processors of the log into nodes of N cores [default: as its header says]. auto or fixed:K, with "
+        "--network: cores of each node that a job uses (docs/guides/cores-per-node.md).",
+    )
+    limit: int | None = option(None, "Only so many jobs.")
+    partition: str | None = option(None, "Use only the jobs of this partition of the log.")
+    shared: bool = option(False, "Let jobs of a sacct log share nodes, by cores and memory.")
+    days: float | None = option(None, "Use only the jobs submitted in the first so many days.")
+    nodes_x: float | None = option(None, "Multiply the node count of every job by this factor.")
+    squeeze: float | None = option(
+        None, "Multiply the time between submissions by this factor (0.6: a long queue)."
+    )
+    load: float | None = option(None, "Scale the time between submissions to reach this load of the machine.")
     jitter: float | None = None
     """Cuts the run time of every job by up to this part of it, drawn from the seed."""
 

@@ -13,11 +13,10 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from topolane import outages
 from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
-from topolane.run import Defrag, Network, Run, simulate
+from topolane.run import Run, Settings, simulate
 from topolane.sources import Shape, machine, workload
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class Task(Settings):
     """One run by name: what a worker needs to know, small enough to send anywhere.
 
     Files are named by path: on a cluster every worker must see them there.
@@ -39,25 +38,9 @@ class Task:
 
     machine: str
     workload: str
-    policy: str
-    queue: str = "easy"
-    scenario: str = "none"
-    seed: int = 0
     shape: Shape = dataclasses.field(default_factory=Shape)
-    default_walltime: float | None = None
-    min_bandwidth: float | None = None
-    defrag: Defrag | None = None
     machine_format: str | None = None
     nodes: str | None = None
-    network: Network | None = None
-    outages: str | None = None
-    """A file of links that fail."""
-    phi: dataclasses.InitVar[float | None] = None
-    """The former name of `min_bandwidth`."""
-
-    def __post_init__(self, phi: float | None) -> None:
-        if self.min_bandwidth is None:
-            object.__setattr__(self, "min_bandwidth", phi)
 
     def fabric(self) -> Machine:
         """The machine, or the part of it that is meant."""
@@ -72,20 +55,7 @@ class Task:
             )
             network = dataclasses.replace(network, routing=ways)
         jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
-        return simulate(
-            jobs,
-            fabric,
-            policy=self.policy,
-            queue=self.queue,
-            scenario=self.scenario,
-            seed=self.seed,
-            default_walltime=self.default_walltime,
-            min_bandwidth=self.min_bandwidth,
-            defrag=self.defrag,
-            network=network,
-            outages=() if self.outages is None else outages.read(self.outages, fabric),
-            progress=progress,
-        )
+        return simulate(jobs, fabric, self, network=network, progress=progress)
 
 
 def tasks_for(

@@ -196,7 +196,7 @@ def test_progress_ends_at_1_and_may_stop_the_run(toy, jobs):
 
 def test_the_reference_without_a_network_keeps_the_queues_compared():
     """What `recorded` does in its own order says nothing of the wait under a queue."""
-    base = Task("fat-tree(radix=4)", "exp-2", "first-fit", network=Network())
+    base = Task("fat-tree(radix=4)", "exp-2", network=Network())
     tasks = tasks_for(base, ["recorded", "scattered", "isolated"], ["fcfs", "easy"], ["none"])
     alone = [(task.policy, task.queue) for task in tasks if task.network is None]
     assert alone == [("scattered", "fcfs"), ("scattered", "easy")]
@@ -204,7 +204,7 @@ def test_the_reference_without_a_network_keeps_the_queues_compared():
 
 
 def test_compare_keeps_the_order_and_matches_simulate(toy):
-    base = Task("fat-tree(radix=4)", "exp-2", "first-fit", shape=Shape(limit=50), seed=2)
+    base = Task("fat-tree(radix=4)", "exp-2", shape=Shape(limit=50), seed=2)
     tasks = tasks_for(base, ["isolated", "first-fit"], ["fcfs", "easy"], ["none", "10"])
     assert [(task.policy, task.queue, task.scenario) for task in tasks] == [
         ("isolated", "fcfs", "none"),

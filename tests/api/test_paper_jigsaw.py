@@ -9,11 +9,11 @@ import math
 import pytest
 from topolane import InputError, Policy
 from topolane.cli import cli
-from topolane.papers import jigsaw, jigsaw_break_even, jigsaw_targets
-from topolane.papers.jigsaw import FIRST_FIT, HALF, MOVES, STRICT, Load, Results, Rule
 from topolane.sources import Shape
+from topolane.studies import jigsaw, jigsaw_break_even, jigsaw_targets
+from topolane.studies.jigsaw import FIRST_FIT, HALF, MOVES, STRICT, Load, Results, Rule
 
-pytest.importorskip("scipy", reason="SciPy, of the extra paper, is not installed")
+pytest.importorskip("scipy", reason="SciPy, of the extra studies, is not installed")
 
 MADE_UP = Load("dense", "made up", "fat-tree(radix=8)", "exp-8")
 TRACE = Load("log", "trace", "cab", "log.swf")

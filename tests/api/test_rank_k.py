@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from topolane._engine import InputError, Machine, Profile, State, Traffic, rank_k
-from topolane.papers import rank_k as paper
-from topolane.papers import rank_k_choices as choices
-from topolane.papers.rank_k_tables import TABLES
+from topolane.studies import rank_k as paper
+from topolane.studies import rank_k_choices as choices
+from topolane.studies.rank_k_tables import TABLES
 
 
 @pytest.fixture(scope="module")

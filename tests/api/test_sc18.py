@@ -7,8 +7,8 @@ import json
 
 import pytest
 from topolane.cli import cli
-from topolane.papers import sc18
-from topolane.papers.sc18 import AWARE, OBLIVIOUS, V1, V2
+from topolane.studies import sc18
+from topolane.studies.sc18 import AWARE, OBLIVIOUS, V1, V2
 
 HOUR = 3600.0
 OVERLOADED = ["Sep Cab", "Aug-2x Cab", "Nov-2x Cab", "Aug-3x Pinot"]

@@ -6,7 +6,7 @@ import pytest
 import topolane
 from topolane import _engine
 from topolane._engine import Traffic
-from topolane.papers import sc18_network as study
+from topolane.studies import sc18_network as study
 
 CAB = study.STUDIES[2]
 

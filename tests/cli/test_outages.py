@@ -99,10 +99,10 @@ def test_things_are_named_as_the_machine_names_them():
             "name,from,until\n\npod0-s0,5,5\n",
             "failing.csv:3: it must end after it begins, not from 5 until 5",
         ),
-        ("name,from,until\npod0-s0,5\n", "failing.csv:2: 2 cells, where three are wanted"),
-        ("link,from\nx,1\n", "failing.csv:1: the columns must be name,from,until, not 'link,from'"),
+        ("name,from,until\npod0-s0,5\n", "failing.csv:2: 2 cells, where the header names 3"),
+        ("link,from\nx,1\n", "failing.csv:1: column 'link' is not known; there are name, from, until"),
         ("name,from,until\n", "failing.csv: no outage stands in it"),
-        ("", "failing.csv:1: the columns must be name,from,until, not ''"),
+        ("", "failing.csv:1: the header names no column name"),
     ],
 )
 def test_what_cannot_be_used_is_named(topolane, failing, text, said):

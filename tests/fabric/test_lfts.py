@@ -101,7 +101,7 @@ def test_a_run_follows_the_tables(dumps: Dumps, tmp_path: Path) -> None:
         network = Network(
             routing=str(tmp_path / "lfts.dump"), communication=1.0, patterns=("uniform", "ring")
         )
-        task = Task(str(tmp_path / "toy.ibnetdiscover"), "cab-aug", "random", network=network)
+        task = Task(str(tmp_path / "toy.ibnetdiscover"), "cab-aug", policy="random", network=network)
         task = dataclasses.replace(task, shape=Shape(limit=300, squeeze=0.2))
         slowed = {
             policy: dataclasses.replace(task, policy=policy).run().summary["contention"]["slowed"]

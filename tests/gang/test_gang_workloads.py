@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from topolane.papers import gang_programs as programs
-from topolane.papers.gang_programs import Barrier, Coevp, Independent, Line, Mpi, Run
+from topolane.studies import gang_programs as programs
+from topolane.studies.gang_programs import Barrier, Coevp, Independent, Line, Mpi, Run
 
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2")
 THREADS = 2

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from topolane.cli import cli
-from topolane.papers import gang, gang_causes, gang_real, gang_simulated, gang_studies
-from topolane.papers.gang import Done, Job, Play, Played
-from topolane.papers.gang_programs import Barrier, Coevp, Independent, Run
+from topolane.studies import gang, gang_causes, gang_real, gang_simulated, gang_studies
+from topolane.studies.gang import Done, Job, Play, Played
+from topolane.studies.gang_programs import Barrier, Coevp, Independent, Run
 
 TWO = Job("two", Run(Independent(0.1), iterations=3), 2)
 

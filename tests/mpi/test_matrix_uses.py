@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from mpis import AROUND, TOPOLANE, Mpi
 from topolane._engine import InputError, Machine, Profile, Traffic
-from topolane.mpi import matrix, show
+from topolane.mpi import matrix
 from topolane.nova import traffic as nova_traffic
+from topolane.report import traffic_matrix
 from topolane.traffic import read_traffic
 
 # Two leaves of two hosts: ranks 0 and 1 fill the first in their order, 2 and 3 the second.
@@ -96,7 +97,7 @@ def test_show(watched: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert (tmp_path / name).read_bytes().startswith(begin)
         assert "between the halves of the ranks" in done.stdout
-    show.draw(matrix.read(watched), str(tmp_path / "b.svg"))
+    traffic_matrix.draw(matrix.read(watched), str(tmp_path / "b.svg"))
     assert (tmp_path / "b.svg").read_bytes() == (tmp_path / "a.svg").read_bytes()
 
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from topolane.papers.sites_collectives import Case, build, measure
+from topolane.studies.sites_collectives import Case, build, measure
 
 LATENCY = 0.1
 """Seconds; all else is far below."""

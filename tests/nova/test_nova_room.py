@@ -62,9 +62,7 @@ def test_a_refused_group_is_admitted_once_the_plan_is_carried_out(
     with pytest.raises(Refused, match="No valid host"):
         running.boot(4, running.group("refused"), hints=ISOLATED)
     said = nova("plan", "--room-for", "4", "--flavor", "whole", "--out", "plan.json")
-    assert (
-        "Now, a group of 4 is refused: " in said and "can be placed, for example on node" in said
-    )
+    assert "Now, a group of 4 is refused: " in said and "can be placed, for example on node" in said
     (move,) = json.loads((tmp_path / "plan.json").read_text())["migrations"]
     assert servers[move["server"]] == move["source"] == HOSTS[4]
     nova("apply", "plan.json")

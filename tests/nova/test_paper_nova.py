@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from topolane._engine import Traffic
 from topolane.cli import cli
-from topolane.papers import nova, nova_smpi, nova_study
+from topolane.studies import nova, nova_smpi, nova_study
 
 ALONE = nova.Setting("alone", others=False)
 SEEDS = range(1, 21)

@@ -11,7 +11,7 @@ from topolane.report.fat_tree import held, intervals
 from topolane.report.figures.fat_tree import _uplinks
 from topolane.report.style import LOCAL, SHARED
 from topolane.report.tree_layout import ROW_LEAVES, lay_out
-from topolane.report.units import change, clean, duration, moment, span
+from topolane.units import change, clean, duration, moment, span
 
 RADIX_SIX = (3, 3, 2)
 

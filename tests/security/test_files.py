@@ -68,7 +68,7 @@ def test_a_link_to_nothing_is_not_followed(tmp_path: Path, victim: Path) -> None
 
 def test_a_picture_is_not_written_through_a_link(tmp_path: Path, victim: Path) -> None:
     """A user who plants a link where a picture is drawn cannot have another file written."""
-    from topolane.mpi.show import draw
+    from topolane.report.traffic_matrix import draw
 
     (tmp_path / "matrix.png").symlink_to(victim / "file")
     with pytest.raises(Exception, match="symbolic link"):

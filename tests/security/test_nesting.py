@@ -112,7 +112,7 @@ READS = {
         "from topolane.sites.clusters import read_cluster; read_cluster('{file}', (), ())"
     ),
     "slurm state": READ.format(
-        "import topolane; from topolane.slurm.given import Given; Given('{file}', topolane.machine('cab')).read()"
+        "import topolane; from topolane.live.state import Given; Given('{file}', topolane.machine('cab')).read()"
     ),
     "fabric state": READ.format(
         "import os, topolane; from topolane.slurm.config import Config; from topolane.slurm.failing import Failing; "

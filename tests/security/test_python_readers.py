@@ -52,14 +52,14 @@ def _config(path: Path) -> Any:
 
 
 def _log(path: Path) -> Any:
-    from topolane.slurm.replay import replay, sides
+    from topolane.live.replay import replay, sides
 
     found = replay(path)
     return sides(found), found.csv()
 
 
 def _given(path: Path) -> Any:
-    from topolane.slurm.given import Given
+    from topolane.live.state import Given
 
     return Given(str(path), topolane.machine("cab")).read()
 

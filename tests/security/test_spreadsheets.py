@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from topolane._engine import InputError
+from topolane.live.replay import replay
 from topolane.mpi.matrix import FIGURES, KINDS, About, Recorded, read
-from topolane.slurm.replay import replay
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
 SIGNS = ("=", "+", "-", "@", "\t", "\r")

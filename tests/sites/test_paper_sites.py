@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from topolane._engine import Traffic
 from topolane.cli import cli
-from topolane.papers import (
+from topolane.studies import (
     sites,
     sites_arrivals,
     sites_cloud,
@@ -23,8 +23,8 @@ from topolane.papers import (
     sites_scatter,
     sites_smpi,
 )
-from topolane.papers.sites import Job, Run, Wan
-from topolane.papers.sites_cloud import Program, Standing
+from topolane.studies.sites import Job, Run, Wan
+from topolane.studies.sites_cloud import Program, Standing
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason="the extra sites is not installed")
 from topolane import InputError
+from topolane.reading import size
 from topolane.sites.files import read_config
-from topolane.sites.reading import size
 
 FILE = """\
 [manager]

@@ -15,10 +15,10 @@ from topolane import InputError
 from topolane.mpi.counts import Watched
 from topolane.mpi.frames import Records
 from topolane.mpi.window import Window
+from topolane.reading import Table
 from topolane.sites.files import _database
 from topolane.sites.keeping import program_row, rank_rows, watched
 from topolane.sites.model import Stage
-from topolane.sites.reading import Table
 from topolane.sites.state import State, StateError
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import topolane
 from topolane import Machine, Workload
+from topolane.live.journal import Recorder
 from topolane.report.fat_tree import intervals
 from topolane.slurm.comments import MARK
 from topolane.slurm.forecast import Forecast, forecast
-from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.records import Job, Node, Partition, Snapshot, task_id
 from topolane.slurm.requests import Terms

@@ -209,10 +209,10 @@ def test_uplink_slots_reserved_for_storage_go_to_no_job(cluster: Cluster, tmp_pa
     [
         (
             "service-uplinks = 1",
-            "service-uplinks reserves uplink slots for hosts: name these hosts with service",
+            "3: service-uplinks reserves uplink slots for hosts: name these hosts with service",
         ),
-        ('service = "n1"\nservice-lanes = 65', "service-uplinks must be from 0 to 64, not 65"),
-        ('service = "n1"', "service needs forwarding tables: name a file for them with routes"),
+        ('service = "n1"\nservice-lanes = 65', "4: service-uplinks must be a number from 0 to 64, not 65"),
+        ('service = "n1"', "3: service needs forwarding tables: name a file for them with routes"),
     ],
 )
 def test_a_setting_that_is_none_is_one_sentence(tmp_path: Path, lines: str, sentence: str) -> None:
@@ -220,4 +220,4 @@ def test_a_setting_that_is_none_is_one_sentence(tmp_path: Path, lines: str, sent
     config.write_text(f'slurmrestd = "unix:/nowhere"\npartitions = ["pbatch"]\n{lines}\n')
     with pytest.raises(InputError) as error:
         read(config)
-    assert str(error.value) == f"{config}: {sentence}"
+    assert str(error.value) == f"{config}:{sentence}"

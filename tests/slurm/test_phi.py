@@ -16,9 +16,9 @@ from test_owned_routes import installed, settings  # noqa: F401
 from test_start import refusal
 from test_status import command, said, status
 from topolane import InputError, Machine
+from topolane.live.held import Held, Share
+from topolane.live.state import Given
 from topolane.slurm.config import read
-from topolane.slurm.given import Given
-from topolane.slurm.held import Held, Share
 
 FULL = "min-bandwidth must be a number above 0 and at most 1"
 
@@ -149,30 +149,30 @@ def test_a_job_that_waits_for_links_is_told_which_are_left(
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ("min-bandwidth = 0.5", "min-bandwidth: policy 'isolated' does not use it; use policy dedicated"),
+        ("min-bandwidth = 0.5", "3: min-bandwidth is not used by policy 'isolated'; use policy dedicated"),
         (
             'policy = "jigsaw"\nmin-bandwidth = 0.5',
-            "min-bandwidth: policy 'jigsaw' does not use it; use policy dedicated",
+            "4: min-bandwidth is not used by policy 'jigsaw'; use policy dedicated",
         ),
         (
             'policy = "dedicated"\nmin-bandwidth = 2',
-            "min-bandwidth must be a number above 0 and at most 1, not 2",
+            "4: min-bandwidth must be a number above 0 and at most 1, not 2",
         ),
         (
             'policy = "dedicated"\nphi = true',
-            "min-bandwidth must be a number above 0 and at most 1, not True",
+            "4: min-bandwidth must be a number above 0 and at most 1, not True",
         ),
         (
             'policy = "dedicated"\nphi = 0.5\nmin-bandwidth = 0.5',
-            "min-bandwidth is given twice, once by its former name",
+            "4: phi is the former name of min-bandwidth, which is given too",
         ),
         (
             'policy = "dedicated"\n[min-bandwidth]\npbatch = 0',
-            "min-bandwidth: pbatch must be a number above 0 and at most 1, not 0",
+            "5: pbatch must be a number above 0 and at most 1, not 0",
         ),
         (
-            'policy = "owned"\n[min-bandwidth]\npdebug = 0.5',
-            "min-bandwidth: pdebug is not among the partitions pbatch",
+            'policy = "owned"\n[phi]\npdebug = 0.5',
+            "5: pdebug is not known here; there are pbatch",
         ),
     ],
 )
@@ -181,7 +181,7 @@ def test_a_setting_that_is_none_is_one_sentence(tmp_path: Path, lines: str, sent
     config.write_text(f'slurmrestd = "unix:/nowhere"\npartitions = ["pbatch"]\n{lines}\n')
     with pytest.raises(InputError) as error:
         read(config)
-    assert str(error.value) == f"{config}: {sentence}"
+    assert str(error.value) == f"{config}:{sentence}"
 
 
 def test_former_names_of_keys_and_policies_are_read_as_the_present_ones(tmp_path: Path) -> None:
@@ -208,4 +208,4 @@ def test_a_state_of_an_earlier_release_is_read(tmp_path: Path) -> None:
 
 def test_it_is_said_at_the_start(cluster: Cluster, tmp_path: Path) -> None:
     """With exit code 2."""
-    assert "does not use it" in refusal(cluster, tmp_path, {"min-bandwidth": 0.5})
+    assert "is not used by policy" in refusal(cluster, tmp_path, {"min-bandwidth": 0.5})

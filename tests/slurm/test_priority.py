@@ -14,9 +14,10 @@ from live_cluster import Cluster, running, script, until
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
 from topolane import InputError
+from topolane.live.log import Log
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
-from topolane.slurm.daemon import Daemon, Log
+from topolane.slurm.daemon import Daemon
 from topolane.slurm.priority import Priorities
 from topolane.slurm.records import Snapshot
 

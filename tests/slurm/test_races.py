@@ -12,9 +12,10 @@ import pytest
 from driving import driving, running, submit_many, tree_of
 from live_cluster import Cluster, until
 from topolane import Machine
+from topolane.live.log import Log
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
-from topolane.slurm.daemon import Daemon, Log
+from topolane.slurm.daemon import Daemon
 from topolane.slurm.records import Job
 from watching import events, settle, states, watching
 

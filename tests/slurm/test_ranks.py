@@ -20,9 +20,9 @@ from live_cluster import Cluster, until
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
 from topolane import Machine, Policy
+from topolane.live.journal import Recorder
 from topolane.slurm.client import LONGEST_COMMENT, Slurm
 from topolane.slurm.fabric import topology_conf
-from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.requests import Terms
 

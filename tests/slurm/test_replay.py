@@ -12,10 +12,10 @@ import pytest
 import topolane
 from driving import driving, submit_many
 from live_cluster import Cluster, until
-from topolane.slurm.held import Held
-from topolane.slurm.links import Links
-from topolane.slurm.replay import replay as read_again
-from topolane.slurm.replay import sides
+from topolane.live.held import Held
+from topolane.live.links import Links
+from topolane.live.replay import replay as read_again
+from topolane.live.replay import sides
 
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 

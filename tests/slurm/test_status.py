@@ -21,9 +21,9 @@ pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
 
 from topolane import InputError, Machine, Refusal, State
+from topolane.live.links import Links, in_the_way
 from topolane.slurm.config import Config, read
 from topolane.slurm.explain import explain
-from topolane.slurm.links import Links, in_the_way
 from topolane.slurm.look import look
 
 TOPOLANE = [*COMMAND[:-1]]

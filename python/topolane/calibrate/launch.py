@@ -13,6 +13,7 @@ from typing import IO
 
 from topolane._engine import InputError
 from topolane.calibrate.measurement import Measurement, Reader, check_hosts
+from topolane.compiling import compiled, ended, first_error, split
 
 SOURCES = Path(__file__).parent / "native"
 DEFAULT_LAUNCH = "mpiexec -n {ranks} {program}"
@@ -49,34 +50,10 @@ class Plan:
         return words
 
 
-def split(text: str, option: str) -> list[str]:
-    """The words of a command, as a shell would take them."""
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise InputError(f"{option} {text!r}: {error}") from error
-    if not words:
-        raise InputError(f"{option}: no command")
-    return words
-
-
 def build(mpicc: str, directory: Path) -> Path:
     """Compiles the program into a directory. Raises InputError with what the compiler said first."""
     sources = sorted(map(str, SOURCES.glob("*.c")))
     return compiled("--mpicc", mpicc, ["-std=c99", "-O2", *sources], directory / "calibrate")
-
-
-def compiled(option: str, compiler: str, words: Sequence[str], made: Path) -> Path:
-    """Makes a file with the compiler that an option names. Raises InputError with what it said first."""
-    command = [*split(compiler, option), "-o", str(made), *words]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    except OSError as error:
-        raise InputError(f"{option} {compiler}: cannot be started: {error.strerror}") from error
-    if done.returncode != 0 or not made.is_file():
-        why = f"{ended(done.returncode)}{first_error(done.stderr)}" if done.returncode else "it made nothing"
-        raise InputError(f"{option} {compiler}: {why}")
-    return made
 
 
 def measure(plan: Plan, directory: Path, show: Callable[[int, int], None]) -> Measurement:
@@ -125,14 +102,3 @@ def running(command: Sequence[str]) -> Iterator[IO[str]]:
         if process.returncode != 0:
             said.seek(0)
             raise InputError(f"--launch {command[0]}: {ended(process.returncode)}{first_error(said.read())}")
-
-
-def ended(code: int) -> str:
-    return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-
-
-def first_error(text: str) -> str:
-    """The line of a tool's complaint that says most: the first with 'error', else its last with words."""
-    lines = [" ".join(line.split()) for line in text.splitlines() if any(map(str.isalnum, line))]
-    telling = [line for line in lines if "error" in line.lower()] or lines[-1:]
-    return f": {telling[0][:200]}" if telling else ""

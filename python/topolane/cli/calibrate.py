@@ -121,8 +121,9 @@ def written(
     interface: str,
 ) -> dict[str, Any]:
     """Fits, draws and writes; what was fitted, for the reader."""
-    from topolane.calibrate import figures, machine_file
+    from topolane.calibrate import machine_file
     from topolane.calibrate.fit import fit
+    from topolane.report import calibration
     from topolane.report.style import drawing
     from topolane.report.svg import to_svg
 
@@ -137,7 +138,7 @@ def written(
     (draft / "machine.toml").write_text(text, encoding="utf-8")
     (draft / "measurements.jsonl").write_text("\n".join([*found.lines(), ""]), encoding="utf-8")
     with drawing():
-        for name, draw in (("pairs", figures.pairs), ("alltoall", figures.alltoall)):
+        for name, draw in (("pairs", calibration.pairs), ("alltoall", calibration.alltoall)):
             if found.of("alltoall") if name == "alltoall" else any(fitted.rates.values()):
                 (draft / f"{name}.svg").write_text(to_svg(draw(found, fitted)), encoding="utf-8")
     narrow = machine_file.narrow_cables(text, fitted)

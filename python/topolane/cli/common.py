@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import math
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ import click
 
 from topolane import files, texts
 from topolane._engine import InputError
-from topolane.sources import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
 
 
 HOUR = 3600.0
+
+
 WORD = click.IntRange(0, 2**64 - 1)
 
 
@@ -65,48 +65,6 @@ machine_options = options(
 )
 
 
-def cores(_: click.Context, __: click.Parameter, text: str | None) -> int | str | None:
-    """A number of cores, or how each job's is chosen."""
-    if text is None or text == "auto" or re.fullmatch(r"fixed:[1-9][0-9]{0,8}", text):
-        return text
-    if re.fullmatch(r"[0-9]{1,10}", text) and 1 <= int(text) <= 2**31:
-        return int(text)
-    raise click.BadParameter(f"{text} is neither a number from 1 to 2147483648, nor auto, nor fixed:K")
-
-
-workload_shape_options = options(
-    click.option("--seed", type=WORD, default=0, show_default=True, help="Seed of all random draws."),
-    click.option(
-        "--cores-per-node",
-        metavar="N|auto|fixed:K",
-        callback=cores,
-        help="N: turn processors of the log into nodes of N cores [default: as its header says]. auto or fixed:K, with "
-        "--network: cores of each node that a job uses (docs/guides/cores-per-node.md).",
-    ),
-    click.option("--limit", type=click.IntRange(1, 2**63), help="Only so many jobs."),
-    click.option("--partition", help="Use only the jobs of this partition of the log."),
-    click.option("--shared", is_flag=True, help="Let jobs of a sacct log share nodes, by cores and memory."),
-    click.option("--days", type=float, metavar="D", help="Use only the jobs submitted in the first D days."),
-    click.option("--nodes-x", type=float, help="Multiply the node count of every job by this factor."),
-    click.option(
-        "--squeeze",
-        type=float,
-        help="Multiply the time between submissions by this factor (0.6: a long queue).",
-    ),
-    click.option(
-        "--load", type=float, help="Scale the time between submissions to reach this load of the machine."
-    ),
-)
-
-workload_options = options(
-    click.option(
-        "--workload", help="A synthetic workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."
-    ),
-    click.option("--trace", help="A job log instead: SWF, CSV or output of sacct -P, gzipped or not."),
-    workload_shape_options,
-)
-
-
 def moment(_: click.Context, __: click.Parameter, hours: float | None) -> float | None:
     """Hours after the first submission."""
     if hours is not None and not 0 <= hours < float("inf"):
@@ -121,42 +79,6 @@ at_option = click.option(
     help="Time at which to draw the machine, in hours after the first submission [default: the busiest minute].",
 )
 
-default_walltime_option = click.option(
-    "--default-walltime",
-    type=float,
-    help="Walltime in seconds of jobs that have none [default: their run time].",
-)
-
-min_bandwidth_option = click.option(
-    "--min-bandwidth",
-    type=float,
-    metavar="SHARE",
-    help="Minimum share of full bandwidth, above 0 and up to 1, that jobs accept on dedicated links [default: 1].",
-)
-
-
-def _defrag(_context: click.Context, _parameter: click.Parameter, value: float | None) -> Any:
-    from topolane.run import Defrag
-
-    return None if value is None else Defrag(per_start=value)
-
-
-defrag_option = click.option(
-    "--defrag",
-    type=click.FloatRange(0),
-    callback=_defrag,
-    metavar="MOVES",
-    help="Move up to three running jobs at a time to make room for a job that is refused because of links. MOVES limits "
-    "the mean number of moves for each started job (0.05: one for twenty) [default: no moves].",
-)
-
-outages_option = click.option(
-    "--outages",
-    metavar="FILE.csv",
-    help="Links and switches that fail, one per line: name,from,until (seconds, or empty). Running jobs on them are "
-    "listed; no job is placed on them until they are back.",
-)
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
@@ -168,30 +90,6 @@ def source_of(workload: str | None, trace: str | None, default: str | None = Non
     if source is None:
         raise InputError("give a workload with --workload NAME or a log with --trace FILE")
     return source
-
-
-SHAPE = ("cores_per_node", "limit", "partition", "shared", "days", "nodes_x", "squeeze", "load")
-
-
-def shape_alone(options: dict[str, Any]) -> Shape:
-    """The same where nothing runs, and so no job can choose its cores."""
-    shape = shape_of(options)
-    if "chosen_cores" in options:
-        raise InputError(
-            f"--cores-per-node {options['chosen_cores']}: give a number; only a run can choose the cores of each job"
-        )
-    return shape
-
-
-def shape_of(options: dict[str, Any]) -> Shape:
-    """Takes what shapes a workload out of a command's options.
-
-    Cores that each job chooses are left, as `chosen_cores`: they shape no workload.
-    """
-    if isinstance(options["cores_per_node"], str):
-        options["chosen_cores"] = options["cores_per_node"]
-        options["cores_per_node"] = None
-    return Shape(**{name: options.pop(name) for name in SHAPE})
 
 
 TABLES = (

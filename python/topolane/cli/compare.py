@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane._engine import InputError
-from topolane.cli import common, tables
-from topolane.cli.network import network_of, network_options
+from topolane.cli import common, settings, tables
 from topolane.sweep import Task, compare, shares_bought_back, tasks_for
 
 if TYPE_CHECKING:
@@ -27,12 +26,9 @@ def names(text: str) -> list[str]:
 
 @click.command("compare")
 @common.machine_options
-@common.workload_options
-@common.default_walltime_option
-@common.min_bandwidth_option
-@common.defrag_option
-@common.outages_option
-@network_options
+@settings.workload_options
+@settings.compare_options
+@settings.network_options
 @click.option(
     "--policies",
     default="first-fit,slurm-tree,isolated",
@@ -88,9 +84,8 @@ def command(
         machine=machine,
         machine_format=machine_format,
         workload=source,
-        policy="first-fit",
-        shape=common.shape_of(others),
-        network=network_of(others),
+        shape=settings.shape_of(others),
+        network=settings.network_of(others),
         **others,
     )
     if scenarios is None:

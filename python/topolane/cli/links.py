@@ -10,7 +10,7 @@ import click
 
 from topolane import routes
 from topolane._engine import InputError, Loads, Routing
-from topolane.cli import common, placed
+from topolane.cli import common, placed, settings
 from topolane.cli.placed import Placed
 from topolane.routes import Link, Links
 
@@ -49,7 +49,7 @@ class Load:
     show_default=True,
     help="Traffic of jobs without a pattern of their own.",
 )
-@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of all random draws.")
+@settings.seed_option
 @click.option(
     "--link", help="Show only this link: 'leaf0->pod0-s1' ('#1' for a parallel cable), or the id of a cable."
 )

@@ -10,7 +10,7 @@ import click
 
 import topolane
 from topolane._engine import InputError, Machine, Refusal, State, Traffic, efforts, patterns
-from topolane.cli import common
+from topolane.cli import common, settings
 from topolane.cli.place import read, state_of
 from topolane.mapping import FORMATS, Mapped, place_ranks
 from topolane.policy import resolve
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Effort to spend, counted in steps, not in time.",
 )
-@click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of all random draws.")
+@settings.seed_option
 @click.option(
     "--threads",
     type=click.IntRange(0, 1024),

@@ -11,6 +11,7 @@ import click
 from topolane import files
 from topolane._engine import InputError
 from topolane.cli import common
+from topolane.units import plural
 
 
 @click.group("mpi")
@@ -122,12 +123,51 @@ def _note(sentence: str) -> None:
 def show(file: str, out: str | None, pairs: int, as_json: bool) -> None:
     """Summarise a matrix: how much each rank sent to each other rank, and where the time went."""
     from topolane.mpi import matrix, show
+    from topolane.report import traffic_matrix
 
     recorded = matrix.read(file)
     if out is not None:
-        show.draw(recorded, out)
+        traffic_matrix.draw(recorded, out)
     summary = show.summary(recorded, pairs)
     if as_json:
         common.print_json(summary)
     else:
-        show.print_summary(summary)
+        _print_summary(summary)
+
+
+WORDS = {
+    "point_to_point": "point-to-point, counted",
+    "modelled": "collectives, modelled",
+    "two_level": "collectives, counted",
+    "one_sided": "one-sided, counted",
+}
+
+
+def _print_summary(figures: dict[str, Any]) -> None:
+    """The summary as tables."""
+    click.echo(
+        f"{figures['name']}: {plural(figures['ranks'], 'rank')} on {plural(figures['hosts'], 'host')}, "
+        f"{figures['mpi']}, {figures['seconds']:.3g} s"
+    )
+    click.echo(f"in MPI {figures['in_mpi']:.1%} of the time, waiting for other ranks {figures['skew']:.1%}")
+    if figures["unfinished"]:
+        click.echo(f"did not reach MPI_Finalize: {plural(len(figures['unfinished']), 'rank')}")
+    rows = [(WORDS[kind], *_cells(one)) for kind, one in figures["kinds"].items() if any(one.values())]
+    rows += [
+        ("all", *_cells(figures["all"])),
+        ("between the halves of the ranks", *_cells(figures["halves"])),
+    ]
+    common.print_table(("sent", "messages", "bytes", "turns"), rows)
+    if figures["pairs"]:
+        heaviest = [(f"{one['from']} to {one['to']}", *_cells(one)) for one in figures["pairs"]]
+        common.print_table(("heaviest pairs", "messages", "bytes", "turns"), heaviest)
+    if figures["calls"]:
+        calls = [
+            (one["call"], f"{one['calls']:,}", f"{one['bytes']:,}", f"{one['seconds']:.3f}")
+            for one in figures["calls"]
+        ]
+        common.print_table(("call, all ranks", "calls", "bytes", "seconds"), calls)
+
+
+def _cells(figures: dict[str, int]) -> tuple[str, ...]:
+    return tuple(f"{figures[name]:,}" for name in ("messages", "bytes", "turns"))

@@ -56,7 +56,7 @@ def show(
 
     one = cloud.group(group) if group is not None else None
     if svg is not None:
-        write_text(svg, showing.svg(cloud, one), "--svg")
+        write_text(svg, _drawn(cloud, one), "--svg")
     rows = [row for row in showing.rows(cloud) if one is None or row.id == one.id]
     if as_json:
         print_json([dataclasses.asdict(row) for row in rows])
@@ -79,6 +79,21 @@ def show(
     )
     if one is not None:
         click.echo(showing.tree(cloud, one))
+
+
+def _drawn(cloud: Cloud, group: ServerGroup | None) -> str:
+    """The tree with all groups, or one, as SVG."""
+    from topolane.nova.show import nodes_of
+    from topolane.report.live_tree import Holder, svg
+
+    shown = [group] if group is not None else cloud.groups
+    names = {index: shown[index].name for index in range(len(shown))}
+    holders = {
+        index: Holder(nodes, names[index], f"group {names[index]}")
+        for index, nodes in nodes_of(cloud, shown).items()
+    }
+    closed = frozenset(node for host, node in cloud.topology.node_of.items() if host in cloud.closed)
+    return svg(cloud.topology.machine, holders, closed=closed)
 
 
 @command.command()
@@ -170,7 +185,7 @@ def plan(
 
 def _print_plan(cloud: Cloud, made: Plan, looked_at: list[ServerGroup]) -> None:
     from topolane.nova import plan as planning
-    from topolane.report.units import plural
+    from topolane.units import plural
 
     if not made.migrations:
         click.echo(f"No migration pays: {plural(len(looked_at), 'group')} looked at.")
@@ -211,7 +226,8 @@ def apply(
     path = Path(file)
     made = Plan.read(path)
     connection, cloud = _cloud(os_cloud, machine)
-    from topolane.nova.apply import Applying, NovaServers
+    from topolane.live.clients.nova import NovaServers
+    from topolane.nova.apply import Applying
 
     stopping = threading.Event()
     for ending in (signal.SIGINT, signal.SIGTERM):

@@ -9,7 +9,7 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli.common import options, print_json, print_table
-from topolane.report.units import plural
+from topolane.units import plural
 
 if TYPE_CHECKING:
     from openstack.connection import Connection

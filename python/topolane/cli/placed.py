@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from pathlib import Path
 from typing import Any
 
-from topolane import texts
+from topolane import reading, texts
 from topolane._engine import InputError, Machine, Traffic
 from topolane.cli.place import check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
 KEYS = {"id", "nodes", "cores", "memory", "pattern", "traffic", "links", "bandwidth_share"}
-COLUMNS = ("id", "nodes", "pattern", "traffic")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +31,10 @@ def jobs(machine: Machine, file: str, *, pattern: str, seed: int = 0) -> list[Pl
     """
     beside = Path(file).parent
     if Path(file).suffix.lower() == ".csv":
-        rows = [(f"{file}:{line}", row) for line, row in _csv_rows(file)]
+        rows = [
+            (f"{file}:{line}", {name: cell for name, cell in row.items() if cell})
+            for line, row in reading.csv_rows(file, ("id", "nodes"), ("pattern", "traffic"))
+        ]
     else:
         source = "standard input" if file == "-" else file
         running = member(read(file), "running", list, default=[])
@@ -81,30 +81,3 @@ def _job(machine: Machine, row: dict[str, Any], where: str, beside: Path, patter
             f"{where}: {file} has {traffic.ranks} ranks, but the job has {len(nodes)} nodes, one rank on each"
         )
     return Placed(identity, nodes, traffic)
-
-
-def _csv_rows(file: str) -> list[tuple[int, dict[str, str]]]:
-    text = io.StringIO(texts.read_text(file, texts.SMALL), newline="")
-    try:
-        reader = csv.reader(text, strict=True)
-        header = [name.strip() for name in next(reader, [])]
-        for name in header:
-            if name not in COLUMNS or header.count(name) > 1:
-                raise InputError(f"{file}:1: column {texts.shown(name)} is unknown or stands twice")
-        for name in ("id", "nodes"):
-            if name not in header:
-                raise InputError(f"{file}:1: the header names no column {name}")
-        rows = []
-        for cells in reader:
-            if not any(cells):
-                continue
-            if len(cells) != len(header):
-                raise InputError(
-                    f"{file}:{reader.line_num}: {len(cells)} cells, where the header names {len(header)} "
-                    "(a hostlist with a comma stands in quotes)"
-                )
-            named = zip(header, map(str.strip, cells))
-            rows.append((reader.line_num, {name: cell for name, cell in named if cell}))
-        return rows
-    except csv.Error as error:
-        raise InputError(f"{file}: not CSV: {error}") from error

@@ -6,37 +6,15 @@ from typing import Any
 
 import click
 
-from topolane.cli import common, tables
-from topolane.cli.network import network_of, network_options
+from topolane.cli import common, settings, tables
 from topolane.sweep import Task
 
 
 @click.command("simulate")
 @common.machine_options
-@common.workload_options
-@common.default_walltime_option
-@common.min_bandwidth_option
-@common.defrag_option
-@common.outages_option
-@network_options
-@click.option(
-    "--policy",
-    default="first-fit",
-    show_default=True,
-    help="Policy: a name (`topolane policies` lists them), or module:Class.",
-)
-@click.option(
-    "--queue",
-    default="easy",
-    show_default=True,
-    help="Queue discipline: fcfs, easy, conservative, or recorded (the log's start times).",
-)
-@click.option(
-    "--scenario",
-    default="none",
-    show_default=True,
-    help="Speed-up of isolated jobs: none, 5, 10, 20 (per cent), v1, v2.",
-)
+@settings.workload_options
+@settings.run_options
+@settings.network_options
 @click.option("--out", help="Directory for jobs.csv, utilization.csv, summary.json and the report.")
 @click.option(
     "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
@@ -58,8 +36,8 @@ def command(
     common.check_outputs(out, at, parquet)
     task = Task(
         workload=common.source_of(workload, trace, default="cab-aug"),
-        shape=common.shape_of(others),
-        network=network_of(others),
+        shape=settings.shape_of(others),
+        network=settings.network_of(others),
         **others,
     )
     with common.outputs(out) as directory:

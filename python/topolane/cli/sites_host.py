@@ -54,9 +54,9 @@ def host(
     try:
         import psutil
 
+        from topolane.reading import size
         from topolane.sites import host as daemon
         from topolane.sites.model import Host
-        from topolane.sites.reading import size
     except ImportError as error:
         raise missing(error) from error
     if driver in WANT_ADDRESS and not address:

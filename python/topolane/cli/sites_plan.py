@@ -68,7 +68,7 @@ def plan(
 
 
 def _wanted(guests: int, cores: int | None, memory: str | None, sites: tuple[str, ...]) -> dict[str, Any]:
-    from topolane.sites.reading import size
+    from topolane.reading import size
 
     if memory is None:
         raise InputError("--room-for needs the memory of each guest: give --memory")
@@ -106,7 +106,7 @@ def apply(manager: str, token_file: str | None, ca: str | None, plan: str, as_js
 
     A guest that has been moved since, or that is being moved, is left out.
     """
-    from topolane.report.units import plural
+    from topolane.units import plural
 
     answer = client(manager, token_file, ca).post(f"/plans/{segment(plan)}/apply")
     if as_json:
@@ -118,7 +118,7 @@ def apply(manager: str, token_file: str | None, ca: str | None, plan: str, as_js
 
 def _room(made: dict[str, Any], guests: int) -> str:
     """What is to be said of the room for guests that arrive."""
-    from topolane.report.units import plural
+    from topolane.units import plural
 
     if not made["room"]:
         return f"No site has room for {guests} such guests, and no moves were found that would make room."

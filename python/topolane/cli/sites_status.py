@@ -20,7 +20,7 @@ def status(manager: str, token_file: str | None, ca: str | None, as_json: bool) 
     if as_json:
         print_json(answer)
         return
-    from topolane.report.units import duration
+    from topolane.units import duration
 
     does = "paused" if answer["paused"] else "moves guests" if answer["act"] else "proposes only"
     click.echo(f"policy {answer['policy']}, {does}; up for {duration(time.time() - answer['began'])}")

@@ -26,8 +26,9 @@ def run(config: str, dry_run: bool) -> None:
 
     settings = configuration.read(config)
     try:
+        from topolane.live.log import Log
         from topolane.slurm.client import SlurmError
-        from topolane.slurm.daemon import Daemon, Log
+        from topolane.slurm.daemon import Daemon
         from topolane.slurm.setup import connect
     except ImportError as error:
         raise InputError(

@@ -11,7 +11,7 @@ import click
 from topolane.cli import common
 
 if TYPE_CHECKING:
-    from topolane.slurm.replay import Side
+    from topolane.live.replay import Side
 
 
 @click.command()
@@ -29,7 +29,7 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
     This also compares when and where the daemon would have started the jobs with when and where Slurm started them.
     The exit code is 1 if a decision differs.
     """
-    from topolane.slurm import replay as replaying
+    from topolane.live import replay as replaying
 
     found = replaying.replay(log, policy)
     ours, slurms = replaying.sides(found)

@@ -81,9 +81,24 @@ def _look(settings: Config, svg: str | None) -> Status:
 
 
 def _draw(look: Look, file: str) -> None:
-    from topolane.slurm.picture import svg
+    from topolane.live.links import Links
+    from topolane.report.live_tree import Holder, svg
+    from topolane.slurm.usage import closed_nodes, holding
+    from topolane.slurm.waits import clock
+    from topolane.units import plural
 
-    write_text(file, svg(look), "--svg")
+    snapshot, machine = look.snapshot, look.machine
+    nodes = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
+    holders = {}
+    for job, own in nodes.items():
+        record = snapshot.jobs[job]
+        count = plural(len(own), "node")
+        tip = f"job {record.number} {record.name} of {record.user}: {count}, {record.nodes}"
+        holders[job] = Holder(own, f"job {record.number}", tip)
+    apart = Links(machine, nodes, {job: str(job) for job in nodes}, look.owned).apart
+    title = f"{clock(snapshot.time, 0)}: "
+    closed = closed_nodes(snapshot, machine)
+    write_text(file, svg(machine, holders, closed=closed, apart=apart, title=title), "--svg")
 
 
 def _print(found: Status, as_json: bool) -> None:
@@ -115,8 +130,8 @@ def _shown(found: Status) -> Group:
     from rich.table import Table
     from rich.text import Text
 
-    from topolane.report.units import plural
     from topolane.slurm.waits import clock
+    from topolane.units import plural
 
     def at(when: float | None) -> str:
         return "-" if when is None else clock(when, found.time)

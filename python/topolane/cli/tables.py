@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from topolane.cli import common
-from topolane.report.units import plural
+from topolane.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ import click
 
 import topolane
 from topolane import _engine
-from topolane.cli import common
+from topolane.cli import common, settings
 
 
 @click.group("workload")
@@ -18,7 +18,8 @@ def command() -> None:
 
 @command.command()
 @common.machine_options
-@common.workload_options
+@settings.workload_options
+@settings.seed_option
 @common.json_option
 def show(
     machine: str,
@@ -35,7 +36,7 @@ def show(
         common.print_known(_engine.workload_presets(), as_json)
         return
     fabric = topolane.machine(machine, machine_format, nodes=nodes)
-    shape = common.shape_alone(others)
+    shape = settings.shape_alone(others)
     jobs = topolane.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
     columns = jobs.columns()
     widths, runs = columns["nodes"], columns["run"]
@@ -68,7 +69,7 @@ def show(
 
 def write(source: str, to: str, out: str | None, seed: int, options: dict[str, Any]) -> None:
     """Writes a workload, shaped for a machine if one is named."""
-    shape = common.shape_alone(options)
+    shape = settings.shape_alone(options)
     fabric = topolane.machine(options["machine"], options["machine_format"], nodes=options["nodes"])
     common.write_text(out, topolane.workload(source, fabric.nodes, seed=seed, shape=shape).to(to))
 
@@ -80,7 +81,8 @@ def write(source: str, to: str, out: str | None, seed: int, options: dict[str, A
 )
 @click.option("--out", help="File to write to [default: standard output].")
 @common.machine_options
-@common.workload_shape_options
+@settings.seed_option
+@settings.shape_options
 def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Generate the synthetic workload NAME."""
     write(name, to, out, seed, options)
@@ -93,7 +95,8 @@ def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None
 )
 @click.option("--out", help="File to write to [default: standard output].")
 @common.machine_options
-@common.workload_shape_options
+@settings.seed_option
+@settings.shape_options
 def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Write the log FILE in another format, after applying the options that change it."""
     write(file, to, out, seed, options)

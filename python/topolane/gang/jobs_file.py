@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from topolane import reading
 from topolane._engine import InputError
-from topolane.sites import reading
 
 MOST_THREADS = 1 << 20
 LEAST_WEIGHT, MOST_WEIGHT = 1e-3, 1e3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from topolane._engine import InputError
-from topolane.slurm.scontrol import scontrol
+from topolane.live.clients.scontrol import scontrol
 
 BATCH = "batch"
 """What Slurm calls the step that is the job's script."""

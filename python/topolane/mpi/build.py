@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from topolane._engine import InputError
-from topolane.calibrate.launch import compiled, ended, first_error, split
+from topolane.compiling import compiled, ended, first_error, split
 
 SOURCES = Path(__file__).parent / "native"
 FLAGS = (

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from topolane.live.clients.nova import Now
 from topolane.nova.plan import Migration, Plan
 
 if TYPE_CHECKING:
-    from openstack.connection import Connection
-
     from topolane.nova.topology import Topology
 
 POLL_SECONDS = 1.0
@@ -19,15 +18,6 @@ RETRY_SECONDS = 30.0
 RETRIES = 5
 """What Nova refuses is asked again: its scheduler hears of servers that left a host after up to two minutes
 (`scheduler_instance_sync_interval`)."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Now:
-    """A server as Nova has it at this moment."""
-
-    host: str | None
-    status: str
-    busy: bool
 
 
 class Servers(Protocol):
@@ -169,43 +159,3 @@ class Applying:
     def _set(self, migration: Migration, state: str, why: str = "") -> None:
         migration.state, migration.why = state, why
         self.save()
-
-
-class NovaServers:
-    """The servers of a real cloud."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def look(self, server: str) -> Now | None:
-        """The server now; None if there is none any more."""
-        from openstack import exceptions
-
-        try:
-            found = self._connection.compute.get_server(server)
-        except exceptions.NotFoundException:
-            return None
-        return Now(found.compute_host, found.status, found.task_state is not None)
-
-    def members(self, group: str) -> dict[str, str]:
-        """The host of every server of the group that has one."""
-        members = self._connection.compute.get_server_group(group).member_ids or ()
-        found = {member: self.look(member) for member in members}
-        return {member: now.host for member, now in found.items() if now is not None and now.host is not None}
-
-    def migrate(self, server: str, host: str, forced: bool = False) -> str | None:
-        """Starts a live migration, which the scheduler's filters must allow; a sentence why Nova refuses it.
-
-        If forced only Placement is asked for the room, and the hosts themselves: what Nova takes up to microversion 2.67,
-        of which openstacksdk asks 2.30.
-        """
-        from openstack import exceptions
-
-        try:
-            self._connection.compute.live_migrate_server(
-                server, host=host, force=forced, block_migration="auto"
-            )
-        except exceptions.SDKException as error:
-            return getattr(error, "details", None) or str(error).partition("\n")[0]
-        # The server is busy from the moment Nova has accepted.
-        return None

@@ -8,8 +8,6 @@ import dataclasses
 from topolane._engine import Decision, LinkUse, Machine, State
 from topolane.nova.cloud import Cloud, ServerGroup
 from topolane.nova.plan import hops, isolates, nodes
-from topolane.report.data import MachinePicture
-from topolane.report.holders import held_by
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,10 +72,10 @@ def _least(machine: Machine, own: list[int]) -> float:
     return placed.hop_bytes if isinstance(placed, Decision) else 0.0
 
 
-def _ranges(cloud: Cloud, groups: list[ServerGroup]) -> dict[int, list[tuple[int, int]]]:
+def nodes_of(cloud: Cloud, groups: list[ServerGroup]) -> dict[int, list[int]]:
     """The nodes of every group that has some, by its place in the list."""
     found = {index: sorted(set(nodes(cloud, group))) for index, group in enumerate(groups)}
-    return {index: [(node, node + 1) for node in own] for index, own in found.items() if own}
+    return {index: own for index, own in found.items() if own}
 
 
 def tree(cloud: Cloud, group: ServerGroup) -> str:
@@ -103,22 +101,3 @@ def tree(cloud: Cloud, group: ServerGroup) -> str:
         if names:
             lines.append(f"{what}: {', '.join(names)}")
     return "\n".join(lines)
-
-
-def svg(cloud: Cloud, group: ServerGroup | None) -> str:
-    """The tree with all groups, or one, drawn as in the report of a run."""
-    from topolane.report.figures.fat_tree import facts
-    from topolane.report.figures.fat_tree import tree as drawing_of
-    from topolane.report.style import drawing
-    from topolane.report.svg import to_svg, with_tips
-
-    shown = [group] if group is not None else cloud.groups
-    ranges = _ranges(cloud, shown)
-    picture = MachinePicture.of(cloud.topology.machine)
-    closed = frozenset(node for host, node in cloud.topology.node_of.items() if host in cloud.closed)
-    state = held_by(ranges, picture, 0.0, closed)
-    with drawing():
-        drawn = drawing_of(picture, state, {index: shown[index].name for index in ranges})
-        drawn.suptitle(facts(picture, state), x=0.01, ha="left", fontsize=9)
-        text = to_svg(drawn)
-    return with_tips(text, {f"job-{index}": f"group {shown[index].name}" for index in ranges})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from topolane.units import duration, percent
+
 from .data import Run
-from .units import duration, percent
 
 WORDS = (
     "No speed-up is assumed in these runs: jobs slow each other down where their traffic meets. A job's "
@@ -37,7 +38,7 @@ def _setting(run: Run) -> dict[str, Any]:
 
 def bought_back(runs: Sequence[Run]) -> list[str]:
     """For every isolating run what it costs and saves against its reference, a sentence or two each."""
-    from topolane import InputError
+    from topolane._engine import InputError
     from topolane.sweep import shares_bought_back
 
     if all(run.network for run in runs):

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import polars
 
+from topolane.units import percent
+
 from .data import MachinePicture, Run
 from .style import HEAT
-from .units import percent
 
 NICE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 LISTED = 5

@@ -9,9 +9,10 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from topolane.units import HOUR, NOTHING, count, decimal, duration, percent, span
+
 from .data import MachinePicture, Run, finite
 from .style import HEAT_THEME, THEME
-from .units import HOUR, NOTHING, count, decimal, duration, percent, span
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from topolane.units import HOUR, MINUTE, clean
+
 from .data import Run, finite
 from .style import INK, MUTED, SURFACE, series
-from .units import HOUR, MINUTE, clean
 
 WIDTH = 9.2  # inches, of a figure as wide as the page
 DECADES = (MINUTE, 10 * MINUTE, HOUR, 10 * HOUR, 100 * HOUR, 1000 * HOUR, 10000 * HOUR, 100000 * HOUR)

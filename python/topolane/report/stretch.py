@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from topolane.units import NOTHING
+
 from .data import Run
 from .plot import label, name_rows, panels
 from .style import INK, MUTED, SURFACE, series
-from .units import NOTHING
 
 SIZE = "requested_number_of_resources"
 MARKS = "The bar ends at the mean, the upright stroke is the 95th percentile, the circle the worst."

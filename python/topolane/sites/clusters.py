@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from topolane.reading import Table, read
 from topolane.sites.model import Guest, Host
 from topolane.sites.overlay import Member
-from topolane.sites.reading import Table, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

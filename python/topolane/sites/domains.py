@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libvirt
 
+from topolane.live.clients.domains import domain, opened
 from topolane.sites import overlay
 from topolane.sites.remote import CommandFailed
 
@@ -17,34 +17,10 @@ if TYPE_CHECKING:
     from topolane.sites.clusters import Boot, Cluster
     from topolane.sites.model import Guest, Host
 
-# Errors are told by exceptions; libvirt would print them, too.
-libvirt.registerErrorHandler(lambda _, __: None, None)
-
 
 def connection(host: Host) -> contextlib.AbstractContextManager[libvirt.virConnect]:
     """The libvirt of a host, whose `address` is its URI. Raises libvirt.libvirtError."""
     return opened(host.address)
-
-
-@contextlib.contextmanager
-def opened(uri: str | None) -> Iterator[libvirt.virConnect]:
-    """The libvirt of that URI; of None that of LIBVIRT_DEFAULT_URI, or of this machine. Raises libvirt.libvirtError."""
-    made = libvirt.open(uri)
-    try:
-        yield made
-    finally:
-        with contextlib.suppress(libvirt.libvirtError):
-            made.close()
-
-
-def domain(made: libvirt.virConnect, guest: str) -> libvirt.virDomain | None:
-    """The domain of a guest, running or not; None where libvirt answers that there is none."""
-    try:
-        return made.lookupByName(guest)
-    except libvirt.libvirtError as error:
-        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
-            return None
-        raise
 
 
 class Libvirt:

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from topolane._engine import InputError, site_policies
 from topolane.mpi.address import Address
+from topolane.reading import MOST_CORES, Table, read
 from topolane.sites.model import Guest, Host, Link, Site
 from topolane.sites.moving import DRIVERS, WANT_ADDRESS
-from topolane.sites.reading import MOST_CORES, Table, read
 
 
 @dataclass(frozen=True)

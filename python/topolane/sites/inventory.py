@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from topolane.reading import MOST_CORES
 from topolane.sites.files import Config
 from topolane.sites.model import Guest, Host, Link
-from topolane.sites.reading import MOST_CORES
 from topolane.sites.reported import MOST_KNOWN, positive, reported_guest, reported_name
 from topolane.sites.state import State, StateError
 

@@ -10,10 +10,10 @@ from fastapi import APIRouter, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from topolane.mpi.counts import Watched
+from topolane.reading import MOST_CORES
 from topolane.sites.arriving import Arrival, like
 from topolane.sites.gate import OPERATOR
 from topolane.sites.manager import Manager
-from topolane.sites.reading import MOST_CORES
 from topolane.sites.reported import MOST_GUESTS
 
 Answer = dict[str, Any]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from topolane.reading import MOST_CORES, is_name
 from topolane.sites.model import Guest
-from topolane.sites.reading import MOST_CORES, is_name
 
 MOST_GUESTS = 1_000
 """Of one host."""

@@ -1,12 +1,9 @@
-"""One daemon for a partition, and one for a log: two that decide for the same jobs undo each other's work."""
+"""One daemon for a partition: two that decide for the same jobs undo each other's work."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import stat
-from typing import IO
 
 from topolane._engine import InputError
 from topolane.locks import Locks, TakenError
@@ -34,16 +31,3 @@ def claim(config: Config) -> Locks:
                 f"{config.slurmrestd}: end {named} first"
             ) from error
     return taken
-
-
-def claim_log(file: IO[str], path: str) -> None:
-    """Takes a log for this process, as long as it is open. Raises InputError where another writes it."""
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise InputError(
-            f"log {path}: another daemon writes it, and two in one log could not be replayed: "
-            "end that one, or name another file"
-        ) from error

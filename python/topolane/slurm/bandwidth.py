@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from topolane._engine import InputError, linking_policies
+from topolane._engine import linking_policies
+from topolane.parsing import shown
+from topolane.reading import Table
 from topolane.slurm.candidates import Unfit
 from topolane.slurm.comments import users
 from topolane.slurm.records import Job
@@ -41,8 +42,8 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0.0 < share <= 1.0:
-        shown = text if len(text) <= SHOWN else text[:SHOWN] + "..."
-        raise Unfit(f"{name}={shown} in its comment: {name} must be a number above 0 and at most 1")
+        cut = text if len(text) <= SHOWN else text[:SHOWN] + "..."
+        raise Unfit(f"{name}={cut} in its comment: {name} must be a number above 0 and at most 1")
     return share
 
 
@@ -51,19 +52,25 @@ def heeds_min_bandwidth(policy: str) -> bool:
     return dict(linking_policies()).get(policy, False)
 
 
-def read_min_bandwidth(
-    path: object, value: object, partitions: tuple[str, ...], policy: str
-) -> dict[str, float]:
+def read_min_bandwidth(table: Table, partitions: tuple[str, ...], policy: str) -> dict[str, float]:
     """The setting `min-bandwidth`, one number or a table by partition, as a table. Raises InputError."""
     key = "min-bandwidth"
+    value = table.peek(key)
+    if value is None:
+        return {}
     if not heeds_min_bandwidth(policy):
         able = ", ".join(name for name, heeds in linking_policies() if heeds)
-        raise InputError(f"{path}: {key}: policy {policy!r} does not use it; use policy {able}")
-    table: dict[Any, Any] = value if isinstance(value, dict) else dict.fromkeys(partitions, value)
-    for name, share in table.items():
-        where = f"{key}: {name}" if isinstance(value, dict) else key
-        if name not in partitions:
-            raise InputError(f"{path}: {where} is not among the partitions {', '.join(partitions)}")
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
-            raise InputError(f"{path}: {where} must be a number above 0 and at most 1, not {share!r}")
-    return {name: float(share) for name, share in table.items()}
+        raise table.refuse(key, f"is not used by policy {policy!r}; use policy {able}")
+    if not isinstance(value, dict):
+        return dict.fromkeys(partitions, _share(table, key))
+    own = table.table(key)
+    found = {name: _share(own, name) for name in partitions if own.peek(name) is not None}
+    own.done()
+    return found
+
+
+def _share(table: Table, key: str) -> float:
+    share = table.value(key)
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+        raise table.refuse(key, f"must be a number above 0 and at most 1, not {shown(share)}")
+    return float(share)

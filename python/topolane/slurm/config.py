@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from topolane import parsing
-from topolane._engine import InputError, policy_name
+from topolane import reading
+from topolane._engine import policy_name
 from topolane.parsing import shown
+from topolane.reading import Table
 from topolane.slurm.bandwidth import read_min_bandwidth
 from topolane.slurm.programs import Program
 
 FORMER_KEYS = {"phi": "min-bandwidth", "service-lanes": "service-uplinks"}
 """Keys of an earlier release, accepted for one release, and their present names."""
+MOST = 1e18
+"""Of what is said of a program: more is a slip."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,109 +74,88 @@ class Config:
 
 
 def read(path: str | Path) -> Config:
-    """Reads a configuration. Raises InputError, in one sentence, for what cannot be used."""
-    table = parsing.read_toml(path)
-    known = {field.name.replace("_", "-"): field for field in dataclasses.fields(Config)}
-    values: dict[str, Any] = {}
-    for given, value in table.items():
-        key = FORMER_KEYS.get(given, given)
-        if key not in known:
-            raise InputError(f"{path}: unknown key {shown(key)}; there are {', '.join(known)}")
-        if known[key].name in values:
-            raise InputError(f"{path}: {key} is given twice, once by its former name")
-        reader = READERS.get(key, _checked)
-        values[known[key].name] = reader(path, key, known[key].type, value)
-    for key in ("slurmrestd", "partitions"):
-        if key not in values:
-            raise InputError(f"{path}: {key} is missing")
-    if not values["partitions"]:
-        raise InputError(f"{path}: partitions names none")
-    if not 0.05 <= values.get("interval", 1.0) <= 3600:
-        raise InputError(f"{path}: interval must be from 0.05 to 3600 seconds, not {values['interval']}")
-    if "policy" in values:
-        values["policy"] = policy_name(values["policy"])
-    if "min_bandwidth" in values:
-        policy = values.get("policy", Config.policy)
-        shares = read_min_bandwidth(path, values["min_bandwidth"], values["partitions"], policy)
-        values["min_bandwidth"] = shares
-    if values.get("routes_command") and "routes" not in values:
-        raise InputError(f"{path}: routes-command installs tables: name their file with routes")
-    _check_service(path, values)
-    return Config(**values)
-
-
-def _check_service(path: str | Path, values: dict[str, Any]) -> None:
-    uplinks = values.get("service_uplinks", 0)
-    if not 0 <= uplinks <= 64:
-        raise InputError(f"{path}: service-uplinks must be from 0 to 64, not {uplinks}")
-    if uplinks and "service" not in values:
-        raise InputError(
-            f"{path}: service-uplinks reserves uplink slots for hosts: name these hosts with service"
+    """Reads a configuration. Raises InputError, with file, line and key, for what cannot be used."""
+    table = reading.read(path)
+    table.rename(FORMER_KEYS)
+    partitions = table.words("partitions")
+    if not partitions:
+        raise table.refuse("partitions", "names none")
+    policy = policy_name(table.word("policy", Config.policy))
+    config = Config(
+        slurmrestd=table.word("slurmrestd"),
+        partitions=partitions,
+        policy=policy,
+        queue=table.word("queue", Config.queue),
+        min_bandwidth=read_min_bandwidth(table, partitions, policy),
+        topology=table.word("topology", "") or None,
+        whole_nodes=table.flag("whole-nodes", Config.whole_nodes),
+        by_priority=table.flag("by-priority", Config.by_priority),
+        cores_per_node=_cores(table),
+        programs=tuple(map(_program, table.tables("programs"))),
+        routing=table.word("routing", Config.routing),
+        contention=table.word("contention", Config.contention),
+        routes=table.word("routes", "") or None,
+        routes_command=table.words("routes-command", ()),
+        service=table.word("service", "") or None,
+        service_uplinks=table.whole("service-uplinks", 0, 64, Config.service_uplinks),
+        state=table.word("state", "") or None,
+        fabric=table.word("fabric", "") or None,
+        interval=table.number("interval", 0.05, 3600, Config.interval),
+        token_file=table.word("token-file", "") or None,
+        metrics=_loopback(table),
+        log=table.word("log", "") or None,
+    )
+    table.done()
+    if config.routes_command and config.routes is None:
+        raise table.refuse("routes-command", "installs tables: name their file with routes")
+    if config.service_uplinks and config.service is None:
+        raise table.refuse(
+            "service-uplinks", "reserves uplink slots for hosts: name these hosts with service"
         )
-    if "service" in values and "routes" not in values:
-        raise InputError(f"{path}: service needs forwarding tables: name a file for them with routes")
+    if config.service is not None and config.routes is None:
+        raise table.refuse("service", "needs forwarding tables: name a file for them with routes")
+    return config
 
 
-def _checked(path: str | Path, key: str, kind: Any, value: Any) -> Any:
-    if str(kind).startswith("tuple"):
-        if isinstance(value, list) and all(isinstance(one, str) and one for one in value):
-            return tuple(value)
-        raise InputError(f"{path}: {key} must be a list of names, not {shown(value)}")
-    wanted: Any = {"bool": bool, "float": (int, float), "int": int}.get(str(kind), str)
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-        raise InputError(f"{path}: {key} cannot be {shown(value)}")
-    try:
-        return float(value) if str(kind) == "float" else value
-    except OverflowError as error:
-        raise InputError(f"{path}: {key} cannot be {shown(value)}") from error
-
-
-def _cores(path: str | Path, key: str, _: Any, value: Any) -> str:
+def _cores(table: Table) -> str | None:
+    key = "cores-per-node"
+    if table.peek(key) is None:
+        return None
+    value = table.value(key)
     if value == "auto":
         return "auto"
-    match = re.fullmatch(r"(?:fixed:)?([1-9][0-9]{0,8})", str(value))
-    if match is None or isinstance(value, bool):
-        raise InputError(f"{path}: {key} must be a number from 1, fixed:K or auto, not {shown(value)}")
+    match = re.fullmatch(r"(?:fixed:)?([1-9][0-9]{0,8})", value if isinstance(value, str) else shown(value))
+    if match is None:
+        raise table.refuse(key, f"must be a number from 1, fixed:K or auto, not {shown(value)}")
     return f"fixed:{match[1]}"
 
 
-def _programs(path: str | Path, key: str, _: Any, value: Any) -> tuple[Program, ...]:
-    known = {field.name.replace("_", "-"): field for field in dataclasses.fields(Program)}
-    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
-        raise InputError(f"{path}: {key} must be tables [[{key}]], not {shown(value)}")
-    programs = []
-    for table in value:
-        for name in table:
-            if name not in known:
-                raise InputError(f"{path}: {key}: unknown key {shown(name)}; there are {', '.join(known)}")
-        for name in ("name", "pattern"):
-            if name not in table:
-                raise InputError(f"{path}: {key}: {name} is missing")
-        given = {
-            known[name].name: _checked(path, f"{key}: {name}", known[name].type, one)
-            for name, one in table.items()
-        }
-        programs.append(Program(**given))
-    return tuple(programs)
+def _program(table: Table) -> Program:
+    program = Program(
+        name=table.word("name"),
+        pattern=table.word("pattern"),
+        iterations=table.number("iterations", 0, MOST, Program.iterations),
+        core_seconds=table.number("core-seconds", 0, MOST, Program.core_seconds),
+        memory_traffic=table.number("memory-traffic", 0, MOST, Program.memory_traffic),
+        memory=table.size("memory", Program.memory),
+    )
+    table.done()
+    return program
 
 
-def _loopback(path: str | Path, key: str, _: Any, value: Any) -> str:
-    host, colon, port = str(value).rpartition(":")
+def _loopback(table: Table) -> str | None:
+    value = table.word("metrics", "")
+    if not value:
+        return None
+    host, colon, port = value.rpartition(":")
     try:
         is_loopback = host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         is_loopback = False
     if colon and is_loopback and re.fullmatch(r"[0-9]{1,5}", port) and 1 <= int(port) <= 65535:
-        return str(value)
-    raise InputError(
-        f"{path}: {key} must be HOST:PORT on a loopback address, such as 127.0.0.1:9753 (whoever reads "
-        f"there need not say who he is), not {shown(value)}"
+        return value
+    raise table.refuse(
+        "metrics",
+        "must be HOST:PORT on a loopback address, such as 127.0.0.1:9753 (whoever reads there need not say who he "
+        f"is), not {shown(value)}",
     )
-
-
-READERS: dict[str, Callable[[str | Path, str, Any, Any], Any]] = {
-    "cores-per-node": _cores,
-    "programs": _programs,
-    "metrics": _loopback,
-    "min-bandwidth": lambda path, key, kind, value: value,
-}

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import IO, Any
 
-from topolane import files
 from topolane._engine import InputError
+from topolane.live.held import Share
+from topolane.live.log import Log
+from topolane.live.state import Given
 from topolane.policy import resolve
-from topolane.slurm.alone import claim, claim_log
+from topolane.slurm.alone import claim
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_partitions, check_rights, machine_of
-from topolane.slurm.given import Given
-from topolane.slurm.held import Share
 from topolane.slurm.metrics import Metrics
 from topolane.slurm.mirror import Changes, Start
 from topolane.slurm.records import Job, Snapshot
@@ -29,29 +26,6 @@ from topolane.slurm.setup import mirror_of
 PATIENCE = 10.0
 """Seconds between two attempts to reach a Slurm that does not answer, and between two looks at jobs that
 wait for a time which only Slurm's records tell."""
-
-
-class Log:
-    """JSON lines, one per event."""
-
-    def __init__(self, path: str | None) -> None:
-        # Open as long as the daemon runs.
-        self.listeners: list[Callable[[str], None]] = []
-        """Told the name of every event."""
-        self._file: IO[str] = sys.stderr
-        if path is not None:
-            self._file = open(files.open_to_append(path, "log"), "a", encoding="utf-8")  # noqa: SIM115
-            claim_log(self._file, path)
-
-    def write(self, event: str, **facts: Any) -> None:
-        """Writes one event."""
-        line = json.dumps({"time": round(time.time(), 3), "event": event, **facts})
-        try:
-            print(line, file=self._file, flush=True)
-        except OSError as error:  # a full disk must not keep jobs from starting
-            print(f"topolane: the log cannot be written: {error.strerror}", file=sys.stderr)
-        for heard in self.listeners:
-            heard(event)
 
 
 class Daemon:

@@ -6,16 +6,16 @@ import dataclasses
 from collections.abc import Iterator
 
 from topolane._engine import InputError, Refusal
-from topolane.report.units import duration, plural
+from topolane.live.ask import Ask
+from topolane.live.held import Held
+from topolane.live.links import LISTED, Links, in_the_way, jobs_named
 from topolane.slurm.forecast import Forecast, forecast
-from topolane.slurm.held import Held
-from topolane.slurm.links import LISTED, Links, in_the_way, jobs_named
 from topolane.slurm.look import Look, job_named
 from topolane.slurm.mirror import Start
 from topolane.slurm.records import Job
-from topolane.slurm.requests import Ask
 from topolane.slurm.usage import closed_nodes, holding
 from topolane.slurm.waits import Wait, clock, waits
+from topolane.units import duration, plural
 
 HELP = {
     "held by its user": "Its user may release it: scontrol release {job}.",

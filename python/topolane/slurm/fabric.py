@@ -9,17 +9,18 @@ from collections.abc import Collection, Mapping
 
 import tomlkit
 
-import topolane
+from topolane import sources
 from topolane._engine import InputError, Machine
+from topolane.live.clients.scontrol import configuration, scontrol
 from topolane.slurm.config import Config
 from topolane.slurm.records import Node, Snapshot
-from topolane.slurm.scontrol import configuration, scontrol, who_holds
+from topolane.slurm.scontrol import who_holds
 
 
 def machine_of(config: Config, snapshot: Snapshot) -> Machine:
     """The fabric: the configured file, or the tree and the nodes that Slurm tells. Raises InputError."""
     if config.topology is not None:
-        return topolane.machine(config.topology)
+        return sources.machine(config.topology)
     try:
         text = scontrol("show", "topology")
     except InputError as error:

@@ -10,9 +10,9 @@ from typing import Any
 
 from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine
+from topolane.live.journal import Recorder
 from topolane.routes import Links
 from topolane.slurm.config import Config
-from topolane.slurm.journal import Recorder
 
 
 class Failing:

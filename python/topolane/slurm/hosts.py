@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from topolane._engine import InputError
+from topolane.live.clients.scontrol import scontrol
 from topolane.mapping import hostfile, rankfile
-from topolane.slurm.scontrol import scontrol
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 from topolane._engine import InputError
+from topolane.live.clients.scontrol import configuration, scontrol
 from topolane.slurm.config import Config
-from topolane.slurm.scontrol import configuration, scontrol, who_holds
+from topolane.slurm.scontrol import who_holds
 from topolane.slurm.stanza import BEGIN, END, answer, put_in, stanza, without
 
 NOTHING = b"""\

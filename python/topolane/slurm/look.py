@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from topolane._engine import InputError, Machine, linking_policies
+from topolane.live.held import Held
+from topolane.live.state import Given
 from topolane.slurm.client import SlurmError
 from topolane.slurm.config import Config
-from topolane.slurm.given import Given
-from topolane.slurm.held import Held
 from topolane.slurm.mirror import Changes, Mirror, Start
 from topolane.slurm.records import Job, Snapshot
 from topolane.slurm.setup import connect, mirror_of

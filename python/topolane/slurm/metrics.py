@@ -1,18 +1,13 @@
-"""What Prometheus may read of the daemon, over plain HTTP on a loopback address."""
+"""What Prometheus may read of the daemon."""
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
-from socketserver import ThreadingMixIn
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, make_wsgi_app
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
-from topolane._engine import InputError
-from topolane.slurm.links import Links
+from topolane.live.links import Links
+from topolane.live.metrics import serve
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.records import Snapshot
 from topolane.slurm.usage import count, holding
@@ -26,8 +21,6 @@ COUNTED = {
 """The events of the log that are counted: the counter's name and what it counts."""
 
 FORMER = " (former name, for one release)"
-MOST_READERS = 16
-"""Connections that are served at a time; more are closed."""
 DECISION = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 1e-2, 0.1, 1.0)
 LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 
@@ -76,11 +69,7 @@ class Metrics:
         self._reached = time.monotonic()
         age = Gauge("topolane_last_look_age_seconds", "Since Slurm last answered", registry=registry)
         age.set_function(lambda: time.monotonic() - self._reached)
-        host, _, port = address.rpartition(":")
-        try:
-            _serve(host.strip("[]"), int(port), registry)
-        except OSError as error:
-            raise InputError(f"metrics = {address}: nothing can listen there: {error.strerror}") from error
+        serve(address, registry)
 
     def heard(self, event: str) -> None:
         """An event of the log."""
@@ -133,43 +122,3 @@ class Metrics:
         self._lent.set(lent)
         promised = mirror.scheduler.scheduler.reservation
         self._reserved.set(float("nan") if promised is None else promised[1])
-
-
-class _Handler(WSGIRequestHandler):
-    timeout = 10.0
-    """Seconds for which a connection may say nothing."""
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing: anyone who connects could fill the log."""
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    """Answers a few at a time: a thread and a descriptor for each connection are the daemon's own."""
-
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], family: int) -> None:
-        self.address_family = family
-        self._places = threading.BoundedSemaphore(MOST_READERS)
-        super().__init__(address, _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
-
-    def handle_error(self, *_: object) -> None:
-        """Says nothing of a connection that broke."""
-
-
-def _serve(host: str, port: int, registry: CollectorRegistry) -> None:
-    server = _Server((host, port), socket.AF_INET6 if ":" in host else socket.AF_INET)
-    server.set_app(make_wsgi_app(registry))
-    threading.Thread(target=server.serve_forever, daemon=True).start()

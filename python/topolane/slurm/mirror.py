@@ -6,15 +6,16 @@ import contextlib
 import dataclasses
 
 from topolane._engine import Decision, InputError
+from topolane.live.ask import Ask
+from topolane.live.held import Held
+from topolane.live.journal import Recorder
 from topolane.slurm.candidates import Nodes, Unfit
 from topolane.slurm.comments import placed_here, was_released
 from topolane.slurm.failing import Failing
-from topolane.slurm.held import Held
 from topolane.slurm.holds import Holds, by_submission
-from topolane.slurm.journal import Recorder
 from topolane.slurm.priority import Priorities
 from topolane.slurm.records import Job, Snapshot
-from topolane.slurm.requests import Ask, Terms, ask_of, memory_of
+from topolane.slurm.requests import Terms, ask_of, memory_of
 
 PATIENCE = 60.0
 """Seconds that a released job may wait for its nodes before it is held and placed again."""

@@ -7,29 +7,12 @@ import math
 from collections.abc import Callable, Mapping
 
 from topolane._engine import Machine
+from topolane.live.ask import Ask
 from topolane.slurm.bandwidth import min_bandwidth_of
 from topolane.slurm.candidates import Nodes, Unfit, closed_to
 from topolane.slurm.comments import placed_here
 from topolane.slurm.programs import Programs
 from topolane.slurm.records import Job, Snapshot
-
-
-@dataclasses.dataclass(frozen=True)
-class Ask:
-    """What the scheduler is asked for; the same ask twice means that nothing has changed."""
-
-    nodes: int
-    most: int
-    walltime: float
-    begin: float
-    order: int
-    """By submission, then by number."""
-    priority: float
-    share: tuple[int, int] | None
-    """(cores, bytes of memory) of each node, or None for whole nodes."""
-    eligible: tuple[int, ...] | None
-    min_bandwidth: float | None
-    """The minimum share of full bandwidth that it accepts on dedicated links; None for full bandwidth."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from topolane import files, texts
 from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
+from topolane.live.held import Held
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import service_hosts
-from topolane.slurm.held import Held
 
 LIMIT = 60.0
 """Seconds that the command which installs the tables may take."""

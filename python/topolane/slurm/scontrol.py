@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 
 from topolane._engine import InputError
+from topolane.live.clients.scontrol import scontrol
 from topolane.slurm.tokens import SlurmError
 
 QUESTION = "topolane: who holds?"
 """A comment by which the submission hook is asked for its partitions; no job comes of it."""
-
-
-def scontrol(*words: str) -> str:
-    """What scontrol prints; it waits for slurmctld no longer than Slurm's MessageTimeout.
-
-    Raises InputError where it cannot be had.
-    """
-    called = f"scontrol {' '.join(words)[:60]}"
-    try:
-        done = subprocess.run(["scontrol", *words], capture_output=True, text=True)
-    except OSError as error:
-        raise InputError(f"{called} cannot be run: {error.strerror}") from error
-    if done.returncode:
-        raise InputError(f"{called} says {' '.join(done.stderr.split()) or 'nothing'}")
-    return done.stdout
-
-
-def configuration() -> dict[str, str]:
-    """Slurm's configuration: names and values as they are printed."""
-    return dict(re.findall(r"^(\S+) *= ?(.*?) *$", scontrol("show", "config"), re.MULTILINE))
 
 
 def update(job: str, change: str) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topolane._engine import Machine, OwnedRoutes
+from topolane.live.journal import Recorder
 from topolane.slurm.bandwidth import heeds_min_bandwidth
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_nodes, check_partitions, machine_of, service_hosts
 from topolane.slurm.failing import Failing
-from topolane.slurm.journal import Recorder
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.priority import Priorities
 from topolane.slurm.programs import Programs

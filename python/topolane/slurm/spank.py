@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from topolane._engine import InputError
-from topolane.calibrate.launch import compiled
+from topolane.compiling import compiled
 
 SOURCE = Path(__file__).parent / "native" / "topolane_spank.c"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from topolane.live.links import Links
 from topolane.slurm.forecast import forecast
-from topolane.slurm.links import Links
 from topolane.slurm.look import Look
 from topolane.slurm.records import Job
 from topolane.slurm.usage import NodeCounts, count, holding

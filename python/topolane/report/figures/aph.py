@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import polars
 
+from topolane.units import decimal
+
 from ..bins import nodes_label, size_bins
 from ..data import MachinePicture, Run
 from ..plot import Plot, box, box_statistics, empty, label, name_rows, panels
 from ..style import MUTED, series
-from ..units import decimal
 
 NAME = "aph"
 TITLE = "Average pairwise hops by job size"

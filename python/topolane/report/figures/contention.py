@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from topolane.units import percent
+
 from ..data import MachinePicture, Run
 from ..plot import TOGETHER, Plot, empty, lines
 from ..stretch import NONE, Spread, networked, times_axis
-from ..units import percent
 from .wait_cdf import OVERLAID, curve
 
 NAME = "contention"

@@ -10,13 +10,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
+from topolane.units import clean, moment, plural
+
 from ..data import MachinePicture, Run
 from ..fat_tree import held
 from ..holders import Held
 from ..plot import Plot, figure
 from ..style import FAINT, IDLE, INK, LOCAL, MUTED, SHARED, SURFACE
 from ..tree_layout import Layout, Row, lay_out
-from ..units import clean, moment, plural
 
 NAME = "fat-tree"
 TITLE = "Who holds which nodes"

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import polars
 from matplotlib.ticker import MaxNLocator
 
+from topolane.units import HOUR, count, percent
+
 from ..bins import bin_label, size_bins
 from ..data import MachinePicture, Run
 from ..plot import WIDTH, Plot, empty, figure
 from ..style import MUTED, SERIES
-from ..units import HOUR, count, percent
 
 NAME = "job-sizes"
 TITLE = "Job sizes of the workload"

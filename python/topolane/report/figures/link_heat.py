@@ -9,13 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
+from topolane.units import clean, percent
+
 from ..data import MachinePicture, Run
 from ..heat import Scale, by_level, level_words, most_loaded
 from ..link_cells import GAP, HALF, Boxes, Strip, cells, strips_of, with_ports
 from ..plot import Plot, figure
 from ..style import HEAT, IDLE, INK, MUTED, SURFACE
 from ..tree_layout import Layout, Row
-from ..units import clean, percent
 
 NAME = "link-heat"
 TITLE = "How loaded the links are"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from topolane.units import NOTHING, decimal, span
+
 from ..data import MachinePicture, Run
 from ..plot import WIDTH, Plot, empty, figure, label, name_rows
 from ..style import MUTED, series
-from ..units import NOTHING, decimal, span
 
 NAME = "makespan"
 TITLE = "Makespan"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from topolane.units import HOUR, NOTHING, clean
+
 from ..data import MachinePicture, Run
 from ..plot import WIDTH, Plot, figure
 from ..style import FAINT, INK, MUTED
-from ..units import HOUR, NOTHING, clean
 
 NAME = "mean-wait"
 TITLE = "Mean wait, policies by scenarios"

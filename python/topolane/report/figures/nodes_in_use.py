@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import polars
 
+from topolane.units import DAY, HOUR, count, percent, plural
+
 from ..data import MachinePicture, Run
 from ..plot import TOGETHER, Plot, empty, lines, thousands
 from ..style import MUTED
-from ..units import DAY, HOUR, count, percent, plural
 
 NAME = "nodes-in-use"
 TITLE = "Nodes in use"

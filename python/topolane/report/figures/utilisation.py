@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import polars
 
+from topolane.units import percent
+
 from ..data import MachinePicture, Run
 from ..plot import Plot, box, box_statistics, empty, label, name_rows, panels
 from ..style import series
-from ..units import percent
 
 NAME = "utilisation"
 TITLE = "Utilisation, minute by minute"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from topolane.units import NOTHING, duration
+
 from ..bins import merge_bins, nodes_label
 from ..data import MachinePicture, Run
 from ..plot import Plot, decade_axis, empty, label, name_rows, panels, plain_time, spans_decades
 from ..style import INK, MUTED, series
-from ..units import NOTHING, duration
 
 NAME = "wait-by-size"
 TITLE = "Mean wait by job size"

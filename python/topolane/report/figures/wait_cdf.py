@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import polars
 
+from topolane.units import duration, percent
+
 from ..data import MachinePicture, Run
 from ..plot import TOGETHER, Plot, decade_axis, empty, lines
-from ..units import duration, percent
 
 NAME = "wait-distribution"
 TITLE = "How long jobs wait"

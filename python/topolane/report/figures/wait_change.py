@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from topolane.units import change
+
 from ..bins import merge_bins, nodes_label
 from ..data import MachinePicture, Run
 from ..plot import Plot, decade_axis, empty, label, name_rows, panels, plain_time, spans_decades
 from ..style import GAIN, INK, LOSS, MUTED
-from ..units import change
 
 NAME = "wait-change"
 TITLE = "Who gains and who loses"

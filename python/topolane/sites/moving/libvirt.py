@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import libvirt
 
-from topolane.sites.domains import connection, domain
+from topolane.live.clients.domains import domain
+from topolane.sites.domains import connection
 from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:

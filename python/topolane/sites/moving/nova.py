@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import openstack
 from openstack import exceptions
 
-from topolane.nova.apply import NovaServers, Now
+from topolane.live.clients.nova import NovaServers, Now
 from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:

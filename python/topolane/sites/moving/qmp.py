@@ -23,32 +23,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from qemu.qmp import QMPClient, QMPError
+from qemu.qmp import QMPClient
 
+from topolane.live.clients.qmp import ANSWER, SILENT, ask, monitor
 from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
 from topolane.sites.qemu import Folder
 from topolane.sites.remote import CommandFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from topolane.sites.model import Guest, Host
 
-ANSWER = 20.0
-"""Seconds a monitor has to answer."""
 STALLED = 30.0
 """Seconds without a byte more after which a copy is given up."""
 LOOK = 0.05
 """Seconds between looks at a copy under way."""
 STREAM = "topolane-move"
 """QEMU's name for its end of the connection that memory goes through."""
-SILENT = (OSError, EOFError, QMPError, TimeoutError)
-"""What a monitor that is not there, or goes away, makes of a question."""
 
 
 class Qmp:
@@ -96,28 +92,8 @@ class Qmp:
         return target.name if moved else source.name
 
 
-@contextlib.asynccontextmanager
-async def monitor(path: str) -> AsyncIterator[QMPClient]:
-    """A client of the monitor at a socket. Raises one of SILENT where nobody answers there as one."""
-    client = QMPClient(path)
-    # A client that tries again says why on its own: ours are told by exceptions.
-    client.logger.setLevel(logging.CRITICAL)
-    await asyncio.wait_for(client.connect(path), ANSWER)
-    try:
-        yield client
-    finally:
-        with contextlib.suppress(*SILENT, asyncio.CancelledError):
-            await asyncio.wait_for(client.disconnect(), ANSWER)
-
-
 def _monitor(folder: Folder, guest: str) -> contextlib.AbstractAsyncContextManager[QMPClient]:
     return monitor(str(folder.file(guest, "qmp")))
-
-
-async def ask(client: QMPClient, command: str, **words: object) -> Any:
-    """What it answers to a command. Raises one of SILENT."""
-    named = {word.replace("_", "-"): value for word, value in words.items()}
-    return await asyncio.wait_for(client.execute(command, named or None), ANSWER)
 
 
 async def _status(folder: Folder, guest: str) -> str:

@@ -11,8 +11,8 @@ import time
 from typing import TYPE_CHECKING
 
 from topolane._engine import InputError
+from topolane.live.clients.scontrol import scontrol
 from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
-from topolane.slurm.scontrol import scontrol
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,146 @@
+"""Options of the command line made of the fields of settings, and settings made of what was given."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from topolane._engine import InputError
+from topolane.cli.common import WORD, options
+from topolane.run import Defrag, Network, Settings
+from topolane.sources import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+S = TypeVar("S")
+
+
+def _cores(_: click.Context, __: click.Parameter, text: str | None) -> int | str | None:
+    """A number of cores, or how each job's is chosen."""
+    if text is None or text == "auto" or re.fullmatch(r"fixed:[1-9][0-9]{0,8}", text):
+        return text
+    if re.fullmatch(r"[0-9]{1,10}", text) and 1 <= int(text) <= 2**31:
+        return int(text)
+    raise click.BadParameter(f"{text} is neither a number from 1 to 2147483648, nor auto, nor fixed:K")
+
+
+def _defrag(_: click.Context, __: click.Parameter, value: float | None) -> Defrag | None:
+    return None if value is None else Defrag(per_start=value)
+
+
+def _share(_: click.Context, __: click.Parameter, value: float) -> float:
+    if not 0 <= value <= 1:
+        raise click.BadParameter(f"{value} is not between 0 and 1")
+    return value
+
+
+def _patterns(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
+    return pattern_names(text)
+
+
+def pattern_names(text: str) -> tuple[str, ...]:
+    """Patterns by comma; commas inside brackets part parameters: `pairs, suba2a(dims=2, bytes=8)`."""
+    return tuple(name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip())
+
+
+HOW: dict[str, dict[str, Any]] = {
+    "seed": {"type": WORD},
+    "min_bandwidth": {"type": float, "metavar": "SHARE"},
+    "limit": {"type": click.IntRange(1, 2**63)},
+    "cores_per_node": {"type": str, "metavar": "N|auto|fixed:K", "callback": _cores},
+    "defrag": {"type": click.FloatRange(0), "metavar": "MOVES", "callback": _defrag},
+    "outages": {"type": str, "metavar": "FILE.csv"},
+    "model": {"type": str, "default": None},
+    "communication": {"callback": _share},
+    "patterns": {"type": str, "callback": _patterns},
+}
+"""How the text of an option is checked and turned into a value, where its type alone does not say."""
+TYPES = {"int": int, "float": float, "str": str}
+
+
+def options_of(
+    settings: type, *, only: Collection[str] | None = None, without: Collection[str] = ()
+) -> Callable[..., Any]:
+    """The options of a dataclass, in the order of its fields."""
+    return options(
+        *(
+            _option(field)
+            for field in _offered(settings)
+            if field.name not in without and (only is None or field.name in only)
+        )
+    )
+
+
+def _option(field: dataclasses.Field[Any]) -> Callable[..., Any]:
+    flag = field.metadata["flag"] or f"--{field.name.replace('_', '-')}"
+    if field.type == "bool":
+        return click.option(flag, field.name, is_flag=True, help=field.metadata["help"])
+    default = ",".join(field.default) if isinstance(field.default, tuple) else field.default
+    how: dict[str, Any] = {"default": default, "type": TYPES.get(str(field.type).split(" ")[0])} | HOW.get(
+        field.name, {}
+    )
+    shown = how["default"] is not None
+    return click.option(flag, field.name, help=field.metadata["help"], show_default=shown, **how)
+
+
+def _offered(settings: Any) -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(settings) if "help" in field.metadata]
+
+
+def taken(settings: type[S], options: dict[str, Any], **more: Any) -> S:
+    """Settings of what was given: takes their options out of a command's; `more` are their other fields."""
+    names = [field.name for field in _offered(settings) if field.name in options]
+    return settings(**{name: options.pop(name) for name in names}, **more)
+
+
+def shape_of(options: dict[str, Any]) -> Shape:
+    """Takes what shapes a workload out of a command's options.
+
+    Cores that each job chooses are left, as `chosen_cores`: they shape no workload.
+    """
+    if isinstance(options["cores_per_node"], str):
+        options["chosen_cores"] = options["cores_per_node"]
+        options["cores_per_node"] = None
+    return taken(Shape, options)
+
+
+def shape_alone(options: dict[str, Any]) -> Shape:
+    """The same where nothing runs, and so no job can choose its cores."""
+    shape = shape_of(options)
+    if "chosen_cores" in options:
+        raise InputError(
+            f"--cores-per-node {options['chosen_cores']}: give a number; only a run can choose the cores of each job"
+        )
+    return shape
+
+
+def network_of(options: dict[str, Any]) -> Network | None:
+    """Takes what says how jobs meet on the network out of a command's options; None where they do not."""
+    cores = options.pop("chosen_cores", None)
+    if options["model"] is None:
+        if cores is not None:
+            raise InputError(f"--cores-per-node {cores} needs --network: the choice depends on contention")
+        for field in _offered(Network):
+            del options[field.name]
+        return None
+    return taken(Network, options, cores_per_node=cores)
+
+
+workload_options = options(
+    click.option(
+        "--workload", help="A synthetic workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."
+    ),
+    click.option("--trace", help="A job log instead: SWF, CSV or output of sacct -P, gzipped or not."),
+    options_of(Shape),
+)
+seed_option = options_of(Settings, only=("seed",))
+shape_options = options_of(Shape)
+network_options = options_of(Network)
+run_options = options_of(Settings)
+"""All of a run but its network."""
+compare_options = options_of(Settings, without=("policy", "queue", "scenario"))
+"""What is the same for all runs of a comparison."""

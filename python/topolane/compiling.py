@@ -1,0 +1,46 @@
+"""Compiling a program with the compiler that the user names, and what a tool that failed said."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from topolane._engine import InputError
+
+
+def split(text: str, option: str) -> list[str]:
+    """The words of a command, as a shell would take them."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"{option} {text!r}: {error}") from error
+    if not words:
+        raise InputError(f"{option}: no command")
+    return words
+
+
+def compiled(option: str, compiler: str, words: Sequence[str], made: Path) -> Path:
+    """Makes a file with the compiler that an option names. Raises InputError with what it said first."""
+    command = [*split(compiler, option), "-o", str(made), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise InputError(f"{option} {compiler}: cannot be started: {error.strerror}") from error
+    if done.returncode != 0 or not made.is_file():
+        why = f"{ended(done.returncode)}{first_error(done.stderr)}" if done.returncode else "it made nothing"
+        raise InputError(f"{option} {compiler}: {why}")
+    return made
+
+
+def ended(code: int) -> str:
+    """How a process ended, in words."""
+    return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def first_error(text: str) -> str:
+    """The line of a tool's complaint that says most: the first with 'error', else its last with words."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if any(map(str.isalnum, line))]
+    telling = [line for line in lines if "error" in line.lower()] or lines[-1:]
+    return f": {telling[0][:200]}" if telling else ""

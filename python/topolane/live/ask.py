@@ -1,0 +1,23 @@
+"""What a driver asks the scheduler for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Ask:
+    """What the scheduler is asked for; the same ask twice means that nothing has changed."""
+
+    nodes: int
+    most: int
+    walltime: float
+    begin: float
+    order: int
+    """By submission, then by number."""
+    priority: float
+    share: tuple[int, int] | None
+    """(cores, bytes of memory) of each node, or None for whole nodes."""
+    eligible: tuple[int, ...] | None
+    min_bandwidth: float | None
+    """The minimum share of full bandwidth that it accepts on dedicated links; None for full bandwidth."""

@@ -1,0 +1,32 @@
+"""Guests that libvirt knows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import libvirt
+
+# Errors are told by exceptions; libvirt would print them, too.
+libvirt.registerErrorHandler(lambda _, __: None, None)
+
+
+@contextlib.contextmanager
+def opened(uri: str | None) -> Iterator[libvirt.virConnect]:
+    """The libvirt of that URI; of None that of LIBVIRT_DEFAULT_URI, or of this machine. Raises libvirt.libvirtError."""
+    made = libvirt.open(uri)
+    try:
+        yield made
+    finally:
+        with contextlib.suppress(libvirt.libvirtError):
+            made.close()
+
+
+def domain(made: libvirt.virConnect, guest: str) -> libvirt.virDomain | None:
+    """The domain of a guest, running or not; None where libvirt answers that there is none."""
+    try:
+        return made.lookupByName(guest)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+            return None
+        raise

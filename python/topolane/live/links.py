@@ -1,0 +1,88 @@
+"""Whose traffic may be on which links, and which links are in the way of a job, in words.
+
+The engine knows which groups a job crosses, which jobs it may meet there and what keeps a job waiting
+(docs/reference/semantics.md). This module gives its answers with Slurm's numbers of the jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from topolane._engine import LinkUse, Machine, Obstacle, Refusal
+from topolane.live.held import Held
+from topolane.units import plural
+
+LISTED = 6
+"""Groups that are named one by one."""
+
+
+class Links:
+    """Who may use which links, when these jobs hold these nodes; `names` are those of the jobs, `owned` tells the links
+    of the jobs that keep to their own."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        holders: Mapping[int, Sequence[int]],
+        names: Mapping[int, str],
+        owned: Mapping[int, Held] | None = None,
+    ):
+        own = owned or {}
+        self._machine, self._names = machine, names
+        self._owners = own.keys() & holders.keys()
+        rows = [(job, nodes, own[job].links if job in own else ()) for job, nodes in holders.items()]
+        self._use = LinkUse(machine, rows)
+
+    def shared(self) -> int:
+        """How many links two jobs or more may use."""
+        return self._use.shared
+
+    def of(self, job: int) -> list[tuple[str, list[str]]]:
+        """The groups whose uplinks a job may use, and the other jobs that it may meet there."""
+        return [
+            (group, [self._names[other] for other in others]) for group, others in self._use.meetings(job)
+        ]
+
+    @property
+    def apart(self) -> frozenset[int]:
+        """The jobs with links of their own that meet no other job, not even one without."""
+        return frozenset(
+            job for job in self._owners if not any(others for _, others in self._use.meetings(job))
+        )
+
+    def home(self, nodes: Collection[int]) -> tuple[int, str]:
+        """The lowest group that holds all of these nodes: its level from 1 (leaves) on, and its name."""
+        level, name = self._machine.home(list(nodes))
+        return level, name or "several sites"
+
+
+def in_the_way(refusal: Refusal, wanted: int, names: Mapping[int, str]) -> list[str]:
+    """What stands in the way of a job of `wanted` nodes that shares no links, in sentences."""
+    said = []
+    if refusal.within is not None:
+        said.append(f"To share no link, {plural(wanted, 'node')} must lie in one {refusal.within}.")
+    obstacles = refusal.obstacles
+    said += [_sentence(each, wanted, refusal.within or "group", names) for each in obstacles[:LISTED]]
+    if len(obstacles) > LISTED:
+        said.append(f"So it is with {len(obstacles) - LISTED} more.")
+    return said
+
+
+def _sentence(obstacle: Obstacle, wanted: int, kind: str, names: Mapping[int, str]) -> str:
+    name, idle = obstacle.name, plural(obstacle.free, "idle node")
+    if obstacle.uplinks is None:
+        return f"No {kind} has {wanted} idle: {name} has the most, {obstacle.free}."
+    jobs = [names.get(job, str(job)) for job in obstacle.jobs]
+    use = f"{jobs_named(jobs)} {'uses' if len(jobs) == 1 else 'use'}" if jobs else ""
+    free = obstacle.uplinks - obstacle.missing
+    if use and not free:
+        return f"{name} has {idle}, but {use} {name}'s uplinks."
+    others = f": {use} the others" if use else ""
+    return f"{name} has {idle} and {free} of {obstacle.uplinks} uplinks free{others}."
+
+
+def jobs_named(names: Sequence[str]) -> str:
+    """`job 12`, `jobs 12 and 13`."""
+    if len(names) == 1:
+        return f"job {names[0]}"
+    return f"jobs {', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,87 @@
+"""A picture of what the ranks of a program sent each other."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane import files
+from topolane._engine import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from topolane.mpi.matrix import Recorded
+
+MOST_CELLS = 256
+"""Of a side of the picture: beyond it neighbouring ranks share a cell."""
+
+
+def draw(recorded: Recorded, out: str) -> None:
+    """Draws bytes and messages of every pair. Raises InputError for a file that is neither .svg nor .png."""
+    from matplotlib.figure import Figure
+
+    from .style import drawing
+    from .svg import to_png, to_svg
+
+    kind = Path(out).suffix.lower()
+    if kind not in (".svg", ".png"):
+        raise InputError(f"--out {out}: ends in neither .svg nor .png")
+    with drawing():
+        figure = Figure(figsize=(8.6, 3.9), layout="constrained")
+        for axes, name in zip(figure.subplots(1, 2), ("bytes", "messages")):
+            _draw_one(axes, recorded, name)
+        about = recorded.about
+        figure.suptitle(f"{about.name}: {about.ranks} ranks, {max(about.seconds):.3g} s", x=0.01, ha="left")
+        if kind == ".svg":
+            files.write(out, to_svg(figure))
+            return
+        figure.draw_without_rendering()
+        files.write(out, to_png(figure, 160))
+
+
+def _draw_one(axes: Axes, recorded: Recorded, name: str) -> None:
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    from .style import HEAT, IDLE
+
+    cells, each = _cells_of(recorded, name)
+    colours = LinearSegmentedColormap.from_list("heat", HEAT)
+    colours.set_bad(IDLE)
+    known = cells[cells > 0]
+    most = float(known.max(initial=1.0))
+    least = min(float(known.min(initial=most)), most / 1.001)
+    image = axes.imshow(
+        np.ma.masked_equal(cells, 0),
+        cmap=colours,
+        norm=LogNorm(least, most),
+        extent=(-0.5, recorded.about.ranks - 0.5, recorded.about.ranks - 0.5, -0.5),
+        interpolation="nearest",
+    )
+    axes.grid(False)
+    axes.set(
+        title=name if each == 1 else f"{name}, of {each} ranks each", xlabel="to rank", ylabel="from rank"
+    )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    ticks = [least, *np.geomspace(least, most, 5)[1:-1], most] if most > 1.01 * least else [most]
+    colorbar = axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, ticks=ticks)
+    colorbar.outline.set_visible(False)
+    colorbar.minorticks_off()
+    # In powers of ten as Matplotlib writes them there would be formulas, which no setting of ours draws.
+    said = EngFormatter(unit="B" if name == "bytes" else "", places=1)
+    colorbar.set_ticklabels([said(one).replace(".0 ", " ").removesuffix(".0") for one in ticks])
+
+
+def _cells_of(recorded: Recorded, name: str) -> tuple[NDArray[np.float64], int]:
+    """Sums of a figure in a square of cells, and how many ranks share a row of them."""
+    each = max(1, math.ceil(recorded.about.ranks / MOST_CELLS))
+    side = math.ceil(recorded.about.ranks / each)
+    cells = np.zeros((side, side))
+    np.add.at(cells, (recorded.sender // each, recorded.receiver // each), recorded.total(name))
+    return cells, each

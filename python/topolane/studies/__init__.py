@@ -1,0 +1,24 @@
+"""The studies of the papers behind the project: each reruns an experiment and prints its figures with ours.
+
+The wheel of topolane leaves this package out; the distribution topolane-studies (python/pyproject.toml) has it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+Verdict = Literal["agrees", "better", "differs", "not measured"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One figure of a paper beside ours."""
+
+    what: str
+    paper: str
+    ours: str
+    verdict: Verdict
+    why: str
+    tolerance: str = ""
+    """What counts as agreeing; fixed in the code before the run."""

@@ -1,0 +1,65 @@
+"""Two-level collectives against flat ones on the study's two sites, at each latency."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topolane.studies import sites, sites_collectives
+from topolane.studies.sites_collectives import Case
+from topolane.sweep import over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZES = (0, 8, 16384, 65536)
+"""Bytes of the calls that are shown: nothing in a barrier, a number, a piece, and a large one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One run, small enough to send to a process."""
+
+    programs: Path
+    case: Case
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A call of a size: seconds (flat, two-level) by latency."""
+
+    placement: str
+    collective: str
+    size: int
+    seconds: dict[float, tuple[float, float]]
+
+
+def tasks(programs: Path) -> list[Task]:
+    """Ranks in a row on a site, and dealt out in turn, at every latency with TCP's window."""
+    return [
+        Task(programs, Case(2, latency, placement=placement, window=sites.WINDOW))
+        for placement in sites_collectives.PLACEMENTS
+        for latency in sites.LATENCIES
+    ]
+
+
+def measured(task: Task) -> list[sites_collectives.Row]:
+    """What a run takes."""
+    return sites_collectives.measure(task.programs, task.case)
+
+
+def study(
+    programs: Path, *, workers: int | None = None, done: Callable[[], None] | None = None
+) -> list[Line]:
+    """All calls of the sizes shown. Raises Missing where the library does not compile."""
+    folder = programs / "collectives-program"
+    folder.mkdir()
+    sites_collectives.build(folder)
+    found: dict[tuple[str, str, int], dict[float, tuple[float, float]]] = {}
+    for rows in over(measured, tasks(folder), workers=workers, done=done):
+        for row in rows:
+            if row.size in SIZES:
+                line = found.setdefault((row.placement, row.collective, row.size), {})
+                line[row.latency] = (row.flat, row.two_level)
+    return [Line(*key, seconds) for key, seconds in found.items()]

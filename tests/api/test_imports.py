@@ -1,0 +1,112 @@
+"""Which part of the package may import which: no driver imports what sits on top of it, or another driver."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "python" / "topolane"
+
+READING = {"_engine", "texts", "parsing", "reading", "files", "locks", "units", "compiling"}
+"""What reads and writes files, and what knows words for numbers."""
+RUNNING = READING | {
+    "options",
+    "sources",
+    "policy",
+    "traffic",
+    "routes",
+    "outages",
+    "run",
+    "sweep",
+    "mapping",
+}
+"""What `import topolane` offers."""
+
+MAY_IMPORT = {
+    "live": RUNNING,
+    "calibrate": RUNNING,
+    # It measures programs and decides nothing, so drivers that need what it measures may import it.
+    "mpi": RUNNING,
+    "slurm": RUNNING | {"live"},
+    "nova": RUNNING | {"live"},
+    "sites": RUNNING | {"live", "mpi"},
+    "gang": RUNNING | {"live", "mpi"},
+    "report": RUNNING | {"live", "calibrate", "mpi"},
+    "writing": RUNNING | {"report"},
+    "cli": RUNNING
+    | {"live", "calibrate", "mpi", "slurm", "nova", "sites", "gang", "report", "writing", "studies"},
+    "studies": RUNNING | {"live", "calibrate", "mpi", "sites", "gang", "report", "cli"},
+}
+"""The arrows. A part that is not named here is one of RUNNING and may import only RUNNING."""
+
+BY_NAME = {("cli", "studies"): {"topolane.cli.paper"}}
+"""Arrows that only these modules may use."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module by its full name."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imported(name: str, path: Path) -> Iterator[str]:
+    """Full names that a module imports anywhere, in functions and for types too."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def arrows() -> dict[tuple[str, str], set[str]]:
+    """(part that imports, part that is imported), and the modules that do so."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name, path in modules():
+        for other in imported(name, path):
+            parts = other.split(".")
+            if parts[0] == "topolane" and name != "topolane":
+                part = name.split(".")[1]
+                target = parts[1] if len(parts) > 1 else ""
+                if part != target:
+                    found[part, target].add(name)
+    return found
+
+
+def test_every_import_is_an_allowed_arrow() -> None:
+    """Imports between the parts of the package are those of the table, wherever they stand in a module."""
+    found = arrows()
+    assert ("sites", "mpi") in found and ("cli", "slurm") in found  # it sees them
+    wrong = {
+        f"{module} imports topolane.{target}"
+        for (part, target), names in found.items()
+        for module in names
+        # `import topolane` is for the command line: it is the package that users see.
+        if not (target == "" and part in ("cli", "studies"))
+        and (
+            target not in MAY_IMPORT.get(part, RUNNING) or module not in BY_NAME.get((part, target), {module})
+        )
+    }
+    assert wrong == set()
+
+
+def test_no_two_parts_import_each_other() -> None:
+    """The packages have no circles: what a part imports never imports it, not through others either."""
+    below: dict[str, set[str]] = defaultdict(set)
+    for part, target in arrows():
+        if (part, target) not in BY_NAME:
+            below[part].add(target)
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    for part in packages:
+        seen, left = set[str](), list(below[part])
+        while left:
+            other = left.pop()
+            if other not in seen:
+                seen.add(other)
+                left += below[other]
+        assert part not in seen, f"{part} is imported by what it imports"
