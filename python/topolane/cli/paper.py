@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import click
 
 from topolane._engine import InputError
@@ -15,11 +13,18 @@ MISSING = (
     "writes to dist/, or run topolane from a clone"
 )
 
-if importlib.util.find_spec("topolane.studies") is not None:
-    from topolane.studies.cli import command
-else:
 
-    @click.command("paper", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-    def command() -> None:
-        """Rerun a paper's experiment (needs topolane-studies, which is not installed)."""
-        raise InputError(MISSING)
+@click.command("paper", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def without_studies() -> None:
+    """Rerun a paper's experiment (needs topolane-studies, which is not installed)."""
+    raise InputError(MISSING)
+
+
+command: click.Command = without_studies
+try:
+    from topolane.studies.cli import command as studies
+except ModuleNotFoundError as error:
+    if not (error.name or "").startswith("topolane.studies"):
+        raise
+else:
+    command = studies

@@ -9,7 +9,7 @@ from topolane._engine import Decision
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """The share of full bandwidth that a job has had on links of its own. Times in seconds of Slurm's clock."""
+    """The share of full bandwidth that a job has had on links of its own. Times in seconds of the driver's clock."""
 
     begin: float
     since: float

@@ -1,7 +1,7 @@
 """Whose traffic may be on which links, and which links are in the way of a job, in words.
 
 The engine knows which groups a job crosses, which jobs it may meet there and what keeps a job waiting
-(docs/reference/semantics.md). This module gives its answers with Slurm's numbers of the jobs.
+(docs/reference/semantics.md). This module gives its answers with the names that the driver's system gives the jobs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A daemon's log told to the engine again: the same decisions, and what Slurm did beside them."""
+"""The log of a driver told to the engine again: the same decisions, and when and where the jobs really started."""
 
 from __future__ import annotations
 

@@ -6,10 +6,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
 import tomlkit
 
-from topolane import sources
+from topolane import sources, texts
 from topolane._engine import InputError, Machine
 from topolane.live.clients.scontrol import configuration, scontrol
 from topolane.slurm.config import Config
@@ -27,6 +28,14 @@ def machine_of(config: Config, snapshot: Snapshot) -> Machine:
         raise InputError(f"{error}: name a topology file") from error
     tree = Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
     return Machine.parse(with_insides(tree, snapshot.nodes), "scontrol show topology", "toml")
+
+
+def net_of(config: Config) -> str | None:
+    """The text of ibnetdiscover that the machine is read from, if it is."""
+    if config.topology is None or not Path(config.topology).is_file():
+        return None
+    text = texts.read_text(config.topology, texts.LARGE)
+    return text if Machine.format_of(text, config.topology) == "ibnetdiscover" else None
 
 
 def with_insides(tree: Machine, nodes: Mapping[str, Node]) -> str:

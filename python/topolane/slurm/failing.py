@@ -13,6 +13,7 @@ from topolane._engine import InputError, Machine
 from topolane.live.journal import Recorder
 from topolane.routes import Links
 from topolane.slurm.config import Config
+from topolane.slurm.fabric import net_of
 
 
 class Failing:
@@ -26,7 +27,7 @@ class Failing:
     def __init__(self, config: Config, machine: Machine) -> None:
         assert config.fabric is not None
         self._file, self._machine = Path(config.fabric), machine
-        self._net, self._source = _net_of(config), str(config.topology)
+        self._net, self._source = net_of(config), str(config.topology)
         self._names = Links(machine)
         self._seen: tuple[int, ...] | None = None
         self.affected: dict[int, frozenset[int]] = {}
@@ -133,11 +134,3 @@ def _state_of(file: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _net_of(config: Config) -> str | None:
-    """The text of ibnetdiscover that the machine is read from, if it is."""
-    if config.topology is None or not Path(config.topology).is_file():
-        return None
-    text = texts.read_text(config.topology, texts.LARGE)
-    return text if Machine.format_of(text, config.topology) == "ibnetdiscover" else None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
-from topolane import files, texts
+from topolane import files
 from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
 from topolane.live.held import Held
 from topolane.slurm.config import Config
-from topolane.slurm.fabric import service_hosts
+from topolane.slurm.fabric import net_of, service_hosts
 
 LIMIT = 60.0
 """Seconds that the command which installs the tables may take."""
@@ -25,7 +24,13 @@ class Routes:
     def __init__(self, config: Config, write: Callable[..., None]) -> None:
         assert config.routes is not None
         self._file, self._command, self._write = config.routes, config.routes_command, write
-        self._net, self._source = _net_of(config), str(config.topology)
+        net = net_of(config)
+        if net is None:
+            raise InputError(
+                "routes: tables are for a subnet that is known: 'topology' must be a file of ibnetdiscover, "
+                f"not {config.topology!r}"
+            )
+        self._net, self._source = net, str(config.topology)
         self._machine = Machine.parse(self._net, self._source, "ibnetdiscover")
         self._service, self._uplinks = service_hosts(config, self._machine), config.service_uplinks
         self._tables: ForwardingTables | None = None
@@ -80,15 +85,3 @@ class Routes:
                 raise InputError(f"{self._command[0]} ended with {done.returncode}: {said[0]}")
         self._tables, self._held = tables, dict(held)
         return changed
-
-
-def _net_of(config: Config) -> str:
-    """The text of ibnetdiscover that the machine is read from."""
-    if config.topology is not None and Path(config.topology).is_file():
-        text = texts.read_text(config.topology, texts.LARGE)
-        if Machine.format_of(text, config.topology) == "ibnetdiscover":
-            return text
-    raise InputError(
-        "routes: tables are for a subnet that is known: 'topology' must be a file of ibnetdiscover, "
-        f"not {config.topology!r}"
-    )
