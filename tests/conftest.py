@@ -8,6 +8,7 @@ SHARED = ("cluster", "running")
 """Fixtures of a whole session that take long to start: a Slurm, a Nova. The tests of each share one process."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for `--dist loadgroup`: a fixture of a module, or one of SHARED, is made once."""
     for item in items:
