@@ -8,16 +8,11 @@ SHARED = ("cluster", "running")
 """Fixtures of a whole session that take long to start: a Slurm, a Nova. The tests of each share one process."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups for `--dist loadgroup`: a fixture of a module, or one of SHARED, is made once."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-
-
-def _group(item: pytest.Item) -> str:
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Gives a test its group for `--dist loadgroup`: a fixture of a module, or one of SHARED, is made once."""
     known = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+    group = item.nodeid.partition("::")[0]
     for name in SHARED:
         if name in known and known[name][-1].scope == "session":
-            return f"{item.path.parent.name} {name}"
-    return item.nodeid.partition("::")[0]
+            group = f"{item.path.parent.name} {name}"
+    item.add_marker(pytest.mark.xdist_group(group))

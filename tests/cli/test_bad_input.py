@@ -223,7 +223,7 @@ def test_more_runs_than_a_report_shows(topolane):
         "--queues",
         "fcfs,easy,conservative",
     )
-    says = "a report shows up to 20 runs, not 27: name fewer, or give --no-report"
+    says = "a report shows at most 20 runs, not 27: compare fewer, or give --no-report"
     topolane.refused(*COMPARE, *many, "--scenarios", "none,5,10,20,v1", says=says)
 
 

@@ -35,7 +35,7 @@ def processes(group: int) -> list[str]:
     return found
 
 
-def until(condition, seconds: float = 20.0) -> bool:
+def until(condition, seconds: float = 120.0) -> bool:
     end = time.monotonic() + seconds
     while not (held := condition()) and time.monotonic() < end:
         time.sleep(0.05)
@@ -83,15 +83,16 @@ def test_a_run_that_is_ended(start, tmp_path, ending, whole_group, jobs, code):
     process = start("--jobs", str(jobs))
     workers = jobs if jobs > 1 else 0
     assert until(lambda: sum("spawn_main" in line for line in processes(process.pid)) == workers)
+    assert until(lambda: list(tmp_path.iterdir())), "the folder that is written into comes before the runs"
     time.sleep(1)
     assert process.poll() is None
     began = time.monotonic()
     (os.killpg if whole_group else os.kill)(process.pid, ending)
-    out, said = process.communicate(timeout=30)
+    out, said = process.communicate(timeout=120)
     assert process.returncode == code
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60, "the run itself takes many minutes"
     assert out == b""
-    assert until(lambda: not processes(process.pid), 5)
+    assert until(lambda: not processes(process.pid))
     if ending != signal.SIGKILL:
         assert said.strip() == b""
         assert list(tmp_path.iterdir()) == []
@@ -108,8 +109,8 @@ def test_a_worker_that_is_killed_is_said(start, tmp_path):
 
     assert until(lambda: len(spawned()) == 2)
     os.kill(spawned()[0], signal.SIGKILL)
-    out, said = process.communicate(timeout=30)
+    out, said = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, b"")
     assert said.decode() == "topolane: a process that ran a task was killed: too little memory?\n"
-    assert until(lambda: not processes(process.pid), 5)
+    assert until(lambda: not processes(process.pid))
     assert list(tmp_path.iterdir()) == []

@@ -90,7 +90,7 @@ def test_selections(topolane, net):
     assert sorted(names("--between", "n4", "leaf1")) == ["leaf1->n4", "n4->leaf1"]
     assert len(names("--between", "spine", "leaf1")) == 4
     assert len(names("--top", 2)) == 2
-    assert "... and 3 links more" in topolane(*ASK, *BY, "--top", 2)
+    assert "... and 3 more links" in topolane(*ASK, *BY, "--top", 2)
 
 
 def changed(switch: str, host: str, port: int) -> str:
@@ -141,7 +141,7 @@ def test_arguments_that_nobody_knows(topolane, net, arguments, says):
     ("text", "says"),
     [
         ("id,nodes\n", "jobs.csv: no job is running"),
-        ("id,hosts\n7,n1\n", "jobs.csv:1: column 'hosts' is unknown"),
+        ("id,hosts\n7,n1\n", "jobs.csv:1: column 'hosts' is not known; there are"),
         ("nodes\nn1\n", "jobs.csv:1: the header names no column id"),
         ("id,nodes\n7,n1,n2\n", ("jobs.csv:2: 3 cells", "quotes")),
         ("id,nodes\n7,n9\n", ("jobs.csv:2: 'nodes'", "no node n9")),

@@ -1,23 +1,39 @@
 """Attacks an earlier commit and this tree with the same tests, and prints which attacks succeed.
 
-    python tests/security/before_and_after.py COMMIT [--json]
+    python tests/security/before_and_after.py COMMIT|FOLDER [--json]
 
-The earlier commit is checked out and built in a folder of its own, which takes some minutes.
+A commit is checked out and built in a folder of its own, which takes some minutes; a folder holds a built checkout.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import json
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml
+from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TREE = HERE.parents[1]
+
+
+@contextlib.contextmanager
+def checkout(before: str, place: Path) -> Iterator[Path]:
+    """The built tree of a commit, or the folder that is named."""
+    if Path(before).is_dir():
+        yield Path(before).resolve()
+        return
+    subprocess.run(["git", "worktree", "add", "--detach", place, before], cwd=TREE, check=True)
+    try:
+        subprocess.run(["make", "build", ".venv/.test-installed"], cwd=place, check=True, stdout=sys.stderr)
+        yield place
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", place], cwd=TREE)
 
 
 def outcomes(tree: Path, report: Path) -> dict[str, str]:
@@ -45,19 +61,13 @@ def rules() -> dict[str, str]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("commit")
+    options.add_argument("before", metavar="COMMIT|FOLDER")
     options.add_argument("--json", action="store_true")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="before-") as folder:
-        before = Path(folder) / "tree"
-        subprocess.run(["git", "worktree", "add", "--detach", before, chosen.commit], cwd=TREE, check=True)
-        try:
-            make = ["make", "build", ".venv/.test-installed"]
-            subprocess.run(make, cwd=before, check=True, stdout=sys.stderr)
-            then = outcomes(before, Path(folder) / "before.xml")
-            now = outcomes(TREE, Path(folder) / "now.xml")
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", before], cwd=TREE)
+        with checkout(chosen.before, Path(folder) / "tree") as tree:
+            then = outcomes(tree, Path(folder) / "before.xml")
+        now = outcomes(TREE, Path(folder) / "now.xml")
     said = rules()
     rows = [
         {
