@@ -109,7 +109,7 @@ def test_a_bad_file_of_jobs_is_refused_by_file_line_and_value(tmp_path: Path, te
     ("words", "said"),
     [
         (["run", "--policy", "nice", "--", "true"], 'no gang policy is called "nice"; there are batch, free'),
-        (["run", "--cores", "a", "--", "true"], "a is no list of cores such as 0-3,8"),
+        (["run", "--cores", "a", "--", "true"], "a is not a list of cores such as 0-3,8"),
         (["run", "--cores", "99999", "--", "true"], "99999 is not a core that this process may use"),
         (["run", "--slice", "0", "--", "true"], "0"),
         (["run", "file", "--", "true"], "give a FILE or a command after --, not both"),

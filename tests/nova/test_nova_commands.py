@@ -127,4 +127,4 @@ def test_what_ours_has_placed_needs_no_move(cloud: CloudProcess, nova: Any) -> N
     assert nova("plan")["migrations"] == []
     cloud.boot(2, cloud.group("apart"), hints=SPREAD)
     assert nova("plan")["migrations"] == []
-    assert "group apart asks to be spread" in nova("plan", "apart", code=2)
+    assert "group apart is to be spread" in nova("plan", "apart", code=2)
