@@ -50,7 +50,9 @@ def write(path: str | Path, content: str | bytes, option: str = "--out", mode: i
         if isinstance(error, InputError):
             raise
         # A lone surrogate in the text, a zero byte in the name.
-        raise InputError(f"{option} {texts.shown(str(path))}: cannot be written: {error}") from error
+        raise InputError(
+            f"{option} {texts.shown(str(path), texts.PATH)}: cannot be written: {error}"
+        ) from error
 
 
 def check(path: str | Path, option: str = "--out") -> None:

@@ -32,7 +32,7 @@ def _whole_machine(source: str | Path, format: str | None) -> Machine:
     except texts.NoFileError:
         names = ", ".join(name for name, _ in _engine.presets())
         raise InputError(
-            f"no machine and no file is called {texts.shown(str(source))}; there are {names}"
+            f"no machine and no file is called {texts.shown(str(source), texts.PATH)}; there are {names}"
         ) from None
     if not text.strip():
         raise InputError(f"{source}: the file is empty")

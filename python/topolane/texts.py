@@ -20,6 +20,8 @@ LARGE = 1024 * MIB
 
 SHOWN = 60
 """Letters of a long value that an error shows."""
+PATH = 255
+"""Letters of a path that an error shows: its end says most."""
 LONGEST_WORD = 256
 """The longest word that a sentence holds whole."""
 LONGEST = 1000
@@ -73,9 +75,10 @@ def decoded(content: bytes | bytearray, source: str) -> str:
         raise InputError(f"{source}: not UTF-8 text") from error
 
 
-def shown(text: str) -> str:
-    """A value in quotes as an error shows it: escaped, and cut to 60 letters."""
-    return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN] + '...'!r} ({len(text)} characters)"
+def shown(text: str, most: int | None = None) -> str:
+    """A value in quotes as an error shows it: escaped, and cut to so many letters [default: 60; paths want PATH]."""
+    most = SHOWN if most is None else most
+    return repr(text) if len(text) <= most else f"{text[:most] + '...'!r} ({len(text)} characters)"
 
 
 def is_printable(letter: str) -> bool:

@@ -152,7 +152,7 @@ def test_a_plan_that_has_changed_under_way_ends(running: CloudProcess, nova: Any
     ("words", "sentence"),
     [
         (("--room-for", "4"), "--room-for needs the flavor of the servers: give --flavor"),
-        (("--flavor", "whole"), "--flavor goes with --room-for"),
+        (("--flavor", "whole"), "--flavor needs --room-for"),
         (("--room-for", "4", "--flavor", "hpc"), "there is no flavor 'hpc'"),
         (
             ("--room-for", "4", "--flavor", "whole", "--zone", "north"),

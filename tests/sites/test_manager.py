@@ -126,7 +126,7 @@ def test_room_for_a_cluster_that_arrives_is_planned_and_made(tmp_path: Path) -> 
         said = (await inside(plan, "--room-for", "4", *wanted, "--site", full)).stdout
         assert "After 2 moves there is room for 4 guests on one site: " in said
         for options, words in (
-            (("--cores", "2"), "--cores goes with --room-for"),
+            (("--cores", "2"), "--cores needs --room-for"),
             (("--room-for", "4"), "--room-for needs the memory of each guest"),
             (("--room-for", "4", "--memory", "8 pints"), "--memory '8 pints' is no number of bytes"),
             (("--room-for", "4", "--memory", "1 GiB", "--site", "north"), "'north' is no site"),
