@@ -128,7 +128,7 @@ def test_room_for_a_cluster_that_arrives_is_planned_and_made(tmp_path: Path) -> 
         for options, words in (
             (("--cores", "2"), "--cores needs --room-for"),
             (("--room-for", "4"), "--room-for needs the memory of each guest"),
-            (("--room-for", "4", "--memory", "8 pints"), "--memory '8 pints' is no number of bytes"),
+            (("--room-for", "4", "--memory", "8 pints"), "--memory '8 pints' is neither a number of bytes"),
             (("--room-for", "4", "--memory", "1 GiB", "--site", "north"), "'north' is no site"),
         ):
             assert words in (await inside(partial(plan, code=2), *options)).stderr
