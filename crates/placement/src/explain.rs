@@ -51,7 +51,7 @@ pub struct Obstacle {
 pub enum Missing {
     /// So many slots.
     Slots(u32),
-    /// So many of the group's uplinks: other jobs may use them, or they are out of service.
+    /// So many of the group's uplinks (of a site: its WAN links). Other jobs may use them, or they are out of service.
     Uplinks {
         /// Uplinks that the request cannot have.
         missing: u32,
@@ -126,46 +126,55 @@ impl Looking<'_> {
     }
 
     /// A request that must lie in one group of `level` and may cross no group below that another job crosses, or
-    /// only jobs that own their links if not `any`. Answers the group with most slots if none has enough, or else the
-    /// highest crossed groups with free slots inside those that have.
+    /// only jobs that own their links if not `any`. Answers the highest crossed groups with free slots: those inside the
+    /// groups that have enough slots or, where no site has enough, in all sites. If there are none, answers the group with
+    /// most slots.
     pub fn crossed(&self, level: usize, any: bool) -> Vec<Obstacle> {
         let (wanted, groups) = (self.request.nodes, 0..self.occupancy.fabric().groups(level));
         let count = |&group: &GroupIndex| self.room.count(level, group);
         let Some(best) = groups.clone().rev().max_by_key(count) else { return Vec::new() };
-        if count(&best) < wanted {
-            return vec![self.too_few(level, best, wanted - count(&best))];
-        }
         let mut found = Vec::new();
-        for group in groups.filter(|group| count(group) >= wanted) {
-            self.crossed_below(level, group, any, &mut found);
+        if count(&best) >= wanted {
+            for group in groups.filter(|group| count(group) >= wanted) {
+                self.crossed_below(level, group, any, &mut found);
+            }
+            return in_order(found);
+        }
+        if level == self.occupancy.fabric().depth() {
+            // No site has enough, so the request would have to lie in several.
+            groups.for_each(|site| self.crossed_at(level, site, any, &mut found));
+        }
+        if found.is_empty() {
+            found.push(self.too_few(level, best, wanted - count(&best)));
         }
         in_order(found)
     }
 
-    fn crossed_below(&self, level: usize, group: GroupIndex, any: bool, found: &mut Vec<Obstacle>) {
-        if level == 1 {
+    /// The highest crossed groups with free slots that this group is or contains.
+    fn crossed_at(&self, level: usize, group: GroupIndex, any: bool, found: &mut Vec<Obstacle>) {
+        if self.room.count(level, group) == 0 {
             return;
         }
-        let below = level - 1;
-        for child in self.occupancy.fabric().children(level, group) {
-            if self.room.count(below, child) == 0 {
-                continue;
-            }
-            let crossing = if any {
-                self.occupancy.crossing(below, child)
-            } else {
-                self.occupancy.owned(below, child)
-            };
-            if crossing > 0 {
-                let of = self.occupancy.fabric().present_uplinks(below, child);
-                let missing = Missing::Uplinks { missing: of, of };
-                let crosses = |placement: &Placement| {
-                    (any || placement.owns_links())
-                        && placement.crossed().contains(&(below as u8, child))
-                };
-                found.push(self.obstacle(below, child, missing, crosses));
-            } else {
-                self.crossed_below(below, child, any, found);
+        let crossing = if any {
+            self.occupancy.crossing(level, group)
+        } else {
+            self.occupancy.owned(level, group)
+        };
+        if crossing == 0 {
+            return self.crossed_below(level, group, any, found);
+        }
+        let of = links_out(self.occupancy.fabric(), level, group);
+        let crosses = |placement: &Placement| {
+            (any || placement.owns_links()) && placement.crossed().contains(&(level as u8, group))
+        };
+        let missing = Missing::Uplinks { missing: of, of };
+        found.push(self.obstacle(level, group, missing, crosses));
+    }
+
+    fn crossed_below(&self, level: usize, group: GroupIndex, any: bool, found: &mut Vec<Obstacle>) {
+        if level > 1 {
+            for child in self.occupancy.fabric().children(level, group) {
+                self.crossed_at(level - 1, child, any, found);
             }
         }
     }
@@ -237,6 +246,14 @@ impl Looking<'_> {
         let name = self.occupancy.fabric().group_name(level, group).to_owned();
         Obstacle { level, group, name, free: self.room.count(level, group), missing, jobs }
     }
+}
+
+/// The links that lead out of a group: its uplinks; of a site the WAN links.
+fn links_out(fabric: &Fabric, level: usize, group: GroupIndex) -> u32 {
+    if level < fabric.depth() {
+        return fabric.present_uplinks(level, group);
+    }
+    fabric.wans().filter(|(_, (a, b), ..)| *a == group || *b == group).count() as u32
 }
 
 /// Those with most free slots first.

@@ -5,9 +5,9 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Ask, ask, machine, rule, tree, whole};
+use common::{Ask, ask, build, machine, rule, tree, whole};
 use proptest::prelude::*;
-use topolane_fabric::Fabric;
+use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
     Holder, Missing, Obstacle, Occupancy, POLICIES, Placement, Policy, Refusal, Request,
 };
@@ -94,6 +94,26 @@ fn uplinks_that_others_own_are_counted() {
     assert!(found.iter().all(|one| one.jobs == [1]));
 }
 
+/// Two sites of three nodes. An isolated job crosses the WAN link; a job of four that may use none of its nodes must cross
+/// it too.
+#[test]
+fn a_job_that_crosses_the_wan_is_named_though_it_holds_no_node_that_is_wanted() {
+    let site = || vec![(vec![3], true)];
+    let fabric = build(&[site(), site()], true);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let placed = whole(&fabric, &[0, 3]).owning(true);
+    occupancy.claim(&placed).unwrap();
+    let others = NodeSet::of(fabric.nodes(), [1, 2, 4, 5]);
+    let request = Request { eligible: Some(Arc::new(others)), ..Request::whole_nodes(99, 4, 1.0) };
+    for policy in ["hop-bytes-exact", "isolated-hop-bytes"] {
+        let found = rule(policy).explain(&request, &occupancy, &[(1, &placed)]).unwrap().obstacles;
+        let facts: Vec<_> = found.iter().map(|one| (one.name.as_str(), one.missing)).collect();
+        let wan = Missing::Uplinks { missing: 1, of: 1 };
+        assert_eq!(facts, [("site0", wan), ("site1", wan)], "{policy}");
+        assert!(found.iter().all(|one| one.jobs == [1]), "{policy}");
+    }
+}
+
 /// Jobs placed by several rules.
 fn jobs_on(occupancy: &mut Occupancy, others: &[Ask]) -> Vec<(u64, Placement)> {
     let fabric = Arc::clone(occupancy.fabric());
@@ -128,9 +148,10 @@ fn is_told_rightly(
         assert_eq!(missing, request.nodes - free);
     }
     if let Missing::Uplinks { missing, of } = one.missing {
-        assert!(
-            missing <= of && one.free > 0 && of == fabric.present_uplinks(one.level, one.group)
-        );
+        let wans = fabric.wans().filter(|(_, (a, b), ..)| [*a, *b].contains(&one.group)).count();
+        let site = one.level == fabric.depth();
+        let links = if site { wans as u32 } else { fabric.present_uplinks(one.level, one.group) };
+        assert!(missing <= of && one.free > 0 && of == links);
     }
 }
 
