@@ -178,31 +178,31 @@ class Routing:
 
 @final
 class OwnedRoutes:
-    """The ways on a machine that keep the traffic of jobs on the links they own. Immutable."""
+    """The routes on a machine that keep the traffic of jobs on the links they own. Immutable."""
 
     def __init__(
         self,
         machine: Machine,
         jobs: Sequence[tuple[str, Sequence[int], Sequence[int]]],
         service: Sequence[int] = [],
-        lanes: int = 0,
+        uplinks: int = 0,
     ) -> None:
-        """The ways for jobs, each (name, nodes, cables between switches that it owns).
+        """The routes for jobs, each (name, nodes, cables between switches that it owns).
 
-        lanes: so many of the highest lanes of every switch are set aside for traffic to and from
+        uplinks: how many of the highest uplink slots of every switch are reserved for traffic to and from
         the service nodes. Raises InputError, naming the job, for nodes and links that are not there
         or another's too, and for links that do not join the job's leaves.
         """
 
     @staticmethod
-    def set_aside(machine: Machine, lanes: int) -> list[int]:
-        """The cables between switches that so many lanes set aside would be, ascending."""
+    def set_aside(machine: Machine, uplinks: int) -> list[int]:
+        """The cables in the `uplinks` highest uplink slots of every switch, ascending."""
 
     def routing(self) -> Routing:
-        """The ways as a routing."""
+        """The routes as a routing."""
 
-    def service_ways(self) -> tuple[int, int, int]:
-        """Ways between service nodes and nodes of jobs with links, both directions; how many of
+    def service_routes(self) -> tuple[int, int, int]:
+        """Routes between service nodes and nodes of jobs with links, both directions; how many of
         them pass over a link that a job owns; and over one of another job than the node's."""
 
     def tables(self, net: str, source: str) -> ForwardingTables:

@@ -179,7 +179,7 @@ def test_a_pair_that_no_way_joins_is_named(topolane, write):
             machine,
             *RUN[3:5],
             *options,
-            says="job 7: no way leads from node n1 to node n3",
+            says="job 7: no route leads from node n1 to node n3",
         )
 
 

@@ -147,4 +147,4 @@ def test_options_that_cannot_be(topolane, toy, write):
         *command, "--previous", "other", says="other:1: not a line of a dump of forwarding tables"
     )
     aside = ("--service", "toy16", "--service-uplinks", "4")
-    topolane.refused(*command, *aside, says="is set aside for service nodes")
+    topolane.refused(*command, *aside, says="is reserved for service nodes")

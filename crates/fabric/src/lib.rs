@@ -28,7 +28,7 @@ pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};
 pub use route::{Direction, Link, Route};
 pub use routing::{
-    Adaptive, Channel, Fixed, JobLinks, Owned, ROUTINGS, Remembered, Routing, RoutingInfo, Rule,
-    Service, Step, SwitchPlace, Tables, Unreachable, routing,
+    Adaptive, Channel, Dedicated, Fixed, JobLinks, ROUTINGS, Remembered, Routing, RoutingInfo,
+    Rule, Service, Step, SwitchPlace, Tables, Unreachable, routing,
 };
 pub use scramble::scramble;

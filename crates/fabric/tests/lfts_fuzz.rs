@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::read::{Source, ibnetdiscover, lfts, ports};
 use topolane_fabric::write::{LinearTables, link_names};
-use topolane_fabric::{Fabric, InputError, Owned, Routing, Service, Tables, write};
+use topolane_fabric::{Dedicated, Fabric, InputError, Routing, Service, Tables, write};
 
 /// What the text of `ibnetdiscover` says, read in the simplest way.
 #[derive(Default)]
@@ -159,7 +159,7 @@ fn write_over(net: &str, dump: &str) {
     let source = |text, name| Source { text, name };
     let Ok(description) = ibnetdiscover(net) else { return };
     let Ok(fabric) = Fabric::build(&description).map(Arc::new) else { return };
-    let Ok(routes) = Owned::new(&fabric, &[], &Service::default()) else { return };
+    let Ok(routes) = Dedicated::new(&fabric, &[], &Service::default()) else { return };
     let Ok(ports) = ports(&fabric, source(net, "net")) else { return };
     let tables = LinearTables::new(&routes, ports);
     let text = tables.text();

@@ -48,7 +48,7 @@ impl Network {
         let patterns: PyResult<_> = patterns.iter().map(patterned).collect();
         Ok(Network {
             network: topolane_simulator::Network {
-                routing: Arc::clone(&routing.ways),
+                routing: Arc::clone(&routing.routing),
                 model,
                 communication,
                 patterns: patterns?,
@@ -118,9 +118,9 @@ pub fn contend(
     jobs: Vec<(Vec<u32>, Py<Traffic>)>,
 ) -> PyResult<Contended> {
     let model = model_named(model)?;
-    let build = || (model.build)(&*routing.ways);
+    let build = || (model.build)(&*routing.routing);
     let mut all = build();
-    let mut loads = Loads::new(&*routing.ways);
+    let mut loads = Loads::new(&*routing.routing);
     let flows = laid(routing, &jobs)?;
     let (times, times_alone, slowdowns, rates): Columns = py.detach(|| {
         let mut times_alone = Vec::with_capacity(flows.len());

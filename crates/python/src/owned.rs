@@ -5,16 +5,16 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use topolane_fabric::read::{Source, ports};
 use topolane_fabric::write::LinearTables;
-use topolane_fabric::{JobLinks, NodeSet, Owned, Service};
+use topolane_fabric::{Dedicated, JobLinks, NodeSet, Service};
 
 use crate::error::input_error;
 use crate::machine::Machine;
 use crate::routing::Routing;
 
-/// The ways on a machine that keep the traffic of jobs on the links they own. Immutable.
+/// The routes on a machine that keep the traffic of jobs on the links they own. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct OwnedRoutes {
-    routes: Arc<Owned>,
+    routes: Arc<Dedicated>,
 }
 
 /// Entries that differ from an earlier text: of nodes, and of all other destinations.
@@ -22,38 +22,38 @@ type Changed = (Vec<(u32, usize)>, usize);
 
 #[pymethods]
 impl OwnedRoutes {
-    /// The ways for jobs, each (name, nodes, cables between switches that it owns); `lanes` of every
-    /// switch are set aside for traffic of the service nodes.
+    /// The routes for jobs, each (name, nodes, cables between switches that it owns); the `uplinks` highest uplink
+    /// slots of every switch are reserved for traffic of the service nodes.
     #[new]
-    #[pyo3(signature = (machine, jobs, service=vec![], lanes=0))]
+    #[pyo3(signature = (machine, jobs, service=vec![], uplinks=0))]
     fn new(
         machine: &Machine,
         jobs: Vec<(String, Vec<u32>, Vec<u32>)>,
         service: Vec<u32>,
-        lanes: u32,
+        uplinks: u32,
     ) -> PyResult<OwnedRoutes> {
         let job = |(name, nodes, links)| JobLinks { name, nodes, links };
         let jobs: Vec<JobLinks> = jobs.into_iter().map(job).collect();
-        let service = Service { nodes: service, lanes };
-        let routes = Owned::new(&machine.fabric, &jobs, &service).map_err(input_error)?;
+        let service = Service { nodes: service, uplinks };
+        let routes = Dedicated::new(&machine.fabric, &jobs, &service).map_err(input_error)?;
         Ok(OwnedRoutes { routes: Arc::new(routes) })
     }
 
-    /// The cables between switches that `lanes` set aside would be, ascending.
+    /// The cables in the `uplinks` highest uplink slots of every switch, ascending.
     #[staticmethod]
-    fn set_aside(machine: &Machine, lanes: u32) -> Vec<u32> {
-        Service { nodes: Vec::new(), lanes }.cables(&machine.fabric)
+    fn set_aside(machine: &Machine, uplinks: u32) -> Vec<u32> {
+        Service { nodes: Vec::new(), uplinks }.cables(&machine.fabric)
     }
 
-    /// The ways as a routing.
+    /// The routes as a routing.
     fn routing(&self) -> Routing {
-        Routing { ways: Arc::clone(&self.routes) as _ }
+        Routing { routing: Arc::clone(&self.routes) as _ }
     }
 
-    /// Ways between service nodes and nodes of jobs with links, both directions; how many of them
+    /// Routes between service nodes and nodes of jobs with links, both directions; how many of them
     /// pass over a link that a job owns; and over one of another job than the node's.
-    fn service_ways(&self) -> [u64; 3] {
-        self.routes.service_ways()
+    fn service_routes(&self) -> [u64; 3] {
+        self.routes.service_routes()
     }
 
     /// The forwarding tables of the subnet that `net`, a text of `ibnetdiscover`, tells of.

@@ -151,11 +151,11 @@ impl Asked<'_> {
         routing: &Routing,
     ) -> PyResult<Vec<Rank>> {
         let fabric = occupancy.fabric();
-        if !Arc::ptr_eq(fabric, routing.ways.fabric()) {
+        if !Arc::ptr_eq(fabric, routing.routing.fabric()) {
             return Err(bad_input("the routing is of another machine than the state"));
         }
         let cores_per_node = cores_from(self.cores)?;
-        let mut model = contention(self.model, &*routing.ways).ok_or_else(|| {
+        let mut model = contention(self.model, &*routing.routing).ok_or_else(|| {
             let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
             bad_input(format!("unknown model {:?}; there are {}", self.model, names.join(", ")))
         })?;
@@ -168,7 +168,7 @@ impl Asked<'_> {
         let eligible = self.eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
         let request = Request { id: self.id, nodes: 1, eligible, ..Request::default() };
         let ask = Ask { request: &request, profile: &self.profile.profile, shared: self.shared };
-        let setting = Setting { occupancy, policy, routing: &*routing.ways };
+        let setting = Setting { occupancy, policy, routing: &*routing.routing };
         let ranks = engine::rank_k(ask, setting, &mut *model, cores_per_node);
         let best = engine::best(&ranks).map(|rank| rank.k);
         ranks.into_iter().map(|rank| view(py, fabric, (self.id, rank), best)).collect()

@@ -1,10 +1,10 @@
-//! The ways between nodes, for Python.
+//! The routes between nodes, for Python.
 
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, ROUTINGS, Routing as Ways, routing};
+use topolane_fabric::{Direction, ROUTINGS, Routing as Rule, routing};
 use topolane_traffic::Flows;
 
 use crate::error::bad_input;
@@ -17,24 +17,24 @@ pub fn routings() -> Vec<(&'static str, &'static str)> {
     ROUTINGS.iter().map(|info| (info.name, info.summary)).collect()
 }
 
-/// The ways between the nodes of a machine. Immutable.
+/// The routes between the nodes of a machine. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Routing {
-    pub ways: Arc<dyn Ways>,
+    pub routing: Arc<dyn Rule>,
 }
 
 impl Routing {
     /// The routing of that name on a machine.
     pub fn named(machine: &Machine, name: &str, seed: u64) -> PyResult<Routing> {
-        let ways = routing(name, &machine.fabric, seed).ok_or_else(|| {
+        let rule = routing(name, &machine.fabric, seed).ok_or_else(|| {
             let names: Vec<&str> = ROUTINGS.iter().map(|info| info.name).collect();
             bad_input(format!("unknown routing {name:?}; there are {}", names.join(", ")))
         })?;
-        Ok(Routing { ways: Arc::from(ways) })
+        Ok(Routing { routing: Arc::from(rule) })
     }
 
     fn check(&self, node: u32) -> PyResult<()> {
-        let nodes = self.ways.fabric().nodes();
+        let nodes = self.routing.fabric().nodes();
         if node < nodes {
             return Ok(());
         }
@@ -43,7 +43,7 @@ impl Routing {
 }
 
 impl Routing {
-    /// The flows of job number `job` over these ways, given the node of every rank.
+    /// The flows of job number `job` over these routes, given the node of every rank.
     pub fn lay(&self, job: usize, nodes: &[u32], traffic: &Traffic) -> PyResult<Flows> {
         for &node in nodes {
             self.check(node)?;
@@ -55,8 +55,8 @@ impl Routing {
                 nodes.len()
             )));
         }
-        Flows::new(&traffic.matrix, nodes, &*self.ways)
-            .map_err(|error| bad_input(error.on(self.ways.fabric())))
+        Flows::new(&traffic.matrix, nodes, &*self.routing)
+            .map_err(|error| bad_input(error.on(self.routing.fabric())))
     }
 }
 
@@ -64,20 +64,20 @@ impl Routing {
 impl Routing {
     #[getter]
     fn name(&self) -> &str {
-        self.ways.name()
+        self.routing.name()
     }
 
     /// Number of channels.
     #[getter]
     fn channels(&self) -> u32 {
-        self.ways.channels()
+        self.routing.channels()
     }
 
     /// Bytes per second of every channel.
     #[getter]
     fn capacity<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let channels = 0..self.ways.channels();
-        channels.map(|channel| self.ways.capacity(channel)).collect::<Vec<_>>().into_pyarray(py)
+        let channels = 0..self.routing.channels();
+        channels.map(|channel| self.routing.capacity(channel)).collect::<Vec<_>>().into_pyarray(py)
     }
 
     /// The channels from one node to another in order.
@@ -85,17 +85,19 @@ impl Routing {
         self.check(a)?;
         self.check(b)?;
         let mut path = Vec::new();
-        self.ways.path(a, b, &mut path).map_err(|error| bad_input(error.on(self.ways.fabric())))?;
+        self.routing
+            .path(a, b, &mut path)
+            .map_err(|error| bad_input(error.on(self.routing.fabric())))?;
         Ok(path)
     }
 
     /// (cable, "up" or "down") of the links behind a channel.
     fn links(&self, channel: u32) -> PyResult<Vec<(u32, &'static str)>> {
-        if channel >= self.ways.channels() {
+        if channel >= self.routing.channels() {
             return Err(bad_input(format!("there is no channel {channel}")));
         }
         let way = |direction| if direction == Direction::Up { "up" } else { "down" };
-        let links = self.ways.links(channel);
+        let links = self.routing.links(channel);
         Ok(links.iter().map(|link| (link.cable, way(link.direction))).collect())
     }
 }

@@ -16,8 +16,8 @@ use crate::traffic::Traffic;
 impl Routing {
     /// The routing by the forwarding tables of a machine's subnet.
     pub fn of_tables(machine: &Machine, tables: Source, net: Source) -> PyResult<Routing> {
-        let ways = lfts(&machine.fabric, tables, net).map_err(input_error)?;
-        Ok(Routing { ways: Arc::new(ways) })
+        let tables = lfts(&machine.fabric, tables, net).map_err(input_error)?;
+        Ok(Routing { routing: Arc::new(tables) })
     }
 }
 
@@ -53,7 +53,7 @@ impl Loads {
         });
         let laid = laid.collect::<PyResult<Vec<(u64, Flows)>>>()?;
         let shares = py.detach(|| {
-            let mut shares = Shares::new(&*routing.ways);
+            let mut shares = Shares::new(&*routing.routing);
             for (job, flows) in &laid {
                 shares.add(*job, flows);
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_fabric::{
-    Fabric, InputError, JobLinks, Owned, Remembered, Routing, Service, scramble,
+    Dedicated, Fabric, InputError, JobLinks, Remembered, Routing, Service, scramble,
 };
 use topolane_placement::Placement;
 use topolane_placement::rank_k::CoresPerNode;
@@ -183,7 +183,7 @@ fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Remembered, I
         nodes: placement.nodes().to_vec(),
         links: placement.links().to_vec(),
     };
-    Owned::new(fabric, &[job], &Service::default()).map(Remembered::new)
+    Dedicated::new(fabric, &[job], &Service::default()).map(Remembered::new)
 }
 
 /// Seconds of an iteration on the channel that takes longest, with nobody else there.

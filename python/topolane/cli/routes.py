@@ -85,7 +85,7 @@ def command(
     if previous is not None:
         report.compare(jobs, tables, previous)
     if service is not None:
-        report.service = routes.service_ways()
+        report.service = routes.service_routes()
     common.write_text(out, tables.text())
     report.show(out, as_json=as_json)
 

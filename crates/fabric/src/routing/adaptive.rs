@@ -1,4 +1,4 @@
-//! Ideal adaptive routing: every flow spread over all shortest ways.
+//! Ideal adaptive routing: every flow spread over all shortest routes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::fabric::{Fabric, NodeIndex};
 use crate::route::{Direction, Link};
 
 /// Ideal adaptive routing. A channel is one direction of all uplinks of a group together, with the
-/// summed bandwidth of those that are there: on a whole tree every shortest way between two groups
+/// summed bandwidth of those that are there: on a whole tree every shortest route between two groups
 /// uses their uplinks evenly, and where cables are missing what remains is taken to be filled
 /// evenly too, which is the best that could be done. After them come the WAN links.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// The ways of a machine.
+    /// The routes of a machine.
     pub fn new(fabric: Arc<Fabric>) -> Self {
         let mut first = vec![0];
         let mut bandwidth = Vec::new();
@@ -46,7 +46,7 @@ impl Adaptive {
         )
     }
 
-    /// Whether a way is whole from end to end. Where cables are missing, two groups that both have
+    /// Whether a route is whole from end to end. Where cables are missing, two groups that both have
     /// uplinks left may have none to the same switch.
     fn joins(&self, from: NodeIndex, to: NodeIndex) -> bool {
         self.fabric.missing_cables().is_empty() || self.fabric.route(from, to).is_some()

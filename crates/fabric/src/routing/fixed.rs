@@ -1,4 +1,4 @@
-//! Static routing: one way for every pair, by a rule for the port at each level.
+//! Static routing: one route for every pair, by a rule for the port at each level.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// The ways by `rule` on a machine.
+    /// The routes by `rule` on a machine.
     pub fn new(fabric: Arc<Fabric>, rule: Rule) -> Self {
         let bandwidth = (0..fabric.links()).map(|link| fabric.bandwidth(link)).collect();
         Fixed { fabric, rule, bandwidth }
@@ -93,8 +93,8 @@ impl Routing for Fixed {
         to: NodeIndex,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
-        let way = self.fabric.route_by(self.rule, from, to).ok_or(Unreachable { from, to })?;
-        path.extend(way.into_iter().map(channel_of));
+        let route = self.fabric.route_by(self.rule, from, to).ok_or(Unreachable { from, to })?;
+        path.extend(route.into_iter().map(channel_of));
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
-//! Which way traffic goes: one file per rule, one line each in [`ROUTINGS`].
+//! Which route traffic takes: one file per rule, one line each in [`ROUTINGS`].
 
 mod adaptive;
+mod dedicated;
 mod fixed;
-mod owned;
 mod remembered;
+mod routes;
 mod tables;
-mod ways;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::route::Link;
 use fixed::link_of;
 
 pub use adaptive::Adaptive;
+pub use dedicated::{Dedicated, JobLinks, Service};
 pub use fixed::{Fixed, Rule};
-pub use owned::{JobLinks, Owned, Service};
 pub use remembered::Remembered;
+pub(crate) use routes::above;
+pub use routes::{Step, SwitchPlace};
 pub use tables::Tables;
 pub(crate) use tables::{Fault, Hop, NO_PORT, PORTS, To};
-pub(crate) use ways::above;
-pub use ways::{Step, SwitchPlace};
 
 /// What traffic contends for: one direction of a cable, or of all uplinks of a group where traffic
 /// is spread over them.
 pub type Channel = u32;
 
-/// The ways between the nodes of one machine.
+/// The routes between the nodes of one machine.
 pub trait Routing: fmt::Debug + Send + Sync {
     /// Its name.
     fn name(&self) -> &str;
@@ -53,7 +53,7 @@ pub trait Routing: fmt::Debug + Send + Sync {
     /// a node to itself.
     ///
     /// # Errors
-    /// Two nodes that no way joins; nothing is appended then.
+    /// Two nodes that no route joins; nothing is appended then.
     fn path(
         &self,
         from: NodeIndex,
@@ -62,10 +62,10 @@ pub trait Routing: fmt::Debug + Send + Sync {
     ) -> Result<(), Unreachable>;
 }
 
-/// Two nodes that no way joins.
+/// Two nodes that no route joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unreachable {
-    /// Where the way should begin.
+    /// Where the route should begin.
     pub from: NodeIndex,
     /// Where it should end.
     pub to: NodeIndex,
@@ -73,7 +73,7 @@ pub struct Unreachable {
 
 impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no way leads from node {} to node {}", self.from, self.to)
+        write!(f, "no route leads from node {} to node {}", self.from, self.to)
     }
 }
 
@@ -81,7 +81,7 @@ impl Unreachable {
     /// The same with the names of the nodes.
     pub fn on(&self, fabric: &Fabric) -> String {
         let name = |node| fabric.node_name(node);
-        format!("no way leads from node {} to node {}", name(self.from), name(self.to))
+        format!("no route leads from node {} to node {}", name(self.from), name(self.to))
     }
 }
 
@@ -116,7 +116,7 @@ pub const ROUTINGS: &[RoutingInfo] = &[
     },
     RoutingInfo {
         name: "adaptive",
-        summary: "ideal: spread evenly over all shortest ways",
+        summary: "ideal: spread evenly over all shortest routes",
         build: |fabric, _| Box::new(Adaptive::new(fabric)),
     },
 ];

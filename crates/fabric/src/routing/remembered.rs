@@ -1,27 +1,27 @@
-//! The ways of forwarding tables, each looked up once for all nodes of a leaf.
+//! The routes of forwarding tables, each looked up once for all nodes of a leaf.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::fixed::channel_of;
-use super::{Channel, Owned, Routing, Step, SwitchPlace, Unreachable};
+use super::{Channel, Dedicated, Routing, Step, SwitchPlace, Unreachable};
 use crate::fabric::{Fabric, GroupIndex, NodeIndex};
 
-/// [`Owned`] for who asks for many ways: past its own link a packet goes the same way to a destination from every node
+/// [`Dedicated`] for callers that ask for many routes: past its own link a packet takes the same route to a destination from every node
 /// of a leaf, so that is remembered.
 #[derive(Debug)]
 pub struct Remembered {
-    tables: Owned,
-    ways: Mutex<HashMap<(GroupIndex, NodeIndex), Way>>,
+    tables: Dedicated,
+    routes: Mutex<HashMap<(GroupIndex, NodeIndex), Path>>,
 }
 
 /// From a leaf to a node; `None` where none is whole.
-type Way = Option<Vec<Channel>>;
+type Path = Option<Vec<Channel>>;
 
 impl Remembered {
-    /// The same ways.
-    pub fn new(tables: Owned) -> Self {
-        Remembered { tables, ways: Mutex::default() }
+    /// The same routes.
+    pub fn new(tables: Dedicated) -> Self {
+        Remembered { tables, routes: Mutex::default() }
     }
 }
 
@@ -53,11 +53,11 @@ impl Routing for Remembered {
         let Some(Step { link, to: leaf }) = step else {
             return Err(Unreachable { from, to });
         };
-        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        let way = ways.entry((leaf.group, to)).or_insert_with(|| self.tables.way(leaf, to));
-        let Some(way) = way else { return Err(Unreachable { from, to }) };
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let route = routes.entry((leaf.group, to)).or_insert_with(|| self.tables.route(leaf, to));
+        let Some(route) = route else { return Err(Unreachable { from, to }) };
         path.extend(link.map(channel_of));
-        path.extend_from_slice(way);
+        path.extend_from_slice(route);
         Ok(())
     }
 }

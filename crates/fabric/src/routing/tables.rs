@@ -10,7 +10,7 @@ use crate::fabric::{Fabric, NodeIndex};
 pub(crate) const NO_PORT: u8 = 255;
 
 /// Routing by the tables that a subnet manager installed. A channel is one direction of one link.
-/// A way goes wherever the tables send it, over shortest ways or not; a node with several links
+/// A route goes wherever the tables send it, over shortest routes or not; a node with several links
 /// sends by its first and is addressed there.
 #[derive(Clone)]
 pub struct Tables {
@@ -20,7 +20,7 @@ pub struct Tables {
     switches: usize,
     /// `hops[switch * PORTS + port]`: what hangs there.
     hops: Box<[Option<Hop>]>,
-    /// The way from every node to its first switch.
+    /// The route from every node to its first switch.
     first: Box<[Hop]>,
     /// Of every link, bytes per second in each direction.
     bandwidth: Box<[f64]>,
@@ -29,7 +29,7 @@ pub struct Tables {
 /// Ports of a switch: a port is a byte.
 pub(crate) const PORTS: usize = 256;
 
-/// One step of a way.
+/// One step of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hop {
     pub channel: Channel,
@@ -136,7 +136,7 @@ impl Tables {
         None
     }
 
-    /// Where the way from a switch to a node ends; notes the same of all switches on it.
+    /// Where the route from a switch to a node ends; notes the same of all switches on it.
     fn walk(&self, start: u32, to: NodeIndex, ends: &mut [End]) -> End {
         let mut at = start;
         let end = loop {

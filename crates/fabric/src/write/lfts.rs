@@ -6,19 +6,19 @@ use crate::error::InputError;
 use crate::nodeset::NodeSet;
 use crate::read::{LidEntry, Ports, Receiver, Source, To, lft_entries};
 use crate::route::Direction;
-use crate::routing::{Owned, SwitchPlace};
+use crate::routing::{Dedicated, SwitchPlace};
 
 /// The tables of every switch of a subnet.
 #[derive(Debug, Clone)]
 pub struct LinearTables {
     ports: Ports,
-    /// `out[switch][receiver]`: the port out; `None` where there is no way.
+    /// `out[switch][receiver]`: the port out; `None` where there is no route.
     out: Vec<Vec<Option<u8>>>,
 }
 
 impl LinearTables {
     /// The tables that `routes` give the switches of a subnet. Every LID of a port has the same.
-    pub fn new(routes: &Owned, ports: Ports) -> LinearTables {
+    pub fn new(routes: &Dedicated, ports: Ports) -> LinearTables {
         let port = |at: SwitchPlace, receiver: &Receiver| port(routes, &ports, at, receiver);
         let of_switch = |at| ports.receivers.iter().map(|receiver| port(at, receiver)).collect();
         let out = ports.switches.iter().map(|switch| of_switch(switch.place)).collect();
@@ -27,7 +27,7 @@ impl LinearTables {
 
     /// The tables after jobs came or went, which can change the entries of their nodes alone.
     #[must_use]
-    pub fn after(&self, routes: &Owned, nodes: &NodeSet) -> LinearTables {
+    pub fn after(&self, routes: &Dedicated, nodes: &NodeSet) -> LinearTables {
         let mut tables = self.clone();
         for (switch, out) in self.ports.switches.iter().zip(&mut tables.out) {
             for (receiver, port) in self.ports.receivers.iter().zip(out) {
@@ -41,11 +41,11 @@ impl LinearTables {
 
     /// Number of entries.
     pub fn entries(&self) -> usize {
-        let ways = |(receiver, port): (&Receiver, &Option<u8>)| {
+        let routes = |(receiver, port): (&Receiver, &Option<u8>)| {
             if port.is_some() { usize::from(receiver.count) } else { 0 }
         };
         let of_switch = |out: &Vec<Option<u8>>| -> usize {
-            self.ports.receivers.iter().zip(out).map(ways).sum()
+            self.ports.receivers.iter().zip(out).map(routes).sum()
         };
         self.out.iter().map(of_switch).sum()
     }
@@ -117,7 +117,7 @@ fn put_receiver(text: &mut String, receiver: &Receiver) {
 }
 
 /// The port by which a switch sends to a receiver: 0 if it is the switch itself.
-fn port(routes: &Owned, ports: &Ports, at: SwitchPlace, receiver: &Receiver) -> Option<u8> {
+fn port(routes: &Dedicated, ports: &Ports, at: SwitchPlace, receiver: &Receiver) -> Option<u8> {
     let (to, last) = match receiver.to {
         To::Switch(place) => (place, None),
         To::Node(node, cable) => (SwitchPlace::node(node), Some(cable)),

@@ -28,7 +28,7 @@ struct Free {
     cables: HashSet<u32>,
 }
 
-type Lanes = Vec<(u32, u32)>;
+type Uplinks = Vec<(u32, u32)>;
 
 impl Free {
     fn of(fabric: &Arc<Fabric>) -> Free {
@@ -42,9 +42,9 @@ impl Free {
         }
     }
 
-    /// Lanes (parent, which of its free cables) that all these switches have free, by their counts.
-    fn common(&self, switches: &[(usize, u32, u32)]) -> Lanes {
-        let of = |&(level, group, number): &(usize, u32, u32)| -> Lanes {
+    /// Uplinks (parent, which of its free cables) that all these switches have free, by their counts.
+    fn common(&self, switches: &[(usize, u32, u32)]) -> Uplinks {
+        let of = |&(level, group, number): &(usize, u32, u32)| -> Uplinks {
             let cabling = self.fabric.cabling(0, level);
             let free = |parent: u32| {
                 let cable = |cable| self.fabric.cable(level, group, number, parent, cable);
@@ -52,18 +52,18 @@ impl Free {
             };
             (0..cabling.parents).flat_map(|a| (0..free(a) as u32).map(move |j| (a, j))).collect()
         };
-        let mut lanes = of(&switches[0]);
+        let mut uplinks = of(&switches[0]);
         for switch in &switches[1..] {
             let others = of(switch);
-            lanes.retain(|lane| others.contains(lane));
+            uplinks.retain(|uplink| others.contains(uplink));
         }
-        lanes
+        uplinks
     }
 
-    /// Takes so many free cables to each parent as lanes are named.
-    fn take(&mut self, (level, group, number): (usize, u32, u32), lanes: &Lanes) -> Vec<u32> {
+    /// Takes so many free cables to each parent as uplinks are named.
+    fn take(&mut self, (level, group, number): (usize, u32, u32), uplinks: &Uplinks) -> Vec<u32> {
         let mut taken = Vec::new();
-        for &(parent, _) in lanes {
+        for &(parent, _) in uplinks {
             let cables = self.fabric.cabling(0, level).cables;
             let mut ids =
                 (0..cables).filter_map(|j| self.fabric.cable(level, group, number, parent, j));
@@ -75,7 +75,7 @@ impl Free {
     }
 
     /// A job on some free nodes that owns what the condition wants at some phi: every leaf the
-    /// planes S, every pod in each plane the core lanes T, but one leaf, or one pod, a part.
+    /// planes S, every pod in each plane the core uplinks T, but one leaf, or one pod, a part.
     fn job(&mut self, draws: &mut Draws, name: String) -> Option<JobLinks> {
         let fabric = Arc::clone(&self.fabric);
         let level = 1 + draws.below(fabric.depth());
@@ -98,7 +98,7 @@ impl Free {
                 return None;
             }
             let set = draws.some(&common);
-            let planes: BTreeSet<u32> = set.iter().map(|lane| lane.0).collect();
+            let planes: BTreeSet<u32> = set.iter().map(|uplink| uplink.0).collect();
             let mut cores = BTreeMap::new();
             if pods.len() > 1 {
                 for &plane in &planes {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use topolane_fabric::{
-    Channel, Description, Fabric, JobLinks, MissingCable, Owned, Routing, Service, pgft,
+    Channel, Dedicated, Description, Fabric, JobLinks, MissingCable, Routing, Service, pgft,
 };
 
 fn build(description: &Description) -> Arc<Fabric> {
@@ -31,9 +31,9 @@ fn job(name: &str, nodes: &[u32], links: &[u32]) -> JobLinks {
 }
 
 #[track_caller]
-fn refused(jobs: &[JobLinks], lanes: u32, says: &str) {
-    let service = Service { nodes: vec![7], lanes };
-    let made = Owned::new(&small(), jobs, &service);
+fn refused(jobs: &[JobLinks], uplinks: u32, says: &str) {
+    let service = Service { nodes: vec![7], uplinks };
+    let made = Dedicated::new(&small(), jobs, &service);
     assert_eq!(made.map(|_| ()).unwrap_err().to_string(), says);
 }
 
@@ -66,7 +66,7 @@ fn what_cannot_be_kept_apart_is_refused_by_name() {
     refused(
         &[job("7", &[0, 2], &[last])],
         1,
-        &format!("job 7: cable {last} (an uplink of leaf0) is set aside for service nodes"),
+        &format!("job 7: cable {last} (an uplink of leaf0) is reserved for service nodes"),
     );
     // Leaf 1 owns a link to the other plane.
     let other = cable(1, 1, 0, 1);
@@ -83,14 +83,13 @@ fn a_missing_cable_cannot_be_owned_nor_two_leaf_switches_used() {
     mark_missing_at(&mut tree, 1);
     let fabric = build(&tree);
     let missing = fabric.missing_cables()[0];
-    let made = Owned::new(&fabric, &[job("7", &[0, 2], &[missing])], &Service::default());
+    let made = Dedicated::new(&fabric, &[job("7", &[0, 2], &[missing])], &Service::default());
     let says = format!("job 7: cable {missing} (an uplink of leaf0) is missing");
     assert_eq!(made.unwrap_err().to_string(), says);
 
     let rails = build(&pgft("t", &[2, 2], &[2, 2], &[1, 1]));
-    let made = Owned::new(&rails, &[], &Service::default());
-    let says =
-        "the nodes of core hang on 2 leaf switches each: links are owned where they hang on one";
+    let made = Dedicated::new(&rails, &[], &Service::default());
+    let says = "the nodes of core hang on 2 leaf switches each: dedicated links need nodes on one leaf switch";
     assert_eq!(made.unwrap_err().to_string(), says);
 }
 
@@ -99,10 +98,10 @@ fn mark_missing_at(tree: &mut Description, level: usize) {
     tree.sites[0].missing.push(cable);
 }
 
-/// With lanes set aside nothing between a service node and a job's passes over a link of a job;
+/// With reserved uplink slots nothing between a service node and a job's passes over a link of a job;
 /// without, some does.
 #[test]
-fn service_traffic_keeps_to_lanes_set_aside() {
+fn service_traffic_keeps_to_reserved_uplink_slots() {
     // Four planes; the job has three nodes in either pod and owns the first two planes.
     let fabric = build(&pgft("t", &[4, 4, 2], &[1, 4, 4], &[1, 1, 1]));
     let cable = |at: (usize, u32, u32, u32)| fabric.cable(at.0, at.1, at.2, at.3, 0).unwrap();
@@ -110,16 +109,16 @@ fn service_traffic_keeps_to_lanes_set_aside() {
     let pods = [0, 1].into_iter().flat_map(|pod| [(2, pod, 0, 0), (2, pod, 1, 2)]);
     let links: Vec<u32> = leaves.chain(pods).map(cable).collect();
     let jobs = [job("7", &[0, 1, 4, 5, 16, 17], &links)];
-    let ways = |lanes| {
-        let service = Service { nodes: vec![30, 31, 14], lanes };
-        Owned::new(&fabric, &jobs, &service).unwrap()
+    let routes = |uplinks| {
+        let service = Service { nodes: vec![30, 31, 14], uplinks };
+        Dedicated::new(&fabric, &jobs, &service).unwrap()
     };
-    let [all, owned_ways, others] = ways(0).service_ways();
+    let [all, over_owned, others] = routes(0).service_routes();
     assert_eq!((all, others), (36, 0));
-    assert!(owned_ways > 0);
-    assert_eq!(ways(1).service_ways(), [36, 0, 0]);
+    assert!(over_owned > 0);
+    assert_eq!(routes(1).service_routes(), [36, 0, 0]);
     // The job's own ways are what they were.
     for (from, to) in [(0, 4), (4, 17), (17, 1)] {
-        assert_eq!(path(&ways(1), from, to), path(&ways(0), from, to));
+        assert_eq!(path(&routes(1), from, to), path(&routes(0), from, to));
     }
 }

@@ -17,7 +17,7 @@ use proptest::sample::Index;
 use topolane_fabric::read::{Source, ibnetdiscover, lfts, ports};
 use topolane_fabric::write::LinearTables;
 use topolane_fabric::{
-    Channel, Description, Fabric, Fixed, JobLinks, NodeSet, Owned, Remembered, Routing, Rule,
+    Channel, Dedicated, Description, Fabric, Fixed, JobLinks, NodeSet, Remembered, Routing, Rule,
     Service, Step, SwitchPlace, pgft, write,
 };
 
@@ -44,8 +44,8 @@ fn build(description: &Description) -> Arc<Fabric> {
     Arc::new(Fabric::build(description).unwrap())
 }
 
-fn owned(fabric: &Arc<Fabric>, jobs: &[JobLinks]) -> Owned {
-    Owned::new(fabric, jobs, &Service::default()).unwrap()
+fn owned(fabric: &Arc<Fabric>, jobs: &[JobLinks]) -> Dedicated {
+    Dedicated::new(fabric, jobs, &Service::default()).unwrap()
 }
 
 fn path(routing: &dyn Routing, from: u32, to: u32) -> Option<Vec<Channel>> {
@@ -71,7 +71,7 @@ fn switches(fabric: &Fabric) -> Vec<SwitchPlace> {
 }
 
 /// Every entry of every table: by switch and destination.
-fn entries(routes: &Owned) -> HashMap<(SwitchPlace, u32), Option<Step>> {
+fn entries(routes: &Dedicated) -> HashMap<(SwitchPlace, u32), Option<Step>> {
     let fabric = routes.fabric();
     let nodes = || 0..fabric.nodes();
     let of = |at| nodes().map(move |to| ((at, to), routes.step(at, SwitchPlace::node(to))));
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    /// With jobs, service nodes and lanes set aside, every node reaches every other that d-mod-k finds a
+    /// With jobs, service nodes and reserved uplink slots, every node reaches every other that d-mod-k finds a
     /// way to, up and then down: no table sends traffic in a circle or lets two ways wait for each
     /// other in one. Remembered ways are the same.
     #[test]
@@ -111,19 +111,19 @@ proptest! {
         tree in tree(),
         seed: u64,
         served in prop::collection::vec(any::<Index>(), 0..3),
-        lanes in 0u32..3,
+        reserved in 0u32..3,
     ) {
         let fabric = build(&tree);
-        let is_aside = |link: &u32| {
+        let is_reserved = |link: &u32| {
             let (level, _, _, parent, cable) = fabric.cable_place(*link).unwrap();
             let cabling = fabric.cabling(0, level);
-            parent * cabling.cables + cable + lanes >= cabling.parents * cabling.cables
+            parent * cabling.cables + cable + reserved >= cabling.parents * cabling.cables
         };
         let mut jobs = jobs_on(&fabric, seed);
-        jobs.retain(|job| !job.links.iter().any(is_aside));
+        jobs.retain(|job| !job.links.iter().any(is_reserved));
         let nodes = served.iter().map(|which| which.index(fabric.nodes() as usize) as u32);
-        let service = Service { nodes: nodes.collect(), lanes };
-        let routes = Owned::new(&fabric, &jobs, &service).unwrap();
+        let service = Service { nodes: nodes.collect(), uplinks: reserved };
+        let routes = Dedicated::new(&fabric, &jobs, &service).unwrap();
         let fixed = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
         let remembered = Remembered::new(routes.clone());
         for from in 0..fabric.nodes() {
@@ -137,20 +137,20 @@ proptest! {
         }
     }
 
-    /// The destinations of a leaf are dealt evenly over the lanes that its job owns there: seen from
-    /// a leaf that owns as many planes, with one cable each, no lane leads to two more than another.
+    /// The destinations of a leaf are dealt evenly over the uplinks that its job owns there: seen from
+    /// a leaf that owns as many planes, with one cable each, no uplink leads to two more than another.
     #[test]
-    fn lanes_are_dealt_evenly(tree in tree(), seed: u64) {
+    fn uplinks_are_dealt_evenly(tree in tree(), seed: u64) {
         let fabric = build(&tree);
         let jobs = jobs_on(&fabric, seed);
         let routes = owned(&fabric, &jobs);
         for job in jobs.iter().filter(|job| !job.links.is_empty()) {
-            let lanes = |leaf: u32| -> Vec<u32> {
+            let uplinks = |leaf: u32| -> Vec<u32> {
                 let up = fabric.uplinks(1, leaf);
                 job.links.iter().copied().filter(|id| up.contains(id)).collect()
             };
             let planes = |leaf| -> BTreeSet<u32> {
-                lanes(leaf).iter().map(|&id| fabric.cable_place(id).unwrap().3).collect()
+                uplinks(leaf).iter().map(|&id| fabric.cable_place(id).unwrap().3).collect()
             };
             let leaf = |node| fabric.group(1, node);
             for &from in &job.nodes {
@@ -160,11 +160,11 @@ proptest! {
                     *over.entry(leaf(to)).or_default().entry(*way.last().unwrap()).or_default() += 1;
                 }
                 for (to, over) in over {
-                    if planes(to) != planes(leaf(from)) || planes(to).len() < lanes(to).len() {
+                    if planes(to) != planes(leaf(from)) || planes(to).len() < uplinks(to).len() {
                         continue;
                     }
-                    let count = |lane| over.get(lane).copied().unwrap_or(0);
-                    let counts: Vec<usize> = lanes(to).iter().map(count).collect();
+                    let count = |uplink| over.get(uplink).copied().unwrap_or(0);
+                    let counts: Vec<usize> = uplinks(to).iter().map(count).collect();
                     let (least, most) = (counts.iter().min(), counts.iter().max());
                     prop_assert!(most.unwrap() - least.unwrap() <= 1, "{:?}", counts);
                 }
@@ -207,7 +207,7 @@ proptest! {
         }
     }
 
-    /// What is written reads back as the same ways: the tables in the form of `opensm`'s dump, beside
+    /// What is written reads back as the same routes: the tables in the form of `opensm`'s dump, beside
     /// the text of `ibnetdiscover`.
     #[test]
     fn tables_read_back_as_the_same_ways(tree in tree(), seed: u64) {
@@ -252,16 +252,16 @@ fn draws_are_of_all_kinds() {
         let jobs = jobs_on(&fabric, seed);
         let mut jobs_of_leaf: HashMap<u32, usize> = HashMap::new();
         for job in jobs.iter().filter(|job| !job.links.is_empty()) {
-            let mut lanes: BTreeMap<u32, usize> = BTreeMap::new();
+            let mut uplinks: BTreeMap<u32, usize> = BTreeMap::new();
             let places = job.links.iter().map(|&id| fabric.cable_place(id).unwrap());
             for (_, leaf, ..) in places.clone().filter(|at| at.0 == 1) {
-                *lanes.entry(leaf).or_default() += 1;
+                *uplinks.entry(leaf).or_default() += 1;
             }
             let pods = places.clone().any(|at| at.0 == 2);
             across_leaves += usize::from(!pods);
             across_pods += usize::from(pods);
-            parts += usize::from(lanes.values().min() < lanes.values().max());
-            for &leaf in lanes.keys() {
+            parts += usize::from(uplinks.values().min() < uplinks.values().max());
+            for &leaf in uplinks.keys() {
                 *jobs_of_leaf.entry(leaf).or_default() += 1;
             }
         }

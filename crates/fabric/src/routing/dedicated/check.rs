@@ -12,7 +12,7 @@ pub(super) fn jobs(
 ) -> Result<(), InputError> {
     if let Some(site) = (0..fabric.sites()).find(|&site| fabric.cabling(site, 0).parents > 1) {
         return Err(InputError::whole(format!(
-            "the nodes of {} hang on {} leaf switches each: links are owned where they hang on one",
+            "the nodes of {} hang on {} leaf switches each: dedicated links need nodes on one leaf switch",
             fabric.group_name(fabric.depth(), site),
             fabric.cabling(site, 0).parents
         )));
@@ -46,7 +46,7 @@ pub(super) fn jobs(
             }
         }
         for &link in &job.links {
-            check_link(fabric, job, link, service.lanes)?;
+            check_link(fabric, job, link, service.uplinks)?;
             if let Some(other) = link_of[link as usize].replace(job) {
                 let what = if std::ptr::eq(other, job) {
                     format!("{} stands twice", named(fabric, link))
@@ -64,7 +64,7 @@ fn check_link(
     fabric: &Fabric,
     job: &JobLinks,
     link: CableId,
-    aside: u32,
+    reserved: u32,
 ) -> Result<(), InputError> {
     if link >= fabric.links() {
         let what = format!("cable {link} is not among the {} links", fabric.links());
@@ -83,29 +83,30 @@ fn check_link(
         let what = format!("none of its nodes is below {}", named(fabric, link));
         return Err(refused(job, &what));
     }
-    if is_aside(fabric, (level, group, parent, cable), aside) {
-        let what = format!("{} is set aside for service nodes", named(fabric, link));
+    if is_reserved(fabric, (level, group, parent, cable), reserved) {
+        let what = format!("{} is reserved for service nodes", named(fabric, link));
         return Err(refused(job, &what));
     }
     Ok(())
 }
 
-/// Whether a cable, by level, group, parent and place among parallel cables, is of the `aside` highest lanes of its switch.
-fn is_aside(
+/// Whether a cable, by level, group, parent and place among parallel cables, is in one of the `reserved` highest uplink slots of its
+/// switch.
+fn is_reserved(
     fabric: &Fabric,
     (level, group, parent, cable): (usize, GroupIndex, u32, u32),
-    aside: u32,
+    reserved: u32,
 ) -> bool {
     let cabling = fabric.cabling(fabric.site_of_group(level, group), level);
-    let lane = parent * cabling.cables + cable;
-    lane.saturating_add(aside) >= cabling.parents * cabling.cables
+    let slot = parent * cabling.cables + cable;
+    slot.saturating_add(reserved) >= cabling.parents * cabling.cables
 }
 
-/// The cables between switches that are of the `aside` highest lanes of theirs, ascending.
-pub(super) fn cables_aside(fabric: &Fabric, aside: u32) -> Vec<CableId> {
+/// The cables in the `reserved` highest uplink slots of their switches, ascending.
+pub(super) fn reserved(fabric: &Fabric, reserved: u32) -> Vec<CableId> {
     let is_one = |&link: &CableId| match fabric.cable_place(link) {
         Some((level, group, _, parent, cable)) if level > 0 && fabric.has_cable(link) => {
-            is_aside(fabric, (level, group, parent, cable), aside)
+            is_reserved(fabric, (level, group, parent, cable), reserved)
         }
         _ => false,
     };

@@ -1,4 +1,4 @@
-//! Ways to one destination over a part of the cables: up, then down, dealt out as d-mod-k does.
+//! Routes to one destination over a part of the cables: up, then down, dealt out as d-mod-k does.
 
 use crate::description::Cabling;
 use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
@@ -17,13 +17,13 @@ pub struct SwitchPlace {
 }
 
 impl SwitchPlace {
-    /// A node as the end of a way.
+    /// A node as the end of a route.
     pub fn node(node: NodeIndex) -> SwitchPlace {
         SwitchPlace { level: 0, group: node, number: 0 }
     }
 }
 
-/// One step of a way.
+/// One step of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The link; `None` where the tree needs none, above padding.
@@ -32,30 +32,30 @@ pub struct Step {
     pub to: SwitchPlace,
 }
 
-/// Which cables ways may use. The links of nodes are in every layer.
+/// Which cables routes may use. The links of nodes are in every layer.
 #[derive(Clone, Copy)]
 pub(super) enum Layer<'a> {
-    /// These.
-    Owned(&'a NodeSet),
-    /// So many of the highest lanes of every switch.
-    Aside(u32),
+    /// These, which a job owns.
+    Dedicated(&'a NodeSet),
+    /// So many of the highest uplink slots of every switch.
+    Reserved(u32),
     /// All that are there.
     All,
 }
 
 /// An uplink of a switch: to which parent, and which of the parallel cables there.
 #[derive(Clone, Copy)]
-struct Lane {
+struct Uplink {
     parent: u32,
     cable: u32,
     id: CableId,
 }
 
-/// The ways to one destination over the cables of a layer. On a whole tree they are those of
+/// The routes to one destination over the cables of a layer. On a whole tree they are those of
 /// d-mod-k (Zahavi 2010) with `place` for the destination; on a part of the cables, the same on the
-/// tree that those make up: from wherever a packet comes, it goes up to the lane by which the
+/// tree that those make up: from wherever a packet comes, it goes up over the uplink by which the
 /// destination's own switch of that number would go up, if the layer leads there.
-pub(super) struct Ways<'a> {
+pub(super) struct Routes<'a> {
     fabric: &'a Fabric,
     layer: Layer<'a>,
     to: SwitchPlace,
@@ -65,15 +65,15 @@ pub(super) struct Ways<'a> {
     place: u32,
 }
 
-impl<'a> Ways<'a> {
+impl<'a> Routes<'a> {
     pub(super) fn new(
         fabric: &'a Fabric,
         layer: Layer<'a>,
         to: SwitchPlace,
         place: u32,
-    ) -> Ways<'a> {
+    ) -> Routes<'a> {
         let node = fabric.node_range(to.level, to.group).start;
-        Ways { fabric, layer, to, node, place }
+        Routes { fabric, layer, to, node, place }
     }
 
     /// The step from a switch or a node; `None` if the layer does not lead from there.
@@ -95,13 +95,13 @@ impl<'a> Ways<'a> {
         if self.is_short(at) {
             return self.arrives(self.above(at, 0));
         }
-        self.lanes(at).any(|lane| self.arrives(self.above(at, lane.parent)))
+        self.uplinks(at).any(|uplink| self.arrives(self.above(at, uplink.parent)))
     }
 
     fn up(&self, at: SwitchPlace) -> Option<Step> {
-        let step = |lane: Lane| {
-            let link = Link { cable: lane.id, direction: Direction::Up };
-            Step { link: Some(link), to: self.above(at, lane.parent) }
+        let step = |uplink: Uplink| {
+            let link = Link { cable: uplink.id, direction: Direction::Up };
+            Step { link: Some(link), to: self.above(at, uplink.parent) }
         };
         if at == self.to || at.level == self.fabric.depth() {
             return None;
@@ -112,63 +112,63 @@ impl<'a> Ways<'a> {
         }
         if let Some(wanted) = self.wanted(at.level, at.number) {
             if self.arrives(self.above(at, wanted.parent)) {
-                let lane = self.parallel(at, wanted.parent, wanted.cable);
-                if lane.is_some() {
-                    return lane.map(step);
+                let uplink = self.parallel(at, wanted.parent, wanted.cable);
+                if uplink.is_some() {
+                    return uplink.map(step);
                 }
             }
         }
-        let open = self.lanes(at).filter(|lane| self.arrives(self.above(at, lane.parent)));
-        let open: Vec<Lane> = open.collect();
+        let open = self.uplinks(at).filter(|uplink| self.arrives(self.above(at, uplink.parent)));
+        let open: Vec<Uplink> = open.collect();
         let turn = self.turn(at.level, at.number) as usize;
         (!open.is_empty()).then(|| step(open[turn % open.len()]))
     }
 
-    /// The step down from a switch that [`Ways::falls`].
+    /// The step down from a switch that [`Routes::falls`].
     fn down(&self, at: SwitchPlace) -> Step {
         let (to, parent) = self.below(at);
-        let wanted = self.wanted(to.level, to.number).filter(|lane| lane.parent == parent);
-        let cable = wanted.map_or_else(|| self.turn(to.level, to.number), |lane| lane.cable);
-        let lane = self.parallel(to, parent, cable);
-        let link = lane.map(|lane| Link { cable: lane.id, direction: Direction::Down });
+        let wanted = self.wanted(to.level, to.number).filter(|uplink| uplink.parent == parent);
+        let cable = wanted.map_or_else(|| self.turn(to.level, to.number), |uplink| uplink.cable);
+        let uplink = self.parallel(to, parent, cable);
+        let link = uplink.map(|uplink| Link { cable: uplink.id, direction: Direction::Down });
         Step { link, to }
     }
 
-    /// The lane to a parent over that parallel cable, or over another if the layer lacks it.
-    fn parallel(&self, at: SwitchPlace, parent: u32, cable: u32) -> Option<Lane> {
-        let lanes = || self.lanes(at).filter(|lane| lane.parent == parent);
-        let same = lanes().find(|lane| lane.cable == cable);
-        same.or_else(|| lanes().nth(cable as usize % lanes().count().max(1)))
+    /// The uplink to a parent over that parallel cable, or over another if the layer lacks it.
+    fn parallel(&self, at: SwitchPlace, parent: u32, cable: u32) -> Option<Uplink> {
+        let uplinks = || self.uplinks(at).filter(|uplink| uplink.parent == parent);
+        let same = uplinks().find(|uplink| uplink.cable == cable);
+        same.or_else(|| uplinks().nth(cable as usize % uplinks().count().max(1)))
     }
 
-    /// The lane by which the switch of that level and number above the destination goes up for it.
-    fn wanted(&self, level: usize, number: u32) -> Option<Lane> {
+    /// The uplink by which the switch of that level and number above the destination goes up for it.
+    fn wanted(&self, level: usize, number: u32) -> Option<Uplink> {
         if level < self.to.level {
             return None;
         }
         let own = SwitchPlace { level, group: self.fabric.group(level, self.node), number };
         let turn = self.turn(level, number) as usize;
-        self.lanes(own).nth(turn % self.lanes(own).count().max(1))
+        self.uplinks(own).nth(turn % self.uplinks(own).count().max(1))
     }
 
     /// Which turn a destination has among those that share a switch of that level and number:
-    /// `floor(place / w)`, where `w` counts the ways up to there.
+    /// `floor(place / w)`, where `w` counts the routes up to there.
     fn turn(&self, level: usize, number: u32) -> u32 {
-        let (mut ways, mut number) = (1u32, number);
+        let (mut routes, mut number) = (1u32, number);
         for level in (self.to.level..level).rev() {
             let group = self.fabric.group(level, self.node);
             number /= self.parents(level, group);
             let own = SwitchPlace { level, group, number };
-            ways = ways.saturating_mul(self.planes(own).max(1));
+            routes = routes.saturating_mul(self.planes(own).max(1));
         }
-        self.place / ways
+        self.place / routes
     }
 
     /// How many parents a switch has in the layer.
     fn planes(&self, at: SwitchPlace) -> u32 {
         let ports = self.ports(at);
         let reached = |parent: &u32| {
-            (0..ports.cabling.cables).any(|cable| self.lane(ports, *parent, cable).is_some())
+            (0..ports.cabling.cables).any(|cable| self.uplink(ports, *parent, cable).is_some())
         };
         (0..ports.cabling.parents).filter(reached).count() as u32
     }
@@ -185,7 +185,7 @@ impl<'a> Ways<'a> {
             let joined = if self.is_short(below) {
                 parent == 0 // the first parent stands for all that padding would have
             } else {
-                self.lanes(below).any(|lane| lane.parent == parent)
+                self.uplinks(below).any(|uplink| uplink.parent == parent)
             };
             if !joined {
                 return false;
@@ -217,12 +217,12 @@ impl<'a> Ways<'a> {
     }
 
     /// The uplinks of a switch in the layer in the order of ports: parallel cables after parents.
-    fn lanes(&self, at: SwitchPlace) -> impl Iterator<Item = Lane> + '_ {
+    fn uplinks(&self, at: SwitchPlace) -> impl Iterator<Item = Uplink> + '_ {
         let ports = self.ports(at);
         let Cabling { parents, cables, .. } = ports.cabling;
         let all =
             (0..cables).flat_map(move |cable| (0..parents).map(move |parent| (parent, cable)));
-        all.filter_map(move |(parent, cable)| self.lane(ports, parent, cable))
+        all.filter_map(move |(parent, cable)| self.uplink(ports, parent, cable))
     }
 
     fn ports(&self, at: SwitchPlace) -> Ports {
@@ -232,19 +232,19 @@ impl<'a> Ways<'a> {
         Ports { level: at.level, cabling, first, there: !of_group.is_empty() }
     }
 
-    fn lane(&self, ports: Ports, parent: u32, cable: u32) -> Option<Lane> {
+    fn uplink(&self, ports: Ports, parent: u32, cable: u32) -> Option<Uplink> {
         let Cabling { parents, cables, .. } = ports.cabling;
-        let lane = parent * cables + cable;
-        let id = ports.first + lane;
+        let slot = parent * cables + cable;
+        let id = ports.first + slot;
         let allowed = match self.layer {
-            Layer::Owned(links) => ports.level == 0 || links.contains(id),
-            Layer::Aside(lanes) => {
-                ports.level == 0 || lane.saturating_add(lanes) >= parents * cables
+            Layer::Dedicated(links) => ports.level == 0 || links.contains(id),
+            Layer::Reserved(slots) => {
+                ports.level == 0 || slot.saturating_add(slots) >= parents * cables
             }
             Layer::All => true,
         };
         let is_there = ports.there && allowed && self.fabric.has_cable(id);
-        is_there.then_some(Lane { parent, cable, id })
+        is_there.then_some(Uplink { parent, cable, id })
     }
 }
 

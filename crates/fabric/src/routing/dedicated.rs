@@ -5,7 +5,7 @@ mod check;
 use std::sync::Arc;
 
 use super::fixed::channel_of;
-use super::ways::{Layer, Step, SwitchPlace, Ways};
+use super::routes::{Layer, Routes, Step, SwitchPlace};
 use super::{Channel, Fixed, Routing, Rule, Unreachable};
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
@@ -23,27 +23,27 @@ pub struct JobLinks {
     pub links: Vec<CableId>,
 }
 
-/// Lanes set aside for traffic to and from some nodes.
+/// Uplink slots reserved for traffic to and from some nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Service {
     /// The nodes: storage, login, management.
     pub nodes: Vec<NodeIndex>,
-    /// The highest so many lanes of every switch are theirs; 0 sets none aside.
-    pub lanes: u32,
+    /// How many of the highest uplink slots of every switch are reserved for them.
+    pub uplinks: u32,
 }
 
 impl Service {
-    /// The cables between switches that are set aside, ascending: no job may own one.
+    /// The cables in reserved uplink slots, ascending: no job may own one.
     pub fn cables(&self, fabric: &Fabric) -> Vec<CableId> {
-        check::cables_aside(fabric, self.lanes)
+        check::reserved(fabric, self.uplinks)
     }
 }
 
 /// Routing by destination that keeps jobs apart. At every switch the entry of a destination is
 ///
 /// 1. a link of the destination's job, where those lead from this switch to it;
-/// 2. a lane set aside, where the destination is a service node, the switch is the leaf of one or
-///    above the leaves, and those lanes lead to it;
+/// 2. a reserved uplink slot, where the destination is a service node, the switch is the leaf of one or
+///    above the leaves, and those slots lead to it;
 /// 3. that of d-mod-k on all cables.
 ///
 /// Destinations of a job are dealt over its links as d-mod-k deals nodes over a whole tree, by
@@ -51,7 +51,7 @@ impl Service {
 /// and up if not, so no traffic waits in a circle. It depends on the job of its destination and on
 /// no other.
 #[derive(Debug, Clone)]
-pub struct Owned {
+pub struct Dedicated {
     all: Fixed,
     /// Of every job with links: those.
     links: Vec<NodeSet>,
@@ -60,52 +60,52 @@ pub struct Owned {
     service: Vec<bool>,
     /// Leaves of service nodes.
     service_leaves: Vec<GroupIndex>,
-    lanes: u32,
+    uplinks: u32,
 }
 
-impl Owned {
+impl Dedicated {
     /// The tables for these jobs.
     ///
     /// # Errors
     /// A machine whose nodes hang on several leaf switches each. Naming the job: a node, or a link,
     /// that the machine does not have or that another job has too; a missing cable; a link that
-    /// joins no switches, that none of the job's nodes is below, or that is set aside; leaves
+    /// joins no switches, that none of the job's nodes is below, or that is in a reserved slot; leaves
     /// of the job that its links do not join.
     pub fn new(
         fabric: &Arc<Fabric>,
         jobs: &[JobLinks],
         service: &Service,
-    ) -> Result<Owned, InputError> {
+    ) -> Result<Dedicated, InputError> {
         check::jobs(fabric, jobs, service)?;
         let nodes = fabric.nodes() as usize;
-        let mut owned = Owned {
+        let mut routing = Dedicated {
             all: Fixed::new(Arc::clone(fabric), Rule::DestinationModK),
             links: Vec::new(),
             place: vec![None; nodes],
             service: vec![false; nodes],
             service_leaves: service.nodes.iter().map(|&node| fabric.group(1, node)).collect(),
-            lanes: service.lanes,
+            uplinks: service.uplinks,
         };
         for &node in &service.nodes {
-            owned.service[node as usize] = true;
+            routing.service[node as usize] = true;
         }
         for job in jobs.iter().filter(|job| !job.links.is_empty()) {
-            let number = owned.links.len() as u32;
-            owned.links.push(NodeSet::of(fabric.links(), job.links.iter().copied()));
+            let number = routing.links.len() as u32;
+            routing.links.push(NodeSet::of(fabric.links(), job.links.iter().copied()));
             let mut nodes = job.nodes.clone();
             nodes.sort_unstable();
             nodes.dedup();
             for (place, &node) in (0..).zip(&nodes) {
-                owned.place[node as usize] = Some((number, place));
+                routing.place[node as usize] = Some((number, place));
             }
-            owned.check_joined(&job.name, &nodes)?;
+            routing.check_joined(&job.name, &nodes)?;
         }
-        Ok(owned)
+        Ok(routing)
     }
 
     /// The step that the table of a switch (or a node, which sends by it) has for a destination, a
-    /// node or a switch. `None` if there is none: no way is whole, the two are at different sites,
-    /// or the destination is a switch that only a way down and up again would reach.
+    /// node or a switch. `None` if there is none: no route is whole, the two are at different sites,
+    /// or the destination is a switch that only a route down and up again would reach.
     pub fn step(&self, at: SwitchPlace, to: SwitchPlace) -> Option<Step> {
         let fabric = self.fabric();
         if fabric.site_of_group(at.level, at.group) != fabric.site_of_group(to.level, to.group) {
@@ -113,17 +113,17 @@ impl Owned {
         }
         if to.level > 0 {
             let place = to.group.wrapping_add(to.number);
-            return Ways::new(fabric, Layer::All, to, place).step(at);
+            return Routes::new(fabric, Layer::All, to, place).step(at);
         }
         let node = to.group;
-        self.own_ways(node)
-            .and_then(|ways| ways.step(at))
+        self.own_routes(node)
+            .and_then(|routes| routes.step(at))
             .or_else(|| {
-                let aside = self.lanes > 0 && (self.service[node as usize] || self.serves(at));
-                let ways = || Ways::new(fabric, Layer::Aside(self.lanes), to, node);
-                aside.then(ways).and_then(|ways| ways.step(at))
+                let reserved = self.uplinks > 0 && (self.service[node as usize] || self.serves(at));
+                let routes = || Routes::new(fabric, Layer::Reserved(self.uplinks), to, node);
+                reserved.then(routes).and_then(|routes| routes.step(at))
             })
-            .or_else(|| Ways::new(fabric, Layer::All, to, node).step(at))
+            .or_else(|| Routes::new(fabric, Layer::All, to, node).step(at))
     }
 
     /// The job with links, by its number among those, that owns a link.
@@ -136,31 +136,31 @@ impl Owned {
         self.place[node as usize].map(|(job, _)| job as usize)
     }
 
-    /// The way from a switch or a node to a node of the same site; `None` where none is whole.
-    pub(super) fn way(&self, from: SwitchPlace, to: NodeIndex) -> Option<Vec<Channel>> {
+    /// The route from a switch or a node to a node of the same site; `None` where none is whole.
+    pub(super) fn route(&self, from: SwitchPlace, to: NodeIndex) -> Option<Vec<Channel>> {
         let to = SwitchPlace::node(to);
-        let mut way = Vec::new();
+        let mut route = Vec::new();
         let mut at = from;
         while at != to {
             let step = self.step(at, to)?;
-            way.extend(step.link.map(channel_of));
+            route.extend(step.link.map(channel_of));
             at = step.to;
         }
-        Some(way)
+        Some(route)
     }
 
-    fn own_ways(&self, to: NodeIndex) -> Option<Ways<'_>> {
+    fn own_routes(&self, to: NodeIndex) -> Option<Routes<'_>> {
         let (job, place) = self.place[to as usize]?;
-        let layer = Layer::Owned(&self.links[job as usize]);
-        Some(Ways::new(self.fabric(), layer, SwitchPlace::node(to), place))
+        let layer = Layer::Dedicated(&self.links[job as usize]);
+        Some(Routes::new(self.fabric(), layer, SwitchPlace::node(to), place))
     }
 
-    /// Whether traffic from service nodes passes a switch on lanes set aside.
+    /// Whether traffic from service nodes passes a switch in reserved uplink slots.
     fn serves(&self, at: SwitchPlace) -> bool {
         at.level != 1 || self.service_leaves.contains(&at.group)
     }
 
-    /// Whether the links of a job join all its leaves, whichever lanes of them a way may take.
+    /// Whether the links of a job join all its leaves, whichever of them a route takes.
     fn check_joined(&self, name: &str, nodes: &[NodeIndex]) -> Result<(), InputError> {
         let fabric = self.fabric();
         let mut leaves: Vec<GroupIndex> = nodes.iter().map(|&node| fabric.group(1, node)).collect();
@@ -168,8 +168,8 @@ impl Owned {
         let switch = |group| SwitchPlace { level: 1, group, number: 0 };
         let Some(links) = self.links.last() else { return Ok(()) };
         for &to in &leaves {
-            let ways = Ways::new(fabric, Layer::Owned(links), switch(to), 0);
-            if let Some(&from) = leaves.iter().find(|&&from| !ways.arrives(switch(from))) {
+            let routes = Routes::new(fabric, Layer::Dedicated(links), switch(to), 0);
+            if let Some(&from) = leaves.iter().find(|&&from| !routes.arrives(switch(from))) {
                 let leaf = |group| fabric.group_name(1, group);
                 return Err(InputError::whole(format!(
                     "job {name}: its links do not lead from {} to {}",
@@ -182,9 +182,9 @@ impl Owned {
     }
 }
 
-impl Routing for Owned {
+impl Routing for Dedicated {
     fn name(&self) -> &'static str {
-        "owned"
+        "dedicated"
     }
 
     fn fabric(&self) -> &Arc<Fabric> {
@@ -205,17 +205,17 @@ impl Routing for Owned {
         if self.fabric().common_level(from, to).is_none() {
             return self.all.path(from, to, path);
         }
-        let way = self.way(SwitchPlace::node(from), to).ok_or(Unreachable { from, to })?;
-        path.extend(way);
+        let route = self.route(SwitchPlace::node(from), to).ok_or(Unreachable { from, to })?;
+        path.extend(route);
         Ok(())
     }
 }
 
-impl Owned {
-    /// How many of the ways between a service node and a node of a job with links, both
+impl Dedicated {
+    /// How many of the routes between a service node and a node of a job with links, both
     /// directions, there are; how many of them pass over a link that a job owns; and over one that
     /// is another job's than the node's.
-    pub fn service_ways(&self) -> [u64; 3] {
+    pub fn service_routes(&self) -> [u64; 3] {
         let mut counts = [0; 3];
         let nodes = || 0..self.fabric().nodes();
         let mut owner = vec![None; self.fabric().links() as usize];
