@@ -35,7 +35,7 @@ impl Decision {
 
     /// The share of full bandwidth on these links.
     pub fn bandwidth_share(&self) -> f64 {
-        self.placement.phi()
+        self.placement.bandwidth_share()
     }
 
     /// Nodes that the job holds and does not use.

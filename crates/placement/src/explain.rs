@@ -1,19 +1,19 @@
 //! Why a request is not placed: the groups that stand in its way, and the jobs that hold what is missing.
 //!
 //! A refusal is two numbers, since a queue sees thousands of them for every one that a person reads. What is here is
-//! computed for that person, from the same room and occupancy and by the same definitions.
+//! computed for that person, from the same free slots and occupancy and by the same definitions.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 
+use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
-use crate::owned::own_room;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::refusal::Refusal;
 use crate::request::Request;
-use crate::room::Room;
 
 /// A running job and what it was given.
 pub type Holder<'a> = (u64, &'a Placement);
@@ -79,9 +79,13 @@ impl dyn Policy + '_ {
         jobs: &[Holder<'_>],
     ) -> Option<Explanation> {
         let refusal = self.place(request, occupancy).err()?;
-        let room = occupancy.room(request);
-        let room = if self.isolates() { own_room(request, &room, occupancy) } else { room };
-        let looking = Looking { request, occupancy, room: &room, jobs };
+        let free = occupancy.free_slots(request);
+        let free = if self.traits().isolates {
+            free.unshared(request, occupancy)
+        } else {
+            Cow::Borrowed(&free)
+        };
+        let looking = Looking { request, occupancy, free: &free, jobs };
         let (level, mut obstacles) = match refusal {
             Refusal::NotNow { wanted, free } => {
                 (None, looking.held_slots(wanted - free.min(wanted)))
@@ -111,8 +115,8 @@ pub struct Looking<'a> {
     pub request: &'a Request,
     /// Who holds what.
     pub occupancy: &'a Occupancy,
-    /// The room for the request.
-    pub room: &'a Room<'a>,
+    /// The free slots for the request.
+    pub free: &'a FreeSlots<'a>,
     /// The running jobs.
     pub jobs: &'a [Holder<'a>],
 }
@@ -131,7 +135,7 @@ impl Looking<'_> {
     /// most slots.
     pub fn crossed(&self, level: usize, any: bool) -> Vec<Obstacle> {
         let (wanted, groups) = (self.request.nodes, 0..self.occupancy.fabric().groups(level));
-        let count = |&group: &GroupIndex| self.room.count(level, group);
+        let count = |&group: &GroupIndex| self.free.count(level, group);
         let Some(best) = groups.clone().rev().max_by_key(count) else { return Vec::new() };
         let mut found = Vec::new();
         if count(&best) >= wanted {
@@ -152,7 +156,7 @@ impl Looking<'_> {
 
     /// The highest crossed groups with free slots that this group is or contains.
     fn crossed_at(&self, level: usize, group: GroupIndex, any: bool, found: &mut Vec<Obstacle>) {
-        if self.room.count(level, group) == 0 {
+        if self.free.count(level, group) == 0 {
             return;
         }
         let crossing = if any {
@@ -165,7 +169,7 @@ impl Looking<'_> {
         }
         let of = links_out(self.occupancy.fabric(), level, group);
         let crosses = |placement: &Placement| {
-            (any || placement.owns_links()) && placement.crossed().contains(&(level as u8, group))
+            (any || placement.is_isolated()) && placement.crossed().contains(&(level as u8, group))
         };
         let missing = Missing::Uplinks { missing: of, of };
         found.push(self.obstacle(level, group, missing, crosses));
@@ -185,7 +189,7 @@ impl Looking<'_> {
         let fabric = self.occupancy.fabric();
         let groups = (1..fabric.depth())
             .flat_map(|level| (0..fabric.groups(level)).map(move |group| (level, group)))
-            .filter(|&(level, group)| self.room.count(level, group) > 0);
+            .filter(|&(level, group)| self.free.count(level, group) > 0);
         let found = groups.filter_map(|(level, group)| {
             let of = fabric.present_uplinks(level, group);
             let missing = self.missing_uplinks(level, group, of);
@@ -244,7 +248,7 @@ impl Looking<'_> {
         jobs.sort_unstable();
         jobs.dedup();
         let name = self.occupancy.fabric().group_name(level, group).to_owned();
-        Obstacle { level, group, name, free: self.room.count(level, group), missing, jobs }
+        Obstacle { level, group, name, free: self.free.count(level, group), missing, jobs }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod decision;
 mod explain;
+mod free_slots;
 mod lanes;
 mod loads;
 pub mod mapping;
@@ -16,7 +17,6 @@ mod refusal;
 mod registry;
 mod repair;
 mod request;
-mod room;
 mod service;
 mod sharing;
 pub mod sites;
@@ -27,17 +27,17 @@ pub mod policies;
 
 pub use decision::Decision;
 pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};
+pub use free_slots::FreeSlots;
 pub use moves::{Move, Running, moves};
 pub use occupancy::{Occupancy, OccupancyError};
 pub use owned::{Lent, lend};
 pub use placement::{Placement, crossed_groups};
 pub use policies::homes;
-pub use policy::{Choice, Policy};
+pub use policy::{Choice, DedicatesLinks, Policy, QueueRule, SlotCosts, Traits};
 pub use quality::{Quality, least_aph};
 pub use refusal::Refusal;
 pub use registry::{FORMER_NAMES, Gives, POLICIES, PolicyInfo, policy, present_name};
 pub use repair::{Movable, Repair, repair};
 pub use request::{Request, Share};
-pub use room::Room;
 pub use sharing::LinkUse;
 pub use what_if::WhatIf;

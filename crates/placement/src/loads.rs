@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
+use crate::free_slots::FreeSlots;
 use crate::request::Request;
-use crate::room::Room;
 
 /// The cost of what must not be.
 pub const FORBIDDEN: u64 = u64::MAX;
@@ -45,7 +45,7 @@ impl Load {
 /// The least sum of a cost per group over all placements of a request, by dynamic programming
 /// over the tree: O(depth x groups x slots^2) time. Exact for every cost that adds up over groups.
 pub struct Loads<'a> {
-    room: &'a Room<'a>,
+    free: &'a FreeSlots<'a>,
     wanted: u32,
     /// The lowest level that is judged.
     floor: usize,
@@ -58,8 +58,8 @@ pub struct Loads<'a> {
 
 impl<'a> Loads<'a> {
     /// Weighs up all placements of a request; a `cost` is a number, or [`FORBIDDEN`].
-    pub fn new(request: &Request, room: &'a Room<'a>, cost: &'a dyn Fn(Load) -> u64) -> Self {
-        let fabric = room.fabric();
+    pub fn new(request: &Request, free: &'a FreeSlots<'a>, cost: &'a dyn Fn(Load) -> u64) -> Self {
+        let fabric = free.fabric();
         let mut members: Vec<Vec<u32>> =
             (0..=fabric.depth()).map(|level| vec![0; fabric.groups(level) as usize]).collect();
         for (level, inside) in members.iter_mut().enumerate() {
@@ -68,7 +68,7 @@ impl<'a> Loads<'a> {
             }
         }
         let mut loads = Loads {
-            room,
+            free,
             wanted: request.nodes,
             floor: usize::from(!request.stacked),
             least: Vec::with_capacity(fabric.depth() + 1),
@@ -85,7 +85,7 @@ impl<'a> Loads<'a> {
 
     /// The least cost there is; [`FORBIDDEN`] where no placement is allowed.
     pub fn least(&self) -> u64 {
-        let all = self.merged(self.room.fabric().depth(), 0..self.room.fabric().sites());
+        let all = self.merged(self.free.fabric().depth(), 0..self.free.fabric().sites());
         all.last().and_then(|sum| sum.get(self.wanted as usize)).copied().unwrap_or(FORBIDDEN)
     }
 
@@ -96,7 +96,7 @@ impl<'a> Loads<'a> {
             return None;
         }
         let mut nodes = Vec::with_capacity(self.wanted as usize);
-        let fabric = self.room.fabric();
+        let fabric = self.free.fabric();
         self.take(fabric.depth(), 0..fabric.sites(), self.wanted, &mut nodes);
         nodes.sort_unstable();
         Some(nodes)
@@ -106,7 +106,7 @@ impl<'a> Loads<'a> {
     /// none; groups of equal cost are told apart by index, within 1. None where no placement is
     /// allowed.
     pub fn costs(&self) -> Option<Vec<f64>> {
-        let fabric = self.room.fabric();
+        let fabric = self.free.fabric();
         let by_node = self.by_node();
         let least = by_node.iter().copied().min().filter(|&least| least < FORBIDDEN)?;
         let groups = f64::from(fabric.groups(self.floor).max(1));
@@ -120,7 +120,7 @@ impl<'a> Loads<'a> {
     /// Of every node the least cost of a placement that has a slot on it, [`FORBIDDEN`] where
     /// there is none.
     fn by_node(&self) -> Vec<u64> {
-        let fabric = self.room.fabric();
+        let fabric = self.free.fabric();
         let mut by_node = vec![FORBIDDEN; fabric.nodes() as usize];
         let mut around = vec![FORBIDDEN; self.wanted as usize + 1];
         around[self.wanted as usize] = 0;
@@ -133,11 +133,11 @@ impl<'a> Loads<'a> {
         if level < self.floor {
             return Vec::new();
         }
-        let slots = self.room.count(level, group).min(self.wanted) as usize;
+        let slots = self.free.count(level, group).min(self.wanted) as usize;
         if level == self.floor {
             return (0..=slots).map(|taken| self.own(level, group, taken)).collect();
         }
-        let below = self.merged(level - 1, self.room.fabric().children(level, group));
+        let below = self.merged(level - 1, self.free.fabric().children(level, group));
         let below = below.last().map_or(&[][..], Vec::as_slice);
         let with_own =
             |(taken, &cost): (usize, &u64)| cost.saturating_add(self.own(level, group, taken));
@@ -146,7 +146,7 @@ impl<'a> Loads<'a> {
 
     fn own(&self, level: usize, group: GroupIndex, taken: usize) -> u64 {
         let inside = u64::from(self.members[level][group as usize]) + taken as u64;
-        let slots = self.room.count(level, group);
+        let slots = self.free.count(level, group);
         let (running, taken) = (self.running, taken as u32);
         let all = running + u64::from(self.wanted);
         (self.cost)(Load { level, group, inside, all, running, taken, slots })
@@ -194,11 +194,11 @@ impl<'a> Loads<'a> {
             let Some(share) = share.filter(|&share| share > 0) else { continue };
             left -= share;
             if level == self.floor {
-                self.room.take(level, group, share as u32, nodes);
+                self.free.take(level, group, share as u32, nodes);
             } else {
                 self.take(
                     level - 1,
-                    self.room.fabric().children(level, group),
+                    self.free.fabric().children(level, group),
                     share as u32,
                     nodes,
                 );
@@ -218,7 +218,7 @@ impl<'a> Loads<'a> {
         let mut after = vec![0];
         for (index, group) in groups.enumerate().rev() {
             let own = &self.least[level][group as usize];
-            if self.room.count(level, group) > 0 {
+            if self.free.count(level, group) > 0 {
                 let others = self.sum(&before[index], &after);
                 let rest: Vec<u64> =
                     (0..own.len()).map(|taken| beside(&others, &around[taken..])).collect();
@@ -234,15 +234,15 @@ impl<'a> Loads<'a> {
             let with_own =
                 |(taken, &cost): (usize, &u64)| cost.saturating_add(self.own(level, group, taken));
             let around: Vec<u64> = rest.iter().enumerate().map(with_own).collect();
-            self.descend(level - 1, self.room.fabric().children(level, group), &around, by_node);
+            self.descend(level - 1, self.free.fabric().children(level, group), &around, by_node);
             return;
         }
         let own = &self.least[level][group as usize];
         let at_least_one = own.iter().zip(rest).skip(1);
         let least =
             at_least_one.map(|(&own, &rest)| own.saturating_add(rest)).min().unwrap_or(FORBIDDEN);
-        for node in self.room.fabric().node_range(level, group) {
-            if self.room.contains(node) {
+        for node in self.free.fabric().node_range(level, group) {
+            if self.free.contains(node) {
                 by_node[node as usize] = least;
             }
         }

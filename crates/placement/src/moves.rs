@@ -125,8 +125,8 @@ impl Search<'_> {
             let apart = if load.level == 0 { 0 } else { parted * hops(self.fabric, &load) };
             2 * apart + moved
         };
-        let room = self.occupancy.room(&request);
-        let nodes = Loads::new(&request, &room, &cost).nodes()?;
+        let free = self.occupancy.free_slots(&request);
+        let nodes = Loads::new(&request, &free, &cost).nodes()?;
         let mut wanted = vec![0; here.len()];
         for node in nodes {
             wanted[self.fabric.group(floor, node) as usize] += 1;

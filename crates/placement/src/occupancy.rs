@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet};
 
+use crate::free_slots::FreeSlots;
 use crate::lanes::Lanes;
 use crate::placement::Placement;
 use crate::request::{Request, Share};
-use crate::room::Room;
 use crate::service::{CutOff, Region};
 use crate::what_if::WhatIf;
 
@@ -260,8 +260,8 @@ impl Occupancy {
     }
 
     /// The room there is for a request.
-    pub fn room(&self, request: &Request) -> Room<'_> {
-        Room::of(self, request)
+    pub fn free_slots(&self, request: &Request) -> FreeSlots<'_> {
+        FreeSlots::of(self, request)
     }
 
     /// Whether the node can take one more slot of that share.
@@ -474,7 +474,7 @@ impl Occupancy {
     fn count_crossings(&mut self, placement: &Placement, change: impl Fn(&mut u32)) {
         let mut count = |level: usize, group: GroupIndex| {
             change(&mut self.crossing[level][group as usize]);
-            if placement.owns_links() {
+            if placement.is_isolated() {
                 change(&mut self.owned[level][group as usize]);
             }
         };

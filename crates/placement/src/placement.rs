@@ -11,14 +11,14 @@ use crate::request::Share;
 pub struct Placement {
     nodes: Box<[NodeIndex]>,
     share: Share,
-    owns_links: bool,
+    is_isolated: bool,
     /// Whether it holds more than the machine has.
     reaches_beyond: bool,
     /// Groups of level 1 and above with nodes of the placement inside and outside.
     crossed: Box<[(u8, GroupIndex)]>,
     /// Ascending.
     links: Box<[CableId]>,
-    phi: f64,
+    bandwidth_share: f64,
     /// Held, but not used.
     spare: Box<[NodeIndex]>,
 }
@@ -31,21 +31,21 @@ impl Placement {
         Placement {
             nodes: nodes.into(),
             share,
-            owns_links: false,
+            is_isolated: false,
             reaches_beyond: false,
             crossed: crossed.into(),
             links: Box::default(),
-            phi: 1.0,
+            bandwidth_share: 1.0,
             spare: Box::default(),
         }
     }
 
-    /// The same with uplinks that nobody else uses, and of all that it uses: a job inside one leaf needs none. `phi`
+    /// The same with uplinks that nobody else uses, and of all that it uses: a job inside one leaf needs none. `bandwidth_share`
     /// is the share of full bandwidth that it has on them.
     #[must_use]
-    pub fn with_links(self, mut links: Vec<CableId>, phi: f64) -> Self {
+    pub fn with_links(self, mut links: Vec<CableId>, bandwidth_share: f64) -> Self {
         links.sort_unstable();
-        Placement { links: links.into(), phi, ..self }
+        Placement { links: links.into(), bandwidth_share, ..self }
     }
 
     /// The same with nodes that it holds beside its own and does not use: of a rule that gives more than was asked for.
@@ -63,10 +63,10 @@ impl Placement {
         Placement { crossed: crossed.into_iter().collect(), reaches_beyond: true, ..self }
     }
 
-    /// The same, on links that nobody else may use if `owns_links`.
+    /// The same, on links that nobody else may use if `is_isolated`.
     #[must_use]
-    pub fn owning(self, owns_links: bool) -> Self {
-        Placement { owns_links, ..self }
+    pub fn isolated(self, is_isolated: bool) -> Self {
+        Placement { is_isolated, ..self }
     }
 
     /// The nodes in rank order.
@@ -90,8 +90,8 @@ impl Placement {
     }
 
     /// Whether nobody else may use the links that it may use.
-    pub fn owns_links(&self) -> bool {
-        self.owns_links
+    pub fn is_isolated(&self) -> bool {
+        self.is_isolated
     }
 
     /// The groups it crosses, level 1 and above: it may use their uplinks.
@@ -106,8 +106,8 @@ impl Placement {
     }
 
     /// The share of full bandwidth that it has on its links.
-    pub fn phi(&self) -> f64 {
-        self.phi
+    pub fn bandwidth_share(&self) -> f64 {
+        self.bandwidth_share
     }
 
     /// Whether it may use a cable: one that it owns, or if it owns none any uplink of a group that it crosses, and those of

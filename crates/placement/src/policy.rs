@@ -3,147 +3,174 @@
 use topolane_fabric::{CableId, Fabric, NodeIndex};
 
 use crate::explain::{Looking, Obstacle};
+use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::owned::{Limit, limit_for};
 use crate::placement::Placement;
 use crate::refusal::Refusal;
 use crate::request::Request;
-use crate::room::Room;
 
-/// Nodes, once per slot and in rank order, and the uplinks that come with them.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// The nodes that a policy chooses, and the uplinks that come with them.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// The nodes.
+    /// The nodes, once per slot and in rank order.
     pub nodes: Vec<NodeIndex>,
-    /// Uplinks that nobody else may use; none for a rule that gives none.
+    /// Uplinks that only this request may use; none from a rule that dedicates none.
     pub links: Vec<CableId>,
     /// The share of full bandwidth on them; 1 where there is nothing to share.
-    pub phi: f64,
-    /// Nodes that are held beside those and not used, for a rule that gives more than was asked for.
+    pub bandwidth_share: f64,
+    /// Nodes that are held with those and not used, from a rule that gives more than was asked for.
     pub spare: Vec<NodeIndex>,
+}
+
+impl Choice {
+    /// Nodes without links of their own.
+    pub fn nodes(nodes: Vec<NodeIndex>) -> Self {
+        Choice { nodes, links: Vec::new(), bandwidth_share: 1.0, spare: Vec::new() }
+    }
+}
+
+/// What holds for all answers of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traits {
+    /// Enough slots are all that it needs, wherever they are. Reservations are then arithmetic.
+    pub count_only: bool,
+    /// Requests that differ only in identity and times get the same answer up to the choice among equals. A queue then asks
+    /// once for all jobs of one size.
+    pub depends_only_on_size: bool,
+    /// No link carries two jobs' traffic.
+    pub isolates: bool,
+}
+
+impl Traits {
+    /// Nothing is promised.
+    pub const NONE: Traits =
+        Traits { count_only: false, depends_only_on_size: false, isolates: false };
+    /// Enough slots are all that it needs.
+    pub const COUNT_ONLY: Traits =
+        Traits { count_only: true, depends_only_on_size: true, isolates: false };
+    /// It isolates jobs, and all jobs of one size get the same answer.
+    pub const ISOLATES: Traits =
+        Traits { count_only: false, depends_only_on_size: true, isolates: true };
 }
 
 /// A rule that chooses nodes. Pure: the same request in the same state gets the same answer.
 ///
-/// A policy implements [`Policy::choose`]; everybody else calls `place` and `admits` (on
-/// `dyn Policy`), which settle what is the same for all rules: too few slots, sites that no
-/// link joins, and slots that are not there.
+/// A rule implements `name`, `traits` and `choose`. Everything else is for rules that can do more. Callers use `place` and
+/// `can_place` of `dyn Policy`, which settle what is the same for all rules: too few slots, and sites that no link joins.
 pub trait Policy: Send + Sync {
-    /// The name it is registered under.
+    /// The name under which it is registered.
     fn name(&self) -> &str;
 
-    /// The nodes for the request, once per slot, in rank order. The room has at least
-    /// `request.nodes` slots, all joined by links.
+    /// What holds for all its answers; the same at every call.
+    fn traits(&self) -> Traits;
+
+    /// The nodes for the request, once per slot, in rank order, and the uplinks that come with them. There are at least
+    /// `request.nodes` free slots, all joined by links.
     ///
     /// # Errors
-    /// A refusal where the rule finds no place in this room.
+    /// A refusal if the rule finds no place among the free slots.
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal>;
+    ) -> Result<Choice, Refusal>;
 
-    /// The same with uplinks, for rules that give them.
-    ///
-    /// # Errors
-    /// As [`Policy::choose`].
-    fn choose_links(
-        &self,
-        request: &Request,
-        room: &Room<'_>,
-        occupancy: &Occupancy,
-    ) -> Result<Choice, Refusal> {
-        let nodes = self.choose(request, room, occupancy)?;
-        Ok(Choice { nodes, phi: 1.0, ..Choice::default() })
-    }
-
-    /// The rule as it is where so many jobs wait, if it is another one then. A queue asks that one for all that it places
-    /// and promises in a pass.
-    fn among_waiting(&self, _waiting: usize) -> Option<&dyn Policy> {
-        None
-    }
-
-    /// What a placement of this rule's takes from those who come, beyond its nodes; 0 for nothing. A queue that lets
-    /// jobs overtake others starts those first that waste least.
-    fn waste(&self, _request: &Request, _placement: &Placement, _occupancy: &Occupancy) -> f64 {
-        0.0
-    }
-
-    /// Whether [`Policy::choose`] would find a place; for rules that can tell without choosing.
+    /// Whether [`Policy::choose`] would find a place, for rules that can tell without choosing.
     ///
     /// # Errors
     /// The refusal that [`Policy::choose`] would give.
-    fn finds(
+    fn has_place(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
-        self.choose(request, room, occupancy).map(drop)
+        self.choose(request, free, occupancy).map(drop)
     }
 
     /// What stands in the way of a request that the rule refuses for its links, and the level of the groups one of
-    /// which must hold it. The rule as it is where nobody may cross what an isolated job crosses.
+    /// which must hold it. The default is the rule that no job may cross what an isolated job crosses.
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
         let top = looking.occupancy.fabric().depth();
-        (top, looking.crossed(top, self.isolates()))
+        (top, looking.crossed(top, self.traits().isolates))
     }
 
-    /// What it costs to give each node the next slot of the request and to go on as well as can
-    /// be: the least is what the rule would do, infinite what it would never do. For a system that
-    /// asks for one slot after another, with the slots given so far among the members.
+    /// What it costs to give each node the next slot, for rules that can tell.
+    fn slot_costs(&self) -> Option<&dyn SlotCosts> {
+        None
+    }
+
+    /// Where a rule that dedicates links cannot do so.
+    fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
+        None
+    }
+
+    /// What a rule tells the queue that asks it.
+    fn queue_rule(&self) -> Option<&dyn QueueRule> {
+        None
+    }
+}
+
+/// A rule that can tell what each node costs: for systems that ask for one slot after another, such as Nova.
+pub trait SlotCosts {
+    /// What it costs to give each node the next slot of the request and to go on as well as can be. The least is what the
+    /// rule would choose, infinite what it would never choose. The slots given so far are among the request's members.
     ///
     /// # Errors
-    /// A refusal where the rule finds no place in this room.
+    /// A refusal if the rule finds no place among the free slots.
     fn costs(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-    ) -> Result<Vec<f64>, Refusal> {
-        let chosen = self.choose(request, room, occupancy)?;
-        let mut costs = vec![f64::INFINITY; room.fabric().nodes() as usize];
-        for node in room.nodes() {
-            costs[node as usize] = 1.0;
-        }
-        for node in chosen {
-            costs[node as usize] = 0.0;
-        }
-        Ok(costs)
-    }
+    ) -> Result<Vec<f64>, Refusal>;
+}
 
-    /// Whether enough slots are all it needs, wherever they are. Reservations are then arithmetic.
-    fn count_only(&self) -> bool {
-        false
-    }
+/// A rule that dedicates links to jobs.
+pub trait DedicatesLinks {
+    /// Where on a machine it cannot do so, or not fully.
+    fn limits(&self, fabric: &Fabric) -> Vec<Limit>;
 
-    /// Whether requests that differ only in identity and times get the same answer up to the
-    /// choice among equals. A queue then asks once for all jobs of one size.
-    fn by_shape(&self) -> bool {
-        self.count_only()
-    }
-
-    /// How often it has searched, and how often it gave up before it had seen all: for rules with a limit.
+    /// How often it has searched, and how often it gave up before it had seen everything.
     fn searches(&self) -> (u64, u64) {
         (0, 0)
     }
+}
 
-    /// Whether it promises that no link carries two jobs' traffic.
-    fn isolates(&self) -> bool {
-        false
-    }
+/// A rule that tells a queue more than where a job goes.
+pub trait QueueRule {
+    /// What a placement takes from later jobs beyond its nodes; 0 for nothing. A queue that lets jobs overtake others
+    /// starts those first that waste least.
+    fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64;
 
-    /// Where on a machine it cannot do so, or not fully.
-    fn limits(&self, _: &Fabric) -> Vec<Limit> {
-        Vec::new()
+    /// The rule to use while so many jobs wait, if it is another one then.
+    fn for_queue_length(&self, _waiting: usize) -> Option<&dyn Policy> {
+        None
     }
 }
 
 impl dyn Policy + '_ {
-    /// The rule to be asked where so many wait: see [`Policy::among_waiting`].
-    pub fn where_wait(&self, waiting: usize) -> &dyn Policy {
-        self.among_waiting(waiting).unwrap_or(self)
+    /// The rule to use while so many jobs wait. A queue asks it for all that it places and promises in a pass.
+    pub fn for_queue_length(&self, waiting: usize) -> &dyn Policy {
+        let other = self.queue_rule().and_then(|rule| rule.for_queue_length(waiting));
+        other.unwrap_or(self)
+    }
+
+    /// What a placement takes from later jobs beyond its nodes: see [`QueueRule::waste`].
+    pub fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        self.queue_rule().map_or(0.0, |rule| rule.waste(placement, occupancy))
+    }
+
+    /// Where on a machine it cannot isolate jobs, or not fully: see [`DedicatesLinks::limits`].
+    pub fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
+        self.dedicates_links().map_or_else(Vec::new, |links| links.limits(fabric))
+    }
+
+    /// How often it has searched, and how often it gave up: see [`DedicatesLinks::searches`].
+    pub fn searches(&self) -> (u64, u64) {
+        self.dedicates_links().map_or((0, 0), |links| links.searches())
     }
 
     /// Places a request.
@@ -151,17 +178,20 @@ impl dyn Policy + '_ {
     /// # Errors
     /// The policy's refusal, or that there are too few slots now or at all.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
-        let ask = |room: &Room<'_>| self.choose_links(request, room, occupancy);
-        let Choice { nodes, links, phi, spare } = in_regions(request, occupancy, ask)?;
+        let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
+        let Choice { nodes, links, bandwidth_share, spare } = in_regions(request, occupancy, ask)?;
         let placement = Placement::new(occupancy.fabric(), nodes, request.share);
-        Ok(placement.owning(self.isolates()).with_links(links, phi).with_spare(spare))
+        Ok(placement
+            .isolated(self.traits().isolates)
+            .with_links(links, bandwidth_share)
+            .with_spare(spare))
     }
 
     /// Why the request will never be placed, whoever leaves and whatever comes back into service; `None` if it may be.
     pub fn never(&self, request: &Request, occupancy: &Occupancy) -> Option<Refusal> {
         let wanted = request.nodes;
-        Some(match self.admits(request, occupancy.empty()).err()? {
-            Refusal::WouldShareLinks { free: most, .. } if self.isolates() => {
+        Some(match self.can_place(request, occupancy.empty()).err()? {
+            Refusal::WouldShareLinks { free: most, .. } if self.traits().isolates => {
                 let fabric = occupancy.fabric();
                 let why = limit_for(fabric, &self.limits(fabric), wanted);
                 Refusal::CannotIsolate { wanted, most, why }
@@ -174,44 +204,59 @@ impl dyn Policy + '_ {
         })
     }
 
-    /// What it costs to give each node the next slot; infinite for a node without one. See
-    /// [`Policy::costs`].
+    /// What it costs to give each node the next slot; infinite for a node without one. See [`SlotCosts`]. A rule that cannot
+    /// tell costs is asked for a choice: 0 for what it chooses, 1 for other free slots.
     ///
     /// # Errors
     /// The policy's refusal, or that there are too few slots now or at all.
     pub fn weigh(&self, request: &Request, occupancy: &Occupancy) -> Result<Vec<f64>, Refusal> {
-        in_regions(request, occupancy, |room| self.costs(request, room, occupancy))
+        in_regions(request, occupancy, |free| match self.slot_costs() {
+            Some(rule) => rule.costs(request, free, occupancy),
+            None => Ok(chosen_or_not(free, &self.choose(request, free, occupancy)?)),
+        })
     }
 
     /// Whether [`place`](#method.place) would succeed, told without choosing nodes where it can be.
     ///
     /// # Errors
     /// The refusal that `place` would give.
-    pub fn admits(&self, request: &Request, occupancy: &Occupancy) -> Result<(), Refusal> {
-        in_regions(request, occupancy, |room| {
-            if self.count_only() { Ok(()) } else { self.finds(request, room, occupancy) }
+    pub fn can_place(&self, request: &Request, occupancy: &Occupancy) -> Result<(), Refusal> {
+        in_regions(request, occupancy, |free| {
+            if self.traits().count_only { Ok(()) } else { self.has_place(request, free, occupancy) }
         })
     }
 }
 
-/// Asks `answer` for the room as a whole, or, where some sites are not joined, for the room of
-/// each set of joined sites in turn: a placement stays within one.
+/// 0 for the nodes chosen, 1 for other free nodes, infinite for the rest.
+fn chosen_or_not(free: &FreeSlots<'_>, choice: &Choice) -> Vec<f64> {
+    let mut costs = vec![f64::INFINITY; free.fabric().nodes() as usize];
+    for node in free.nodes() {
+        costs[node as usize] = 1.0;
+    }
+    for &node in &choice.nodes {
+        costs[node as usize] = 0.0;
+    }
+    costs
+}
+
+/// Asks `answer` for all free slots or, if some sites are not joined, for the free slots of each set of joined sites in
+/// turn: a placement stays within one.
 fn in_regions<T>(
     request: &Request,
     occupancy: &Occupancy,
-    answer: impl Fn(&Room<'_>) -> Result<T, Refusal>,
+    answer: impl Fn(&FreeSlots<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let fabric = occupancy.fabric();
     if request.members.iter().any(|&member| member >= fabric.nodes()) {
         return Err(Refusal::Never { wanted: request.nodes, most: 0 });
     }
-    let room = occupancy.room(request);
-    let total = room.total();
+    let free = occupancy.free_slots(request);
+    let total = free.total();
     if total < request.nodes {
         return Err(shortage(request, occupancy, total));
     }
     if occupancy.is_joined() {
-        return answer(&room);
+        return answer(&free);
     }
     let at_home =
         |of: &Occupancy, region| request.members.iter().all(|&member| of.is_in(member, region));
@@ -220,7 +265,7 @@ fn in_regions<T>(
         if !at_home(occupancy, region) {
             continue;
         }
-        let part = room.only(|node| occupancy.is_in(node, region));
+        let part = free.only(|node| occupancy.is_in(node, region));
         let free = part.total();
         let answered = if free < request.nodes {
             Err(Refusal::NotNow { wanted: request.nodes, free })
@@ -237,7 +282,7 @@ fn in_regions<T>(
     }
     // With all links in service again.
     let empty = occupancy.empty();
-    let at_best = empty.room(request);
+    let at_best = empty.free_slots(request);
     let regions = empty.regions().into_iter().filter(|&region| at_home(empty, region));
     let most = regions
         .map(|region| at_best.only(|node| empty.is_in(node, region)).total())
@@ -255,6 +300,6 @@ fn shortage(request: &Request, occupancy: &Occupancy, free: u32) -> Refusal {
     if wanted <= occupancy.fabric().nodes() && request.is_plain() {
         return Refusal::NotNow { wanted, free };
     }
-    let most = occupancy.empty().room(request).total();
+    let most = occupancy.empty().free_slots(request).total();
     if wanted > most { Refusal::Never { wanted, most } } else { Refusal::NotNow { wanted, free } }
 }

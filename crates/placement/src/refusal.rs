@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use crate::free_slots::FreeSlots;
 use crate::owned::LimitKind;
 use crate::request::Request;
-use crate::room::Room;
 
 /// A typed reason for not placing a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub enum Refusal {
 
 impl Refusal {
     /// The refusal of a request that has room, but not on links of its own.
-    pub fn would_share(request: &Request, room: &Room<'_>) -> Self {
-        Refusal::WouldShareLinks { wanted: request.nodes, free: room.total() }
+    pub fn would_share(request: &Request, free: &FreeSlots<'_>) -> Self {
+        Refusal::WouldShareLinks { wanted: request.nodes, free: free.total() }
     }
 
     /// A short constant name: `not-now`, `never`, `would-share-links`, `cannot-isolate`.

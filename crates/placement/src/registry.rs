@@ -13,7 +13,7 @@ pub enum Gives {
     Nodes,
     /// Links of their own, too.
     Links,
-    /// Links for as much of full bandwidth as a request wants ([`crate::Request::phi`]).
+    /// Links for as much of full bandwidth as a request wants ([`crate::Request::min_bandwidth`]).
     LinksByPhi,
 }
 

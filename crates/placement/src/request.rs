@@ -44,7 +44,7 @@ pub struct Request {
     /// Members that run where the machine does not reach: every group with members parts them.
     pub beyond: u32,
     /// The least share of full bandwidth that it accepts on links of its own, over 0 and up to 1; `None` for all of it.
-    pub phi: Option<f64>,
+    pub min_bandwidth: Option<f64>,
     /// Nodes it may use; `None` for all.
     pub eligible: Option<Arc<NodeSet>>,
     /// The free slots of every node where another system keeps count of them; `None` where the

@@ -37,22 +37,22 @@ fn room_of_a_region(request: &Request, occupancy: &Occupancy) -> u32 {
 
 fn contract_of(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
     let answer = policy.place(request, occupancy);
-    assert_eq!(policy.admits(request, occupancy).err(), answer.as_ref().err().copied());
+    assert_eq!(policy.can_place(request, occupancy).err(), answer.as_ref().err().copied());
     assert_eq!(policy.place(request, &occupancy.clone()), answer, "the same question again");
     if let Ok(placement) = &answer {
         keeps_the_contract(request, placement, occupancy);
     }
     let enough = room_of_a_region(request, occupancy) >= request.nodes;
     assert!(enough || answer.is_err());
-    if policy.count_only() {
-        assert_eq!(answer.is_ok(), enough, "{}: room is all it needs", policy.name());
+    if policy.traits().count_only {
+        assert_eq!(answer.is_ok(), enough, "{}: slots are all it needs", policy.name());
     }
     if let Err(Refusal::Never { wanted, most }) = answer
         && policy.name() != "recorded"
     {
         assert!(most < wanted, "{}: never, of {most} for {wanted}", policy.name());
         let empty = Occupancy::new(occupancy.fabric().clone());
-        assert!(policy.admits(request, &empty).is_err(), "never, but on the empty machine");
+        assert!(policy.can_place(request, &empty).is_err(), "never, but on the empty machine");
     }
 }
 
@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Every policy answers with exactly the slots asked for, each of them free and eligible,
-    /// inside joined sites; `admits` agrees with `place`; the same request in the same state gets
+    /// inside joined sites; `can_place` agrees with `place`; the same request in the same state gets
     /// the same answer; policies that only count place iff one joined region has room enough.
     #[test]
     fn every_policy_keeps_the_contract(

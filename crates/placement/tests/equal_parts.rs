@@ -152,7 +152,7 @@ proptest! {
                 }
                 let theirs = running.iter().flat_map(Placement::links).collect::<BTreeSet<_>>();
                 assert!(placement.links().iter().all(|link| !theirs.contains(link)));
-                assert_eq!(placement.phi(), 1.0);
+                assert_eq!(placement.bandwidth_share(), 1.0);
             });
         }
     }
@@ -170,7 +170,7 @@ proptest! {
         for occupancy in states.iter().filter(|state| state.idle_nodes() >= nodes) {
             let exists = exists_in_pod(occupancy, nodes);
             let owned = rule("dedicated");
-            let among_many = owned.where_wait(256).place(&ask(1, nodes), occupancy).ok();
+            let among_many = owned.for_queue_length(256).place(&ask(1, nodes), occupancy).ok();
             let jigsaw = rule("jigsaw").place(&ask(1, nodes), occupancy).ok();
             if occupancy.idle_nodes() < fabric.nodes() {
                 prop_assert_eq!(among_many, jigsaw);
@@ -317,12 +317,12 @@ fn three_one_one(claimed: bool) -> Occupancy {
 fn among_many_shapes_are_equal_parts() {
     let (rule, request) = (rule("dedicated"), ask(1, 5));
     let busy = three_one_one(true);
-    assert!(rule.where_wait(255).place(&request, &busy).is_ok());
-    assert!(rule.where_wait(256).place(&request, &busy).is_err());
-    assert!(rule.where_wait(256).admits(&request, &busy).is_err());
-    assert!(rule.where_wait(256).place(&request, &three_one_one(false)).is_ok());
-    let less = Request { phi: Some(0.5), ..request };
-    assert!(rule.where_wait(256).place(&less, &busy).is_ok(), "any shape at half bandwidth");
+    assert!(rule.for_queue_length(255).place(&request, &busy).is_ok());
+    assert!(rule.for_queue_length(256).place(&request, &busy).is_err());
+    assert!(rule.for_queue_length(256).can_place(&request, &busy).is_err());
+    assert!(rule.for_queue_length(256).place(&request, &three_one_one(false)).is_ok());
+    let less = Request { min_bandwidth: Some(0.5), ..request };
+    assert!(rule.for_queue_length(256).place(&less, &busy).is_ok(), "any shape at half bandwidth");
 }
 
 /// What a placement wastes is, for each node of the job, by how much more than its nodes it cuts the nodes with uplinks
@@ -333,10 +333,10 @@ fn waste_is_what_is_left_behind() {
     let fabric = full([4, 4, 2]);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
     let rule = rule("dedicated");
-    let many = rule.where_wait(256);
+    let many = rule.for_queue_length(256);
     let waste = |nodes: u32, occupancy: &Occupancy| {
         let request = ask(1, nodes);
-        many.waste(&request, &many.place(&request, occupancy).unwrap(), occupancy)
+        many.waste(&many.place(&request, occupancy).unwrap(), occupancy)
     };
     for (nodes, expected) in [(4, 0.0), (3, 4.02 / 3.0), (6, 4.04 / 6.0), (8, 0.0)] {
         let found = waste(nodes, &occupancy);
@@ -345,15 +345,14 @@ fn waste_is_what_is_left_behind() {
     // A leaf that is broken already, of which one node is left: the job that has it wastes nothing.
     occupancy.claim(&many.place(&ask(2, 3), &occupancy).unwrap()).unwrap();
     assert_eq!(waste(1, &occupancy), 0.0);
-    // Where few wait it is the same, and for those who accept less.
-    let any = rule.where_wait(255);
+    // While few wait it is the same.
+    let any = rule.for_queue_length(255);
     let placed = any.place(&ask(1, 3), &occupancy).unwrap();
     let expected = waste(3, &occupancy);
-    let less = Request { phi: Some(0.5), ..ask(1, 3) };
-    assert!((any.waste(&ask(1, 3), &placed, &occupancy) - expected).abs() < 1e-12);
-    assert!((many.waste(&less, &placed, &occupancy) - expected).abs() < 1e-12);
-    // Nothing for who shares nodes, on a leaf that has no idle one.
+    assert!((any.waste(&placed, &occupancy) - expected).abs() < 1e-12);
+    assert!((many.waste(&placed, &occupancy) - expected).abs() < 1e-12);
+    // A job that shares nodes, on a leaf without an idle one, wastes nothing.
     let shared = Placement::new(&fabric, vec![4, 5, 6, 7], Share::Part { cores: 1, memory: 0 });
     occupancy.claim(&shared).unwrap();
-    assert_eq!(any.waste(&ask(3, 4), &shared, &occupancy), 0.0);
+    assert_eq!(any.waste(&shared, &occupancy), 0.0);
 }

@@ -101,7 +101,7 @@ fn a_job_that_crosses_the_wan_is_named_though_it_holds_no_node_that_is_wanted() 
     let site = || vec![(vec![3], true)];
     let fabric = build(&[site(), site()], true);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    let placed = whole(&fabric, &[0, 3]).owning(true);
+    let placed = whole(&fabric, &[0, 3]).isolated(true);
     occupancy.claim(&placed).unwrap();
     let others = NodeSet::of(fabric.nodes(), [1, 2, 4, 5]);
     let request = Request { eligible: Some(Arc::new(others)), ..Request::whole_nodes(99, 4, 1.0) };

@@ -105,15 +105,15 @@ proptest! {
         let mut request = ask.on(&fabric);
         request.members.clear();
         let Ok(placed) = rule("hop-bytes").place(&request, &occupancy) else { return Ok(()) };
-        let room = occupancy.room(&request);
+        let free = occupancy.free_slots(&request);
         let lowest = (1..=fabric.depth())
-            .find(|&level| (0..fabric.groups(level)).any(|g| room.count(level, g) >= request.nodes))
+            .find(|&level| (0..fabric.groups(level)).any(|g| free.count(level, g) >= request.nodes))
             .unwrap();
         let first = fabric.group(lowest, placed.nodes()[0]);
         prop_assert!(placed.nodes().iter().all(|&node| fabric.group(lowest, node) == first));
-        let tightest = (0..fabric.groups(lowest)).map(|g| room.count(lowest, g));
+        let tightest = (0..fabric.groups(lowest)).map(|g| free.count(lowest, g));
         let tightest = tightest.filter(|&slots| slots >= request.nodes).min();
-        prop_assert_eq!(Some(room.count(lowest, first)), tightest, "and in the tightest");
+        prop_assert_eq!(Some(free.count(lowest, first)), tightest, "and in the tightest");
     }
 }
 

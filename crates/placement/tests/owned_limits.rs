@@ -42,7 +42,7 @@ fn isolates_up_to(fabric: &Arc<Fabric>, rule: &str, most: u32, why: LimitKind) {
         if let Ok(job) = rule.place(&request, &occupancy) {
             assert!(wanted <= most, "{wanted} nodes on {} by {}", fabric.name(), rule.name());
             if !job.crossed().is_empty() {
-                assert_eq!(check(fabric, job.nodes(), job.links(), job.phi()), Ok(()));
+                assert_eq!(check(fabric, job.nodes(), job.links(), job.bandwidth_share()), Ok(()));
             }
             assert_eq!(never, None);
         } else {

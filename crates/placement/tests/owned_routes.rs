@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use topolane_fabric::{Fabric, JobLinks, Owned, Routing, Service, pgft};
+use topolane_fabric::{Dedicated, Fabric, JobLinks, Routing, Service, pgft};
 use topolane_placement::{Occupancy, Placement, Request, policy};
 
 /// Comes with so many nodes and accepts that share of full bandwidth; or the job of that place goes.
@@ -53,14 +53,14 @@ proptest! {
                 }
                 Event::Comes(nodes, phi) => {
                     let request =
-                        Request { id, nodes: *nodes, phi: Some(*phi), ..Request::default() };
+                        Request { id, nodes: *nodes, min_bandwidth: Some(*phi), ..Request::default() };
                     let Ok(placement) = policy.place(&request, &occupancy) else { continue };
                     occupancy.claim(&placement).unwrap();
                     running.push((id, placement));
                 }
             }
             let jobs: Vec<JobLinks> = running.iter().map(job).collect();
-            let routes = Owned::new(&fabric, &jobs, &Service::default()).unwrap();
+            let routes = Dedicated::new(&fabric, &jobs, &Service::default()).unwrap();
             for job in &jobs {
                 check_ways(&fabric, &routes, job);
             }
@@ -73,7 +73,7 @@ fn job((id, placement): &(u64, Placement)) -> JobLinks {
     JobLinks { name: id.to_string(), nodes, links }
 }
 
-fn check_ways(fabric: &Fabric, routes: &Owned, job: &JobLinks) {
+fn check_ways(fabric: &Fabric, routes: &Dedicated, job: &JobLinks) {
     let mut path = Vec::new();
     for &from in &job.nodes {
         for &to in &job.nodes {

@@ -49,7 +49,8 @@ impl Crowd {
         for id in 0..rng.random_range(0..12) {
             let most = if rng.random_bool(0.7) { 4 } else { self.fabric.nodes() };
             let wanted = rng.random_range(1..=most.min(self.fabric.nodes()));
-            let request = Request { phi: Some(phi), ..Request::whole_nodes(id, wanted, 1.0) };
+            let request =
+                Request { min_bandwidth: Some(phi), ..Request::whole_nodes(id, wanted, 1.0) };
             if let Ok(placement) = rule.place(&request, &self.occupancy) {
                 self.occupancy.claim(&placement).unwrap();
                 self.jobs.push(placement);
@@ -105,11 +106,12 @@ fn owned_finds_a_partition_wherever_there_is_one() {
         let (nodes, links) = crowd.free();
         let [leaf, pod] = crowd.tree.shares().map(|share| share * phi);
         for wanted in 1..=nodes.len() as u32 {
-            let request = Request { phi: Some(phi), ..Request::whole_nodes(99, wanted, 1.0) };
+            let request =
+                Request { min_bandwidth: Some(phi), ..Request::whole_nodes(99, wanted, 1.0) };
             let found = rule.place(&request, &crowd.occupancy);
             let there = reference::exists(&crowd.fabric, &nodes, &links, wanted, leaf, pod);
             if let Ok(job) = &found {
-                let checked = check(&crowd.fabric, job.nodes(), job.links(), job.phi());
+                let checked = check(&crowd.fabric, job.nodes(), job.links(), job.bandwidth_share());
                 assert_eq!(checked, Ok(()), "seed {seed}: {:?} {job:?}", crowd.tree);
             }
             placed += u32::from(there);
@@ -147,9 +149,9 @@ fn every_placement_meets_the_condition_and_no_cable_has_two_owners() {
             let mut owned = BTreeSet::new();
             for job in &crowd.jobs {
                 let told = || format!("{}: seed {seed} {:?} {job:?}", rule.name(), crowd.tree);
-                assert!(job.phi() >= phi - 1e-9, "{}", told());
+                assert!(job.bandwidth_share() >= phi - 1e-9, "{}", told());
                 let links = owned_by(&crowd.fabric, job);
-                let checked = check(&crowd.fabric, job.nodes(), &links, job.phi());
+                let checked = check(&crowd.fabric, job.nodes(), &links, job.bandwidth_share());
                 assert_eq!(checked, Ok(()), "{}", told());
                 for &link in &links {
                     assert!(owned.insert(link), "cable {link} has two owners: {}", told());
@@ -231,9 +233,9 @@ fn what_is_lent_gives_the_share_that_it_says() {
                 assert!(free.remove(link), "seed {seed}: cable {link} is not free: {lent:?}");
             }
             let links = [job.links(), &lent.links].concat();
-            let checked = check(&crowd.fabric, job.nodes(), &links, lent.phi);
+            let checked = check(&crowd.fabric, job.nodes(), &links, lent.bandwidth_share);
             assert_eq!(checked, Ok(()), "seed {seed} {:?} {job:?} {lent:?}", crowd.tree);
-            more += u32::from(lent.phi > job.phi());
+            more += u32::from(lent.bandwidth_share > job.bandwidth_share());
         }
     }
     assert!(more > 50, "{more}");

@@ -6,7 +6,8 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use topolane_fabric::NodeIndex;
 use topolane_placement::{
-    Gives, Occupancy, POLICIES, Policy, Refusal, Request, Room, Share, policy, present_name,
+    Choice, FreeSlots, Gives, Occupancy, POLICIES, Policy, Refusal, Request, Share, Traits, policy,
+    present_name,
 };
 use topolane_scheduler::QUEUES;
 
@@ -28,7 +29,7 @@ pub fn policy_name(name: &str) -> &str {
 /// The names of the policies built in that promise isolation.
 #[pyfunction]
 pub fn isolating_policies() -> Vec<&'static str> {
-    let isolating = POLICIES.iter().filter(|info| (info.build)(0).isolates());
+    let isolating = POLICIES.iter().filter(|info| (info.build)(0).traits().isolates);
     isolating.map(|info| info.name).collect()
 }
 
@@ -100,12 +101,12 @@ impl PythonPolicy {
     fn ask(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> PyResult<Option<Vec<NodeIndex>>> {
         Python::attach(|py| {
             let request_view = RequestView::of(request);
-            let state = StateView::of(py, room, occupancy)?;
+            let state = StateView::of(py, free, occupancy)?;
             let answer = self
                 .object
                 .call_method1(py, "choose", (request_view, state))
@@ -113,7 +114,7 @@ impl PythonPolicy {
             let nodes: Option<Vec<NodeIndex>> =
                 answer.extract(py).map_err(|_| no_nodes(&self.name, answer.bind(py)))?;
             if let Some(nodes) = &nodes {
-                check_answer(&self.name, nodes, request, room)?;
+                check_answer(&self.name, nodes, request, free)?;
             }
             Ok(nodes)
         })
@@ -159,7 +160,7 @@ fn check_answer(
     name: &str,
     nodes: &[NodeIndex],
     request: &Request,
-    room: &Room<'_>,
+    free: &FreeSlots<'_>,
 ) -> PyResult<()> {
     if nodes.len() != request.nodes as usize {
         return Err(bad_input(format!(
@@ -172,7 +173,7 @@ fn check_answer(
     sorted.sort_unstable();
     for same in sorted.chunk_by(|a, b| a == b) {
         let (node, times) = (same[0], same.len());
-        let free = if node < room.fabric().nodes() { room.count(0, node) } else { 0 };
+        let free = if node < free.fabric().nodes() { free.count(0, node) } else { 0 };
         if (free as usize) < times {
             return Err(bad_input(format!(
                 "policy {name} named node {node} for {times} of the request's slots, where {free} are free"
@@ -187,32 +188,29 @@ impl Policy for PythonPolicy {
         &self.name
     }
 
+    fn traits(&self) -> Traits {
+        let Self { isolates, count_only, .. } = *self;
+        Traits { isolates, count_only, depends_only_on_size: count_only }
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let refusal = Refusal::NotNow { wanted: request.nodes, free: room.total() };
+    ) -> Result<Choice, Refusal> {
+        let refusal = Refusal::NotNow { wanted: request.nodes, free: free.total() };
         // After its first exception a policy is asked no more: the run is about to end.
         if self.raised.lock().is_ok_and(|first| first.is_some()) {
             return Err(refusal);
         }
-        let answer = self.ask(request, room, occupancy).unwrap_or_else(|error| {
+        let answer = self.ask(request, free, occupancy).unwrap_or_else(|error| {
             if let Ok(mut first) = self.raised.lock() {
                 first.get_or_insert(error);
             }
             None
         });
-        answer.ok_or(refusal)
-    }
-
-    fn isolates(&self) -> bool {
-        self.isolates
-    }
-
-    fn count_only(&self) -> bool {
-        self.count_only
+        answer.map(Choice::nodes).ok_or(refusal)
     }
 }
 

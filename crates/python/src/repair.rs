@@ -94,7 +94,8 @@ fn laid(
             return Err(bad_input(format!("job {id}: there is no cable {link}")));
         }
         let request = Request::whole_nodes(id, nodes.len() as u32, f64::INFINITY);
-        let placement = Placement::new(&fabric, nodes, Share::Whole).owning(policy.isolates());
+        let placement =
+            Placement::new(&fabric, nodes, Share::Whole).isolated(policy.traits().isolates);
         let placement = Arc::new(placement.with_links(links, 1.0));
         occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);

@@ -92,7 +92,7 @@ impl Scheduler {
             order,
             members,
             eligible,
-            phi,
+            min_bandwidth: phi,
             ..Request::default()
         };
         let answer = self.scheduler.submit(request, priority).err().map(Refusal::from);
@@ -213,7 +213,8 @@ impl Scheduler {
     /// of it on their own.
     #[getter]
     fn lent(&self) -> Vec<(u64, Vec<u32>, f64)> {
-        let row = |lent: &topolane_placement::Lent| (lent.id, lent.links.clone(), lent.phi);
+        let row =
+            |lent: &topolane_placement::Lent| (lent.id, lent.links.clone(), lent.bandwidth_share);
         self.scheduler.last_lent().iter().map(row).collect()
     }
 

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Holder, Move, Occupancy, Placement, Refusal, Request, Room, Running, Share, moves,
+    FreeSlots, Holder, Move, Occupancy, Placement, Refusal, Request, Running, Share, moves,
 };
 
 use crate::decision::{Answer, Decision};
@@ -56,9 +56,9 @@ pub struct StateView {
 }
 
 impl StateView {
-    pub fn of(py: Python<'_>, room: &Room<'_>, occupancy: &Occupancy) -> PyResult<Self> {
+    pub fn of(py: Python<'_>, free: &FreeSlots<'_>, occupancy: &Occupancy) -> PyResult<Self> {
         let fabric = occupancy.fabric();
-        let free: Vec<u32> = (0..fabric.nodes()).map(|node| room.count(0, node)).collect();
+        let free: Vec<u32> = (0..fabric.nodes()).map(|node| free.count(0, node)).collect();
         let crossing = |level| -> Vec<u32> {
             (0..fabric.groups(level)).map(|group| occupancy.crossing(level, group)).collect()
         };
@@ -135,7 +135,7 @@ impl State {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
         let share = Share::Part { cores: 1, memory: 0 };
-        let placement = Placement::new(&fabric, nodes, share).owning(owned);
+        let placement = Placement::new(&fabric, nodes, share).isolated(owned);
         let placement = if beyond { placement.reaching_beyond(&fabric) } else { placement };
         self.occupancy.overlay(&placement);
         Ok(())

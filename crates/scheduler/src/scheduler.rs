@@ -31,7 +31,7 @@ pub struct Scheduler {
     /// When the last pass was.
     last_now: f64,
     /// Whether the rule was the one for many in the last pass.
-    among_many: bool,
+    other_rule: bool,
     last: Pass,
     defrag: Option<Defrag>,
     moved: Vec<(u64, Arc<Placement>)>,
@@ -52,7 +52,7 @@ impl Scheduler {
             fresh: 0,
             changed: true,
             last_now: f64::NEG_INFINITY,
-            among_many: false,
+            other_rule: false,
             last: Pass::default(),
             defrag: None,
             moved: Vec::new(),
@@ -138,7 +138,7 @@ impl Scheduler {
         &mut self,
         request: &Request,
         nodes: Vec<NodeIndex>,
-        (links, phi): (Vec<CableId>, f64),
+        (links, bandwidth_share): (Vec<CableId>, f64),
         start: f64,
     ) -> Result<(), OccupancyError> {
         let fabric = self.occupancy.fabric();
@@ -148,8 +148,8 @@ impl Scheduler {
             return Err(OccupancyError { node });
         }
         let placement = Placement::new(fabric, nodes, request.share)
-            .owning(self.policy.isolates())
-            .with_links(links, phi);
+            .isolated(self.policy.traits().isolates)
+            .with_links(links, bandwidth_share);
         self.occupancy.adopt(&placement)?;
         if !self.known.insert(request.id) {
             self.cancel(request.id);
@@ -219,9 +219,10 @@ impl Scheduler {
         self.changed |= self.with_begin > 0 && self.waiting.iter().any(come);
         self.last_now = now;
         // Another rule may refuse what was placed, and place what was refused.
-        let among_many = self.policy.among_waiting(self.waiting.len()).is_some();
-        self.changed |= among_many != self.among_many;
-        self.among_many = among_many;
+        let rule = self.policy.queue_rule();
+        let other = rule.and_then(|rule| rule.for_queue_length(self.waiting.len()));
+        self.changed |= other.is_some() != self.other_rule;
+        self.other_rule = other.is_some();
         let mut view = View {
             now,
             waiting: self.waiting.as_slices().0,
@@ -229,7 +230,7 @@ impl Scheduler {
             changed: self.changed,
             running: &mut self.running,
             occupancy: &mut self.occupancy,
-            policy: self.policy.where_wait(self.waiting.len()),
+            policy: self.policy.for_queue_length(self.waiting.len()),
             defrag: self.defrag.as_mut(),
             started: Vec::new(),
             moved: Vec::new(),
@@ -310,7 +311,7 @@ impl Scheduler {
 
     /// The policy, as it is where so many wait.
     pub fn policy(&self) -> &dyn Policy {
-        self.policy.where_wait(self.waiting.len())
+        self.policy.for_queue_length(self.waiting.len())
     }
 
     /// The running jobs that the last pass moved, each to its new place, all before anything started.

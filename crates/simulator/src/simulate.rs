@@ -127,7 +127,7 @@ pub fn simulate<E: From<InputError>>(
         workload,
         options,
         replay,
-        speeds_up: policy.isolates(),
+        speeds_up: policy.traits().isolates,
         ends: Ends::default(),
         coupling: options.network.as_ref().map(|network| Coupling::new(network, options.seed)),
         widths,
@@ -211,7 +211,7 @@ fn request_of(index: usize, job: &Job, options: &Options) -> Request {
         nodes: job.nodes,
         share: job.share,
         walltime: walltime_of(job, options),
-        phi: options.phi,
+        min_bandwidth: options.phi,
         ..Request::default()
     }
 }
@@ -326,14 +326,18 @@ impl Run<'_> {
 
     /// Notes which share of full bandwidth those have whose own links carry less.
     fn follow_lending(&mut self, now: f64) {
-        for &Lent { id, phi, .. } in self.scheduler.last_lent() {
+        for &Lent { id, bandwidth_share, .. } in self.scheduler.last_lent() {
             let order = self.order.get(&id);
-            let Some(placed) = order.map(|&order| self.outcome.jobs[order].placement.phi()) else {
+            let Some(placed) =
+                order.map(|&order| self.outcome.jobs[order].placement.bandwidth_share())
+            else {
                 continue;
             };
-            self.shares.set(id, phi, now);
+            self.shares.set(id, bandwidth_share, now);
             let coupling = self.coupling.as_ref();
-            if let Some(pace) = coupling.and_then(|coupling| coupling.own_pace(id, phi / placed)) {
+            if let Some(pace) =
+                coupling.and_then(|coupling| coupling.own_pace(id, bandwidth_share / placed))
+            {
                 self.ends.set_pace(id, pace, now);
             }
         }
@@ -410,7 +414,7 @@ impl Run<'_> {
             walltime,
             killed: run > walltime,
             alone,
-            phi: placement.phi(),
+            phi: placement.bandwidth_share(),
             overran: false,
             affected: false,
             pattern,
@@ -431,7 +435,8 @@ impl Run<'_> {
         if let Some((id, Refusal::WouldShareLinks { wanted, .. })) = last.refusal {
             // Those started after the head was refused may have left too little.
             let head = self.scheduler.waiting().iter().find(|waiting| waiting.request.id == id);
-            let free = head.map(|head| self.scheduler.occupancy().room(&head.request).total());
+            let free =
+                head.map(|head| self.scheduler.occupancy().free_slots(&head.request).total());
             self.blocked = free.filter(|&free| free >= wanted).map(|_| (id, now));
         }
     }

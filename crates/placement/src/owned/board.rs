@@ -3,7 +3,7 @@
 use topolane_fabric::{Fabric, GroupIndex};
 
 use crate::owned::need::Need;
-use crate::{Occupancy, Request, Room};
+use crate::{FreeSlots, Occupancy, Request};
 
 /// A leaf with free slots.
 #[derive(Debug, Clone, Copy)]
@@ -28,14 +28,19 @@ pub struct Board<'a> {
 }
 
 impl<'a> Board<'a> {
-    pub fn new(request: &Request, room: &Room<'a>, occupancy: &'a Occupancy, phi: f64) -> Self {
-        let fabric = room.fabric();
+    pub fn new(
+        request: &Request,
+        free: &FreeSlots<'a>,
+        occupancy: &'a Occupancy,
+        bandwidth_share: f64,
+    ) -> Self {
+        let fabric = free.fabric();
         let leaves = (0..fabric.groups(1)).filter_map(|leaf| {
-            let idle = room.count(1, leaf);
+            let idle = free.count(1, leaf);
             (idle > 0).then(|| Board::leaf(fabric, occupancy, leaf, idle))
         });
         let leaves = leaves.collect();
-        let need = Need::new(fabric, request.nodes, phi);
+        let need = Need::new(fabric, request.nodes, bandwidth_share);
         Board { fabric, occupancy, wanted: request.nodes, need, leaves }
     }
 

@@ -7,7 +7,7 @@ use crate::owned::need::Need;
 use crate::owned::partition::{Cables, Partition, PodPart};
 use crate::owned::violation::Violation;
 
-/// Whether a job on these nodes that owns these cables has a share `phi` of full bandwidth (over 0 and up to 1), as
+/// Whether a job on these nodes that owns these cables has a share `bandwidth_share` of full bandwidth (over 0 and up to 1), as
 /// docs/explanation/dedicated-links.md has it. Cables beyond what it needs do no harm.
 ///
 /// # Errors
@@ -16,7 +16,7 @@ pub fn check(
     fabric: &Fabric,
     nodes: &[NodeIndex],
     links: &[CableId],
-    phi: f64,
+    bandwidth_share: f64,
 ) -> Result<(), Violation> {
     let job = Partition::of(fabric, nodes, links)?;
     if job.leaves.len() < 2 {
@@ -28,7 +28,7 @@ pub fn check(
             return Err(Violation::TooFar);
         }
     }
-    Checked { need: Need::new(fabric, job.nodes, phi), job: &job }.check()
+    Checked { need: Need::new(fabric, job.nodes, bandwidth_share), job: &job }.check()
 }
 
 /// A job and what it needs.

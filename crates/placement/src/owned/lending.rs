@@ -16,7 +16,7 @@ pub struct Lent {
     /// The job.
     pub id: u64,
     /// The share of full bandwidth that it has with them.
-    pub phi: f64,
+    pub bandwidth_share: f64,
     /// The links, ascending.
     pub links: Vec<CableId>,
 }
@@ -28,10 +28,12 @@ pub fn lend<'a>(
     running: impl Iterator<Item = (u64, &'a Arc<Placement>)>,
 ) -> Vec<Lent> {
     let mut wanting: Vec<(u64, &Placement)> = running
-        .filter(|(_, placement)| !placement.links().is_empty() && placement.phi() < 1.0)
+        .filter(|(_, placement)| !placement.links().is_empty() && placement.bandwidth_share() < 1.0)
         .map(|(id, placement)| (id, &**placement))
         .collect();
-    wanting.sort_by(|one, other| one.1.phi().total_cmp(&other.1.phi()).then(one.0.cmp(&other.0)));
+    wanting.sort_by(|one, other| {
+        one.1.bandwidth_share().total_cmp(&other.1.bandwidth_share()).then(one.0.cmp(&other.0))
+    });
     let mut free = occupancy.lanes().clone();
     wanting
         .into_iter()
@@ -59,15 +61,23 @@ fn lend_to(id: u64, placement: &Placement, occupancy: &Occupancy, free: &mut Lan
     }
     links.sort_unstable();
     let share = |lanes: u32, full: u32| f64::from(lanes) / f64::from(full.max(1));
-    let phi = share(owner.lanes + planes.len() as u32, owner.lanes + owner.wanting);
+    let bandwidth_share = share(owner.lanes + planes.len() as u32, owner.lanes + owner.wanting);
     let of_rest = if owner.rest.is_empty() {
         1.0
     } else {
         share(owner.rest_lanes + to_rest, owner.rest_full)
     };
     let lanes = owner.lanes + planes.len() as u32;
-    let above = owner.core_share(lanes).unwrap_or(placement.phi() * share(lanes, owner.lanes));
-    Lent { id, phi: phi.min(of_rest).min(above).clamp(placement.phi(), 1.0), links }
+    let above =
+        owner.core_share(lanes).unwrap_or(placement.bandwidth_share() * share(lanes, owner.lanes));
+    Lent {
+        id,
+        bandwidth_share: bandwidth_share
+            .min(of_rest)
+            .min(above)
+            .clamp(placement.bandwidth_share(), 1.0),
+        links,
+    }
 }
 
 /// What a job owns, as far as it says what it could use beside.

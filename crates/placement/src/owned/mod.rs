@@ -34,8 +34,6 @@ pub(crate) use waste::waste;
 
 use board::Leaf;
 
-use crate::{Occupancy, Request, Room, Share};
-
 /// The best partition for what the board asks: on one leaf if one has room, else in one pod, else over several;
 /// and whether the search was cut short.
 pub(crate) fn search(board: &Board<'_>) -> (Option<Plan>, bool) {
@@ -63,13 +61,4 @@ fn best(found: impl Iterator<Item = (Option<Plan>, bool)>) -> (Option<Plan>, boo
 /// The group of the third level that a leaf is in.
 fn top_of(board: &Board<'_>, leaf: &Leaf) -> u32 {
     board.fabric.parent(2, leaf.pod)
-}
-
-/// The room of a job that wants its links for itself: without shared nodes that another job of several nodes is on.
-pub(crate) fn own_room<'a>(request: &Request, room: &Room<'a>, occupancy: &Occupancy) -> Room<'a> {
-    if request.nodes > 1 && request.share != Share::Whole {
-        room.only(|node| occupancy.crossing(0, node) == 0)
-    } else {
-        room.clone()
-    }
 }

@@ -17,10 +17,14 @@ pub struct Need {
 const SLACK: f64 = 1e-9;
 
 impl Need {
-    /// For a job of `total` nodes that accepts a share `phi` of what the tree gives each node.
-    pub fn new(fabric: &Fabric, total: u32, phi: f64) -> Self {
+    /// For a job of `total` nodes that accepts a share `bandwidth_share` of what the tree gives each node.
+    pub fn new(fabric: &Fabric, total: u32, bandwidth_share: f64) -> Self {
         let share = |level| if level < fabric.depth() { share(fabric, level) } else { 0.0 };
-        Need { total, per_flow: phi * share(1), per_flow_of_pod: phi * share(2) }
+        Need {
+            total,
+            per_flow: bandwidth_share * share(1),
+            per_flow_of_pod: bandwidth_share * share(2),
+        }
     }
 
     /// The most flows that leave so many nodes in any permutation.

@@ -5,7 +5,7 @@ use topolane_fabric::GroupIndex;
 use crate::owned::board::Board;
 use crate::owned::fill::one_leaf;
 use crate::owned::site::lowest;
-use crate::{Choice, Room};
+use crate::{Choice, FreeSlots};
 
 /// Nodes and lanes of each leaf, lanes to the core of each plane of each pod.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ impl Plan {
 
     /// The same on a share of the planes, the lowest: what is left of the bandwidth for a job that accepts so much. The
     /// remainder, leaves that own fewer planes than the others, keeps its share of its own.
-    pub fn shrunk(mut self, board: &Board<'_>, phi: f64) -> Self {
+    pub fn shrunk(mut self, board: &Board<'_>, bandwidth_share: f64) -> Self {
         let set = self.leaves.iter().fold(0, |set, leaf| set | leaf.2);
         let part =
             self.leaves.iter().map(|leaf| leaf.2).min_by_key(|set| set.count_ones()).unwrap_or(0);
@@ -34,7 +34,7 @@ impl Plan {
         if !is_plain || self.leaves.first().is_some_and(|leaf| board.parallel(leaf.0) > 1) {
             return self;
         }
-        let share = |set: u64| (f64::from(set.count_ones()) * phi).ceil() as u32;
+        let share = |set: u64| (f64::from(set.count_ones()) * bandwidth_share).ceil() as u32;
         let kept_part = lowest(part, share(part));
         let kept = kept_part | lowest(set & !part, share(set).saturating_sub(share(part)));
         for leaf in &mut self.leaves {
@@ -45,10 +45,10 @@ impl Plan {
     }
 
     /// The nodes and cables.
-    pub fn choice(&self, board: &Board<'_>, room: &Room<'_>) -> Choice {
-        let mut choice = Choice::default();
+    pub fn choice(&self, board: &Board<'_>, free: &FreeSlots<'_>) -> Choice {
+        let mut choice = Choice::nodes(Vec::new());
         for &(leaf, nodes, lanes) in &self.leaves {
-            room.take(1, leaf, nodes, &mut choice.nodes);
+            free.take(1, leaf, nodes, &mut choice.nodes);
             board.occupancy.cables_of((1, leaf, 0), lanes, &mut choice.links);
         }
         for &(pod, plane, lanes) in &self.core {

@@ -84,7 +84,7 @@ fn with_giant(board: &Board<'_>, leaves: &[Leaf], set: u64) -> Found {
 
 /// Leaves that have the set, and a remainder of leaves that have a part of it.
 fn with_remainder(board: &Board<'_>, leaves: &[Leaf], set: u64, part: u64) -> Found {
-    let room = |keep: &dyn Fn(&Leaf) -> bool, most: u32| {
+    let free = |keep: &dyn Fn(&Leaf) -> bool, most: u32| {
         leaves.iter().filter(|leaf| keep(leaf)).map(|leaf| leaf.idle.min(most)).sum::<u32>()
     };
     for lanes in (part.count_ones()..=set.count_ones()).rev() {
@@ -92,8 +92,8 @@ fn with_remainder(board: &Board<'_>, leaves: &[Leaf], set: u64, part: u64) -> Fo
         let main = |leaf: &Leaf| leaf.lanes & set == set;
         let rest = |leaf: &Leaf| leaf.lanes & part == part && !main(leaf);
         let most = board.need.nodes(set.count_ones());
-        let in_rest = room(&rest, u32::MAX).min(board.need.nodes(part.count_ones()));
-        let in_main = room(&main, most).min(board.wanted);
+        let in_rest = free(&rest, u32::MAX).min(board.need.nodes(part.count_ones()));
+        let in_main = free(&main, most).min(board.wanted);
         if in_main == 0 || in_main + in_rest < board.wanted {
             continue;
         }

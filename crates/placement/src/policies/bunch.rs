@@ -1,6 +1,6 @@
-use topolane_fabric::{GroupIndex, NodeIndex};
+use topolane_fabric::GroupIndex;
 
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
 /// The listing of hop-byte scheduling in `OpenStack` (2013) as it stands: for every virtual machine
 /// anew a host of the bunch (leaf) of greatest weight,
@@ -14,13 +14,17 @@ impl Policy for Bunch {
         "bunch"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::COUNT_ONLY
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let (mut bunches, largest) = bunches(request, room);
+    ) -> Result<Choice, Refusal> {
+        let (mut bunches, largest) = bunches(request, free);
         let mut given = vec![0; bunches.len()];
         for left in (1..=request.nodes).rev() {
             let open = (0..bunches.len()).filter(|&leaf| bunches[leaf].free > 0);
@@ -32,26 +36,28 @@ impl Policy for Bunch {
         }
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         for (leaf, &wanted) in (0..).zip(&given) {
-            room.take(1, leaf, wanted, &mut nodes);
+            free.take(1, leaf, wanted, &mut nodes);
         }
-        Ok(nodes)
+        Ok(Choice::nodes(nodes))
     }
 
+    fn slot_costs(&self) -> Option<&dyn SlotCosts> {
+        Some(self)
+    }
+}
+
+impl SlotCosts for Bunch {
     fn costs(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
     ) -> Result<Vec<f64>, Refusal> {
-        let fabric = room.fabric();
-        let (bunches, largest) = bunches(request, room);
+        let fabric = free.fabric();
+        let (bunches, largest) = bunches(request, free);
         let weight = |node| bunches[fabric.group(1, node) as usize].weight(largest, request.nodes);
-        let cost = |node| if room.contains(node) { -(weight(node) as f64) } else { f64::INFINITY };
+        let cost = |node| if free.contains(node) { -(weight(node) as f64) } else { f64::INFINITY };
         Ok((0..fabric.nodes()).map(cost).collect())
-    }
-
-    fn count_only(&self) -> bool {
-        true
     }
 }
 
@@ -70,9 +76,9 @@ impl Hosts {
 }
 
 /// The bunches, and how many hosts the largest has.
-fn bunches(request: &Request, room: &Room<'_>) -> (Vec<Hosts>, u64) {
-    let fabric = room.fabric();
-    let free = |leaf| Hosts { free: room.count(1, leaf), members: 0 };
+fn bunches(request: &Request, free: &FreeSlots<'_>) -> (Vec<Hosts>, u64) {
+    let fabric = free.fabric();
+    let free = |leaf| Hosts { free: free.count(1, leaf), members: 0 };
     let mut bunches: Vec<Hosts> = (0..fabric.groups(1)).map(free).collect();
     for &member in &request.members {
         bunches[fabric.group(1, member) as usize].members += 1;

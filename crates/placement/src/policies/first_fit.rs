@@ -1,6 +1,4 @@
-use topolane_fabric::NodeIndex;
-
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// The free nodes of lowest index: blind to the network.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,22 +9,22 @@ impl Policy for FirstFit {
         "first-fit"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::COUNT_ONLY
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
+    ) -> Result<Choice, Refusal> {
         let mut nodes = Vec::with_capacity(request.nodes as usize);
-        let top = room.fabric().depth();
-        for site in 0..room.fabric().sites() {
+        let top = free.fabric().depth();
+        for site in 0..free.fabric().sites() {
             let left = request.nodes - nodes.len() as u32;
-            room.take(top, site, left, &mut nodes);
+            free.take(top, site, left, &mut nodes);
         }
-        Ok(nodes)
-    }
-
-    fn count_only(&self) -> bool {
-        true
+        Ok(Choice::nodes(nodes))
     }
 }

@@ -2,7 +2,7 @@ use std::cmp::{Reverse, min};
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// The rule for groups of virtual machines (hop-byte scheduling in `OpenStack`, 2013) at every
 /// level of the tree. Inside a group, the lowest subgroup that can end up with all members, those
@@ -16,29 +16,29 @@ impl Policy for HopBytes {
         "hop-bytes"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::COUNT_ONLY
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let fabric = room.fabric();
+    ) -> Result<Choice, Refusal> {
+        let fabric = free.fabric();
         let mut nodes = Vec::with_capacity(request.nodes as usize);
-        let group = Inside { room, members: &request.members, level: fabric.depth() + 1, group: 0 };
+        let group = Inside { free, members: &request.members, level: fabric.depth() + 1, group: 0 };
         group.fill(request.nodes, &mut nodes);
         nodes.sort_unstable();
-        Ok(nodes)
-    }
-
-    fn count_only(&self) -> bool {
-        true
+        Ok(Choice::nodes(nodes))
     }
 }
 
 /// A group to place in; one level above the top it is the whole machine.
 #[derive(Clone, Copy)]
 struct Inside<'a> {
-    room: &'a Room<'a>,
+    free: &'a FreeSlots<'a>,
     members: &'a [NodeIndex],
     level: usize,
     group: GroupIndex,
@@ -47,7 +47,7 @@ struct Inside<'a> {
 impl<'a> Inside<'a> {
     fn fill(self, wanted: u32, nodes: &mut Vec<NodeIndex>) {
         if self.level == 1 {
-            self.room.take(1, self.group, wanted, nodes);
+            self.free.take(1, self.group, wanted, nodes);
             return;
         }
         let mut left = wanted;
@@ -70,7 +70,7 @@ impl<'a> Inside<'a> {
 
     /// The group of `level` in here that will hold most members, and how many.
     fn best(self, level: usize, left: u32, full: &[GroupIndex]) -> Option<(Inside<'a>, u32)> {
-        let fabric = self.room.fabric();
+        let fabric = self.free.fabric();
         let range = if self.level > fabric.depth() {
             0..fabric.groups(level)
         } else {
@@ -89,16 +89,16 @@ impl<'a> Inside<'a> {
 
     /// The child of this group that `below` lies in.
     fn child_with(self, below: Inside<'_>) -> GroupIndex {
-        let fabric = self.room.fabric();
+        let fabric = self.free.fabric();
         fabric.group(self.level - 1, fabric.node_range(below.level, below.group).start)
     }
 
     fn slots(self) -> u32 {
-        self.room.count(self.level, self.group)
+        self.free.count(self.level, self.group)
     }
 
     fn members_inside(self) -> u32 {
-        let fabric = self.room.fabric();
+        let fabric = self.free.fabric();
         if self.level > fabric.depth() {
             return self.members.len() as u32;
         }

@@ -1,7 +1,5 @@
-use topolane_fabric::NodeIndex;
-
 use crate::loads::{FORBIDDEN, Load, Loads, hops};
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
 /// The least hop-bytes there can be for uniform traffic, members already running included. Of
 /// placements with equal hops the one with fewest pairs of members on different nodes, then the
@@ -23,7 +21,7 @@ impl HopBytesExact {
     fn among<T>(
         self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
         ask: impl Fn(&Loads<'_>) -> Option<T>,
     ) -> Result<T, Refusal> {
@@ -32,8 +30,8 @@ impl HopBytesExact {
             occupancy.owned(level, group) > 0
                 || self.isolated && occupancy.crossing(level, group) > 0
         };
-        let cost = cost(request, room, taken);
-        ask(&Loads::new(request, room, &cost)).ok_or_else(|| Refusal::would_share(request, room))
+        let cost = cost(request, free, taken);
+        ask(&Loads::new(request, free, &cost)).ok_or_else(|| Refusal::would_share(request, free))
     }
 }
 
@@ -44,43 +42,41 @@ impl Policy for HopBytesExact {
         if self.isolated { "isolated-hop-bytes" } else { "hop-bytes-exact" }
     }
 
+    fn traits(&self) -> Traits {
+        if self.isolated { Traits::ISOLATES } else { Traits::COUNT_ONLY }
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        self.among(request, room, occupancy, |loads| loads.nodes())
+    ) -> Result<Choice, Refusal> {
+        self.among(request, free, occupancy, |loads| loads.nodes().map(Choice::nodes))
     }
 
-    fn finds(
+    fn has_place(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
-        self.among(request, room, occupancy, |loads| (loads.least() < FORBIDDEN).then_some(()))
+        self.among(request, free, occupancy, |loads| (loads.least() < FORBIDDEN).then_some(()))
     }
 
+    fn slot_costs(&self) -> Option<&dyn SlotCosts> {
+        Some(self)
+    }
+}
+
+impl SlotCosts for HopBytesExact {
     fn costs(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Vec<f64>, Refusal> {
-        self.among(request, room, occupancy, |loads| loads.costs())
-    }
-
-    fn count_only(&self) -> bool {
-        !self.isolated
-    }
-
-    fn by_shape(&self) -> bool {
-        true
-    }
-
-    fn isolates(&self) -> bool {
-        self.isolated
+        self.among(request, free, occupancy, |loads| loads.costs())
     }
 }
 
@@ -88,12 +84,12 @@ impl Policy for HopBytesExact {
 /// would be the first of its members to cross and that is `taken` by others is forbidden.
 fn cost<'a>(
     request: &Request,
-    room: &'a Room<'_>,
+    free: &'a FreeSlots<'_>,
     taken: impl Fn(&Load) -> bool + 'a,
 ) -> impl Fn(Load) -> u64 + 'a {
-    let fabric = room.fabric();
+    let fabric = free.fabric();
     // Slots are counted in units that keep the sum of all three below 2^64.
-    let unit = 1 + room.total() / 65_536;
+    let unit = 1 + free.total() / 65_536;
     let leftovers = 65_536 * fabric.depth() as u64;
     let running = request.members.len() as u64 + u64::from(request.beyond);
     let all = u64::from(request.nodes) + running;

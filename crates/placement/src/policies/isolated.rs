@@ -2,7 +2,9 @@ use std::cmp::Reverse;
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::{Looking, Obstacle, Occupancy, Policy, Refusal, Request, Room, Share};
+use crate::{
+    Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Share, Traits,
+};
 
 /// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
 ///
@@ -21,27 +23,31 @@ impl Policy for Isolated {
         "isolated"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
+    ) -> Result<Choice, Refusal> {
         let mut nodes = Vec::with_capacity(request.nodes as usize);
-        search(request, room, occupancy, |search, home| {
+        search(request, free, occupancy, |search, home| {
             search.fill(search.class, home, request.nodes, &mut nodes);
         })?;
         nodes.sort_unstable();
-        Ok(nodes)
+        Ok(Choice::nodes(nodes))
     }
 
-    fn finds(
+    fn has_place(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
-        search(request, room, occupancy, |_, _| ())
+        search(request, free, occupancy, |_, _| ())
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
@@ -49,36 +55,20 @@ impl Policy for Isolated {
         let class = class_of(looking.request, looking.occupancy).unwrap_or(top);
         (class, looking.crossed(class, true))
     }
-
-    fn by_shape(&self) -> bool {
-        true
-    }
-
-    fn isolates(&self) -> bool {
-        true
-    }
 }
 
 /// Finds the group for the job and hands it to `found`.
 fn search(
     request: &Request,
-    room: &Room<'_>,
+    free: &FreeSlots<'_>,
     occupancy: &Occupancy,
     found: impl FnOnce(&Search<'_>, GroupIndex),
 ) -> Result<(), Refusal> {
-    let fabric = room.fabric();
+    let fabric = free.fabric();
     let wanted = request.nodes;
     let class = class_of(request, occupancy)?;
-    let free = room.total();
-    // The link of a shared node is one more link: a job of several nodes wants it for itself.
-    let own_nodes;
-    let room = if wanted > 1 && request.share != Share::Whole {
-        own_nodes = room.only(|node| occupancy.crossing(0, node) == 0);
-        &own_nodes
-    } else {
-        room
-    };
-    let search = Search { room, occupancy, class, wanted };
+    let unshared = free.unshared(request, occupancy);
+    let search = Search { free: &unshared, occupancy, class, wanted };
     let top = fabric.depth();
     let home = search.least_available(0..fabric.sites(), top, |site| search.home(top, site));
     match home {
@@ -86,7 +76,7 @@ fn search(
             found(&search, home);
             Ok(())
         }
-        None => Err(Refusal::WouldShareLinks { wanted, free }),
+        None => Err(Refusal::would_share(request, free)),
     }
 }
 
@@ -104,9 +94,9 @@ pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
 fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
     let fabric = occupancy.fabric();
     let any_node_will_do = request.share == Share::Whole && request.eligible.is_none();
-    let room = (!any_node_will_do).then(|| occupancy.empty().room(request));
-    let slots = |level: usize, group| match &room {
-        Some(room) => room.count(level, group),
+    let free = (!any_node_will_do).then(|| occupancy.empty().free_slots(request));
+    let slots = |level: usize, group| match &free {
+        Some(free) => free.count(level, group),
         None => fabric.node_range(level, group).len() as u32,
     };
     let wanted = request.nodes;
@@ -119,7 +109,7 @@ fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> 
 }
 
 struct Search<'a> {
-    room: &'a Room<'a>,
+    free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
     class: usize,
     wanted: u32,
@@ -133,9 +123,9 @@ impl Search<'_> {
         level: usize,
         ask: impl Fn(GroupIndex) -> Option<GroupIndex>,
     ) -> Option<GroupIndex> {
-        let holds = |&group: &GroupIndex| self.room.count(level, group) >= self.wanted;
+        let holds = |&group: &GroupIndex| self.free.count(level, group) >= self.wanted;
         let mut groups: Vec<GroupIndex> = groups.filter(holds).collect();
-        groups.sort_by_key(|&group| (self.room.count(level, group), group));
+        groups.sort_by_key(|&group| (self.free.count(level, group), group));
         groups.into_iter().find_map(ask)
     }
 
@@ -144,21 +134,21 @@ impl Search<'_> {
         if level == self.class {
             return (self.usable(level, group) >= self.wanted).then_some(group);
         }
-        let children = self.room.fabric().children(level, group);
+        let children = self.free.fabric().children(level, group);
         self.least_available(children, level - 1, |child| self.home(level - 1, child))
     }
 
     /// Slots of a group in subgroups that nobody crosses, at every level below.
     fn usable(&self, level: usize, group: GroupIndex) -> u32 {
         if level == 1 {
-            return self.room.count(1, group);
+            return self.free.count(1, group);
         }
         self.uncrossed(level, group).map(|child| self.usable(level - 1, child)).sum()
     }
 
     /// Groups directly below that no job crosses.
     fn uncrossed(&self, level: usize, group: GroupIndex) -> impl Iterator<Item = GroupIndex> + '_ {
-        let children = self.room.fabric().children(level, group);
+        let children = self.free.fabric().children(level, group);
         children.filter(move |&child| self.occupancy.crossing(level - 1, child) == 0)
     }
 
@@ -172,10 +162,10 @@ impl Search<'_> {
         nodes: &mut Vec<NodeIndex>,
     ) -> u32 {
         if level == 1 {
-            return self.room.take(1, group, wanted, nodes);
+            return self.free.take(1, group, wanted, nodes);
         }
         let mut children: Vec<GroupIndex> = self.uncrossed(level, group).collect();
-        children.sort_by_key(|&child| (Reverse(self.room.count(level - 1, child)), child));
+        children.sort_by_key(|&child| (Reverse(self.free.count(level - 1, child)), child));
         let mut left = wanted;
         for child in children {
             if left == 0 {

@@ -1,7 +1,10 @@
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::Fabric;
 
-use crate::owned::{Across, Board, Even, Limit, limits, own_room};
-use crate::{Choice, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Room};
+use crate::owned::{Across, Board, Even, Limit, limits};
+use crate::{
+    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
+    Traits,
+};
 
 /// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21;
 /// docs/explanation/isolation-at-full-load.md says what is
@@ -20,41 +23,34 @@ impl Policy for Jigsaw {
         if self.relaxed { "jigsaw-relaxed" } else { "jigsaw" }
     }
 
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
-        occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        self.choose_links(request, room, occupancy).map(|choice| choice.nodes)
-    }
-
-    fn choose_links(
-        &self,
-        request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let room = &own_room(request, room, occupancy);
-        let board = Board::new(request, room, occupancy, 1.0);
+        let free = &free.unshared(request, occupancy);
+        let board = Board::new(request, free, occupancy, 1.0);
         let across = if self.relaxed { Across::AnyLeaves } else { Across::WholeLeaves };
         let plan = Even::new(&board).plan(across);
-        let plan = plan.ok_or_else(|| Refusal::would_share(request, room))?;
-        Ok(Choice { phi: 1.0, ..plan.choice(&board, room) })
+        let plan = plan.ok_or_else(|| Refusal::would_share(request, free))?;
+        Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&board, free) })
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
         (looking.occupancy.fabric().depth(), looking.owned_uplinks())
     }
 
-    fn by_shape(&self) -> bool {
-        true
+    fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
+        Some(self)
     }
+}
 
-    fn isolates(&self) -> bool {
-        true
-    }
-
+impl DedicatesLinks for Jigsaw {
     fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
         limits(fabric)
     }

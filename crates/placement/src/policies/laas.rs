@@ -1,7 +1,10 @@
 use topolane_fabric::{Fabric, NodeIndex};
 
-use crate::owned::{Across, Board, Even, Limit, Plan, limits, own_room, several_pods};
-use crate::{Choice, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Room};
+use crate::owned::{Across, Board, Even, Limit, Plan, limits, several_pods};
+use crate::{
+    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
+    Traits,
+};
 
 /// Links as a service (`LaaS`), rebuilt from what is published
 /// (docs/explanation/isolation-at-full-load.md says what is reconstructed): inside a pod as
@@ -15,55 +18,48 @@ impl Policy for Laas {
         "laas"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
-        occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        self.choose_links(request, room, occupancy).map(|choice| choice.nodes)
-    }
-
-    fn choose_links(
-        &self,
-        request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let room = &own_room(request, room, occupancy);
-        let board = Board::new(request, room, occupancy, 1.0);
+        let free = &free.unshared(request, occupancy);
+        let board = Board::new(request, free, occupancy, 1.0);
         let even = Even::new(&board);
         if let Some(plan) = even.one_leaf().or_else(|| even.one_pod()) {
-            return Ok(Choice { phi: 1.0, ..plan.choice(&board, room) });
+            return Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&board, free) });
         }
         let plan = several_pods(&even, Across::WholeLeavesOnly)
-            .ok_or_else(|| Refusal::would_share(request, room))?;
-        let choice = plan.choice(&board, room);
-        Ok(Choice { phi: 1.0, spare: unused(&plan, &choice.nodes, room), ..choice })
+            .ok_or_else(|| Refusal::would_share(request, free))?;
+        let choice = plan.choice(&board, free);
+        Ok(Choice { bandwidth_share: 1.0, spare: unused(&plan, &choice.nodes, free), ..choice })
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
         (looking.occupancy.fabric().depth(), looking.owned_uplinks())
     }
 
-    fn by_shape(&self) -> bool {
-        true
+    fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
+        Some(self)
     }
+}
 
-    fn isolates(&self) -> bool {
-        true
-    }
-
+impl DedicatesLinks for Laas {
     fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
         limits(fabric)
     }
 }
 
 /// Nodes of the leaves of a partition that the job does not use, ascending; `nodes` are those that it uses, ascending.
-fn unused(plan: &Plan, nodes: &[NodeIndex], room: &Room<'_>) -> Vec<NodeIndex> {
+fn unused(plan: &Plan, nodes: &[NodeIndex], free: &FreeSlots<'_>) -> Vec<NodeIndex> {
     let mut unused = Vec::new();
     for &(leaf, ..) in &plan.leaves {
-        let of_leaf = room.fabric().node_range(1, leaf);
+        let of_leaf = free.fabric().node_range(1, leaf);
         unused.extend(of_leaf.filter(|node| nodes.binary_search(node).is_err()));
     }
     unused.sort_unstable();

@@ -1,10 +1,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::Fabric;
 
-use crate::owned::{Board, Limit, Plan, limits, own_room, search, waste};
+use crate::owned::{Board, Limit, Plan, limits, search, waste};
 use crate::policies::OwnedAmongMany;
-use crate::{Choice, Looking, Obstacle, Occupancy, Placement, Policy, Refusal, Request, Room};
+use crate::{
+    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Placement, Policy, QueueRule,
+    Refusal, Request, Traits,
+};
 
 /// Jobs in the queue from which on all get equal parts: [`OwnedAmongMany`].
 const MANY: usize = 256;
@@ -40,63 +43,59 @@ impl Policy for Owned {
         "dedicated"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
-        occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        self.choose_links(request, room, occupancy).map(|choice| choice.nodes)
-    }
-
-    fn choose_links(
-        &self,
-        request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let room = &own_room(request, room, occupancy);
-        let least = request.phi.unwrap_or(1.0);
-        let ask = |phi: f64| {
-            let board = Board::new(request, room, occupancy, phi);
+        let free = &free.unshared(request, occupancy);
+        let least = request.min_bandwidth.unwrap_or(1.0);
+        let ask = |bandwidth: f64| {
+            let board = Board::new(request, free, occupancy, bandwidth);
             let plan = self.search(&board)?;
-            let plan = if phi > least { plan.shrunk(&board, least) } else { plan };
-            let phi = if plan.leaves.len() > 1 { least } else { 1.0 };
-            Some(Choice { phi, ..plan.choice(&board, room) })
+            let plan = if bandwidth > least { plan.shrunk(&board, least) } else { plan };
+            let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
+            Some(Choice { bandwidth_share, ..plan.choice(&board, free) })
         };
         // Even shapes come of full bandwidth. What a job then has beyond the least that it accepts is lent to it, and taken
         // back where somebody is placed on it.
         let found = ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None });
-        found.ok_or_else(|| Refusal::would_share(request, room))
+        found.ok_or_else(|| Refusal::would_share(request, free))
     }
 
     /// What finds a place at full bandwidth finds one at less.
-    fn finds(
+    fn has_place(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
-        let room = &own_room(request, room, occupancy);
-        let board = Board::new(request, room, occupancy, request.phi.unwrap_or(1.0));
-        self.search(&board).map(drop).ok_or_else(|| Refusal::would_share(request, room))
-    }
-
-    fn among_waiting(&self, waiting: usize) -> Option<&dyn Policy> {
-        let among_many = self.among_many.as_deref().filter(|_| waiting >= MANY)?;
-        Some(among_many)
-    }
-
-    fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
-        waste(placement, occupancy)
+        let free = &free.unshared(request, occupancy);
+        let board = Board::new(request, free, occupancy, request.min_bandwidth.unwrap_or(1.0));
+        self.search(&board).map(drop).ok_or_else(|| Refusal::would_share(request, free))
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
         (looking.occupancy.fabric().depth(), looking.owned_uplinks())
     }
 
-    fn by_shape(&self) -> bool {
-        true
+    fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
+        Some(self)
+    }
+
+    fn queue_rule(&self) -> Option<&dyn QueueRule> {
+        Some(self)
+    }
+}
+
+impl DedicatesLinks for Owned {
+    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
+        limits(fabric)
     }
 
     fn searches(&self) -> (u64, u64) {
@@ -104,12 +103,15 @@ impl Policy for Owned {
         let (more, more_cut) = self.among_many.as_ref().map_or((0, 0), |rule| rule.searches());
         (load(&self.searches) + more, load(&self.cut_short) + more_cut)
     }
+}
 
-    fn isolates(&self) -> bool {
-        true
+impl QueueRule for Owned {
+    fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        waste(placement, occupancy)
     }
 
-    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
-        limits(fabric)
+    fn for_queue_length(&self, waiting: usize) -> Option<&dyn Policy> {
+        let among_many = self.among_many.as_deref().filter(|_| waiting >= MANY)?;
+        Some(among_many)
     }
 }

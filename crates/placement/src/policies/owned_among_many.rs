@@ -1,8 +1,11 @@
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::Fabric;
 
-use crate::owned::{Across, Board, Even, Limit, limits, own_room, waste};
+use crate::owned::{Across, Board, Even, Limit, limits, waste};
 use crate::policies::Owned;
-use crate::{Choice, Looking, Obstacle, Occupancy, Placement, Policy, Refusal, Request, Room};
+use crate::{
+    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Placement, Policy, QueueRule,
+    Refusal, Request, Traits,
+};
 
 /// [`Owned`] where many wait: equal parts for everybody, as [`Jigsaw`](crate::policies::Jigsaw) gives them.
 ///
@@ -18,57 +21,56 @@ impl Policy for OwnedAmongMany {
         "dedicated"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
-        occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        self.choose_links(request, room, occupancy).map(|choice| choice.nodes)
-    }
-
-    fn choose_links(
-        &self,
-        request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        if request.phi.is_some_and(|phi| phi < 1.0) {
-            return self.any_shape.choose_links(request, room, occupancy);
+        if request.min_bandwidth.is_some_and(|bandwidth_share| bandwidth_share < 1.0) {
+            return self.any_shape.choose(request, free, occupancy);
         }
-        let own = &own_room(request, room, occupancy);
+        let own = &free.unshared(request, occupancy);
         let board = Board::new(request, own, occupancy, 1.0);
         match Even::new(&board).plan(Across::WholeLeaves) {
-            Some(plan) => Ok(Choice { phi: 1.0, ..plan.choice(&board, own) }),
+            Some(plan) => Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&board, own) }),
             // Who cannot be laid out in equal parts at all would wait as long as there are many.
             None if occupancy.idle_nodes() == occupancy.in_service().count() => {
-                self.any_shape.choose_links(request, room, occupancy)
+                self.any_shape.choose(request, free, occupancy)
             }
             None => Err(Refusal::would_share(request, own)),
         }
-    }
-
-    fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
-        waste(placement, occupancy)
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
         (looking.occupancy.fabric().depth(), looking.owned_uplinks())
     }
 
-    fn by_shape(&self) -> bool {
-        true
+    fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
+        Some(self)
+    }
+
+    fn queue_rule(&self) -> Option<&dyn QueueRule> {
+        Some(self)
+    }
+}
+
+impl DedicatesLinks for OwnedAmongMany {
+    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
+        limits(fabric)
     }
 
     fn searches(&self) -> (u64, u64) {
         self.any_shape.searches()
     }
+}
 
-    fn isolates(&self) -> bool {
-        true
-    }
-
-    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
-        limits(fabric)
+impl QueueRule for OwnedAmongMany {
+    fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        waste(placement, occupancy)
     }
 }

@@ -3,8 +3,7 @@ use std::ops::Range;
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
-use crate::owned::own_room;
-use crate::{Looking, Obstacle, Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Quiet neighbourhoods by virtual network blocks (IPDPS'15), rebuilt:
 /// docs/explanation/isolation-at-full-load.md says what of it is ours. The blocks
@@ -19,21 +18,25 @@ impl Policy for Quiet {
         "quiet-neighborhoods"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let room = &own_room(request, room, occupancy);
-        let now = Blocks { room, occupancy };
+    ) -> Result<Choice, Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let now = Blocks { free, occupancy };
         let found = size_for(request, occupancy)
             .and_then(|(level, size)| Some((level, now.first(level, size, request.nodes)?)));
-        let (level, block) = found.ok_or_else(|| Refusal::would_share(request, room))?;
+        let (level, block) = found.ok_or_else(|| Refusal::would_share(request, free))?;
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         now.take(level, block, request.nodes, &mut nodes);
         nodes.sort_unstable();
-        Ok(nodes)
+        Ok(Choice::nodes(nodes))
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
@@ -41,33 +44,25 @@ impl Policy for Quiet {
         let level = size_for(looking.request, looking.occupancy).map_or(top, |(level, _)| level);
         (level, looking.crossed(level, true))
     }
-
-    fn by_shape(&self) -> bool {
-        true
-    }
-
-    fn isolates(&self) -> bool {
-        true
-    }
 }
 
 /// Level and size of the smallest blocks one of which could hold the request with nobody there.
 fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
     let empty = occupancy.empty();
-    let at_best = Blocks { room: &empty.room(request), occupancy: empty };
+    let at_best = Blocks { free: &empty.free_slots(request), occupancy: empty };
     at_best.sizes().find(|&(level, size)| at_best.first(level, size, request.nodes).is_some())
 }
 
 /// The blocks of a machine. One of level L is a range of groups of level L - 1; at level 1, a leaf.
 struct Blocks<'a> {
-    room: &'a Room<'a>,
+    free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
 }
 
 impl Blocks<'_> {
     /// Levels and sizes of blocks, the smallest first.
     fn sizes(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
-        let fabric = self.room.fabric();
+        let fabric = self.free.fabric();
         let most = move |level| {
             let groups = 0..fabric.groups(level);
             groups.map(|group| fabric.children(level, group).len() as u32).max().unwrap_or(1)
@@ -82,9 +77,9 @@ impl Blocks<'_> {
 
     /// The first block of a size that has room.
     fn first(&self, level: usize, size: u32, wanted: u32) -> Option<Range<GroupIndex>> {
-        let fabric = self.room.fabric();
+        let fabric = self.free.fabric();
         (0..fabric.groups(level)).find_map(|group| {
-            if self.room.count(level, group) < wanted {
+            if self.free.count(level, group) < wanted {
                 return None;
             }
             if level == 1 {
@@ -105,9 +100,9 @@ impl Blocks<'_> {
             return 0;
         }
         if level == 1 {
-            return self.room.count(1, group);
+            return self.free.count(1, group);
         }
-        let children = self.room.fabric().children(level, group);
+        let children = self.free.fabric().children(level, group);
         children.map(|child| self.usable(level - 1, child)).sum()
     }
 
@@ -120,14 +115,14 @@ impl Blocks<'_> {
         nodes: &mut Vec<NodeIndex>,
     ) -> u32 {
         if level == 1 {
-            return block.fold(wanted, |left, leaf| left - self.room.take(1, leaf, left, nodes));
+            return block.fold(wanted, |left, leaf| left - self.free.take(1, leaf, left, nodes));
         }
         let free = block.filter(|&group| self.occupancy.crossing(level - 1, group) == 0);
         free.fold(wanted, |left, group| {
             let inside = if level == 2 {
                 group..group + 1
             } else {
-                self.room.fabric().children(level - 1, group)
+                self.free.fabric().children(level - 1, group)
             };
             self.take(level - 1, inside, left, nodes)
         })

@@ -3,7 +3,7 @@ use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 use topolane_fabric::NodeIndex;
 
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Free slots drawn at random, from a seed and the request's identity.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,27 +17,27 @@ impl Policy for Random {
         "random"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::COUNT_ONLY
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
+    ) -> Result<Choice, Refusal> {
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&self.seed.to_le_bytes());
         seed[8..16].copy_from_slice(&request.id.to_le_bytes());
         let mut random = ChaCha8Rng::from_seed(seed);
-        let slots: Vec<NodeIndex> = room
+        let slots: Vec<NodeIndex> = free
             .nodes()
-            .flat_map(|node| std::iter::repeat_n(node, room.count(0, node) as usize))
+            .flat_map(|node| std::iter::repeat_n(node, free.count(0, node) as usize))
             .collect();
         let drawn = sample(&mut random, slots.len(), request.nodes as usize);
         let mut nodes: Vec<NodeIndex> = drawn.iter().map(|index| slots[index]).collect();
         nodes.sort_unstable();
-        Ok(nodes)
-    }
-
-    fn count_only(&self) -> bool {
-        true
+        Ok(Choice::nodes(nodes))
     }
 }

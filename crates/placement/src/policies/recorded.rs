@@ -1,6 +1,6 @@
-use topolane_fabric::{NodeIndex, NodeSet};
+use topolane_fabric::NodeSet;
 
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// The nodes that a log names for the job: what really happened, as a baseline.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,25 +11,29 @@ impl Policy for Recorded {
         "recorded"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::NONE
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
+    ) -> Result<Choice, Refusal> {
         let wanted = request.nodes;
         let Some(nodes) = &request.recorded else {
             return Err(Refusal::Never { wanted, most: 0 });
         };
         // Of a list that names a node twice, or too few or too many, no placement can be made.
-        let named = NodeSet::of(room.fabric().nodes(), nodes.iter().copied()).count();
+        let named = NodeSet::of(free.fabric().nodes(), nodes.iter().copied()).count();
         if named != wanted || nodes.len() as u32 != wanted {
             return Err(Refusal::Never { wanted, most: named });
         }
-        let free = nodes.iter().filter(|&&node| room.contains(node)).count();
+        let free = nodes.iter().filter(|&&node| free.contains(node)).count();
         if free < nodes.len() {
             return Err(Refusal::NotNow { wanted, free: free as u32 });
         }
-        Ok(nodes.to_vec())
+        Ok(Choice::nodes(nodes.to_vec()))
     }
 }

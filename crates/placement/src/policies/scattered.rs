@@ -1,6 +1,6 @@
 use topolane_fabric::NodeIndex;
 
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// One slot from each leaf in turn: the worst case for the network.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,17 +11,21 @@ impl Policy for Scattered {
         "scattered"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::COUNT_ONLY
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let mut leaves: Vec<std::vec::IntoIter<NodeIndex>> = (0..room.fabric().groups(1))
-            .filter(|&leaf| room.count(1, leaf) > 0)
+    ) -> Result<Choice, Refusal> {
+        let mut leaves: Vec<std::vec::IntoIter<NodeIndex>> = (0..free.fabric().groups(1))
+            .filter(|&leaf| free.count(1, leaf) > 0)
             .map(|leaf| {
                 let mut slots = Vec::new();
-                room.take(1, leaf, request.nodes, &mut slots);
+                free.take(1, leaf, request.nodes, &mut slots);
                 slots.into_iter()
             })
             .collect();
@@ -30,10 +34,6 @@ impl Policy for Scattered {
             let left = request.nodes as usize - nodes.len();
             nodes.extend(leaves.iter_mut().filter_map(Iterator::next).take(left));
         }
-        Ok(nodes)
-    }
-
-    fn count_only(&self) -> bool {
-        true
+        Ok(Choice::nodes(nodes))
     }
 }

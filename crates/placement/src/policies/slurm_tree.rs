@@ -1,8 +1,6 @@
 use std::cmp::Reverse;
 
-use topolane_fabric::NodeIndex;
-
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// The rule of Slurm's topology/tree: the lowest switch with enough room, of those the one with
 /// the least; then leaf by leaf, the tightest leaf that holds all that is left, else the one with
@@ -15,24 +13,28 @@ impl Policy for SlurmTree {
         "slurm-tree"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::COUNT_ONLY
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let fabric = room.fabric();
+    ) -> Result<Choice, Refusal> {
+        let fabric = free.fabric();
         let lowest = (1..=fabric.depth()).find_map(|level| {
             (0..fabric.groups(level))
-                .filter(|&group| room.count(level, group) >= request.nodes)
-                .min_by_key(|&group| room.count(level, group))
+                .filter(|&group| free.count(level, group) >= request.nodes)
+                .min_by_key(|&group| free.count(level, group))
                 .map(|group| fabric.node_range(level, group))
         });
         // No one site holds it where sites are joined by a WAN: then the whole machine does.
         let range = lowest.unwrap_or(0..fabric.nodes());
         let first = fabric.group(1, range.start);
         let mut leaves: Vec<(u32, u32)> = (first..=fabric.group(1, range.end - 1))
-            .map(|leaf| (room.count(1, leaf), leaf))
+            .map(|leaf| (free.count(1, leaf), leaf))
             .collect();
         leaves.sort_by_key(|&(slots, leaf)| (Reverse(slots), leaf));
         let mut nodes = Vec::with_capacity(request.nodes as usize);
@@ -48,14 +50,10 @@ impl Policy for SlurmTree {
                     leaves[next..].partition_point(|&(slots, _)| slots > leaves[end - 1].0) + next
                 }
             };
-            room.take(1, leaves[tightest].1, left, &mut nodes);
+            free.take(1, leaves[tightest].1, left, &mut nodes);
             next += 1;
         }
         nodes.sort_unstable();
-        Ok(nodes)
-    }
-
-    fn count_only(&self) -> bool {
-        true
+        Ok(Choice::nodes(nodes))
     }
 }

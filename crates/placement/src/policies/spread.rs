@@ -1,7 +1,5 @@
-use topolane_fabric::NodeIndex;
-
 use crate::loads::{Load, Loads};
-use crate::{Occupancy, Policy, Refusal, Request, Room};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
 /// As many members as can be apart at every level of the tree, those already running counted: for
 /// groups that must survive the loss of a leaf or a pod. The opposite of hop-bytes.
@@ -13,28 +11,34 @@ impl Policy for Spread {
         "spread"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::COUNT_ONLY
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let nodes = Loads::new(request, room, &together).nodes();
-        nodes.ok_or_else(|| Refusal::would_share(request, room))
+    ) -> Result<Choice, Refusal> {
+        let nodes = Loads::new(request, free, &together).nodes();
+        nodes.map(Choice::nodes).ok_or_else(|| Refusal::would_share(request, free))
     }
 
+    fn slot_costs(&self) -> Option<&dyn SlotCosts> {
+        Some(self)
+    }
+}
+
+impl SlotCosts for Spread {
     fn costs(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
     ) -> Result<Vec<f64>, Refusal> {
-        let costs = Loads::new(request, room, &together).costs();
-        costs.ok_or_else(|| Refusal::would_share(request, room))
-    }
-
-    fn count_only(&self) -> bool {
-        true
+        let costs = Loads::new(request, free, &together).costs();
+        costs.ok_or_else(|| Refusal::would_share(request, free))
     }
 }
 

@@ -138,7 +138,7 @@ impl<'a> Board<'a> {
     }
 
     /// Guests of a program that fit on a node beside those on the board.
-    fn room_on(&self, program: usize, node: NodeIndex) -> u32 {
+    fn slots_on(&self, program: usize, node: NodeIndex) -> u32 {
         let guest = &self.programs[program];
         let share = Share::Part { cores: guest.cores, memory: guest.memory };
         if !self.occupancy.fits(node, share) {
@@ -153,9 +153,9 @@ impl<'a> Board<'a> {
     }
 
     /// Guests of a program, itself off the board, that fit on a site.
-    pub fn room(&self, program: usize, site: usize) -> u32 {
+    pub fn free_slots(&self, program: usize, site: usize) -> u32 {
         let nodes = self.fabric.node_range(self.fabric.depth(), site as u32);
-        nodes.map(|node| self.room_on(program, node)).fold(0, u32::saturating_add)
+        nodes.map(|node| self.slots_on(program, node)).fold(0, u32::saturating_add)
     }
 
     /// Seats for so many guests of a program on a site, as far as they fit: where they run now first, then on
@@ -165,24 +165,24 @@ impl<'a> Board<'a> {
         let mut left = guests;
         let mut found: Seats = Seats::new();
         for &(node, here) in self.now[program].iter().filter(|(node, _)| range.contains(node)) {
-            let taken = left.min(here).min(self.room_on(program, node));
+            let taken = left.min(here).min(self.slots_on(program, node));
             left -= taken;
             found.push((node, taken));
         }
         let mut nodes: Vec<(u32, NodeIndex)> = Vec::new();
         for node in range {
             let taken = found.iter().find(|(at, _)| *at == node).map_or(0, |&(_, guests)| guests);
-            let room = self.room_on(program, node) - taken;
-            if left > 0 && room > 0 {
-                nodes.push((room, node));
+            let free = self.slots_on(program, node) - taken;
+            if left > 0 && free > 0 {
+                nodes.push((free, node));
             }
         }
         nodes.sort_unstable();
         // The tightest host that takes all that is left, else the roomiest ones.
         while left > 0 && !nodes.is_empty() {
-            let fits = nodes.iter().position(|&(room, _)| room >= left).unwrap_or(nodes.len() - 1);
-            let (room, node) = nodes.remove(fits);
-            let taken = left.min(room);
+            let fits = nodes.iter().position(|&(free, _)| free >= left).unwrap_or(nodes.len() - 1);
+            let (free, node) = nodes.remove(fits);
+            let taken = left.min(free);
             left -= taken;
             found.push((node, taken));
         }
@@ -192,7 +192,7 @@ impl<'a> Board<'a> {
     /// Where it runs now, if it fits there; `None` where it does not, or arrives.
     pub fn again(&self, program: usize) -> Option<Seats> {
         let now = &self.now[program];
-        let fits = |&(node, guests): &(NodeIndex, u32)| self.room_on(program, node) >= guests;
+        let fits = |&(node, guests): &(NodeIndex, u32)| self.slots_on(program, node) >= guests;
         (!now.is_empty() && now.iter().all(fits)).then(|| now.clone())
     }
 

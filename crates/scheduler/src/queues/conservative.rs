@@ -56,7 +56,7 @@ impl Queue for Conservative {
                 plan.promises.remove(&request.id);
             } else if pass.reservation.is_none() {
                 pass.reservation = Some(Reservation { id: request.id, at });
-                let reason = view.policy.admits(request, view.occupancy).err();
+                let reason = view.policy.can_place(request, view.occupancy).err();
                 pass.refusal = reason.map(|reason| (request.id, reason));
             }
         }
@@ -99,7 +99,7 @@ struct Plan {
 
 impl Plan {
     fn of(view: &View<'_>, mut promises: HashMap<u64, Promise>) -> Self {
-        let counting = view.policy.count_only()
+        let counting = view.policy.traits().count_only
             && !view.running.any_sharing()
             && view.occupancy.is_joined()
             && view.waiting.iter().all(|waiting| waiting.request.is_plain());
@@ -153,7 +153,7 @@ impl Plan {
                 return None;
             }
             self.fill(&mut span, time, end, view);
-            view.policy.admits(request, &span).ok()?;
+            view.policy.can_place(request, &span).ok()?;
             let placement = view.policy.place(request, &span).ok()?;
             Some(Promise::new(request, time, Some(Arc::new(placement))))
         })

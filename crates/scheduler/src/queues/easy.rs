@@ -114,7 +114,7 @@ impl Kept {
             for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
                 then.release(&job.placement);
             }
-            (in_time || then.claim(placement).is_ok()) && view.policy.admits(head, &then).is_ok()
+            (in_time || then.claim(placement).is_ok()) && view.policy.can_place(head, &then).is_ok()
         };
         let started = view.start_moving(index, keeps);
         if started {
@@ -162,7 +162,7 @@ fn start_those_that_fit(
     first: usize,
     attempts: &mut u32,
 ) -> Option<Wasteful> {
-    let by_shape = view.policy.by_shape();
+    let by_size = view.policy.traits().depends_only_on_size;
     let mut idle = view.occupancy.idle_nodes();
     let mut least: Option<Wasteful> = None;
     // Sizes of which one job was compared already: others of that size would waste as much.
@@ -182,8 +182,9 @@ fn start_those_that_fit(
         if !in_time && kept.shadow.cannot_spare(job.nodes, job.whole) {
             continue;
         }
-        let alike = job.request.is_plain() && job.request.phi == kept.request.phi;
-        let size = (by_shape && alike).then_some(job.nodes);
+        let alike =
+            job.request.is_plain() && job.request.min_bandwidth == kept.request.min_bandwidth;
+        let size = (by_size && alike).then_some(job.nodes);
         if refused.contains(size, in_time) || size.is_some_and(|size| compared.contains(&size)) {
             continue;
         }
@@ -197,7 +198,7 @@ fn start_those_that_fit(
                 blocked && kept.make_room(view, index, in_time, attempts)
             }
             Ok(placement) => {
-                let waste = view.policy.waste(&job.request, &placement, view.occupancy);
+                let waste = view.policy.waste(&placement, view.occupancy);
                 let placement = Arc::new(placement);
                 if let Some(size) = size.filter(|_| waste > 0.0) {
                     compared.insert(size);
@@ -283,7 +284,7 @@ impl Shadow {
         occupancy: &mut Occupancy,
         policy: &dyn Policy,
     ) -> Shadow {
-        let counting = policy.count_only()
+        let counting = policy.traits().count_only
             && head.is_plain()
             && !running.any_sharing()
             && occupancy.is_joined()
@@ -300,7 +301,7 @@ impl Shadow {
             for job in ending {
                 then.release(Arc::clone(&job.placement));
             }
-            if policy.admits(head, &then).is_ok() {
+            if policy.can_place(head, &then).is_ok() {
                 at = ending[0].expected_end.max(now);
                 break;
             }
@@ -350,7 +351,7 @@ impl Shadow {
                 if then.claim(placement).is_err() {
                     return false;
                 }
-                let harmless = view.policy.admits(head, then).is_ok();
+                let harmless = view.policy.can_place(head, then).is_ok();
                 if !harmless {
                     then.release(placement);
                 }

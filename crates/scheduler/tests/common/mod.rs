@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex, pgft};
-use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request, Room, Share, policy};
+use topolane_placement::{
+    Choice, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request, Share, Traits,
+    policy,
+};
 use topolane_scheduler::queues::Conservative;
 use topolane_scheduler::{Pass, Queue, Reservation, Scheduler, View, queue};
 
@@ -39,19 +42,19 @@ struct LastRun;
 
 fn neighbours(
     request: &Request,
-    room: &Room<'_>,
+    free: &FreeSlots<'_>,
     starts: impl Iterator<Item = u32>,
     length: u32,
-) -> Result<Vec<NodeIndex>, Refusal> {
+) -> Result<Choice, Refusal> {
     let wanted = request.nodes;
-    let all = room.fabric().nodes();
+    let all = free.fabric().nodes();
     let fits = |start: &u32| {
         start + length.min(all - start) >= start + wanted
-            && (*start..(start + length).min(all)).all(|node| room.contains(node))
+            && (*start..(start + length).min(all)).all(|node| free.contains(node))
     };
-    let refused = Refusal::WouldShareLinks { wanted, free: room.total() };
+    let refused = Refusal::WouldShareLinks { wanted, free: free.total() };
     let found = starts.filter(fits).last().ok_or(refused)?;
-    Ok((found..found + wanted).collect())
+    Ok(Choice::nodes((found..found + wanted).collect()))
 }
 
 impl Policy for Blocks {
@@ -59,20 +62,30 @@ impl Policy for Blocks {
         "blocks"
     }
 
-    /// What is left of the block.
-    fn waste(&self, _: &Request, placement: &Placement, _: &Occupancy) -> f64 {
-        let nodes = placement.nodes().len();
-        (nodes.next_power_of_two() - nodes) as f64
+    fn traits(&self) -> Traits {
+        Traits::NONE
+    }
+
+    fn queue_rule(&self) -> Option<&dyn QueueRule> {
+        Some(self)
     }
 
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
+    ) -> Result<Choice, Refusal> {
         let block = request.nodes.next_power_of_two();
-        neighbours(request, room, (0..room.fabric().nodes()).step_by(block as usize), block)
+        neighbours(request, free, (0..free.fabric().nodes()).step_by(block as usize), block)
+    }
+}
+
+impl QueueRule for Blocks {
+    /// What is left of the block.
+    fn waste(&self, placement: &Placement, _: &Occupancy) -> f64 {
+        let nodes = placement.nodes().len();
+        (nodes.next_power_of_two() - nodes) as f64
     }
 }
 
@@ -81,17 +94,17 @@ impl Policy for LastRun {
         "last-run"
     }
 
+    fn traits(&self) -> Traits {
+        Traits { depends_only_on_size: true, ..Traits::NONE }
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         _: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        neighbours(request, room, 0..=room.fabric().nodes() - request.nodes, request.nodes)
-    }
-
-    fn by_shape(&self) -> bool {
-        true
+    ) -> Result<Choice, Refusal> {
+        neighbours(request, free, 0..=free.fabric().nodes() - request.nodes, request.nodes)
     }
 }
 

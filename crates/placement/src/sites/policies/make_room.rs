@@ -2,14 +2,14 @@ use std::sync::Arc;
 
 use topolane_fabric::{NodeIndex, NodeSet};
 
+use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::policies::HopBytesExact;
-use crate::policy::Policy;
+use crate::policy::{Choice, Policy, Traits};
 use crate::refusal::Refusal;
 use crate::repair::{Movable, Repair, repair};
 use crate::request::{Request, Share};
-use crate::room::Room;
 use crate::sites::board::Board;
 use crate::sites::policy::SitePolicy;
 use crate::sites::worth::Worth;
@@ -110,20 +110,24 @@ impl Policy for OneSite {
         "one-site"
     }
 
+    fn traits(&self) -> Traits {
+        Traits::NONE
+    }
+
     fn choose(
         &self,
         request: &Request,
-        room: &Room<'_>,
+        free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-    ) -> Result<Vec<NodeIndex>, Refusal> {
-        let fabric = room.fabric();
-        let sites = || (0..fabric.sites()).map(|site| (room.count(fabric.depth(), site), site));
+    ) -> Result<Choice, Refusal> {
+        let fabric = free.fabric();
+        let sites = || (0..fabric.sites()).map(|site| (free.count(fabric.depth(), site), site));
         let Some((_, site)) = sites().filter(|(slots, _)| *slots >= request.nodes).min() else {
             let free = sites().map(|(slots, _)| slots).max().unwrap_or(0);
             return Err(Refusal::NotNow { wanted: request.nodes, free });
         };
         let range = fabric.node_range(fabric.depth(), site);
-        let room = room.only(|node| range.contains(&node));
-        HopBytesExact::default().choose(request, &room, occupancy)
+        let free = free.only(|node| range.contains(&node));
+        HopBytesExact::default().choose(request, &free, occupancy)
     }
 }

@@ -142,7 +142,7 @@ fn alone(board: &mut Board<'_>, program: usize) -> Vec<Step> {
 /// Of all divisions over two sites that fit the one that loses least on the way between them alone.
 fn divided(board: &Board<'_>, program: usize, a: usize, b: usize) -> Option<Seats> {
     let guests = board.programs()[program].guests;
-    let (first, second) = (board.room(program, a), board.room(program, b));
+    let (first, second) = (board.free_slots(program, a), board.free_slots(program, b));
     let path = Path {
         latency: board.wan().latency(a, b),
         bandwidth: board.wan().narrowest(a, b),

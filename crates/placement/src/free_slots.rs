@@ -1,4 +1,4 @@
-//! The room a request may use: free slots per node and per group.
+//! The free slots that a request may use, per node and per group.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::request::{Request, Share};
 
 /// Free slots for one request. A slot is a node, unless the request may stack several on one.
 #[derive(Debug, Clone)]
-pub struct Room<'a> {
+pub struct FreeSlots<'a> {
     fabric: &'a Fabric,
     /// Nodes with at least one slot.
     nodes: Cow<'a, NodeSet>,
@@ -19,7 +19,7 @@ pub struct Room<'a> {
     stack: Option<Vec<u32>>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> FreeSlots<'a> {
     pub(crate) fn of(occupancy: &'a Occupancy, request: &Request) -> Self {
         let fabric: &Fabric = occupancy.fabric();
         if let Some(slots) = &request.slots {
@@ -29,10 +29,10 @@ impl<'a> Room<'a> {
             };
             let nodes = NodeSet::of(fabric.nodes(), (0..fabric.nodes()).filter(may));
             let stack = request.stacked.then(|| (0..fabric.nodes()).map(slots).collect());
-            return Room::counted(fabric, nodes, stack);
+            return FreeSlots::counted(fabric, nodes, stack);
         }
         match (request.share, &request.eligible) {
-            (Share::Whole, None) => Room {
+            (Share::Whole, None) => FreeSlots {
                 fabric,
                 nodes: Cow::Borrowed(occupancy.idle()),
                 counts: Cow::Borrowed(occupancy.idle_counts()),
@@ -41,7 +41,7 @@ impl<'a> Room<'a> {
             (Share::Whole, Some(eligible)) => {
                 let mut nodes = occupancy.idle().clone();
                 nodes.intersect(eligible);
-                Room::counted(fabric, nodes, None)
+                FreeSlots::counted(fabric, nodes, None)
             }
             (Share::Part { cores, memory }, eligible) => {
                 let fitting = occupancy.in_service().iter().filter(|&node| {
@@ -60,7 +60,7 @@ impl<'a> Room<'a> {
                         .map(|node| if nodes.contains(node) { slots(node) } else { 0 })
                         .collect()
                 });
-                Room::counted(fabric, nodes, stack)
+                FreeSlots::counted(fabric, nodes, stack)
             }
         }
     }
@@ -81,14 +81,25 @@ impl<'a> Room<'a> {
                     .fold(0, u32::saturating_add);
             }
         }
-        Room { fabric, nodes: Cow::Owned(nodes), counts: Cow::Owned(counts), stack }
+        FreeSlots { fabric, nodes: Cow::Owned(nodes), counts: Cow::Owned(counts), stack }
     }
 
-    /// The same room without the nodes for which `keep` is false.
+    /// The slots that a job may use if no link of it may be shared. The link of a node is one of them: a job of several nodes
+    /// that shares nodes may use none on which there is another job of several nodes.
     #[must_use]
-    pub fn only(&self, keep: impl Fn(NodeIndex) -> bool) -> Room<'a> {
+    pub fn unshared(&self, request: &Request, occupancy: &Occupancy) -> Cow<'_, FreeSlots<'a>> {
+        if request.nodes > 1 && request.share != Share::Whole {
+            Cow::Owned(self.only(|node| occupancy.crossing(0, node) == 0))
+        } else {
+            Cow::Borrowed(self)
+        }
+    }
+
+    /// The same slots without the nodes for which `keep` is false.
+    #[must_use]
+    pub fn only(&self, keep: impl Fn(NodeIndex) -> bool) -> FreeSlots<'a> {
         let nodes = NodeSet::of(self.fabric.nodes(), self.nodes.iter().filter(|&node| keep(node)));
-        Room::counted(self.fabric, nodes, self.stack.clone())
+        FreeSlots::counted(self.fabric, nodes, self.stack.clone())
     }
 
     /// The machine.
