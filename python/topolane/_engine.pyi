@@ -177,7 +177,7 @@ class Routing:
         """(cable, "up" or "down") of the links behind a channel."""
 
 @final
-class OwnedRoutes:
+class DedicatedRoutes:
     """The routes on a machine that keep the traffic of jobs on the links they own. Immutable."""
 
     def __init__(
@@ -227,7 +227,7 @@ class ForwardingTables:
     def text(self) -> str:
         """The text that the file routing engine of opensm loads."""
 
-    def after(self, routes: OwnedRoutes, nodes: Sequence[int]) -> ForwardingTables:
+    def after(self, routes: DedicatedRoutes, nodes: Sequence[int]) -> ForwardingTables:
         """The tables of the same subnet after the jobs of these nodes came or went."""
 
     def differing(self, other: ForwardingTables) -> int:

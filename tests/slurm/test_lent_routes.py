@@ -15,7 +15,7 @@ from live_cluster import Cluster, until
 from test_phi import nobody_runs, replay
 from test_status import command, free_port, said, scraped, status
 from topolane import InputError, Machine
-from topolane._engine import OwnedRoutes
+from topolane._engine import DedicatedRoutes
 from topolane.slurm.config import read
 
 sys.path.append(str(Path(__file__).parents[1] / "fabric"))
@@ -190,7 +190,7 @@ def test_uplink_slots_reserved_for_storage_go_to_no_job(cluster: Cluster, tmp_pa
         cluster.run("scancel", *jobs)
         until(lambda: nobody_runs(cluster), "all are gone")
     assert {row["id"] for row in rows} == set(jobs) and any(lent(row) for row in rows)
-    aside = set(OwnedRoutes.set_aside(machine, 1))
+    aside = set(DedicatedRoutes.set_aside(machine, 1))
     assert aside and not any(aside & {*row["links"], *lent(row)} for row in rows)
     for row in rows:
         for host in machine.nodes_named("node[73-90]"):

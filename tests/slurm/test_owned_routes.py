@@ -14,7 +14,7 @@ from driving import driving, running
 from live_cluster import Cluster, until
 from test_start import refusal
 from topolane import Machine
-from topolane._engine import OwnedRoutes
+from topolane._engine import DedicatedRoutes
 
 MACHINE = """
 name = "toy"
@@ -82,7 +82,7 @@ def test_tables_are_there_before_a_job_starts_and_follow_it(
     for tables, held in installed(settings):
         check_ways(machine, net, tables, held)
     assert max(len(held) for _, held in installed(settings)) > 2
-    assert installed(settings)[-1][0] == OwnedRoutes(machine, []).tables(net, "net").text()
+    assert installed(settings)[-1][0] == DedicatedRoutes(machine, []).tables(net, "net").text()
     # What the log says, links of jobs included, is decided again as it was.
     replayed = subprocess.run(
         [

@@ -162,7 +162,7 @@ impl Looking<'_> {
         let crossing = if any {
             self.occupancy.crossing(level, group)
         } else {
-            self.occupancy.owned(level, group)
+            self.occupancy.isolated_crossing(level, group)
         };
         if crossing == 0 {
             return self.crossed_below(level, group, any, found);
@@ -185,7 +185,7 @@ impl Looking<'_> {
 
     /// The leaves with free slots, and how many of their uplinks a job that owns its links cannot have; above them only
     /// the groups where it cannot have all.
-    pub fn owned_uplinks(&self) -> Vec<Obstacle> {
+    pub fn dedicated_uplinks(&self) -> Vec<Obstacle> {
         let fabric = self.occupancy.fabric();
         let groups = (1..fabric.depth())
             .flat_map(|level| (0..fabric.groups(level)).map(move |group| (level, group)))

@@ -1,14 +1,13 @@
 //! Who holds what, what is asked for, and the policies that choose nodes.
 
 mod decision;
+pub mod dedicated;
 mod explain;
 mod free_slots;
-mod lanes;
-mod loads;
+mod group_costs;
 pub mod mapping;
 mod moves;
 mod occupancy;
-pub mod owned;
 mod placement;
 mod policy;
 mod quality;
@@ -26,11 +25,11 @@ mod what_if;
 pub mod policies;
 
 pub use decision::Decision;
+pub use dedicated::{Lent, lend};
 pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};
 pub use free_slots::FreeSlots;
 pub use moves::{Move, Running, moves};
 pub use occupancy::{Occupancy, OccupancyError};
-pub use owned::{Lent, lend};
 pub use placement::{Placement, crossed_groups};
 pub use policies::homes;
 pub use policy::{Choice, DedicatesLinks, Policy, QueueRule, SlotCosts, Traits};

@@ -2,7 +2,7 @@
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::loads::{FORBIDDEN, Load, Loads, hops};
+use crate::group_costs::{FORBIDDEN, GroupLoad, LeastCosts, hops};
 use crate::occupancy::Occupancy;
 use crate::quality::Quality;
 use crate::request::Request;
@@ -39,7 +39,7 @@ pub struct Move {
 
 /// Moves, in the order in which they are to be made, that together lower hops by at least `price`
 /// hops each. The placement at the end has the least sum of hops and `price` times moves among all
-/// there are; exact for uniform traffic, by the dynamic programming of [`Loads`]. After no move is
+/// there are; exact for uniform traffic, by the dynamic programming of [`LeastCosts`]. After no move is
 /// the group worse off than at the start: where the way to that placement is not of that kind, only
 /// moves are made each of which pays by itself. Links that others own, or that others use where
 /// the group wants its own, count as worse than any hops.
@@ -48,7 +48,7 @@ pub fn moves(group: Running<'_>, occupancy: &Occupancy, price: u32) -> Vec<Move>
     let start = search.badness(group.members);
     let found = search.best(price).map(|counts| search.towards(&counts)).unwrap_or_default();
     let stays_good = found.iter().all(|(_, badness)| *badness <= start);
-    let found = if stays_good { found } else { search.one_by_one(f64::from(price)) };
+    let found = if stays_good { found } else { search.incremental(f64::from(price)) };
     found.into_iter().map(|(step, _)| step).collect()
 }
 
@@ -70,7 +70,7 @@ impl Search<'_> {
         let others = if self.group.isolates {
             self.occupancy.crossing(level, group)
         } else {
-            self.occupancy.owned(level, group)
+            self.occupancy.isolated_crossing(level, group)
         };
         others > 0
     }
@@ -110,7 +110,7 @@ impl Search<'_> {
         for &member in members {
             here[self.fabric.group(floor, member) as usize] += 1;
         }
-        let cost = |load: Load| {
+        let cost = |load: GroupLoad| {
             let parted = load.parted();
             if parted > 0 && self.taken(load.level, load.group) {
                 return FORBIDDEN;
@@ -126,7 +126,7 @@ impl Search<'_> {
             2 * apart + moved
         };
         let free = self.occupancy.free_slots(&request);
-        let nodes = Loads::new(&request, &free, &cost).nodes()?;
+        let nodes = LeastCosts::new(&request, &free, &cost).nodes()?;
         let mut wanted = vec![0; here.len()];
         for node in nodes {
             wanted[self.fabric.group(floor, node) as usize] += 1;
@@ -145,7 +145,7 @@ impl Search<'_> {
     }
 
     /// The best move, then the best after it, while each lowers hops by `price`, or links shared.
-    fn one_by_one(&self, price: f64) -> Vec<(Move, Badness)> {
+    fn incremental(&self, price: f64) -> Vec<(Move, Badness)> {
         let leaf = |node| self.fabric.group(1, node);
         let mut steps = self.steps(|_, node, to| leaf(node) != leaf(to));
         let mut before = self.badness(self.group.members);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet};
 
+use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::free_slots::FreeSlots;
-use crate::lanes::Lanes;
 use crate::placement::Placement;
 use crate::request::{Request, Share};
 use crate::service::{CutOff, Region};
 use crate::what_if::WhatIf;
 
-/// Free cores and memory of every node, idle nodes per group, and who may meet on which uplinks.
+/// Free cores and memory of every node, idle nodes per group, and which placements may meet on which uplinks.
 #[derive(Debug)]
 pub struct Occupancy {
     fabric: Arc<Fabric>,
@@ -31,10 +31,10 @@ pub struct Occupancy {
     /// Placements that cross each group, by level; at level 0 only those that share nodes.
     crossing: Vec<Vec<u32>>,
     /// Those of them that own their links.
-    owned: Vec<Vec<u32>>,
-    lanes: Lanes,
+    isolated_crossing: Vec<Vec<u32>>,
+    slots: UplinkSlots,
     cut_off: CutOff,
-    /// The machine with nobody on it; `None` in that one itself.
+    /// The empty machine; `None` in that one itself.
     empty: Option<Arc<Occupancy>>,
 }
 
@@ -65,8 +65,8 @@ impl Clone for Occupancy {
             idle: self.idle.clone(),
             idle_in: self.idle_in.clone(),
             crossing: self.crossing.clone(),
-            owned: self.owned.clone(),
-            lanes: self.lanes.clone(),
+            isolated_crossing: self.isolated_crossing.clone(),
+            slots: self.slots.clone(),
             cut_off: self.cut_off.clone(),
             empty: self.empty.clone(),
         }
@@ -85,8 +85,8 @@ impl Clone for Occupancy {
             idle,
             idle_in,
             crossing,
-            owned,
-            lanes,
+            isolated_crossing,
+            slots,
             cut_off,
             empty,
         } = source;
@@ -99,8 +99,8 @@ impl Clone for Occupancy {
         self.idle.clone_from(idle);
         self.idle_in.clone_from(idle_in);
         self.crossing.clone_from(crossing);
-        self.owned.clone_from(owned);
-        self.lanes.clone_from(lanes);
+        self.isolated_crossing.clone_from(isolated_crossing);
+        self.slots.clone_from(slots);
         self.cut_off.clone_from(cut_off);
         self.empty.clone_from(empty);
     }
@@ -116,7 +116,7 @@ impl Occupancy {
     fn unheld(fabric: Arc<Fabric>) -> Self {
         let nodes = fabric.nodes();
         let per_group = |level| vec![0; fabric.groups(level) as usize];
-        let lanes = Lanes::new(&fabric);
+        let slots = UplinkSlots::new(&fabric);
         let mut idle_in: Vec<Vec<u32>> = vec![Vec::new()];
         for level in 1..=fabric.depth() {
             let count = |group| fabric.node_range(level, group).len() as u32;
@@ -131,15 +131,15 @@ impl Occupancy {
             idle: NodeSet::full(nodes),
             idle_in,
             crossing: (0..=fabric.depth()).map(per_group).collect(),
-            owned: (0..=fabric.depth()).map(per_group).collect(),
-            cut_off: CutOff::of(&fabric, &lanes),
-            lanes,
+            isolated_crossing: (0..=fabric.depth()).map(per_group).collect(),
+            cut_off: CutOff::of(&fabric, &slots),
+            slots,
             empty: None,
             fabric,
         }
     }
 
-    /// The same machine with nobody on it and all nodes in service: what could be had at best.
+    /// The same machine, empty and with all nodes in service: what could be had at best.
     pub fn empty(&self) -> &Occupancy {
         self.empty.as_deref().unwrap_or(self)
     }
@@ -149,7 +149,7 @@ impl Occupancy {
         &self.fabric
     }
 
-    /// Nodes in service that nobody holds.
+    /// Nodes in service that no placement holds.
     pub fn idle(&self) -> &NodeSet {
         &self.idle
     }
@@ -183,51 +183,51 @@ impl Occupancy {
         self.crossing[level][group as usize]
     }
 
-    /// Placements that cross the group and own their links: nobody else may use its uplinks.
+    /// Isolated placements that cross the group: no other may use its uplinks.
     #[inline]
-    pub fn owned(&self, level: usize, group: GroupIndex) -> u32 {
-        self.owned[level][group as usize]
+    pub fn isolated_crossing(&self, level: usize, group: GroupIndex) -> u32 {
+        self.isolated_crossing[level][group as usize]
     }
 
-    /// Free lanes of a switch of a group of a level from 1 to below the top, one bit each: what is left of its
+    /// Free slots of a switch of a group of a level from 1 to below the top, one bit each: what is left of its
     /// uplinks for jobs that own theirs. None where a placement without links of its own crosses the group, and
     /// none where a switch has more than 64 uplinks, or a leaf several switches.
     #[inline]
-    pub fn free_lanes(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
-        self.lanes.free(level, group, switch)
+    pub fn free_uplink_slots(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
+        self.slots.free(level, group, switch)
     }
 
-    pub(crate) fn lanes(&self) -> &Lanes {
-        &self.lanes
+    pub(crate) fn slots(&self) -> &UplinkSlots {
+        &self.slots
     }
 
-    /// Appends the cables of some free lanes of a switch (level, group, number).
+    /// Appends the cables of some free slots of a switch (level, group, number).
     pub fn cables_of(
         &self,
         switch: (usize, GroupIndex, u32),
-        lanes: u64,
+        slots: u64,
         cables: &mut Vec<CableId>,
     ) {
-        self.lanes.cables(switch, lanes, cables);
+        self.slots.cables(switch, slots, cables);
     }
 
-    /// Takes a cable out of service, or puts it back. Who owns it keeps it. A node that no link in service leads to is
+    /// Takes a cable out of service, or puts it back. A placement that owns it keeps it. A node that no link in service leads to is
     /// out of service too; a group that none leaves is a part of the machine by itself. What is no cable of the
     /// tree is passed over.
     pub fn set_link_in_service(&mut self, cable: CableId, in_service: bool) {
         if self.fabric.cable_place(cable).is_none() {
             return;
         }
-        self.lanes.set_in_service(cable, in_service);
+        self.slots.set_in_service(cable, in_service);
         let fabric = Arc::clone(&self.fabric);
-        if let Some((0, node)) = self.cut_off.follow(&fabric, &self.lanes, cable) {
+        if let Some((0, node)) = self.cut_off.follow(&fabric, &self.slots, cable) {
             self.follow_node(node);
         }
     }
 
     /// Cables out of service, by their ids.
     pub fn links_out(&self) -> impl Iterator<Item = CableId> + '_ {
-        self.lanes.failed().iter()
+        self.slots.failed().iter()
     }
 
     /// Whether links in service join all nodes in service, as far as whole groups go.
@@ -244,7 +244,7 @@ impl Occupancy {
         self.cut_off.regions(&self.fabric)
     }
 
-    /// Cores of a node that nobody holds.
+    /// Cores of a node that no placement holds.
     pub fn cores_free(&self, node: NodeIndex) -> u32 {
         self.cores_free[node as usize]
     }
@@ -284,7 +284,7 @@ impl Occupancy {
     /// # Errors
     /// The first node that cannot take its slot; nothing is claimed then.
     pub fn claim(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
-        if let Some(&cable) = placement.links().iter().find(|&&cable| !self.lanes.is_free(cable)) {
+        if let Some(&cable) = placement.links().iter().find(|&&cable| !self.slots.is_free(cable)) {
             return Err(self.no_link(cable));
         }
         self.claim_nodes(placement)?;
@@ -314,14 +314,14 @@ impl Occupancy {
 
     fn take_links(&mut self, placement: &Placement) {
         self.count_crossings(placement, |count| *count += 1);
-        self.lanes.take(placement.links());
+        self.slots.take(placement.links());
         self.change_strangers(placement, true);
     }
 
     fn change_strangers(&mut self, placement: &Placement, comes: bool) {
         if placement.links().is_empty() {
             for &(level, group) in placement.crossed() {
-                self.lanes.change_strangers(&self.fabric, usize::from(level), group, comes);
+                self.slots.change_strangers(&self.fabric, usize::from(level), group, comes);
             }
         }
     }
@@ -332,7 +332,7 @@ impl Occupancy {
     /// # Errors
     /// As [`Occupancy::claim`], but a node or a link out of service is no obstacle.
     pub fn adopt(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
-        if let Some(&cable) = placement.links().iter().find(|&&cable| self.lanes.is_taken(cable)) {
+        if let Some(&cable) = placement.links().iter().find(|&&cable| self.slots.is_taken(cable)) {
             return Err(self.no_link(cable));
         }
         let out: Vec<NodeIndex> = placement
@@ -357,7 +357,7 @@ impl Occupancy {
             self.give_back(node, placement.share());
         }
         self.count_crossings(placement, |count| *count -= 1);
-        self.lanes.give_back(placement.links());
+        self.slots.give_back(placement.links());
         self.change_strangers(placement, false);
     }
 
@@ -475,7 +475,7 @@ impl Occupancy {
         let mut count = |level: usize, group: GroupIndex| {
             change(&mut self.crossing[level][group as usize]);
             if placement.is_isolated() {
-                change(&mut self.owned[level][group as usize]);
+                change(&mut self.isolated_crossing[level][group as usize]);
             }
         };
         for &(level, group) in placement.crossed() {

@@ -2,10 +2,10 @@
 
 use topolane_fabric::{CableId, Fabric, NodeIndex};
 
+use crate::dedicated::{Limit, limit_for};
 use crate::explain::{Looking, Obstacle};
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
-use crate::owned::{Limit, limit_for};
 use crate::placement::Placement;
 use crate::refusal::Refusal;
 use crate::request::Request;
@@ -170,7 +170,7 @@ impl dyn Policy + '_ {
 
     /// How often it has searched, and how often it gave up: see [`DedicatesLinks::searches`].
     pub fn searches(&self) -> (u64, u64) {
-        self.dedicates_links().map_or((0, 0), |links| links.searches())
+        self.dedicates_links().map_or((0, 0), DedicatesLinks::searches)
     }
 
     /// Places a request.

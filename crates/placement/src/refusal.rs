@@ -2,35 +2,35 @@
 
 use std::fmt;
 
+use crate::dedicated::LimitKind;
 use crate::free_slots::FreeSlots;
-use crate::owned::LimitKind;
 use crate::request::Request;
 
 /// A typed reason for not placing a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is not enough room at this moment.
+    /// There are not enough free slots at this moment.
     NotNow {
         /// Slots wanted.
         wanted: u32,
         /// The most that could be had now.
         free: u32,
     },
-    /// The request would not fit even if nobody else were there.
+    /// The request would not fit even on the empty machine.
     Never {
         /// Slots wanted.
         wanted: u32,
         /// The most there are.
         most: u32,
     },
-    /// There is enough room, but using it would put two jobs on one link.
+    /// There are enough free slots, but using them would put two jobs on one link.
     WouldShareLinks {
         /// Slots wanted.
         wanted: u32,
         /// Free slots.
         free: u32,
     },
-    /// There would be enough room with nobody else there, but no links of its own even then.
+    /// There are enough slots on the empty machine, but no links of its own even there.
     CannotIsolate {
         /// Slots wanted.
         wanted: u32,
@@ -42,7 +42,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The refusal of a request that has room, but not on links of its own.
+    /// The refusal of a request that has enough free slots, but not on links of its own.
     pub fn would_share(request: &Request, free: &FreeSlots<'_>) -> Self {
         Refusal::WouldShareLinks { wanted: request.nodes, free: free.total() }
     }

@@ -1,8 +1,8 @@
 //! Policies by name: one line each.
 
 use crate::policies::{
-    Bunch, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, Laas, Owned, Quiet, Random,
-    Recorded, Scattered, SlurmTree, Spread,
+    Bunch, Dedicated, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, Laas,
+    QuietNeighborhoods, Random, Recorded, Scattered, SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -95,7 +95,7 @@ pub const POLICIES: &[PolicyInfo] = &[
         name: "dedicated",
         summary: "dedicated links for every job on leaves and pods that jobs share; finds a placement wherever one exists",
         gives: Gives::LinksByPhi,
-        build: |_| Box::new(Owned::new()),
+        build: |_| Box::new(Dedicated::new()),
     },
     PolicyInfo {
         name: "jigsaw",
@@ -119,7 +119,7 @@ pub const POLICIES: &[PolicyInfo] = &[
         name: "quiet-neighborhoods",
         summary: "no link shared: blocks of 1, 2, 4, ... leaves or pods (IPDPS'15, rebuilt)",
         gives: Gives::Links,
-        build: |_| Box::new(Quiet),
+        build: |_| Box::new(QuietNeighborhoods),
     },
     PolicyInfo {
         name: "recorded",

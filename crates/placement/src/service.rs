@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 
-use crate::lanes::Lanes;
+use crate::dedicated::uplink_slots::UplinkSlots;
 
 /// The groups that no link in service leaves: what is in them reaches only itself.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,11 +18,11 @@ pub(crate) type Region = (usize, GroupIndex);
 
 impl CutOff {
     /// The groups whose links are all missing.
-    pub fn of(fabric: &Fabric, lanes: &Lanes) -> Self {
+    pub fn of(fabric: &Fabric, slots: &UplinkSlots) -> Self {
         let mut cut_off = CutOff::default();
         for &cable in fabric.missing_cables() {
             if let Some((level @ 1.., group, ..)) = fabric.cable_place(cable) {
-                cut_off.look(fabric, lanes, level, group);
+                cut_off.look(fabric, slots, level, group);
             }
         }
         cut_off
@@ -40,16 +40,16 @@ impl CutOff {
     pub fn follow(
         &mut self,
         fabric: &Fabric,
-        lanes: &Lanes,
+        slots: &UplinkSlots,
         cable: CableId,
     ) -> Option<(usize, GroupIndex)> {
         let (level, group, ..) = fabric.cable_place(cable)?;
-        self.look(fabric, lanes, level, group);
+        self.look(fabric, slots, level, group);
         Some((level, group))
     }
 
-    fn look(&mut self, fabric: &Fabric, lanes: &Lanes, level: usize, group: GroupIndex) {
-        if fabric.uplinks(level, group).any(|cable| lanes.is_there(cable)) {
+    fn look(&mut self, fabric: &Fabric, slots: &UplinkSlots, level: usize, group: GroupIndex) {
+        if fabric.uplinks(level, group).any(|cable| slots.is_there(cable)) {
             self.groups.remove(&(level, group));
         } else {
             self.groups.insert((level, group));

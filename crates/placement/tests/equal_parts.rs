@@ -170,10 +170,10 @@ proptest! {
         for occupancy in states.iter().filter(|state| state.idle_nodes() >= nodes) {
             let exists = exists_in_pod(occupancy, nodes);
             let owned = rule("dedicated");
-            let among_many = owned.for_queue_length(256).place(&ask(1, nodes), occupancy).ok();
+            let long_queue = owned.for_queue_length(256).place(&ask(1, nodes), occupancy).ok();
             let jigsaw = rule("jigsaw").place(&ask(1, nodes), occupancy).ok();
             if occupancy.idle_nodes() < fabric.nodes() {
-                prop_assert_eq!(among_many, jigsaw);
+                prop_assert_eq!(long_queue, jigsaw);
             }
             for policy in EQUAL {
                 let found = rule(policy).place(&ask(1, nodes), occupancy).is_ok();
@@ -233,8 +233,9 @@ proptest! {
 
 /// Whether a pod has `wanted` nodes in equal parts, by all choices of planes and of a smaller leaf.
 fn exists_in_pod(occupancy: &Occupancy, wanted: u32) -> bool {
-    let leaves: Vec<(u32, u64)> =
-        (0..4).map(|leaf| (occupancy.idle_in(1, leaf), occupancy.free_lanes(1, leaf, 0))).collect();
+    let leaves: Vec<(u32, u64)> = (0..4)
+        .map(|leaf| (occupancy.idle_in(1, leaf), occupancy.free_uplink_slots(1, leaf, 0)))
+        .collect();
     if leaves.iter().any(|leaf| leaf.0 >= wanted) {
         return true;
     }

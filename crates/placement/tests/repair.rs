@@ -36,8 +36,8 @@ fn filled(occupancy: &mut Occupancy, jobs: &[(u32, bool)]) -> Vec<(Request, Arc<
 
 fn state(occupancy: &Occupancy) -> (Vec<u32>, Vec<u64>) {
     let leaves = 0..occupancy.fabric().groups(1);
-    let lanes = leaves.map(|leaf| occupancy.free_lanes(1, leaf, 0)).collect();
-    (occupancy.idle().iter().collect(), lanes)
+    let slots = leaves.map(|leaf| occupancy.free_uplink_slots(1, leaf, 0)).collect();
+    (occupancy.idle().iter().collect(), slots)
 }
 
 proptest! {
@@ -88,10 +88,10 @@ fn one_move_makes_room() {
     let owned = policy("dedicated", 0).unwrap();
     let running: Vec<(Request, Arc<Placement>)> = [(0, 0), (1, 1)]
         .into_iter()
-        .map(|(pod, lane)| {
+        .map(|(pod, slot)| {
             let request = Request::whole_nodes(u64::from(pod), 2, 1.0);
             let nodes = vec![4 * pod, 4 * pod + 2];
-            let uplink = |leaf| fabric.cable(1, leaf, 0, lane, 0).unwrap();
+            let uplink = |leaf| fabric.cable(1, leaf, 0, slot, 0).unwrap();
             let links = vec![uplink(2 * pod), uplink(2 * pod + 1)];
             let placement = Placement::new(&fabric, nodes, request.share).isolated(true);
             let placement = Arc::new(placement.with_links(links, 1.0));

@@ -1,6 +1,7 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
 mod decision;
+mod dedicated;
 mod error;
 mod former;
 mod gang;
@@ -13,7 +14,6 @@ mod link_use;
 mod machine;
 mod mapping;
 mod network;
-mod owned;
 mod patterns;
 mod policy;
 mod rank_k;
@@ -32,6 +32,8 @@ mod workload;
 mod _engine {
     #[pymodule_export]
     use crate::decision::{Decision, Obstacle, Refusal};
+    #[pymodule_export]
+    use crate::dedicated::{DedicatedRoutes, ForwardingTables};
     #[pymodule_export]
     use crate::error::InputError;
     #[pymodule_export]
@@ -54,8 +56,6 @@ mod _engine {
     use crate::mapping::{Mapping, assign, efforts, map_ranks, parts};
     #[pymodule_export]
     use crate::network::{Contended, Network, contend, max_min, models};
-    #[pymodule_export]
-    use crate::owned::{ForwardingTables, OwnedRoutes};
     #[pymodule_export]
     use crate::patterns::{patterns, phases};
     #[pymodule_export]

@@ -18,9 +18,9 @@ fn scheduler(defrag: Option<Defrag>) -> Scheduler {
 fn with_two(defrag: Option<Defrag>) -> Scheduler {
     let mut scheduler = scheduler(defrag);
     let fabric = Arc::clone(scheduler.occupancy().fabric());
-    for (pod, lane) in [(0u32, 0), (1, 1)] {
+    for (pod, slot) in [(0u32, 0), (1, 1)] {
         let request = Request::whole_nodes(u64::from(pod), 2, 100.0);
-        let uplink = |leaf| fabric.cable(1, leaf, 0, lane, 0).unwrap();
+        let uplink = |leaf| fabric.cable(1, leaf, 0, slot, 0).unwrap();
         let links = vec![uplink(2 * pod), uplink(2 * pod + 1)];
         let nodes = vec![4 * pod, 4 * pod + 2];
         scheduler.adopt_with_links(&request, nodes, (links, 1.0), 0.0).unwrap();

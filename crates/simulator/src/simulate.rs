@@ -21,8 +21,8 @@ use crate::workload::{Job, Workload};
 /// mistake of the log.
 const LONGEST: f64 = 7_305.0 * 86_400.0;
 
-/// What a run depends on beside workload, machine, policy and queue.
-#[derive(Debug, Clone)]
+/// What a run depends on besides workload, machine, policy and queue.
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Cut in run time that isolation brings; applied only under policies that isolate.
     pub scenario: Scenario,

@@ -10,7 +10,7 @@ import click
 
 import topolane
 from topolane import texts
-from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
+from topolane._engine import ForwardingTables, InputError, Machine, DedicatedRoutes
 from topolane.cli import common
 from topolane.cli.place import cables_of, check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
@@ -75,7 +75,7 @@ def command(
     jobs = jobs_of(fabric, read(state), state)
     served = [] if service is None else named(fabric, service)
     try:
-        routes = OwnedRoutes(
+        routes = DedicatedRoutes(
             fabric, [(job.id, job.nodes, job.links) for job in jobs], served, service_uplinks
         )
     except InputError as error:

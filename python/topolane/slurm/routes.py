@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 
 from topolane import files
-from topolane._engine import ForwardingTables, InputError, Machine, OwnedRoutes
+from topolane._engine import ForwardingTables, InputError, Machine, DedicatedRoutes
 from topolane.live.held import Held
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import net_of, service_hosts
@@ -62,7 +62,7 @@ class Routes:
 
     def _put(self, held: Mapping[int, Routed]) -> int | None:
         rows = [(str(job), sorted(nodes), links) for job, (nodes, links) in held.items()]
-        routes = OwnedRoutes(self._machine, rows, self._service, self._uplinks)
+        routes = DedicatedRoutes(self._machine, rows, self._service, self._uplinks)
         if self._tables is None:
             tables, changed = routes.tables(self._net, self._source), None
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from topolane._engine import Machine, OwnedRoutes
+from topolane._engine import Machine, DedicatedRoutes
 from topolane.live.journal import Recorder
 from topolane.slurm.bandwidth import heeds_min_bandwidth
 from topolane.slurm.client import Slurm
@@ -40,7 +40,7 @@ def mirror_of(
     if failing is not None and failing.out:
         scheduler.set_links_in_service(sorted(failing.out), False)
     if config.service_uplinks:
-        scheduler.set_aside(OwnedRoutes.set_aside(machine, config.service_uplinks))
+        scheduler.set_aside(DedicatedRoutes.set_aside(machine, config.service_uplinks))
     return Mirror(
         Terms(
             machine,

@@ -1,18 +1,18 @@
-use crate::loads::{FORBIDDEN, Load, Loads, hops};
+use crate::group_costs::{FORBIDDEN, GroupLoad, LeastCosts, hops};
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
 /// The least hop-bytes there can be for uniform traffic, members already running included. Of
 /// placements with equal hops the one with fewest pairs of members on different nodes, then the
 /// tightest: the least slots left over in the groups that it touches. It keeps off links that an
-/// isolating policy gave to somebody else. Exact on one site and on sites that are all one WAN
+/// isolating policy gave to another job. Exact on one site and on sites that are all one WAN
 /// hop apart.
 ///
 /// With `isolated`, no link carries two placements' traffic whatever the routing: no group is
-/// crossed by two. It finds such a place wherever there is one. Groups that members who run cross
+/// crossed by two. It finds such a place wherever there is one. Groups that running members cross
 /// already do not count: nothing that is placed now changes that.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HopBytesExact {
-    /// Whether it keeps off every link that somebody else may use, not only off those given away.
+    /// Whether it keeps off every link that another job may use, not only off those given away.
     pub isolated: bool,
 }
 
@@ -23,15 +23,16 @@ impl HopBytesExact {
         request: &Request,
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-        ask: impl Fn(&Loads<'_>) -> Option<T>,
+        ask: impl Fn(&LeastCosts<'_>) -> Option<T>,
     ) -> Result<T, Refusal> {
-        let taken = |load: &Load| {
+        let taken = |load: &GroupLoad| {
             let (level, group) = (load.level, load.group);
-            occupancy.owned(level, group) > 0
+            occupancy.isolated_crossing(level, group) > 0
                 || self.isolated && occupancy.crossing(level, group) > 0
         };
         let cost = cost(request, free, taken);
-        ask(&Loads::new(request, free, &cost)).ok_or_else(|| Refusal::would_share(request, free))
+        ask(&LeastCosts::new(request, free, &cost))
+            .ok_or_else(|| Refusal::would_share(request, free))
     }
 }
 
@@ -52,7 +53,7 @@ impl Policy for HopBytesExact {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        self.among(request, free, occupancy, |loads| loads.nodes().map(Choice::nodes))
+        self.among(request, free, occupancy, |least| least.nodes().map(Choice::nodes))
     }
 
     fn has_place(
@@ -61,7 +62,7 @@ impl Policy for HopBytesExact {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
-        self.among(request, free, occupancy, |loads| (loads.least() < FORBIDDEN).then_some(()))
+        self.among(request, free, occupancy, |least| (least.least() < FORBIDDEN).then_some(()))
     }
 
     fn slot_costs(&self) -> Option<&dyn SlotCosts> {
@@ -69,6 +70,7 @@ impl Policy for HopBytesExact {
     }
 }
 
+#[allow(clippy::redundant_closure_for_method_calls)]
 impl SlotCosts for HopBytesExact {
     fn costs(
         &self,
@@ -76,7 +78,7 @@ impl SlotCosts for HopBytesExact {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Vec<f64>, Refusal> {
-        self.among(request, free, occupancy, |loads| loads.costs())
+        self.among(request, free, occupancy, |least| least.costs())
     }
 }
 
@@ -85,8 +87,8 @@ impl SlotCosts for HopBytesExact {
 fn cost<'a>(
     request: &Request,
     free: &'a FreeSlots<'_>,
-    taken: impl Fn(&Load) -> bool + 'a,
-) -> impl Fn(Load) -> u64 + 'a {
+    taken: impl Fn(&GroupLoad) -> bool + 'a,
+) -> impl Fn(GroupLoad) -> u64 + 'a {
     let fabric = free.fabric();
     // Slots are counted in units that keep the sum of all three below 2^64.
     let unit = 1 + free.total() / 65_536;

@@ -9,9 +9,9 @@ use crate::{
 /// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
 ///
 /// A job's class is the lowest level with a group large enough for it, counting the slots it could
-/// use if nobody were there: T1 a leaf, T2 a pod, T3 the machine; on deeper trees so on. A job of
+/// use on the empty machine: T1 a leaf, T2 a pod, T3 the machine; on deeper trees so on. A job of
 /// class k lies inside one group of level k, and in every group below that it touches it is the
-/// only one to cross it, so that nobody else uses the uplinks it may use.
+/// only one to cross it, so that no other job uses the uplinks it may use.
 ///
 /// Choice, as in the paper: groups that can hold the whole job are tried least available first;
 /// inside, the groups that it may cross are filled most available first.
@@ -90,7 +90,7 @@ pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
     levels.into_iter().find(|(_, groups): &(usize, Vec<_>)| !groups.is_empty()).unwrap_or_default()
 }
 
-/// The lowest level with a group that has slots enough when nobody is there.
+/// The lowest level with a group that has enough slots on the empty machine.
 fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
     let fabric = occupancy.fabric();
     let any_node_will_do = request.share == Share::Whole && request.eligible.is_none();
@@ -138,7 +138,7 @@ impl Search<'_> {
         self.least_available(children, level - 1, |child| self.home(level - 1, child))
     }
 
-    /// Slots of a group in subgroups that nobody crosses, at every level below.
+    /// Slots of a group in subgroups that no job crosses, at every level below.
     fn usable(&self, level: usize, group: GroupIndex) -> u32 {
         if level == 1 {
             return self.free.count(1, group);

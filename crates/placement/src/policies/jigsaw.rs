@@ -1,6 +1,9 @@
 use topolane_fabric::Fabric;
 
-use crate::owned::{Across, Board, Even, Limit, limits};
+use crate::dedicated::equal_parts::{Across, EqualParts};
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::cost::Weights;
+use crate::dedicated::{Limit, limits};
 use crate::{
     Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
     Traits,
@@ -34,15 +37,15 @@ impl Policy for Jigsaw {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
-        let board = Board::new(request, free, occupancy, 1.0);
+        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
         let across = if self.relaxed { Across::AnyLeaves } else { Across::WholeLeaves };
-        let plan = Even::new(&board).plan(across);
+        let plan = EqualParts::new(&candidates).plan(across);
         let plan = plan.ok_or_else(|| Refusal::would_share(request, free))?;
-        Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&board, free) })
+        Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&candidates, free) })
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
-        (looking.occupancy.fabric().depth(), looking.owned_uplinks())
+        (looking.occupancy.fabric().depth(), looking.dedicated_uplinks())
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

@@ -1,6 +1,10 @@
 use topolane_fabric::{Fabric, NodeIndex};
 
-use crate::owned::{Across, Board, Even, Limit, Plan, limits, several_pods};
+use crate::dedicated::equal_parts::{Across, EqualParts, several_pods};
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::cost::Weights;
+use crate::dedicated::search::plan::Plan;
+use crate::dedicated::{Limit, limits};
 use crate::{
     Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
     Traits,
@@ -29,19 +33,19 @@ impl Policy for Laas {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
-        let board = Board::new(request, free, occupancy, 1.0);
-        let even = Even::new(&board);
+        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
+        let even = EqualParts::new(&candidates);
         if let Some(plan) = even.one_leaf().or_else(|| even.one_pod()) {
-            return Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&board, free) });
+            return Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&candidates, free) });
         }
         let plan = several_pods(&even, Across::WholeLeavesOnly)
             .ok_or_else(|| Refusal::would_share(request, free))?;
-        let choice = plan.choice(&board, free);
+        let choice = plan.choice(&candidates, free);
         Ok(Choice { bandwidth_share: 1.0, spare: unused(&plan, &choice.nodes, free), ..choice })
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
-        (looking.occupancy.fabric().depth(), looking.owned_uplinks())
+        (looking.occupancy.fabric().depth(), looking.dedicated_uplinks())
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

@@ -1,4 +1,4 @@
-use crate::loads::{Load, Loads};
+use crate::group_costs::{GroupLoad, LeastCosts};
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
 /// As many members as can be apart at every level of the tree, those already running counted: for
@@ -21,7 +21,7 @@ impl Policy for Spread {
         free: &FreeSlots<'_>,
         _: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let nodes = Loads::new(request, free, &together).nodes();
+        let nodes = LeastCosts::new(request, free, &together).nodes();
         nodes.map(Choice::nodes).ok_or_else(|| Refusal::would_share(request, free))
     }
 
@@ -37,12 +37,12 @@ impl SlotCosts for Spread {
         free: &FreeSlots<'_>,
         _: &Occupancy,
     ) -> Result<Vec<f64>, Refusal> {
-        let costs = Loads::new(request, free, &together).costs();
+        let costs = LeastCosts::new(request, free, &together).costs();
         costs.ok_or_else(|| Refusal::would_share(request, free))
     }
 }
 
 /// Pairs of members in one group.
-fn together(load: Load) -> u64 {
+fn together(load: GroupLoad) -> u64 {
     load.inside * load.inside
 }

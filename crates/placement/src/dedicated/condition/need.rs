@@ -1,0 +1,110 @@
+//! How many links the condition asks for.
+
+use topolane_fabric::Fabric;
+
+/// The condition of docs/explanation/dedicated-links.md for one request on one machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    /// Nodes of the job.
+    pub total: u32,
+    /// Uplinks of a leaf for each flow that leaves it.
+    per_flow: f64,
+    /// Uplinks of a pod for each flow that leaves it.
+    per_flow_of_pod: f64,
+}
+
+/// So that a share that is a whole number in theory is one in floating point.
+const SLACK: f64 = 1e-9;
+
+impl Need {
+    /// For a job of `total` nodes that accepts a share `bandwidth_share` of what the tree gives each node.
+    pub fn new(fabric: &Fabric, total: u32, bandwidth_share: f64) -> Self {
+        let share = |level| if level < fabric.depth() { share(fabric, level) } else { 0.0 };
+        Need {
+            total,
+            per_flow: bandwidth_share * share(1),
+            per_flow_of_pod: bandwidth_share * share(2),
+        }
+    }
+
+    /// The most flows that leave so many nodes in any permutation.
+    pub fn flows(&self, nodes: u32) -> u32 {
+        nodes.min(self.total - nodes.min(self.total))
+    }
+
+    /// Uplink slots for so many nodes on a leaf.
+    pub fn slots(&self, nodes: u32) -> u32 {
+        (f64::from(self.flows(nodes)) * self.per_flow - SLACK).ceil() as u32
+    }
+
+    /// Uplink slots for leaves that hold so many nodes together, as a remainder.
+    pub fn remainder(&self, nodes: u32) -> u32 {
+        (f64::from(nodes) * self.per_flow - SLACK).ceil() as u32
+    }
+
+    /// The most nodes that so many slots are enough for, where they are at most half of the job.
+    pub fn nodes(&self, slots: u32) -> u32 {
+        if self.per_flow == 0.0 {
+            u32::MAX
+        } else {
+            (f64::from(slots) / self.per_flow + SLACK) as u32
+        }
+    }
+
+    /// Links of a pod in one plane for so many leaves of it that own the plane.
+    pub fn links(&self, leaves: u32) -> u32 {
+        if self.per_flow == 0.0 {
+            return 0;
+        }
+        (f64::from(leaves) * self.per_flow_of_pod / self.per_flow - SLACK).ceil() as u32
+    }
+
+    /// The most leaves for which so many links in a plane are enough.
+    pub fn leaves(&self, links: u32) -> u32 {
+        if self.per_flow_of_pod == 0.0 {
+            return u32::MAX;
+        }
+        (f64::from(links) * self.per_flow / self.per_flow_of_pod + SLACK) as u32
+    }
+
+    /// Links to the core in every one of `slots` planes for so many nodes in a pod.
+    pub fn core(&self, nodes: u32, slots: u32) -> u32 {
+        (f64::from(self.flows(nodes)) * self.per_flow_of_pod / f64::from(slots) - SLACK).ceil()
+            as u32
+    }
+
+    /// Uplink slots of every one of `slots` planes that the flows out of so many nodes take.
+    pub fn spread(&self, nodes: u32, slots: u32) -> u32 {
+        (f64::from(nodes) * self.per_flow / f64::from(slots) - SLACK).ceil() as u32
+    }
+
+    /// The share of bandwidth that so many nodes in a pod have with so many links in each of `slots` planes.
+    pub fn share_of_pod(&self, nodes: u32, links: u32, slots: u32) -> f64 {
+        f64::from(links * slots) / (f64::from(self.flows(nodes)) * self.per_flow_of_pod)
+    }
+
+    /// The most nodes of a pod that so many links in each of `slots` planes are enough for, where they are at most
+    /// half of the job.
+    pub fn nodes_of_pod(&self, core: u32, slots: u32) -> u32 {
+        if self.per_flow_of_pod == 0.0 {
+            u32::MAX
+        } else {
+            (f64::from(core * slots) / self.per_flow_of_pod + SLACK) as u32
+        }
+    }
+}
+
+/// Uplinks of a group of `level` for each node in it, no more than carry what the node can send; the least of all groups
+/// of that level that have uplinks.
+fn share(fabric: &Fabric, level: usize) -> f64 {
+    let of_site = |site: u32| {
+        let bandwidth = |level| fabric.cabling(site, level).bandwidth;
+        bandwidth(0) / bandwidth(level)
+    };
+    let of_group = |group| {
+        let uplinks = fabric.uplinks(level, group).len() as f64;
+        let nodes = fabric.node_range(level, group).len() as f64;
+        (uplinks > 0.0).then(|| of_site(fabric.site_of_group(level, group)).min(uplinks / nodes))
+    };
+    (0..fabric.groups(level)).filter_map(of_group).fold(f64::INFINITY, f64::min)
+}

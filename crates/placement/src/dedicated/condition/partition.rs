@@ -1,0 +1,111 @@
+//! A job's nodes and cables, sorted by leaf and pod.
+
+use std::collections::BTreeMap;
+
+use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+
+use crate::dedicated::condition::violation::Violation;
+
+/// Cables to each parent of a switch. Parallel cables are alike, so their number is all that matters.
+pub(crate) type Cables = Vec<u32>;
+
+/// A leaf that the job has nodes on.
+#[derive(Debug, Clone)]
+pub(crate) struct LeafPart {
+    pub leaf: GroupIndex,
+    /// Index of its pod among those of the job.
+    pub pod: usize,
+    pub nodes: u32,
+    pub cables: Cables,
+}
+
+/// A pod that the job has nodes in.
+#[derive(Debug, Clone)]
+pub(crate) struct PodPart {
+    pub pod: GroupIndex,
+    pub nodes: u32,
+    /// Cables to the core by plane.
+    pub planes: Vec<Cables>,
+}
+
+/// What a job holds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Partition {
+    pub nodes: u32,
+    pub leaves: Vec<LeafPart>,
+    pub pods: Vec<PodPart>,
+}
+
+impl Partition {
+    /// Sorts nodes and cables; cables of leaves and pods that the job is not in are left out.
+    pub fn of(fabric: &Fabric, nodes: &[NodeIndex], links: &[CableId]) -> Result<Self, Violation> {
+        let mut nodes = nodes.to_vec();
+        nodes.sort_unstable();
+        nodes.dedup();
+        if let Some(&node) = nodes.last().filter(|&&node| node >= fabric.nodes()) {
+            return Err(Violation::NoSuchNode { node });
+        }
+        let mut partition = Partition { nodes: nodes.len() as u32, ..Partition::default() };
+        for node in nodes {
+            partition.add_node(fabric, node)?;
+        }
+        partition.add_links(fabric, links)?;
+        Ok(partition)
+    }
+
+    fn add_node(&mut self, fabric: &Fabric, node: NodeIndex) -> Result<(), Violation> {
+        let leaf = fabric.group(1, node);
+        if let Some(part) = self.leaves.last_mut().filter(|part| part.leaf == leaf) {
+            part.nodes += 1;
+            self.pods[part.pod].nodes += 1;
+            return Ok(());
+        }
+        let site = fabric.site_of_group(1, leaf);
+        if fabric.width(site, 1) > 1 {
+            return Err(Violation::SeveralSwitches { leaf });
+        }
+        let parents = |level| {
+            if level < fabric.depth() { fabric.cabling(site, level).parents as usize } else { 0 }
+        };
+        let pod = if fabric.depth() > 1 { fabric.group(2, node) } else { leaf };
+        if self.pods.last().is_none_or(|part| part.pod != pod) {
+            let planes = vec![vec![0; parents(2)]; parents(1)];
+            self.pods.push(PodPart { pod, nodes: 0, planes });
+        }
+        let at = self.pods.len() - 1;
+        self.pods[at].nodes += 1;
+        self.leaves.push(LeafPart { leaf, pod: at, nodes: 1, cables: vec![0; parents(1)] });
+        Ok(())
+    }
+
+    fn add_links(&mut self, fabric: &Fabric, links: &[CableId]) -> Result<(), Violation> {
+        let leaves: BTreeMap<GroupIndex, usize> =
+            self.leaves.iter().enumerate().map(|(at, part)| (part.leaf, at)).collect();
+        let pods: BTreeMap<GroupIndex, usize> =
+            self.pods.iter().enumerate().map(|(at, part)| (part.pod, at)).collect();
+        let mut links = links.to_vec();
+        links.sort_unstable();
+        for (index, &cable) in links.iter().enumerate() {
+            if !fabric.has_cable(cable) {
+                return Err(Violation::NoSuchCable { cable });
+            }
+            if index > 0 && links[index - 1] == cable {
+                return Err(Violation::CableTwice { cable });
+            }
+            match fabric.cable_place(cable) {
+                Some((1, leaf, _, parent, _)) => {
+                    if let Some(&at) = leaves.get(&leaf) {
+                        self.leaves[at].cables[parent as usize] += 1;
+                    }
+                }
+                Some((2, pod, plane, parent, _)) => {
+                    if let Some(&at) = pods.get(&pod) {
+                        self.pods[at].planes[plane as usize][parent as usize] += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

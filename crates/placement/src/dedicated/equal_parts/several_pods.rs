@@ -1,0 +1,211 @@
+//! Equal parts over several pods.
+
+use topolane_fabric::GroupIndex;
+
+use crate::dedicated::equal_parts::layout::Smaller;
+use crate::dedicated::equal_parts::{Across, EqualParts, members, smaller};
+use crate::dedicated::search::BOUNDS;
+use crate::dedicated::search::candidates::Leaf;
+use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::slot_sets::{closed_sets, lowest};
+
+pub(super) struct Pod<'a> {
+    pub(super) pod: GroupIndex,
+    pub(super) leaves: Vec<Leaf>,
+    /// Free slots to the core by plane.
+    pub(super) core: &'a [u64],
+}
+
+/// What is asked of the pods: `pods` with `leaves` leaves of `each` nodes, one with `fewer` leaves and one of `left`.
+pub(super) struct Shape {
+    /// What the leaves have in common.
+    pub(super) set: u64,
+    pub(super) each: u32,
+    pub(super) pods: usize,
+    pub(super) leaves: u32,
+    pub(super) fewer: u32,
+    pub(super) left: u32,
+}
+
+/// The first partition of equal parts over several pods under one third-level group.
+pub fn several_pods(even: &EqualParts<'_>, across: Across) -> Option<Plan> {
+    let candidates = even.candidates;
+    if candidates.fabric.depth() < 3 {
+        return None;
+    }
+    let tops = candidates.tops();
+    tops.filter(|leaves| leaves.iter().map(|leaf| leaf.idle).sum::<u32>() >= candidates.wanted)
+        .find_map(|leaves| under_one_top(even, across, leaves))
+}
+
+fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Option<Plan> {
+    let usable: Vec<Leaf> = match across {
+        Across::AnyLeaves => leaves.to_vec(),
+        _ => leaves.iter().filter(|leaf| leaf.untouched).copied().collect(),
+    };
+    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots));
+    let mut sizes: Vec<u32> = usable.iter().map(|leaf| leaf.idle).collect();
+    sizes.sort_unstable_by(|one, other| other.cmp(one));
+    sizes.dedup();
+    if across == Across::AnyLeaves {
+        sizes = (1..=sizes.first().copied()?).rev().collect();
+    }
+    let planes: Vec<Vec<u64>> = leaves
+        .chunk_by(|one, other| one.pod == other.pod)
+        .map(|leaves| even.candidates.core(leaves[0].pod))
+        .collect();
+    let pods = leaves.chunk_by(|one, other| one.pod == other.pod).zip(&planes);
+    let pods: Vec<Pod<'_>> = pods
+        .map(|(leaves, core)| Pod { pod: leaves[0].pod, leaves: leaves.to_vec(), core })
+        .collect();
+    let mut search = Search { even, across, pods, steps: BOUNDS.equal_parts_pods };
+    sizes.into_iter().find_map(|each| sets.iter().find_map(|&set| search.of_size(each, set)))
+}
+
+pub(super) struct Search<'a> {
+    pub(super) even: &'a EqualParts<'a>,
+    pub(super) across: Across,
+    pub(super) pods: Vec<Pod<'a>>,
+    pub(super) steps: usize,
+}
+
+impl Search<'_> {
+    /// `each` nodes on every leaf, which have the set in common: most leaves in a pod first.
+    fn of_size(&mut self, each: u32, set: u64) -> Option<Plan> {
+        if set.count_ones() < self.even.slots(each) {
+            return None;
+        }
+        let wanted = self.even.candidates.wanted;
+        let rounded = self.across == Across::WholeLeavesOnly;
+        let full = if rounded { wanted.div_ceil(each) } else { wanted / each };
+        let left = if rounded { 0 } else { wanted % each };
+        let counts: Vec<u32> =
+            self.pods.iter().map(|pod| self.full_leaves(pod, each, set).len() as u32).collect();
+        if full == 0 || counts.iter().sum::<u32>() < full {
+            return None;
+        }
+        let most = counts.iter().copied().max()?.min(full);
+        (1..=most).rev().find_map(|leaves| {
+            let (pods, fewer) = ((full / leaves) as usize, full % leaves);
+            let is_one_pod = pods == 1 && fewer == 0 && left == 0;
+            let able = counts.iter().filter(|&&count| count >= leaves).count();
+            if is_one_pod || able < pods {
+                return None;
+            }
+            let shape = Shape { set, each, pods, leaves, fewer, left };
+            let common = vec![!0; self.pods[0].core.len()];
+            self.choose(&shape, &counts, 0, &mut Vec::new(), &common)
+        })
+    }
+
+    /// The leaves of a pod that can hold `each` nodes of the job on the set.
+    pub(super) fn full_leaves(&self, pod: &Pod<'_>, each: u32, set: u64) -> Vec<usize> {
+        let found = members(&pod.leaves, set, each, pod.leaves.len());
+        if self.across == Across::AnyLeaves {
+            return found;
+        }
+        let is_whole = |&at: &usize| pod.leaves[at].untouched && pod.leaves[at].idle == each;
+        found.into_iter().filter(is_whole).collect()
+    }
+
+    /// Adds pods from `at` on to those chosen, which have `common` slots to the core.
+    fn choose(
+        &mut self,
+        shape: &Shape,
+        counts: &[u32],
+        at: usize,
+        chosen: &mut Vec<usize>,
+        common: &[u64],
+    ) -> Option<Plan> {
+        if chosen.len() == shape.pods {
+            return self.finish(shape, counts, chosen, common);
+        }
+        for next in at..self.pods.len() {
+            if counts[next] < shape.leaves {
+                continue;
+            }
+            self.steps = self.steps.checked_sub(1)?;
+            let narrowed = both(common, self.pods[next].core);
+            if self.able(shape, shape.set, &narrowed, shape.leaves).count_ones()
+                < self.even.slots(shape.each)
+            {
+                continue;
+            }
+            chosen.push(next);
+            let found = self.choose(shape, counts, next + 1, chosen, &narrowed);
+            chosen.pop();
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// The slots of a set in whose planes `common` has links to the core enough for so many leaves.
+    fn able(&self, shape: &Shape, set: u64, common: &[u64], leaves: u32) -> u64 {
+        let parallel = self.parallel();
+        let in_plane = |plane: u32| {
+            (shape.set >> (plane * parallel)) & crate::dedicated::uplink_slots::bits(parallel)
+        };
+        let enough = |plane: u32| {
+            let links = self.even.core(leaves * in_plane(plane).count_ones());
+            common.get(plane as usize).is_some_and(|slots| slots.count_ones() >= links)
+        };
+        slots_of(set).filter(|slot| enough(slot / parallel)).fold(0, |able, slot| able | 1 << slot)
+    }
+
+    pub(super) fn parallel(&self) -> u32 {
+        self.even.parallel(self.pods[0].leaves[0].leaf)
+    }
+
+    /// Adds the smaller pod, if there is one.
+    fn finish(
+        &mut self,
+        shape: &Shape,
+        counts: &[u32],
+        chosen: &[usize],
+        common: &[u64],
+    ) -> Option<Plan> {
+        let slots = self.even.slots(shape.each);
+        let able = self.able(shape, shape.set, common, shape.leaves);
+        if shape.fewer == 0 && shape.left == 0 {
+            return Some(self.lay_out(shape, chosen, common, lowest(able, slots), None));
+        }
+        for pod in (0..self.pods.len()).filter(|pod| !chosen.contains(pod)) {
+            if counts[pod] < shape.fewer {
+                continue;
+            }
+            self.steps = self.steps.checked_sub(1)?;
+            let shared = both(common, self.pods[pod].core);
+            let able = self.able(shape, able, &shared, shape.fewer);
+            if able.count_ones() < slots {
+                continue;
+            }
+            let full = self.full_leaves(&self.pods[pod], shape.each, shape.set);
+            let full: Vec<usize> = full.into_iter().take(shape.fewer as usize).collect();
+            let mut smallest = Smaller { pod, full, last: None, part: 0 };
+            if shape.left > 0 {
+                let more = self.able(shape, able, &shared, shape.fewer + 1);
+                let slots = self.even.slots(shape.left);
+                let leaves = &self.pods[pod].leaves;
+                let Some(last) = smaller(leaves, &smallest.full, shape.left, more, slots) else {
+                    continue;
+                };
+                smallest.part = lowest(leaves[last].slots & more, slots);
+                smallest.last = Some(last);
+            }
+            let part = smallest.part;
+            let own = part | lowest(able & !part, slots.saturating_sub(part.count_ones()));
+            return Some(self.lay_out(shape, chosen, common, own, Some(&smallest)));
+        }
+        None
+    }
+}
+
+fn both(one: &[u64], other: &[u64]) -> Vec<u64> {
+    one.iter().zip(other).map(|(one, other)| one & other).collect()
+}
+
+fn slots_of(set: u64) -> impl Iterator<Item = u32> {
+    (0..u64::BITS).filter(move |slot| set >> slot & 1 == 1)
+}

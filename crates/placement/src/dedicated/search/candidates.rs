@@ -1,0 +1,93 @@
+//! The leaves that a search chooses from, and what the request needs.
+
+use topolane_fabric::{Fabric, GroupIndex};
+
+use crate::dedicated::condition::need::Need;
+use crate::dedicated::search::cost::Weights;
+use crate::{FreeSlots, Occupancy, Request};
+
+/// A leaf with free slots.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaf {
+    pub leaf: GroupIndex,
+    pub pod: GroupIndex,
+    /// Nodes of it that the request may have.
+    pub idle: u32,
+    /// Its free uplink slots.
+    pub slots: u64,
+    /// Whether it is as it would be on the empty machine.
+    pub untouched: bool,
+}
+
+/// The leaves with free slots, and what the request needs of them.
+pub struct Candidates<'a> {
+    pub fabric: &'a Fabric,
+    pub occupancy: &'a Occupancy,
+    pub wanted: u32,
+    pub need: Need,
+    pub weights: Weights,
+    /// In order.
+    pub leaves: Vec<Leaf>,
+}
+
+impl<'a> Candidates<'a> {
+    pub fn new(
+        request: &Request,
+        free: &FreeSlots<'a>,
+        occupancy: &'a Occupancy,
+        weights: Weights,
+        bandwidth_share: f64,
+    ) -> Self {
+        let fabric = free.fabric();
+        let leaves = (0..fabric.groups(1)).filter_map(|leaf| {
+            let idle = free.count(1, leaf);
+            (idle > 0).then(|| Candidates::leaf(fabric, occupancy, leaf, idle))
+        });
+        let leaves = leaves.collect();
+        let need = Need::new(fabric, request.nodes, bandwidth_share);
+        Candidates { fabric, occupancy, wanted: request.nodes, need, weights, leaves }
+    }
+
+    pub fn leaf(fabric: &Fabric, occupancy: &Occupancy, leaf: GroupIndex, idle: u32) -> Leaf {
+        let is_top = fabric.depth() == 1;
+        let slots = if is_top { 0 } else { occupancy.free_uplink_slots(1, leaf, 0) };
+        let pod = if is_top { leaf } else { fabric.parent(1, leaf) };
+        let untouched = idle as usize == fabric.node_range(1, leaf).len()
+            && (is_top || slots == occupancy.empty().free_uplink_slots(1, leaf, 0));
+        Leaf { leaf, pod, idle, slots, untouched }
+    }
+
+    /// Whether the leaves could hold the job if their slots were the same ones. Their numbers alone tell.
+    pub fn may_hold(&self, leaves: &[Leaf]) -> bool {
+        let idle: u32 = leaves.iter().map(|leaf| leaf.idle).sum();
+        if idle < self.wanted {
+            return false;
+        }
+        // A leaf with over half of the job needs slots for the other nodes only.
+        let usable = |leaf: &Leaf| leaf.idle.min(self.need.nodes(leaf.slots.count_ones()));
+        let most = leaves.iter().map(|leaf| leaf.idle).max().unwrap_or(0);
+        2 * most >= self.wanted || leaves.iter().map(usable).sum::<u32>() >= self.wanted
+    }
+
+    /// The leaves of each third-level group: no link above is dedicated.
+    pub fn tops(&self) -> impl Iterator<Item = &[Leaf]> {
+        let top = |leaf: &Leaf| self.fabric.parent(2, leaf.pod);
+        self.leaves.chunk_by(move |one, other| top(one) == top(other))
+    }
+
+    /// The leaves of each pod.
+    pub fn pods(&self) -> impl Iterator<Item = &[Leaf]> {
+        self.leaves.chunk_by(|one, other| one.pod == other.pod)
+    }
+
+    /// Free uplink slots towards the core of every plane of a pod.
+    pub fn core(&self, pod: GroupIndex) -> Vec<u64> {
+        let width = self.fabric.width(self.fabric.site_of_group(2, pod), 2);
+        (0..width).map(|plane| self.occupancy.free_uplink_slots(2, pod, plane)).collect()
+    }
+
+    /// Parallel cables from a leaf to each second-level switch of its pod.
+    pub fn parallel(&self, leaf: GroupIndex) -> u32 {
+        self.fabric.cabling(self.fabric.site_of_group(1, leaf), 1).cables
+    }
+}

@@ -1,0 +1,244 @@
+//! The shapes over several pods that the other strategies pass over: conditions (1) and (3) with any pods, one of which may
+//! hold over half of the job, one that owns only a part of what the others own of the core, and parallel cables under a core.
+
+use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::fallback_one_pod::Members;
+use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::slot_sets::lowest;
+use crate::dedicated::search::{BOUNDS, Pod};
+use crate::dedicated::uplink_slots::bits;
+
+/// A partition over several pods, if there is any with one of the sets of slots, and whether the search was cut short: any
+/// pods, one of which may hold more than half of the job, and one own only a part of what the others own of the core.
+pub fn search(candidates: &Candidates<'_>, pods: &[Pod<'_>], sets: &[u64]) -> (Option<Plan>, bool) {
+    let mut choices = BOUNDS.fallback_choices;
+    for &set in sets {
+        for slots in (1..=set.count_ones()).rev() {
+            let Some(mut search) = Search::new(candidates, pods, set, slots, choices) else {
+                break;
+            };
+            let found = search.choose(0, &mut Chosen::new(pods));
+            choices = search.choices;
+            if found.is_some() || choices == 0 {
+                return (found, choices == 0);
+            }
+        }
+    }
+    (None, false)
+}
+
+/// Given a set of slots and how many of them the job owns on each leaf.
+struct Search<'a> {
+    candidates: &'a Candidates<'a>,
+    pods: &'a [Pod<'a>],
+    /// Uplink slots of the set by plane.
+    in_plane: Vec<u32>,
+    set: u64,
+    slots: u32,
+    /// Parallel cables of a leaf into a plane.
+    parallel: u32,
+    /// Pods with leaves that have the set, most nodes first.
+    members: Vec<OfPod>,
+    choices: usize,
+}
+
+/// Pods that are looked at together.
+#[derive(Clone)]
+struct Chosen {
+    /// By place among the members.
+    pods: Vec<usize>,
+    /// The one that may own a part.
+    rest: Option<usize>,
+    /// What all but that one have free of the core, by plane.
+    common: Vec<u64>,
+    nodes: u32,
+}
+
+impl Chosen {
+    fn new(pods: &[Pod<'_>]) -> Self {
+        let planes = pods.first().map_or(0, |pod| pod.core.len());
+        Chosen { pods: Vec::new(), rest: None, common: vec![!0; planes], nodes: 0 }
+    }
+}
+
+/// What a job may take of a pod.
+struct OfPod {
+    /// Place of the pod.
+    pod: usize,
+    even: Members,
+    /// With one leaf of more than half of the job, where that can be.
+    majority: Option<Members>,
+}
+
+impl OfPod {
+    fn most(&self) -> &Members {
+        self.majority.as_ref().unwrap_or(&self.even)
+    }
+}
+
+/// Core cables in a plane for each slot into it: of most pods, of the one that may own a part.
+type Width = (u32, u32);
+
+impl<'a> Search<'a> {
+    fn new(
+        candidates: &'a Candidates<'a>,
+        pods: &'a [Pod<'a>],
+        set: u64,
+        slots: u32,
+        choices: usize,
+    ) -> Option<Self> {
+        let most = candidates.need.nodes(slots);
+        let having = || candidates.leaves.iter().filter(|leaf| leaf.slots & set == set);
+        let largest = having().map(|leaf| leaf.idle).max()?;
+        if having().map(|leaf| leaf.idle.min(most)).sum::<u32>() + largest < candidates.wanted {
+            return None;
+        }
+        let has = |leaf: &Leaf| leaf.slots & set == set;
+        let of = |pod: &Pod<'_>, majority| Members::of(candidates, pod.leaves, has, most, majority);
+        let members = |(at, pod): (usize, &Pod<'_>)| {
+            Some(OfPod { pod: at, even: of(pod, false)?, majority: of(pod, true) })
+        };
+        let mut members: Vec<OfPod> = pods.iter().enumerate().filter_map(members).collect();
+        members.retain(|members| members.even.nodes > 0);
+        members.sort_by_key(|members| std::cmp::Reverse(members.most().nodes));
+        let parallel = candidates.parallel(pods.first()?.leaves.first()?.leaf);
+        let in_plane =
+            (0..pods[0].core.len()).map(|plane| (set & slots_into(plane, parallel)).count_ones());
+        let in_plane = in_plane.collect();
+        let enough =
+            members.iter().map(|members| members.most().nodes).sum::<u32>() >= candidates.wanted;
+        enough.then_some(Search {
+            candidates,
+            pods,
+            in_plane,
+            set,
+            slots,
+            parallel,
+            members,
+            choices,
+        })
+    }
+
+    /// Adds pods from `at` on to those chosen.
+    fn choose(&mut self, at: usize, chosen: &mut Chosen) -> Option<Plan> {
+        self.choices = self.choices.checked_sub(1)?;
+        let left: u32 = self.members[at..].iter().map(|members| members.most().nodes).sum();
+        if chosen.nodes + left < self.candidates.wanted
+            || self.slots_of(chosen, (1, 1)).iter().sum::<u32>() < self.slots
+        {
+            return None;
+        }
+        if chosen.pods.len() > 1
+            && chosen.nodes >= self.candidates.wanted
+            && let Some(plan) = self.plan(chosen)
+        {
+            return Some(plan);
+        }
+        let members = self.members.get(at)?;
+        let mut with = chosen.clone();
+        with.pods.push(at);
+        with.nodes += members.most().nodes;
+        let mut as_rest = with.clone();
+        for (common, own) in with.common.iter_mut().zip(&self.pods[members.pod].core) {
+            *common &= own;
+        }
+        if let Some(plan) = self.choose(at + 1, &mut with) {
+            return Some(plan);
+        }
+        if chosen.rest.is_none() {
+            as_rest.rest = Some(at);
+            if let Some(plan) = self.choose(at + 1, &mut as_rest) {
+                return Some(plan);
+            }
+        }
+        self.choose(at + 1, chosen)
+    }
+
+    /// Uplink slots into every plane that pods can go on with, so many core cables for each.
+    fn slots_of(&self, chosen: &Chosen, (most, rest): Width) -> Vec<u32> {
+        let own = |plane: usize| chosen.rest.map(|at| self.pods[self.members[at].pod].core[plane]);
+        let slots = |(plane, &common): (usize, &u64)| {
+            let of_rest = own(plane).map_or(u32::MAX, |own| (common & own).count_ones() / rest);
+            self.in_plane[plane].min(common.count_ones() / most).min(of_rest)
+        };
+        chosen.common.iter().enumerate().map(slots).collect()
+    }
+
+    /// The job on these pods, if they hold it.
+    fn plan(&self, chosen: &Chosen) -> Option<Plan> {
+        let widest = chosen.common.iter().map(|common| common.count_ones()).max().unwrap_or(0);
+        let enough = |width: Width| self.slots_of(chosen, width).iter().sum::<u32>() >= self.slots;
+        (1..=widest).rev().find_map(|most| {
+            let rest = (1..=most).rev().find(|&rest| enough((most, rest)))?;
+            let nodes = self.nodes(chosen, (most, rest))?;
+            Some(self.lay_out(chosen, (most, rest), &nodes))
+        })
+    }
+
+    /// Nodes in each of the pods.
+    fn nodes(&self, chosen: &Chosen, width: Width) -> Option<Vec<u32>> {
+        let most = |at: usize| {
+            let core = if chosen.rest == Some(at) { width.1 } else { width.0 };
+            self.candidates.need.nodes_of_pod(core, self.slots)
+        };
+        let filled = |majority: Option<usize>| {
+            let mut left = self.candidates.wanted;
+            let mut nodes = vec![0; chosen.pods.len()];
+            if let Some(majority) = majority {
+                let at = chosen.pods[majority];
+                nodes[majority] = self.members[at].most().nodes.min(left - 1);
+                left -= nodes[majority];
+                if left > most(at) {
+                    return None;
+                }
+            }
+            for (index, &at) in
+                chosen.pods.iter().enumerate().filter(|&(index, _)| majority != Some(index))
+            {
+                nodes[index] = self.members[at].even.nodes.min(most(at)).min(left);
+                left -= nodes[index];
+            }
+            (left == 0).then_some(nodes)
+        };
+        filled(None).or_else(|| (0..chosen.pods.len()).find_map(|majority| filled(Some(majority))))
+    }
+
+    fn lay_out(&self, chosen: &Chosen, width: Width, nodes: &[u32]) -> Plan {
+        let mut into = self.slots_of(chosen, width);
+        let mut spare = into.iter().sum::<u32>() - self.slots;
+        for slots in &mut into {
+            let less = spare.min(*slots);
+            *slots -= less;
+            spare -= less;
+        }
+        let planes = into.iter().enumerate();
+        let slots = planes.fold(0, |all, (plane, &count)| {
+            all | lowest(self.set & slots_into(plane, self.parallel), count)
+        });
+        let mut plan = Plan::default();
+        let parts = || chosen.pods.iter().zip(nodes).filter(|&(_, &nodes)| nodes > 0);
+        for (&at, &nodes) in parts() {
+            let members = &self.members[at];
+            let taken = if nodes > members.even.nodes { members.most() } else { &members.even };
+            plan.add(self.candidates, self.pods[members.pod].leaves, &taken.take(nodes).0, slots);
+        }
+        for (plane, &count) in into.iter().enumerate().filter(|&(_, &count)| count > 0) {
+            let common = chosen.common[plane];
+            let own = chosen
+                .rest
+                .map_or(common, |at| common & self.pods[self.members[at].pod].core[plane]);
+            let part = lowest(own, count * width.1);
+            let all = part | lowest(common & !part, count * width.0 - part.count_ones());
+            for (&at, _) in parts() {
+                let owned = if chosen.rest == Some(at) { part } else { all };
+                plan.core.push((self.pods[self.members[at].pod].pod, plane as u32, owned));
+            }
+        }
+        plan
+    }
+}
+
+/// The slots of a leaf that lead into a plane.
+fn slots_into(plane: usize, parallel: u32) -> u64 {
+    bits(parallel) << (plane as u32 * parallel)
+}

@@ -1,0 +1,255 @@
+//! Placements over several pods in which every leaf but one holds as many nodes as it owns uplink slots: conditions (1) and
+//! (2), links to the core counted by (4).
+
+use std::cmp::Reverse;
+
+use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::cost::Weights;
+use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::slot_sets::{Members, lowest, planes_of};
+use crate::dedicated::search::{BOUNDS, Budget, Pod};
+
+/// The best of the first placements of this shape.
+pub fn search(
+    candidates: &Candidates<'_>,
+    leaves: &[Leaf],
+    pods: &[Pod<'_>],
+    sets: &[u64],
+    budget: &mut Budget,
+) -> Option<Plan> {
+    let mut best: Option<Plan> = None;
+    let mut plans = 0;
+    for &set in sets {
+        let members = Members::of(leaves, set);
+        for slots in (1..=set.count_ones()).rev() {
+            let most = candidates.need.nodes(slots);
+            if most == 0 || members.holding(most) < candidates.wanted / most {
+                continue;
+            }
+            let Some(search) = FullLeaves::new(candidates, pods, widest(set, slots, pods)) else {
+                continue;
+            };
+            if let Some(plan) = search.run(budget) {
+                plans += 1;
+                best = Some(Plan::cheaper(best, plan));
+            }
+            if plans == BOUNDS.full_leaves_plans || *budget == 0 {
+                return best;
+            }
+        }
+    }
+    best
+}
+
+/// The search for pods, given the planes that the job owns on each leaf.
+struct FullLeaves<'a> {
+    candidates: &'a Candidates<'a>,
+    pods: &'a [Pod<'a>],
+    set: u64,
+    /// Nodes of each leaf but the remainder.
+    most: u32,
+    /// Leaves of that kind wanted.
+    leaves: u32,
+    /// Nodes left for one more leaf.
+    rest: u32,
+    /// Leaves of that kind of each pod, by its place: those that cost least first.
+    full: Vec<(usize, Vec<usize>)>,
+}
+
+/// Leaves taken of a pod, by its place.
+type Part = (usize, u32);
+
+impl<'a> FullLeaves<'a> {
+    /// `None` where there are too few leaves of that kind.
+    fn new(candidates: &'a Candidates<'a>, pods: &'a [Pod<'a>], set: u64) -> Option<Self> {
+        let slots = set.count_ones();
+        let most = candidates.need.nodes(slots);
+        let able = |leaf: &&Leaf| leaf.slots & set == set && leaf.idle >= most;
+        let there = candidates.leaves.iter().filter(able).count();
+        if most == 0 || most > candidates.wanted || there < (candidates.wanted / most) as usize {
+            return None;
+        }
+        let full = pods
+            .iter()
+            .enumerate()
+            .map(|(at, pod)| (at, full_leaves(&candidates.weights, pod.leaves, set, most)));
+        let mut full: Vec<(usize, Vec<usize>)> =
+            full.filter(|(_, leaves)| !leaves.is_empty()).collect();
+        full.sort_by_key(|(at, leaves)| (Reverse(leaves.len()), *at));
+        let (leaves, rest) = (candidates.wanted / most, candidates.wanted % most);
+        Some(FullLeaves { candidates, pods, set, most, leaves, rest, full })
+    }
+
+    fn run(&self, budget: &mut Budget) -> Option<Plan> {
+        self.choose(0, self.leaves, &mut Vec::new(), budget)
+    }
+
+    /// Adds pods from `at` on to those chosen until no leaf is wanting.
+    fn choose(
+        &self,
+        at: usize,
+        wanted: u32,
+        chosen: &mut Vec<Part>,
+        budget: &mut Budget,
+    ) -> Option<Plan> {
+        if wanted == 0 {
+            return self.with_rest(chosen, budget);
+        }
+        let left: usize = self.full[at..].iter().map(|(_, leaves)| leaves.len()).sum();
+        if left < wanted as usize || *budget == 0 {
+            return None;
+        }
+        let (pod, leaves) = &self.full[at];
+        // All but the largest pod own as many links in each plane as they have leaves.
+        let most = if chosen.is_empty() { u32::MAX } else { self.least_core(*pod) };
+        let taken = (leaves.len() as u32).min(wanted).min(most);
+        if taken > 0 {
+            chosen.push((*pod, taken));
+            let found = self.choose(at + 1, wanted - taken, chosen, budget);
+            chosen.pop();
+            if found.is_some() {
+                return found;
+            }
+        }
+        self.choose(at + 1, wanted, chosen, budget)
+    }
+
+    /// Leaves that own every plane and for which a pod has links in all of them.
+    fn least_core(&self, pod: usize) -> u32 {
+        let links = |plane: usize| self.pods[pod].core[plane].count_ones();
+        let links = planes_of(self.set).map(links).min().unwrap_or(0);
+        self.candidates.need.leaves(links)
+    }
+
+    /// Finds a leaf for what is left, in the chosen pods, the last first, then in others.
+    fn with_rest(&self, chosen: &[Part], budget: &mut Budget) -> Option<Plan> {
+        *budget = budget.checked_sub(1)?;
+        if self.rest == 0 {
+            return (chosen.len() > 1).then(|| self.lay_out(chosen, None)).flatten();
+        }
+        let others = (0..self.pods.len()).filter(|at| chosen.iter().all(|(pod, _)| pod != at));
+        let order = chosen.iter().rev().map(|&(pod, _)| pod).chain(others);
+        for pod in order {
+            let is_other = chosen.iter().all(|&(at, _)| at != pod);
+            if chosen.len() == 1 && !is_other {
+                continue;
+            }
+            *budget = budget.checked_sub(1)?;
+            let found = self
+                .last_leaf(chosen, pod)
+                .and_then(|leaf| self.lay_out(chosen, Some((pod, leaf))));
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// The leaf of a pod that fits the nodes left best, without the leaves taken.
+    fn last_leaf(&self, chosen: &[Part], pod: usize) -> Option<usize> {
+        let slots = self.candidates.need.remainder(self.rest);
+        let taken =
+            chosen.iter().find(|&&(at, _)| at == pod).map_or(0, |&(_, count)| count as usize);
+        let full = self.full.iter().find(|&&(at, _)| at == pod);
+        let taken: &[usize] = full.map_or(&[], |(_, leaves)| &leaves[..taken]);
+        let fits =
+            |leaf: &Leaf| leaf.idle >= self.rest && (leaf.slots & self.set).count_ones() >= slots;
+        let leaves = self.pods[pod].leaves.iter().enumerate();
+        let able = leaves.filter(|(at, leaf)| fits(leaf) && !taken.contains(at));
+        let costs =
+            able.map(|(at, leaf)| (at, self.candidates.weights.cost(leaf, self.rest, slots)));
+        costs.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
+    }
+
+    /// Uplink slots for the remainder: those in whose planes most is left towards the core.
+    fn slots_of_rest(&self, leaf: &Leaf, chosen: &[Part], pod: usize) -> u64 {
+        let slack = |plane: usize| {
+            let here = self.pods[pod].core[plane].count_ones();
+            chosen
+                .iter()
+                .map(|&(at, _)| self.pods[at].core[plane].count_ones())
+                .fold(here, u32::min)
+        };
+        let mut planes: Vec<usize> = planes_of(leaf.slots & self.set).collect();
+        planes.sort_by_key(|&plane| (Reverse(slack(plane)), plane));
+        planes.truncate(self.candidates.need.remainder(self.rest) as usize);
+        planes.into_iter().fold(0, |slots, plane| slots | 1 << plane)
+    }
+
+    fn lay_out(&self, chosen: &[Part], rest: Option<(usize, usize)>) -> Option<Plan> {
+        let mut plan = Plan::default();
+        let mut parts: Vec<(usize, u32, u64)> =
+            chosen.iter().map(|&(pod, count)| (pod, count, 0)).collect();
+        if let Some((pod, at)) = rest {
+            let leaf = &self.pods[pod].leaves[at];
+            let slots = self.slots_of_rest(leaf, chosen, pod);
+            plan.leaves.push((leaf.leaf, self.rest, slots));
+            plan.cost += self.candidates.weights.cost(leaf, self.rest, slots.count_ones());
+            match parts.iter_mut().find(|part| part.0 == pod) {
+                Some(part) => part.2 = slots,
+                None => parts.push((pod, 0, slots)),
+            }
+        }
+        self.own_core(&parts, &mut plan)?;
+        for &(pod, count) in chosen {
+            let (_, leaves) = self.full.iter().find(|(at, _)| *at == pod)?;
+            for &at in &leaves[..count as usize] {
+                let leaf = &self.pods[pod].leaves[at];
+                plan.leaves.push((leaf.leaf, self.most, self.set));
+                plan.cost += self.candidates.weights.cost(leaf, self.most, self.set.count_ones());
+            }
+        }
+        plan.cost += self.candidates.weights.pod * parts.len() as f64;
+        Some(plan)
+    }
+
+    /// Links to the core by the leaves that own each plane; `None` where there are too few.
+    fn own_core(&self, parts: &[(usize, u32, u64)], plan: &mut Plan) -> Option<()> {
+        for plane in planes_of(self.set) {
+            let leaves = |part: &(usize, u32, u64)| part.1 + (part.2 >> plane & 1) as u32;
+            let all: u32 = parts.iter().map(leaves).sum();
+            let need = |part: &(usize, u32, u64)| {
+                let flows = leaves(part).min(all - leaves(part));
+                self.candidates.need.links(flows)
+            };
+            let able = parts.iter().filter(|part| need(part) > 0);
+            let Some(smallest) = able.clone().min_by_key(|part| need(part)) else { continue };
+            let most = able.clone().map(need).max()?;
+            let core = |part: &(usize, u32, u64)| self.pods[part.0].core[plane];
+            let others = able.clone().filter(|part| part.0 != smallest.0);
+            let common = others.clone().map(core).fold(!0, |one, other| one & other);
+            let own = lowest(common & core(smallest), need(smallest));
+            let links = own | lowest(common & !own, most - own.count_ones().min(most));
+            if own.count_ones() < need(smallest) || links.count_ones() < most {
+                return None;
+            }
+            plan.core.push((self.pods[smallest.0].pod, plane as u32, own));
+            for part in others {
+                plan.core.push((self.pods[part.0].pod, plane as u32, links));
+                plan.cost += self.candidates.weights.core_link * f64::from(most - need(part));
+            }
+        }
+        Some(())
+    }
+}
+
+fn full_leaves(weights: &Weights, leaves: &[Leaf], set: u64, most: u32) -> Vec<usize> {
+    let slots = set.count_ones();
+    let able = |&at: &usize| leaves[at].slots & set == set && leaves[at].idle >= most;
+    let mut full: Vec<usize> = (0..leaves.len()).filter(able).collect();
+    let cost = |&at: &usize| weights.cost(&leaves[at], most, slots);
+    full.sort_by(|one, other| cost(one).total_cmp(&cost(other)).then(one.cmp(other)));
+    full
+}
+
+/// The `count` planes of a set with most free links to the core.
+fn widest(set: u64, count: u32, pods: &[Pod<'_>]) -> u64 {
+    if set.count_ones() <= count {
+        return set;
+    }
+    let free = |plane: usize| pods.iter().map(|pod| pod.core[plane].count_ones()).sum::<u32>();
+    let mut planes: Vec<usize> = planes_of(set).collect();
+    planes.sort_by_key(|&plane| (Reverse(free(plane)), plane));
+    planes.truncate(count as usize);
+    planes.into_iter().fold(0, |chosen, plane| chosen | 1 << plane)
+}

@@ -1,0 +1,95 @@
+//! Sets of uplink slots that several leaves have in common.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashSet;
+
+use crate::dedicated::search::BOUNDS;
+use crate::dedicated::search::candidates::Leaf;
+
+/// The free nodes of the leaves that have a set of slots.
+pub struct Members(Vec<u32>);
+
+impl Members {
+    /// Of those of `leaves` that have all of `set`.
+    pub fn of(leaves: &[Leaf], set: u64) -> Self {
+        let members = leaves.iter().filter(|leaf| leaf.slots & set == set);
+        Members(members.map(|leaf| leaf.idle).collect())
+    }
+
+    /// Nodes of all of them, of each at most so many.
+    pub fn nodes(&self, most: u32) -> u32 {
+        self.0.iter().map(|&idle| idle.min(most)).sum()
+    }
+
+    /// How many have at least so many.
+    pub fn holding(&self, nodes: u32) -> u32 {
+        self.0.iter().filter(|&&idle| idle >= nodes).count() as u32
+    }
+}
+
+/// All intersections of the given sets of slots, none empty, and whether there are more than [`BOUNDS`] allows.
+pub fn closed_sets(slots: impl Iterator<Item = u64>) -> (Vec<u64>, bool) {
+    let mut sets: Vec<u64> = Vec::with_capacity(32);
+    let mut known = FxHashSet::default();
+    for own in slots {
+        if own == 0 || !known.insert(own) {
+            continue;
+        }
+        let before = sets.len();
+        sets.push(own);
+        for at in 0..before {
+            let common = sets[at] & own;
+            if common != 0 && known.insert(common) {
+                if sets.len() >= BOUNDS.slot_sets {
+                    return (sets, true);
+                }
+                sets.push(common);
+            }
+        }
+    }
+    (sets, false)
+}
+
+/// The distinct sets of slots of leaves, those of most free nodes first.
+pub fn by_weight(leaves: &[Leaf]) -> Vec<u64> {
+    let mut weights: Vec<(u64, u32)> = leaves.iter().map(|leaf| (leaf.slots, leaf.idle)).collect();
+    weights.sort_unstable();
+    weights.dedup_by(|one, kept| {
+        let same = one.0 == kept.0;
+        if same {
+            kept.1 += one.1;
+        }
+        same
+    });
+    weights.sort_by_key(|&(slots, idle)| (Reverse(idle), slots));
+    weights.into_iter().map(|(slots, _)| slots).collect()
+}
+
+/// The lowest `count` slots of a set.
+pub fn lowest(set: u64, count: u32) -> u64 {
+    let mut left = set;
+    for _ in 0..count {
+        left &= left.wrapping_sub(1);
+    }
+    set & !left
+}
+
+/// The slots of a set that fewest of the leaves have free, the lowest among equals.
+pub fn rarest(set: u64, count: u32, leaves: &[Leaf]) -> u64 {
+    if set.count_ones() <= count {
+        return set;
+    }
+    let having = |slot: u32| leaves.iter().filter(|leaf| leaf.slots >> slot & 1 == 1).count();
+    let mut slots: Vec<(usize, u32)> = (0..u64::BITS)
+        .filter(|slot| set >> slot & 1 == 1)
+        .map(|slot| (having(slot), slot))
+        .collect();
+    slots.sort_unstable();
+    slots[..count as usize].iter().fold(0, |chosen, &(_, slot)| chosen | 1 << slot)
+}
+
+/// The planes of a set of slots, where every slot is a plane, ascending.
+pub fn planes_of(set: u64) -> impl Iterator<Item = usize> {
+    (0..u64::BITS as usize).filter(move |plane| set >> plane & 1 == 1)
+}

@@ -1,0 +1,244 @@
+//! Which uplinks of leaves and second-level switches are free.
+
+use std::sync::Arc;
+
+use topolane_fabric::{CableId, Fabric, GroupIndex, NodeSet};
+
+/// Uplinks of one switch fit one word.
+pub(crate) const MOST_UPLINKS: u32 = u64::BITS;
+
+/// The free slots of every switch below the top of the tree.
+///
+/// Lane `a * cables + j` of a switch is there if more than `j` of its parallel cables to parent `a` are free: they
+/// are alike, so what two switches have in common is the intersection of their slots. A switch with more than 64
+/// uplinks has no slots, nor has one of several that the nodes of a leaf hang on.
+#[derive(Debug)]
+pub(crate) struct UplinkSlots {
+    plan: Arc<Plan>,
+    /// Cables that are owned, of all.
+    taken: NodeSet,
+    /// Cables that have failed.
+    failed: NodeSet,
+    /// Free slots of every switch.
+    free: Vec<u64>,
+    /// Placements that cross the group of every switch and own no link: they may use any.
+    strangers: Vec<u32>,
+}
+
+/// What never changes.
+#[derive(Debug)]
+struct Plan {
+    /// Switches of the groups of a level that stand before each group, by level from 1.
+    first_switch: Vec<Vec<u32>>,
+    switches: Vec<Switch>,
+    /// The switch of each cable that is not a node's, and its place there.
+    of_cable: Vec<Option<(u32, u32)>>,
+    /// Cables that the machine lacks.
+    missing: NodeSet,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Switch {
+    first: CableId,
+    parents: u32,
+    /// Parallel cables to each parent.
+    cables: u32,
+    /// Whether its uplinks can be owned.
+    has_slots: bool,
+}
+
+impl Clone for UplinkSlots {
+    fn clone(&self) -> Self {
+        UplinkSlots {
+            plan: Arc::clone(&self.plan),
+            taken: self.taken.clone(),
+            failed: self.failed.clone(),
+            free: self.free.clone(),
+            strangers: self.strangers.clone(),
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        let UplinkSlots { plan, taken, failed, free, strangers } = source;
+        self.plan.clone_from(plan);
+        self.taken.clone_from(taken);
+        self.failed.clone_from(failed);
+        self.free.clone_from(free);
+        self.strangers.clone_from(strangers);
+    }
+}
+
+impl Plan {
+    fn of(fabric: &Fabric) -> Self {
+        let mut plan = Plan {
+            first_switch: vec![Vec::new()],
+            switches: Vec::new(),
+            of_cable: vec![None; fabric.links() as usize],
+            missing: NodeSet::of(fabric.links(), fabric.missing_cables().iter().copied()),
+        };
+        for level in 1..fabric.depth() {
+            let mut firsts = Vec::with_capacity(fabric.groups(level) as usize);
+            for group in 0..fabric.groups(level) {
+                firsts.push(plan.switches.len() as u32);
+                plan.add_group(fabric, level, group);
+            }
+            plan.first_switch.push(firsts);
+        }
+        plan
+    }
+
+    fn add_group(&mut self, fabric: &Fabric, level: usize, group: GroupIndex) {
+        let uplinks = fabric.uplinks(level, group);
+        let site = fabric.site_of_group(level, group);
+        let cabling = fabric.cabling(site, level);
+        let ports = if uplinks.is_empty() { 0 } else { cabling.parents * cabling.cables };
+        let is_leaf_of_several = level == 1 && fabric.width(site, 1) > 1;
+        let has_slots = !is_leaf_of_several && ports <= MOST_UPLINKS;
+        for switch in 0..fabric.width(site, level) {
+            let number = self.switches.len() as u32;
+            let first = uplinks.start + switch * ports;
+            let parents = ports / cabling.cables.max(1);
+            self.switches.push(Switch { first, parents, cables: cabling.cables, has_slots });
+            for port in 0..ports {
+                self.of_cable[(first + port) as usize] = Some((number, port));
+            }
+        }
+    }
+}
+
+impl UplinkSlots {
+    pub fn new(fabric: &Fabric) -> Self {
+        let plan = Arc::new(Plan::of(fabric));
+        let switches = plan.switches.len();
+        let mut slots = UplinkSlots {
+            taken: NodeSet::empty(fabric.links()),
+            failed: NodeSet::empty(fabric.links()),
+            free: vec![0; switches],
+            strangers: vec![0; switches],
+            plan,
+        };
+        for switch in 0..switches as u32 {
+            for parent in 0..slots.plan.switches[switch as usize].parents {
+                slots.count(switch, parent);
+            }
+        }
+        slots
+    }
+
+    /// The free slots of a switch.
+    #[inline]
+    pub fn free(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
+        let number = (self.plan.first_switch[level][group as usize] + switch) as usize;
+        if self.strangers[number] > 0 { 0 } else { self.free[number] }
+    }
+
+    pub fn is_free(&self, cable: CableId) -> bool {
+        let place = self.plan.of_cable.get(cable as usize).copied().flatten();
+        place.is_some_and(|(switch, _)| self.strangers[switch as usize] == 0 && self.is_idle(cable))
+    }
+
+    /// The cables of `slots` of a switch, of which all are free.
+    pub fn cables(
+        &self,
+        (level, group, switch): (usize, GroupIndex, u32),
+        slots: u64,
+        cables: &mut Vec<CableId>,
+    ) {
+        let number = self.plan.first_switch[level][group as usize] + switch;
+        let Switch { first, cables: parallel, .. } = self.plan.switches[number as usize];
+        let mut left = slots;
+        while left != 0 {
+            let parent = left.trailing_zeros() / parallel;
+            let of_parent = bits(parallel) << (parent * parallel);
+            let wanted = (left & of_parent).count_ones() as usize;
+            let start = first + parent * parallel;
+            cables.extend((start..start + parallel).filter(|&id| self.is_idle(id)).take(wanted));
+            left &= !of_parent;
+        }
+    }
+
+    pub fn take(&mut self, cables: &[CableId]) {
+        for &cable in cables {
+            if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
+                self.taken.insert(cable);
+                self.count(switch, port / self.plan.switches[switch as usize].cables);
+            }
+        }
+    }
+
+    pub fn give_back(&mut self, cables: &[CableId]) {
+        for &cable in cables {
+            if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
+                self.taken.remove(cable);
+                self.count(switch, port / self.plan.switches[switch as usize].cables);
+            }
+        }
+    }
+
+    pub fn set_in_service(&mut self, cable: CableId, in_service: bool) {
+        if in_service {
+            self.failed.remove(cable);
+        } else {
+            self.failed.insert(cable);
+        }
+        if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
+            self.count(switch, port / self.plan.switches[switch as usize].cables);
+        }
+    }
+
+    /// Cables out of service.
+    pub fn failed(&self) -> &NodeSet {
+        &self.failed
+    }
+
+    /// Whether the machine has the cable and it is in service.
+    pub fn is_there(&self, cable: CableId) -> bool {
+        !self.failed.contains(cable) && !self.plan.missing.contains(cable)
+    }
+
+    pub fn is_taken(&self, cable: CableId) -> bool {
+        self.taken.contains(cable)
+    }
+
+    /// One more or one less placement may use any uplink of the group.
+    pub fn change_strangers(
+        &mut self,
+        fabric: &Fabric,
+        level: usize,
+        group: GroupIndex,
+        comes: bool,
+    ) {
+        let Some(firsts) = self.plan.first_switch.get(level).filter(|firsts| !firsts.is_empty())
+        else {
+            return;
+        };
+        let first = firsts[group as usize];
+        let width = fabric.width(fabric.site_of_group(level, group), level);
+        for switch in first..first + width {
+            let count = &mut self.strangers[switch as usize];
+            *count = if comes { *count + 1 } else { *count - 1 };
+        }
+    }
+
+    fn is_idle(&self, cable: CableId) -> bool {
+        !self.taken.contains(cable) && self.is_there(cable)
+    }
+
+    /// Sets the slots of a switch to one of its parents anew.
+    fn count(&mut self, switch: u32, parent: u32) {
+        let Switch { first, cables, has_slots, .. } = self.plan.switches[switch as usize];
+        if !has_slots {
+            return;
+        }
+        let start = first + parent * cables;
+        let idle = (start..start + cables).filter(|&cable| self.is_idle(cable)).count() as u32;
+        let shift = parent * cables;
+        let free = &mut self.free[switch as usize];
+        *free = *free & !(bits(cables) << shift) | bits(idle) << shift;
+    }
+}
+
+/// The lowest `count` bits.
+pub(crate) fn bits(count: u32) -> u64 {
+    if count >= u64::BITS { !0 } else { (1 << count) - 1 }
+}

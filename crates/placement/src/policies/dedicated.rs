@@ -1,0 +1,138 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use topolane_fabric::Fabric;
+
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::cost::{Weights, waste};
+use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::{Found, search};
+use crate::dedicated::{Limit, limits};
+use crate::policies::DedicatedInLongQueue;
+use crate::{
+    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Placement, Policy, QueueRule,
+    Refusal, Request, Traits,
+};
+
+/// The length of a queue from which on [`DedicatedInLongQueue`] is the rule.
+const LONG_QUEUE: usize = 256;
+
+/// Links of its own for every job, wherever the condition of docs/explanation/dedicated-links.md can be met: jobs share leaves
+/// and pods, but no link. Of several placements it takes the one that leaves most for later jobs.
+///
+/// The default is this rule for queues of any length; [`Dedicated::new`] gives equal parts in long queues.
+#[derive(Debug, Default)]
+pub struct Dedicated {
+    pub(super) weights: Weights,
+    searches: AtomicU64,
+    cut_short: AtomicU64,
+    long_queue: Option<Box<DedicatedInLongQueue>>,
+}
+
+impl Dedicated {
+    /// The rule for queues: [`DedicatedInLongQueue`] for long ones.
+    pub fn new() -> Self {
+        Dedicated::with_weights(Weights::default())
+    }
+
+    /// The rule for queues of any length, with these weights of the cost.
+    pub(super) fn of_any_length(weights: Weights) -> Self {
+        Dedicated { weights, ..Dedicated::default() }
+    }
+
+    /// [`Dedicated::new`] with other weights of the cost by which it chooses among placements.
+    pub fn with_weights(weights: Weights) -> Self {
+        let long_queue = Some(Box::new(DedicatedInLongQueue::with_weights(weights)));
+        Dedicated { weights, long_queue, ..Dedicated::default() }
+    }
+
+    fn search(&self, candidates: &Candidates<'_>) -> Option<Plan> {
+        let Found { plan, cut_short } = search(candidates);
+        self.searches.fetch_add(1, Ordering::Relaxed);
+        self.cut_short.fetch_add(u64::from(cut_short), Ordering::Relaxed);
+        plan
+    }
+}
+
+impl Policy for Dedicated {
+    fn name(&self) -> &'static str {
+        "dedicated"
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let least = request.min_bandwidth.unwrap_or(1.0);
+        let ask = |bandwidth: f64| {
+            let candidates = Candidates::new(request, free, occupancy, self.weights, bandwidth);
+            let plan = self.search(&candidates)?;
+            let plan = if bandwidth > least { plan.shrunk(&candidates, least) } else { plan };
+            let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
+            Some(Choice { bandwidth_share, ..plan.choice(&candidates, free) })
+        };
+        // Full bandwidth gives regular shapes. The links beyond the least bandwidth that the job accepts are lent to it, and taken
+        // back when another job is placed on them.
+        let found = ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None });
+        found.ok_or_else(|| Refusal::would_share(request, free))
+    }
+
+    /// What finds a place at full bandwidth finds one at less.
+    fn has_place(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let candidates = Candidates::new(
+            request,
+            free,
+            occupancy,
+            self.weights,
+            request.min_bandwidth.unwrap_or(1.0),
+        );
+        self.search(&candidates).map(drop).ok_or_else(|| Refusal::would_share(request, free))
+    }
+
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        (looking.occupancy.fabric().depth(), looking.dedicated_uplinks())
+    }
+
+    fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
+        Some(self)
+    }
+
+    fn queue_rule(&self) -> Option<&dyn QueueRule> {
+        Some(self)
+    }
+}
+
+impl DedicatesLinks for Dedicated {
+    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
+        limits(fabric)
+    }
+
+    fn searches(&self) -> (u64, u64) {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (more, more_cut) = self.long_queue.as_ref().map_or((0, 0), |rule| rule.searches());
+        (load(&self.searches) + more, load(&self.cut_short) + more_cut)
+    }
+}
+
+impl QueueRule for Dedicated {
+    fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        waste(&self.weights, placement, occupancy)
+    }
+
+    fn for_queue_length(&self, waiting: usize) -> Option<&dyn Policy> {
+        let long_queue = self.long_queue.as_deref().filter(|_| waiting >= LONG_QUEUE)?;
+        Some(long_queue)
+    }
+}

@@ -1,0 +1,130 @@
+use std::iter::successors;
+use std::ops::Range;
+
+use topolane_fabric::{GroupIndex, NodeIndex};
+
+use crate::{Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits};
+
+/// Quiet neighborhoods by virtual network blocks (IPDPS'15), rebuilt:
+/// docs/explanation/isolation-at-full-load.md says what of it is ours. The blocks
+/// of a group are 2, 4, 8, ... of the groups directly below it, from a multiple of that number on, and at last all of
+/// them; the smallest block is a leaf. A job goes into a block of the smallest size that could hold it on the empty machine,
+/// the first with enough free slots, and no other job crosses the leaves and pods that it crosses.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QuietNeighborhoods;
+
+impl Policy for QuietNeighborhoods {
+    fn name(&self) -> &'static str {
+        "quiet-neighborhoods"
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let now = Blocks { free, occupancy };
+        let found = size_for(request, occupancy)
+            .and_then(|(level, size)| Some((level, now.first(level, size, request.nodes)?)));
+        let (level, block) = found.ok_or_else(|| Refusal::would_share(request, free))?;
+        let mut nodes = Vec::with_capacity(request.nodes as usize);
+        now.take(level, block, request.nodes, &mut nodes);
+        nodes.sort_unstable();
+        Ok(Choice::nodes(nodes))
+    }
+
+    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
+        let top = looking.occupancy.fabric().depth();
+        let level = size_for(looking.request, looking.occupancy).map_or(top, |(level, _)| level);
+        (level, looking.crossed(level, true))
+    }
+}
+
+/// Level and size of the smallest blocks one of which could hold the request on the empty machine.
+fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
+    let empty = occupancy.empty();
+    let at_best = Blocks { free: &empty.free_slots(request), occupancy: empty };
+    at_best.sizes().find(|&(level, size)| at_best.first(level, size, request.nodes).is_some())
+}
+
+/// The blocks of a machine. One of level L is a range of groups of level L - 1; at level 1, a leaf.
+struct Blocks<'a> {
+    free: &'a FreeSlots<'a>,
+    occupancy: &'a Occupancy,
+}
+
+impl Blocks<'_> {
+    /// Levels and sizes of blocks, the smallest first.
+    fn sizes(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let fabric = self.free.fabric();
+        let most = move |level| {
+            let groups = 0..fabric.groups(level);
+            groups.map(|group| fabric.children(level, group).len() as u32).max().unwrap_or(1)
+        };
+        let above = (2..=fabric.depth()).flat_map(move |level| {
+            let all = most(level);
+            let powers = successors(Some(2u32), |size| size.checked_mul(2));
+            powers.take_while(move |&size| size < all).chain([all]).map(move |size| (level, size))
+        });
+        std::iter::once((1, 1)).chain(above)
+    }
+
+    /// The first block of a size with enough free slots.
+    fn first(&self, level: usize, size: u32, wanted: u32) -> Option<Range<GroupIndex>> {
+        let fabric = self.free.fabric();
+        (0..fabric.groups(level)).find_map(|group| {
+            if self.free.count(level, group) < wanted {
+                return None;
+            }
+            if level == 1 {
+                return Some(group..group + 1);
+            }
+            let Range { start, end } = fabric.children(level, group);
+            (start..end).step_by(size as usize).find_map(|first| {
+                let block = first..end.min(first.saturating_add(size));
+                let held = block.clone().map(|child| self.usable(level - 1, child)).sum::<u32>();
+                (held >= wanted).then_some(block)
+            })
+        })
+    }
+
+    /// Slots for a job that crosses the group: none if another job crosses it, else those of the groups in it that no job crosses.
+    fn usable(&self, level: usize, group: GroupIndex) -> u32 {
+        if self.occupancy.crossing(level, group) > 0 {
+            return 0;
+        }
+        if level == 1 {
+            return self.free.count(1, group);
+        }
+        let children = self.free.fabric().children(level, group);
+        children.map(|child| self.usable(level - 1, child)).sum()
+    }
+
+    /// Takes slots of a block in order; returns how many are still wanted.
+    fn take(
+        &self,
+        level: usize,
+        block: Range<GroupIndex>,
+        wanted: u32,
+        nodes: &mut Vec<NodeIndex>,
+    ) -> u32 {
+        if level == 1 {
+            return block.fold(wanted, |left, leaf| left - self.free.take(1, leaf, left, nodes));
+        }
+        let free = block.filter(|&group| self.occupancy.crossing(level - 1, group) == 0);
+        free.fold(wanted, |left, group| {
+            let inside = if level == 2 {
+                group..group + 1
+            } else {
+                self.free.fabric().children(level - 1, group)
+            };
+            self.take(level - 1, inside, left, nodes)
+        })
+    }
+}

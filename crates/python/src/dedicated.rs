@@ -1,0 +1,116 @@
+//! Routes that keep to the links that jobs own, for Python.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use topolane_fabric::read::{Source, ports};
+use topolane_fabric::write::LinearTables;
+use topolane_fabric::{Dedicated, JobLinks, NodeSet, Service};
+
+use crate::error::input_error;
+use crate::machine::Machine;
+use crate::routing::Routing;
+
+/// The routes on a machine that keep the traffic of jobs on the links they own. Immutable.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct DedicatedRoutes {
+    routes: Arc<Dedicated>,
+}
+
+/// Entries that differ from an earlier text: of nodes, and of all other destinations.
+type Changed = (Vec<(u32, usize)>, usize);
+
+#[pymethods]
+impl DedicatedRoutes {
+    /// The routes for jobs, each (name, nodes, cables between switches that it owns); the `uplinks` highest uplink
+    /// slots of every switch are reserved for traffic of the service nodes.
+    #[new]
+    #[pyo3(signature = (machine, jobs, service=vec![], uplinks=0))]
+    fn new(
+        machine: &Machine,
+        jobs: Vec<(String, Vec<u32>, Vec<u32>)>,
+        service: Vec<u32>,
+        uplinks: u32,
+    ) -> PyResult<DedicatedRoutes> {
+        let job = |(name, nodes, links)| JobLinks { name, nodes, links };
+        let jobs: Vec<JobLinks> = jobs.into_iter().map(job).collect();
+        let service = Service { nodes: service, uplinks };
+        let routes = Dedicated::new(&machine.fabric, &jobs, &service).map_err(input_error)?;
+        Ok(DedicatedRoutes { routes: Arc::new(routes) })
+    }
+
+    /// The cables in the `uplinks` highest uplink slots of every switch, ascending.
+    #[staticmethod]
+    fn set_aside(machine: &Machine, uplinks: u32) -> Vec<u32> {
+        Service { nodes: Vec::new(), uplinks }.cables(&machine.fabric)
+    }
+
+    /// The routes as a routing.
+    fn routing(&self) -> Routing {
+        Routing { routing: Arc::clone(&self.routes) as _ }
+    }
+
+    /// Routes between service nodes and nodes of jobs with links, both directions; how many of them
+    /// pass over a link that a job owns; and over one of another job than the node's.
+    fn service_routes(&self) -> [u64; 3] {
+        self.routes.service_routes()
+    }
+
+    /// The forwarding tables of the subnet that `net`, a text of `ibnetdiscover`, tells of.
+    fn tables(&self, py: Python<'_>, net: &str, source: &str) -> PyResult<ForwardingTables> {
+        let made = py.detach(|| {
+            let ports = ports(
+                topolane_fabric::Routing::fabric(&*self.routes),
+                Source { text: net, name: source },
+            )?;
+            let (switches, outside) = (ports.switches.len(), ports.outside.clone());
+            Ok((LinearTables::new(&self.routes, ports), switches, outside))
+        });
+        let (tables, switches, outside) = made.map_err(input_error)?;
+        Ok(ForwardingTables { tables, switches, outside })
+    }
+}
+
+/// Forwarding tables of all switches of a subnet.
+#[pyclass(frozen, module = "topolane._engine")]
+pub struct ForwardingTables {
+    tables: LinearTables,
+    /// Number of switches.
+    #[pyo3(get)]
+    switches: usize,
+    /// LIDs of devices that are no part of the tree and have no entries.
+    #[pyo3(get)]
+    outside: Vec<u16>,
+}
+
+#[pymethods]
+impl ForwardingTables {
+    /// The tables of the same subnet after the jobs of these nodes came or went.
+    fn after(&self, py: Python<'_>, routes: &DedicatedRoutes, nodes: Vec<u32>) -> ForwardingTables {
+        let fabric = topolane_fabric::Routing::fabric(&*routes.routes);
+        let nodes = NodeSet::of(fabric.nodes(), nodes);
+        let tables = py.detach(|| self.tables.after(&routes.routes, &nodes));
+        ForwardingTables { tables, switches: self.switches, outside: self.outside.clone() }
+    }
+
+    /// Number of entries.
+    #[getter]
+    fn entries(&self) -> usize {
+        self.tables.entries()
+    }
+
+    /// The text that the file routing engine of `opensm` loads.
+    fn text(&self, py: Python<'_>) -> String {
+        py.detach(|| self.tables.text())
+    }
+
+    /// Entries that are others in tables of the same subnet.
+    fn differing(&self, other: &ForwardingTables) -> usize {
+        self.tables.differing(&other.tables)
+    }
+
+    /// Entries that differ from an earlier text: (node, how many) for nodes, and how many others.
+    fn changed(&self, py: Python<'_>, text: &str, source: &str) -> PyResult<Changed> {
+        py.detach(|| self.tables.changed(Source { text, name: source })).map_err(input_error)
+    }
+}
