@@ -24,7 +24,7 @@ from topolane import InputError, Machine, Refusal, State
 from topolane.live.links import Links, in_the_way
 from topolane.slurm.config import Config, read
 from topolane.slurm.explain import explain
-from topolane.slurm.look import look
+from topolane.slurm.preview import look
 
 TOPOLANE = [*COMMAND[:-1]]
 POD1, POD2, ELSE = "--exclude=node[19-72]", "--exclude=node[1-18,37-72]", "--exclude=node[1-36]"

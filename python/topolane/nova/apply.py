@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from topolane.live.clients.nova import Now
+from topolane.live.clients.nova import ServerState
 from topolane.nova.plan import Migration, Plan
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ RETRIES = 5
 class Servers(Protocol):
     """What carrying out a plan needs of a cloud."""
 
-    def look(self, server: str) -> Now | None:
+    def look(self, server: str) -> ServerState | None:
         """The server now; None if there is none any more."""
 
     def members(self, group: str) -> dict[str, str]:

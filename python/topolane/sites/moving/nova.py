@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import openstack
 from openstack import exceptions
 
-from topolane.live.clients.nova import NovaServers, Now
+from topolane.live.clients.nova import NovaServers, ServerState
 from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Nova:
                 except exceptions.SDKException:
                     time.sleep(LOOK)  # not begun, or ended
 
-    def _look(self, guest: Guest) -> tuple[str, Now]:
+    def _look(self, guest: Guest) -> tuple[str, ServerState]:
         """The id of the server, and how it is. Raises GuestLost where Nova has none."""
         try:
             found = self._connection.compute.find_server(guest.name, all_projects=True)

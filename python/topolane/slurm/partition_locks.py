@@ -1,4 +1,4 @@
-"""One daemon for a partition: two that decide for the same jobs undo each other's work."""
+"""Locks that allow one daemon per partition: two daemons would undo each other's decisions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from topolane.slurm.config import Config
 
 
 def claim(config: Config) -> Locks:
-    """Takes the configured partitions for this process, on this host, as long as the locks are kept.
+    """Locks the configured partitions for this process, on this host, until the locks are closed.
 
-    They exclude daemons of the same user, and daemons of other users where root has them (`topolane.locks`). Raises
-    InputError where another daemon has one of them.
+    They exclude other daemons of the same user. Locks of root also exclude daemons of other users
+    (`topolane.locks`). Raises InputError if another daemon has locked one of the partitions.
     """
     where = config.slurmrestd
     if where.startswith("unix:"):

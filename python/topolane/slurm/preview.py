@@ -1,12 +1,12 @@
-"""One look at Slurm as the daemon would see it, for those who only want to know; nothing is changed there."""
+"""A read-only preview of what the daemon would do now, for commands that only show it."""
 
 from __future__ import annotations
 
 import dataclasses
 
 from topolane._engine import InputError, Machine, linking_policies
-from topolane.live.held import Held
-from topolane.live.state import Given
+from topolane.live.allocation import Allocation
+from topolane.live.links_file import DedicatedLinksFile
 from topolane.slurm.client import SlurmError
 from topolane.slurm.config import Config
 from topolane.slurm.mirror import Changes, Mirror, Start
@@ -15,7 +15,7 @@ from topolane.slurm.setup import connect, mirror_of
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
+class Preview:
     """Slurm at one moment, and what the daemon would do about it."""
 
     snapshot: Snapshot
@@ -23,10 +23,10 @@ class Look:
     changes: Changes
     starts: list[Start]
     """Jobs to be released now."""
-    owned: dict[int, Held]
-    """What jobs on nodes were given that own links."""
+    dedicated: dict[int, Allocation]
+    """The allocations of running jobs with dedicated links."""
     gives_links: bool
-    """Whether the policy gives jobs links of their own."""
+    """Whether the policy gives jobs dedicated links."""
 
     @property
     def machine(self) -> Machine:
@@ -35,13 +35,13 @@ class Look:
 
     @property
     def promised(self) -> tuple[int, float] | None:
-        """The first job in the queue, where it does not start now, and its latest start."""
+        """The first job in the queue and its promised start; None if it starts now."""
         found = self.mirror.scheduler.scheduler.reservation
         return None if found is None or found[1] == float("inf") else found
 
 
-def look(config: Config) -> Look:
-    """Looks once. Raises InputError, SlurmError."""
+def preview(config: Config) -> Preview:
+    """Reads Slurm once and decides. Raises InputError, SlurmError."""
     slurm = connect(config)
     try:
         snapshot = slurm.snapshot()
@@ -49,23 +49,23 @@ def look(config: Config) -> Look:
         slurm.close()
     mirror = mirror_of(config, snapshot, lambda *_, **__: None)
     if config.state_file is not None:
-        mirror.owned.update(Given(config.state_file, mirror.machine).read())
+        mirror.dedicated.update(DedicatedLinksFile(config.state_file, mirror.machine).read())
     changes = mirror.update(snapshot)
     starts = mirror.decide(snapshot.time)
     gives_links = config.policy in dict(linking_policies())
-    return Look(snapshot, mirror, changes, starts, mirror.on_links(), gives_links)
+    return Preview(snapshot, mirror, changes, starts, mirror.link_allocations(), gives_links)
 
 
-def look_or_say(config: Config) -> Look:
-    """The same where an error of Slurm ends the command."""
+def preview_or_exit(config: Config) -> Preview:
+    """Like `preview`, but an error of Slurm raises InputError, which ends the command."""
     try:
-        return look(config)
+        return preview(config)
     except SlurmError as error:
         raise InputError(str(error)) from error
 
 
 def job_named(snapshot: Snapshot, number: str) -> list[Job]:
-    """The job of that number (12, 12_3), or of an array's all tasks, in order."""
+    """The job of that number (12, 12_3). For an array: all its tasks, in order."""
     found = [job for job in snapshot.jobs.values() if number in (job.number, str(job.array), job.record)]
     exact = [job for job in found if job.number == number]
     return exact or sorted(found, key=lambda job: job.id)

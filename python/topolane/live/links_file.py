@@ -1,4 +1,4 @@
-"""A file that says which links running jobs were given: Slurm cannot be asked for that."""
+"""The file of the dedicated links of running jobs. Slurm does not store them."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any
 
 from topolane import files, parsing
 from topolane._engine import InputError, Machine
-from topolane.live.held import Held, Share
+from topolane.live.allocation import Allocation, BandwidthHistory
 
 
-class Given:
-    """The jobs that own links, in a file as `topolane routes` reads it."""
+class DedicatedLinksFile:
+    """The jobs with dedicated links, in a file that `topolane routes` can read."""
 
     def __init__(self, file: str, machine: Machine) -> None:
         self._file, self._machine = file, machine
-        self._last: dict[int, Held] | None = None
-        """What is in the file, where it was written here."""
+        self._last: dict[int, Allocation] | None = None
+        """The content of the file, once this process has written it."""
 
-    def read(self) -> dict[int, Held]:
-        """What an earlier daemon gave jobs that may run still. Raises InputError for what is no such file."""
+    def read(self) -> dict[int, Allocation]:
+        """What an earlier daemon allocated to jobs that may still run. Raises InputError if the file is damaged."""
         path = Path(self._file)
         if not path.exists():
             return {}
         given = parsing.read_json(path)
         try:
             return {
-                int(row["id"]): Held(
+                int(row["id"]): Allocation(
                     frozenset(self._machine.nodes_named(row["nodes"])),
                     tuple(map(int, row["links"])),
                     _bandwidth_share(row),
@@ -41,8 +41,8 @@ class Given:
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise InputError(f"{path}: not a state of an earlier daemon: {error}") from error
 
-    def keep(self, jobs: Mapping[int, Held]) -> None:
-        """Writes down these jobs, if they are others than before. Raises InputError where that fails."""
+    def keep(self, jobs: Mapping[int, Allocation]) -> None:
+        """Writes these jobs, if they have changed. Raises InputError if that fails."""
         if jobs == self._last:
             return
         self._last = None
@@ -61,12 +61,14 @@ class Given:
         self._last = dict(jobs)
 
 
-def _share(row: dict[str, Any] | None) -> Share | None:
+def _share(row: dict[str, Any] | None) -> BandwidthHistory | None:
     if row is None:
         return None
-    return Share(float(row["begin"]), float(row["since"]), _bandwidth_share(row), float(row["had"]))
+    return BandwidthHistory(
+        float(row["begin"]), float(row["since"]), _bandwidth_share(row), float(row["had"])
+    )
 
 
 def _bandwidth_share(row: dict[str, Any]) -> float:
-    """The member of that name, or by its former name."""
+    """The key `bandwidth_share`, or its former name `phi`."""
     return float(row["phi"] if "phi" in row else row["bandwidth_share"])

@@ -1,4 +1,4 @@
-"""Links that the fabric has lost: read from a file whenever it changes, and the jobs that are on them."""
+"""Failed links of the fabric, read from a file whenever it changes, and the jobs that they affect."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from topolane.slurm.config import Config
 from topolane.slurm.fabric import net_of
 
 
-class Failing:
-    """The links out of service that the file `fabric` tells of, and beside it (`FILE.state`) whom that affects.
+class LinkFailures:
+    """The links out of service that the file `fabric` lists. The affected jobs are written to `FILE.state`
+    next to it.
 
-    The file is the output of `ibnetdiscover` for the subnet as it is, where the topology is such a file too, or a
-    list: a link, a switch, a node or the id of a cable on every line, named as `topolane links` does; lines that begin
-    with # say nothing. Raises InputError, naming file, line and value, for what cannot be used.
+    The file is the output of `ibnetdiscover` for the present subnet, if the topology is such a file too.
+    Otherwise it is a list: each line names a link, a switch, a node or the id of a cable, as `topolane links`
+    does. Lines that begin with # are ignored. Raises InputError, naming file, line and value, for what cannot
+    be used.
     """
 
     def __init__(self, config: Config, machine: Machine) -> None:
@@ -31,29 +33,33 @@ class Failing:
         self._names = Links(machine)
         self._seen: tuple[int, ...] | None = None
         self.affected: dict[int, frozenset[int]] = {}
-        """The jobs that ran on links when these failed, and which of those are out still."""
+        """The jobs that ran on links when these failed, with those of the links that are still out of
+        service.
+        """
         self._looked: frozenset[int] = frozenset()
-        """The links out of service whose jobs are known."""
+        """The links out of service whose affected jobs are already known."""
         self._written: dict[str, Any] | None = None
         self.out = self._read()
         """The cables out of service."""
         self._remember()
 
     def names(self, cables: Collection[int]) -> list[str]:
-        """What those cables are called."""
+        """The names of those cables."""
         return [self._names.link(cable, "up").name for cable in sorted(cables)]
 
     @property
     def has_changed(self) -> bool:
-        """Whether the file is another one than when it was last read."""
+        """Whether the file has changed since it was last read."""
         return _state_of(self._file) != self._seen
 
     def follow(
         self, scheduler: Recorder, running: Collection[int], *, keep: bool = True
     ) -> dict[int, frozenset[int]]:
-        """Tells the scheduler what has failed and what is back; answers the jobs that what failed affects.
+        """Tells the scheduler which links have failed or are back. Returns the newly failed links of each
+        affected job.
 
-        running: the jobs that hold nodes; keep: whether to write down whom it affects. Raises InputError where the file cannot be used; all stays as it was then.
+        running: the jobs that hold nodes. keep: whether to write the affected jobs to the file. Raises
+        InputError, with nothing changed, if the file cannot be used.
         """
         before = self.out
         if self.has_changed:
@@ -104,7 +110,7 @@ class Failing:
         return Path(f"{self._file}.state")
 
     def _remember(self) -> None:
-        """Reads what an earlier daemon wrote of jobs that may run still."""
+        """Reads the affected jobs that an earlier daemon wrote: they may still run."""
         if not self._state.exists():
             return
         given = parsing.read_json(self._state)
@@ -128,7 +134,7 @@ class Failing:
 
 
 def _state_of(file: Path) -> tuple[int, ...] | None:
-    """What changes when the file does; None where there is none."""
+    """A value that changes with the file; None if there is no file."""
     try:
         found = os.stat(file)
     except OSError:

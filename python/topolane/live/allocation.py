@@ -1,4 +1,4 @@
-"""What a job was given."""
+"""The nodes and links that a job was given, and its bandwidth on them over time."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from topolane._engine import Decision
 
 
 @dataclasses.dataclass(frozen=True)
-class Share:
-    """The share of full bandwidth that a job has had on links of its own. Times in seconds of the driver's clock."""
+class BandwidthHistory:
+    """A job's share of full bandwidth on its dedicated links, over time. Times in seconds of the driver's clock."""
 
     begin: float
     since: float
-    """Since when it has `bandwidth_share`."""
+    """When the present `bandwidth_share` began."""
     bandwidth_share: float
     had: float
     """Integral of the share until `since`, seconds."""
 
-    def changed(self, bandwidth_share: float, now: float) -> Share:
-        """The same job, which has another share from `now` on."""
+    def changed(self, bandwidth_share: float, now: float) -> BandwidthHistory:
+        """The history of the same job, with another share from `now` on."""
         if bandwidth_share == self.bandwidth_share:
             return self
         had = self.had + self.bandwidth_share * (now - self.since)
-        return Share(self.begin, now, bandwidth_share, had)
+        return BandwidthHistory(self.begin, now, bandwidth_share, had)
 
     def mean(self, now: float) -> float:
-        """In the mean over its time until `now`."""
+        """The mean share from its begin until `now`."""
         if now <= self.begin:
             return self.bandwidth_share
         had = self.had + self.bandwidth_share * (now - self.since)
@@ -34,25 +34,25 @@ class Share:
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
-    """Nodes and links of a job."""
+class Allocation:
+    """Nodes and links of a job that runs."""
 
     nodes: frozenset[int]
     links: tuple[int, ...]
-    """Cables between switches that nobody else uses."""
+    """Cables between switches that no other job uses."""
     bandwidth_share: float = 1.0
     """Its share of full bandwidth on them, whatever other jobs start."""
     lent: tuple[int, ...] = ()
-    """Cables that nobody owns, and over which it goes until somebody is placed on them."""
-    share: Share | None = None
-    """What it has had so far."""
+    """Cables that are dedicated to no job, and that it may use until a job is placed on them."""
+    share: BandwidthHistory | None = None
+    """Its bandwidth so far; None if that was not recorded."""
 
     @classmethod
-    def of(cls, decision: Decision) -> Held:
-        """What a decision gives."""
+    def of(cls, decision: Decision) -> Allocation:
+        """The allocation that a decision makes."""
         return cls(frozenset(decision.nodes), tuple(decision.links), decision.bandwidth_share)
 
     @property
     def routed(self) -> tuple[frozenset[int], tuple[int, ...]]:
-        """All that tables depend on: its nodes, and the cables that its traffic goes over."""
+        """What forwarding tables depend on: its nodes, and the cables that its traffic uses."""
         return self.nodes, tuple(sorted(self.links + self.lent))

@@ -1,4 +1,4 @@
-"""What a driver asks the scheduler for."""
+"""The request of one job, as a driver submits it to the scheduler."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
-class Ask:
-    """What the scheduler is asked for; the same ask twice means that nothing has changed."""
+class JobRequest:
+    """What a job asks the scheduler for. If a new request equals the old one, nothing has changed."""
 
     nodes: int
     most: int
