@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane._engine import Machine
-from topolane.nova.apply import RETRIES, Applying, ServerState
+from topolane.nova.execution import RETRIES, PlanExecution, ServerState
 from topolane.nova.plan import Migration, Plan
 from topolane.nova.topology import Topology
 
@@ -70,7 +70,7 @@ def carried_out(refuses: dict[str, int], slow: int, at_once: int, stop_after: in
     cloud, plan = Cloud(where, groups, refuses, slow), Plan(migrations, start)
     saves = itertools.count()
     saved = [0]
-    applying = Applying(
+    applying = PlanExecution(
         plan,
         cloud,
         TOPOLOGY,

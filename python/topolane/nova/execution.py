@@ -1,4 +1,4 @@
-"""Carries a plan out through Nova's live migration: a few at once, to be stopped and taken up again."""
+"""Carries out a plan by Nova's live migrations, a few at once. It can be stopped and continued."""
 
 from __future__ import annotations
 
@@ -16,39 +16,42 @@ if TYPE_CHECKING:
 POLL_SECONDS = 1.0
 RETRY_SECONDS = 30.0
 RETRIES = 5
-"""What Nova refuses is asked again: its scheduler hears of servers that left a host after up to two minutes
-(`scheduler_instance_sync_interval`)."""
+"""How often a refused migration is tried again: Nova's scheduler learns of servers that left a host up to two
+minutes later (`scheduler_instance_sync_interval`).
+"""
 
 
 class Servers(Protocol):
-    """What carrying out a plan needs of a cloud."""
+    """The calls to a cloud that carrying out a plan needs."""
 
     def look(self, server: str) -> ServerState | None:
-        """The server now; None if there is none any more."""
+        """The state of the server now; None if it no longer exists."""
 
     def members(self, group: str) -> dict[str, str]:
         """The host of every server of the group that has one."""
 
     def migrate(self, server: str, host: str, forced: bool = False) -> str | None:
-        """Starts a live migration, if forced past the scheduler; a sentence why Nova refuses it."""
+        """Starts a live migration; if forced, past the scheduler's filters. Returns None, or why Nova refuses
+        it.
+        """
 
 
 @dataclasses.dataclass
-class Applying:
-    """A plan on its way."""
+class PlanExecution:
+    """The execution of a plan."""
 
     plan: Plan
     servers: Servers
     topology: Topology
     at_once: int
     timeout: float
-    """Seconds after which a migration that does not end is left alone."""
+    """Seconds after which a migration that does not end is no longer followed."""
     save: Callable[[], None]
     """Called whenever the state of a migration has changed."""
     stopped: Callable[[], bool]
-    """Whether no further migration is to be started."""
+    """Whether to start no further migration."""
     retry: float = RETRY_SECONDS
-    """Seconds until what Nova refused is asked again."""
+    """Seconds until a refused migration is tried again."""
 
     def __post_init__(self) -> None:
         self._deadline: dict[str, float] = {}
@@ -56,7 +59,9 @@ class Applying:
         self._not_before: dict[str, float] = {}
 
     def run(self, progress: Callable[[int], None], pause: float = POLL_SECONDS) -> None:
-        """Makes the migrations; returns when all are over, or, once stopped, those that were started."""
+        """Makes the migrations. Returns when all have ended, or, if stopped, when the started ones have
+        ended.
+        """
         for migration in self.plan.migrations:
             if migration.state == "started":
                 self._deadline[migration.server] = time.monotonic() + self.timeout
@@ -71,7 +76,7 @@ class Applying:
             time.sleep(pause)
 
     def _start_some(self) -> None:
-        """As many as may run at once, those of one group in the order of the plan."""
+        """Starts as many as may run at once. Migrations of one group start in the order of the plan."""
         waiting: set[str] = set()
         for migration in self._in("planned"):
             if len(self._in("started")) >= self.at_once:
@@ -88,7 +93,9 @@ class Applying:
         return [migration for migration in self.plan.migrations if migration.state == state]
 
     def _must_wait(self, migration: Migration) -> bool:
-        """Its place is still held by one that is on its way, or its group is: what it gains is not known yet."""
+        """Whether it must wait: another running migration still occupies its target, or moves its group, so
+        its gain is unknown.
+        """
         others = self._in("started")
         if self.plan.in_order and (others or migration is not self._in("planned")[0]):
             return True
@@ -110,7 +117,7 @@ class Applying:
         self._set(migration, "planned" if again else "failed", refusal)
 
     def _problem(self, migration: Migration) -> str | None:
-        """Why a migration is not to be made as things are now."""
+        """Why a migration must not be made now, or None."""
         if self.plan.in_order and (self._in("failed") or self._in("skipped")):
             return "one that had to be made before it was not"
         now = self.servers.look(migration.server)
@@ -123,7 +130,7 @@ class Applying:
         if migration.target not in self.topology.node_of:
             return f"{migration.target} is not on the topology any more"
         before, after = self._hops(migration)
-        # Who leaves the links of others may end with more hops than at the start: as planned, and not more.
+        # A group that leaves links of other groups may end with more hops than at the start, but not more than planned.
         most = max(self.plan.start[migration.group], migration.after)
         if after > most:
             return f"its group would have {after:g} hops, more than {most:g} as planned or at the start"
@@ -132,7 +139,7 @@ class Applying:
         return None
 
     def _hops(self, migration: Migration) -> tuple[float, float]:
-        """Hops of its group now, and with the server moved."""
+        """Hops of its group now, and after the migration."""
         hosts = self.servers.members(migration.group)
         moved = hosts | {migration.server: migration.target}
         find = self.topology.node_of

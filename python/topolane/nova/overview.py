@@ -1,4 +1,4 @@
-"""A group on the tree, and all groups in a table."""
+"""Overviews: one group on the tree, or all groups in a table."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from topolane.nova.plan import hops, isolates, nodes
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-    """A group in figures."""
+class GroupRow:
+    """One group in the table."""
 
     id: str
     name: str
     placement: str
-    """What it asks for."""
+    """Its placement hint."""
     servers: int
     running: int
-    """Those on a host of the topology."""
+    """Its servers on hosts of the topology."""
     leaves: int
     hops: float
     """Summed over pairs of servers."""
     least: float
-    """The least there could be on the empty machine, with no more on a host than now."""
+    """The minimum on the empty machine, with no more servers on a host than now."""
     shares: list[str]
-    """Groups of the tree (leaf, pod) whose uplinks it shares though it or the other is isolated."""
+    """The parts of the tree (leaf, pod) whose uplinks it shares although one of the sharing groups is
+    isolated.
+    """
 
 
-def rows(cloud: Cloud) -> list[Row]:
-    """All groups, those with most hops above the least first."""
+def rows(cloud: Cloud) -> list[GroupRow]:
+    """All groups, those furthest above their minimum of hops first."""
     groups = [(index, nodes(cloud, group), ()) for index, group in enumerate(cloud.groups)]
     links = LinkUse(cloud.topology.machine, groups)
-    apart = [isolates(group.wish) for group in cloud.groups]
+    apart = [isolates(group.hint) for group in cloud.groups]
     shares = [
         [
             name
@@ -47,13 +49,13 @@ def rows(cloud: Cloud) -> list[Row]:
     return sorted(found, key=lambda row: (row.least - row.hops, row.name, row.id))
 
 
-def _row(cloud: Cloud, group: ServerGroup, shares: list[str]) -> Row:
+def _row(cloud: Cloud, group: ServerGroup, shares: list[str]) -> GroupRow:
     own = nodes(cloud, group)
     machine = cloud.topology.machine
-    return Row(
+    return GroupRow(
         id=group.id,
         name=group.name,
-        placement="not understood" if group.wish.problem else group.wish.placement or "-",
+        placement="not understood" if group.hint.problem else group.hint.placement or "-",
         servers=len(group.servers),
         running=len(own),
         leaves=len(set(machine.leaves_of(own))),
@@ -64,7 +66,7 @@ def _row(cloud: Cloud, group: ServerGroup, shares: list[str]) -> Row:
 
 
 def _least(machine: Machine, own: list[int]) -> float:
-    """The least hops on the empty machine with no more on a host than there are on one now."""
+    """The minimum of hops on the empty machine, with no more servers on a host than now."""
     if len(own) < 2:
         return 0.0
     most = max(collections.Counter(own).values())
@@ -73,7 +75,7 @@ def _least(machine: Machine, own: list[int]) -> float:
 
 
 def nodes_of(cloud: Cloud, groups: list[ServerGroup]) -> dict[int, list[int]]:
-    """The nodes of every group that has some, by its place in the list."""
+    """The nodes of every group that has some, by its index in the list."""
     found = {index: sorted(set(nodes(cloud, group))) for index, group in enumerate(groups)}
     return {index: own for index, own in found.items() if own}
 

@@ -1,4 +1,6 @@
-"""Which live migrations make room for an isolated group that Nova refuses: the engine's repair, and an order for it."""
+"""Finds live migrations that make room for an isolated group that Nova refuses: the engine's repair, in an
+order that Nova allows.
+"""
 
 from __future__ import annotations
 
@@ -11,38 +13,38 @@ import numpy as np
 
 from topolane._engine import Decision, Refusal, Repair, State, repair
 from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
-from topolane.nova.placing import POLICIES, Placing
+from topolane.nova.group_placement import POLICIES, GroupPlacement
+from topolane.nova.hints import PlacementHint
 from topolane.nova.plan import Migration, Plan
 from topolane.nova.steps import Step, Where, moved, nodes_of, order, others_on
-from topolane.nova.wishes import Wish
 
 TRIES = 16
-"""Repairs that are looked at, each without some of the groups of the ones before."""
+"""How many repairs to try. Each leaves out some groups of the earlier ones."""
 
-Way = tuple[dict[str, list[int]], list[int]]
-"""The nodes that groups go to, and those of the group they make room for."""
+Layout = tuple[dict[str, list[int]], list[int]]
+"""The target nodes of the moved groups, and the nodes of the new group."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Room:
-    """What there is to be done for a group."""
+class RepairPlan:
+    """The result of a repair for one group."""
 
     refusal: str | None
-    """Why it is refused as things are; None where it is not, and nothing needs to be moved."""
+    """Why the group is refused now; None if it fits without moves."""
     plan: Plan | None
-    """Migrations after which it is admitted; None where none were found."""
+    """Migrations after which the group is admitted; None if none were found."""
     hosts: list[str]
-    """Where it then fits."""
+    """The hosts where the group then fits."""
     groups: int
-    """Groups that might have been moved."""
+    """How many groups could be moved."""
     unordered: int
-    """Repairs that were found, but in no order has every migration room on links that its group may use."""
+    """How many repairs were found without an order in which every migration is allowed."""
 
 
 def wanted_group(flavor: dict[str, Any], zone: str | None) -> ServerGroup:
-    """A group that asks for isolation and of which no server runs yet, one to a host."""
+    """An isolated group without running servers, with at most one server per host."""
     one = Server("", "", None, "", flavor, {}, zone, busy=False)
-    return ServerGroup("", "", "", 1, [one], Wish("isolated"))
+    return ServerGroup("", "", "", 1, [one], PlacementHint("isolated"))
 
 
 def find(
@@ -55,19 +57,19 @@ def find(
     most: int | None = None,
     only: Collection[str] = (),
     sharing: bool = False,
-) -> Room:
-    """The fewest migrations of the repairs that are tried; of these one none of which must be forced, if there is one.
+) -> RepairPlan:
+    """Finds the repair with the fewest forced migrations, then the fewest migrations.
 
-    `wanted`: a group of one server, which tells the flavor and the zone of all; `free`: the free slots of every node
-    for it; `most`: migrations at most; `only`: identities of the groups that may be moved, all by default;
-    `sharing`: whether groups may pass links of others on the way, which Nova's filter does not allow.
+    wanted: a group of one server, which gives the flavor and the zone of all servers. free: the free slots of
+    every node for it. most: the limit of migrations. only: ids of the groups that may be moved [default:
+    all]. sharing: whether groups may share links while they move, which Nova's filter does not allow.
     """
     where = {group.id: {s.id: s.host for s in group.servers if s.host} for group in cloud.groups}
     movable = [group for group in _movable(cloud, wanted, where) if not only or group.id in only]
     refusal = _refusal(cloud, where, servers, free)
-    room = Room(refusal, Plan([], {}) if refusal is None else None, [], len(movable), 0)
+    proposed = RepairPlan(refusal, Plan([], {}) if refusal is None else None, [], len(movable), 0)
     if refusal is None:
-        return room
+        return proposed
     left: collections.deque[frozenset[int]] = collections.deque([frozenset()])
     tried: set[frozenset[int]] = set()
     while left and len(tried) < TRIES:
@@ -85,20 +87,20 @@ def find(
             continue
         left.extend(without | {moved.id} for moved in found.moved)
         groups = [movable[moved.id] for moved in found.moved]
-        ways = list(_ways(cloud, wanted, where, free, servers, groups, found))
-        best = _best(cloud, wanted, where, free, servers, ways, sharing)
+        layouts = list(_layouts(cloud, wanted, where, free, servers, groups, found))
+        best = _best(cloud, wanted, where, free, servers, layouts, sharing)
         if best is None:
-            room = dataclasses.replace(room, unordered=room.unordered + 1)
+            proposed = dataclasses.replace(proposed, unordered=proposed.unordered + 1)
             continue
         plan, hosts = best
         if len(plan.migrations) <= (most or len(plan.migrations)) and (
-            room.plan is None or _price(plan) < _price(room.plan)
+            proposed.plan is None or _price(plan) < _price(proposed.plan)
         ):
-            room = dataclasses.replace(room, plan=plan, hosts=hosts)
-    return room
+            proposed = dataclasses.replace(proposed, plan=plan, hosts=hosts)
+    return proposed
 
 
-def _ways(
+def _layouts(
     cloud: Cloud,
     wanted: ServerGroup,
     where: Where,
@@ -106,10 +108,10 @@ def _ways(
     servers: int,
     groups: list[ServerGroup],
     found: Repair,
-) -> Iterator[Way]:
-    """A repair as it was found, and with the new group in each part of the tree where one of the moved is now.
+) -> Iterator[Layout]:
+    """A repair as found, and variants with the new group in each part of the tree where a moved group is now.
 
-    The engine looks at how few are moved, and not at how many of their servers may stay.
+    The engine minimises the number of moved groups, and ignores how many of their servers may stay.
     """
     machine = cloud.topology.machine
     yield (
@@ -117,7 +119,7 @@ def _ways(
         found.decision.nodes,
     )
     old = {node for group in groups for node in nodes_of(cloud, where[group.id].values())}
-    # None is large enough for a group that spans sites.
+    # No group of the tree is large enough for a group that spans sites.
     for start, end in machine.homes(servers):
         if not any(start <= node < end for node in old):
             continue
@@ -136,9 +138,9 @@ def _ways(
                 yield places, home.nodes
 
 
-def _staying(cloud: Cloud, where: Where, way: Way) -> Way:
-    """The same leaf by leaf, with servers left where they are as far as their group keeps so many hosts of the leaf."""
-    places, home = way
+def _fewest_moves(cloud: Cloud, where: Where, layout: Layout) -> Layout:
+    """The same layout by leaves, with as many servers as possible left on their hosts."""
+    places, home = layout
     now = {name: set(nodes_of(cloud, where[name].values())) for name in places}
     then: dict[str, list[int]] = {name: [] for name in places}
     rest: list[int] = []
@@ -167,12 +169,14 @@ def _best(
     where: Where,
     free: list[int],
     servers: int,
-    ways: list[Way],
+    layouts: list[Layout],
     sharing: bool,
 ) -> tuple[Plan, list[str]] | None:
-    """The plan of least price of the ways that have an order and make room, and where the new group then fits."""
+    """The cheapest plan of the layouts that have an allowed order and make room, and the hosts for the new
+    group.
+    """
     found: list[tuple[Plan, list[str]]] = []
-    for places, home in (_staying(cloud, where, way) for way in ways):
+    for places, home in (_fewest_moves(cloud, where, layout) for layout in layouts):
         goes = {name: [_host(cloud, node) for node in nodes] for name, nodes in places.items()}
         steps = order(cloud, where, goes)
         if steps is None and sharing:
@@ -183,14 +187,15 @@ def _best(
 
 
 def _price(plan: Plan) -> tuple[int, int]:
-    """Migrations that must be forced, and all."""
+    """Sort key of plans: the number of forced migrations, then of all."""
     return sum(migration.forced for migration in plan.migrations), len(plan.migrations)
 
 
 def _movable(cloud: Cloud, wanted: ServerGroup, where: Where) -> list[ServerGroup]:
-    """Groups of whose servers each can take the place of a wanted one, and all can go where that may.
+    """The groups whose servers can trade places with servers of the new group.
 
-    One server to a host, no other group's there, all on the machine, all that Nova can migrate live now.
+    Each has one server per host, without other groups there; all its servers are on the machine, and Nova can
+    migrate them live.
     """
     (model,) = wanted.servers
     zones = {model.zone} if model.zone is not None else set(cloud.zones.values())
@@ -200,8 +205,8 @@ def _movable(cloud: Cloud, wanted: ServerGroup, where: Where) -> list[ServerGrou
         pinned = {server.zone for server in group.servers if server.zone is not None}
         return (
             bool(group.servers)
-            and group.wish.placement in ("compact", "isolated")
-            and group.wish.problem is None
+            and group.hint.placement in ("compact", "isolated")
+            and group.hint.problem is None
             and (not pinned or (pinned == zones and len(zones) == 1))
             and all(server.movable and alike(server.flavor, model.flavor) for server in group.servers)
             and all(on[host] == 1 and host in cloud.topology.node_of for host in where[group.id].values())
@@ -213,7 +218,7 @@ def _movable(cloud: Cloud, wanted: ServerGroup, where: Where) -> list[ServerGrou
 def _state(
     cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], movable: list[ServerGroup]
 ) -> State:
-    """The machine with all groups but those that may be moved: what has no room for the wanted is out of service."""
+    """The machine with all groups that stay. Hosts without room for the new group are out of service."""
     state = State(cloud.topology.machine)
     names = {group.id for group in movable}
     held = {host for name in names for host in where[name].values()}
@@ -224,20 +229,20 @@ def _state(
         if (not _may_be_on(cloud, wanted, host) if host in held else free[node] == 0)
     ]
     state.take_out(out)
-    for nodes, owned, beyond in others_on(cloud, where, names):
-        state.overlay(nodes, owned, beyond)
+    for nodes, dedicated, beyond in others_on(cloud, where, names):
+        state.overlay(nodes, dedicated, beyond)
     return state
 
 
 def _may_be_on(cloud: Cloud, wanted: ServerGroup, host: str) -> bool:
-    """Whether the wanted may go to a host that has room."""
+    """Whether the new group may use a host that has room."""
     (model,) = wanted.servers
     return host not in cloud.closed and model.zone in (None, cloud.zones.get(host))
 
 
 def _refusal(cloud: Cloud, where: Where, servers: int, free: list[int]) -> str | None:
-    """What the filter says to an isolated group of so many servers, one to a host."""
-    placing = Placing(
+    """Why the filter refuses an isolated group of `servers` servers on distinct hosts, or None."""
+    placing = GroupPlacement(
         cloud.topology,
         POLICIES["isolated"],
         stacked=True,
@@ -261,7 +266,7 @@ def _makes_room(
 
 
 def _plan(cloud: Cloud, where: Where, steps: list[Step]) -> Plan:
-    """The migrations with the hops of their groups, one after another."""
+    """A plan of these steps, with the hops of their groups before and after each."""
     now = moved(where, [])
 
     def hops(group: str) -> float:
