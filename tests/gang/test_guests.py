@@ -25,7 +25,7 @@ pytest.importorskip("qemu.qmp", reason="guests by QMP need the extra sites")
 if reason := spinning_guest.missing():
     pytest.skip(reason, allow_module_level=True)
 
-from topolane.sites.moving.qmp import ask, monitor
+from topolane.sites.movers.qmp import ask, monitor
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_what_is_no_guest_is_refused_in_a_sentence(
 async def _while_another_asks(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with monitor(path) as client:
         await ask(client, "query-status")
-        monkeypatch.setattr("topolane.sites.moving.qmp.ANSWER", 0.5)
+        monkeypatch.setattr("topolane.sites.movers.qmp.ANSWER", 0.5)
         await asyncio.to_thread(guest, path)
 
 

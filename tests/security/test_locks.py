@@ -27,7 +27,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as ano
 # The interpreter may be where only root reads: a process becomes the user when it has all its modules.
 BECOME = """
 import fcntl, os, socket, sys, time
-from topolane.gang.keeping import Cores, directory
+from topolane.gang.agent_files import Cores, directory
 os.umask(0o022)
 if (user := int(sys.argv.pop(1))) != os.geteuid():
     os.setgroups([])

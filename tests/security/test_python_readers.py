@@ -76,7 +76,7 @@ def _failed(path: Path) -> Any:
 
 def _matrix(path: Path) -> Any:
     from topolane.mpi.matrix import read
-    from topolane.mpi.show import summary
+    from topolane.mpi.summary import summary
 
     recorded = read(path)
     return summary(recorded), recorded.text()

@@ -10,7 +10,7 @@ import click
 from topolane._engine import InputError
 from topolane.cli.common import Number
 from topolane.cli.sites_client import client, manager_options, missing, segment
-from topolane.sites.moving import DRIVERS, WANT_ADDRESS, mover
+from topolane.sites.movers import DRIVERS, WANT_ADDRESS, mover
 
 every_option = click.option(
     "--every",

@@ -17,7 +17,7 @@ from typing import IO, Any, Self
 
 from topolane._engine import GangAgent, GangHeld, GangMeans, GangRound, GangSwitch, InputError
 from topolane._engine import GangLimits as Limits
-from topolane.gang import keeping, starting, watchdog
+from topolane.gang import agent_files, process_start, watchdog
 from topolane.gang.job import POLL, Job
 from topolane.gang.meetings import Meetings
 
@@ -45,16 +45,16 @@ class Agent:
         *,
         switch_by: str | None = None,
     ) -> None:
-        self.policy, self.cores = policy, starting.checked(cores)
+        self.policy, self.cores = policy, process_start.checked_cores(cores)
         self._mark = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._jobs: dict[int, Job] = {}
         self._meetings: Meetings | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
         with contextlib.ExitStack() as undo:
-            self._locks = keeping.Cores(self.cores)
+            self._locks = agent_files.CoreLocks(self.cores)
             undo.callback(self._locks.close)
-            self.leftovers = keeping.tidy()
+            self.leftovers = agent_files.release_abandoned()
             """Agents before this one that died, whose jobs were let run."""
             ours, theirs = os.pipe()
             self._pipe = (ours, theirs)
@@ -69,7 +69,7 @@ class Agent:
             )
             undo.callback(self._engine.close)
             self.means: GangMeans = self._engine.means()
-            self._record = keeping.Record(
+            self._record = agent_files.AgentRecord(
                 self._mark,
                 {
                     "groups": [str(group) for group in self.means.groups],
@@ -105,15 +105,15 @@ class Agent:
         the command being its mpiexec or srun. Raises InputError where it cannot be started.
         """
         around = ({} if whole_environment else dict(os.environ)) | dict(environment or {})
-        watched = self._listening().arranged(command) if watch else None
+        watched = self._listening().with_reports(command) if watch else None
         if watched is not None:
             command, around = watched.command, around | watched.environment
-        program = starting.program(name, command, directory, around)
+        program = process_start.program(name, command, directory, around)
         with contextlib.ExitStack() as files:
             if isinstance(output, str | Path):
                 output = files.enter_context(Path(output).open("wb"))
                 errors = subprocess.STDOUT
-            process, gate = starting.behind_a_gate(
+            process, gate = process_start.start_gated(
                 [program, *command[1:]], directory, around | {watchdog.MARK: self._mark}, output, errors
             )
         try:
@@ -146,7 +146,7 @@ class Agent:
         this process, or may not be stopped.
         """
         for own in pids or ():
-            if own in (os.getpid(), self._watchdog.pid) or own in starting.above(os.getpid()):
+            if own in (os.getpid(), self._watchdog.pid) or own in process_start.ancestors(os.getpid()):
                 raise InputError(f"job {name}: process {own} is the agent itself, or started it")
         named = [int(one) for one in (pids or threads or ())]
         return self._add(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from topolane._engine import InputError
-from topolane.gang import keeping
+from topolane.gang import agent_files
 from topolane.parsing import parse_json
 
 LONGEST = 1 << 22
@@ -23,7 +23,7 @@ PATIENCE = 30.0
 
 def default_socket() -> str:
     """Where the agent of this user listens unless told otherwise."""
-    return str(keeping.directory() / "control")
+    return str(agent_files.directory() / "control")
 
 
 def ask(path: str, request: dict[str, Any], files: Sequence[int] = ()) -> Any:

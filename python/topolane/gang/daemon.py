@@ -13,7 +13,7 @@ from typing import Any
 from topolane._engine import InputError
 from topolane.gang import control
 from topolane.gang.agent import Agent, Job
-from topolane.gang.shown import picture
+from topolane.gang.status import agent_status
 from topolane.parsing import parse_json
 
 _CLIENT_PATIENCE = 10.0
@@ -59,7 +59,7 @@ class Daemon:
     def _answer(self, request: dict[str, Any], files: list[int]) -> Any:
         match request["do"]:
             case "show":
-                return picture(self._agent)
+                return agent_status(self._agent)
             case "add":
                 return self._add(request, files).id
             case "stop" if request.get("job") is None:

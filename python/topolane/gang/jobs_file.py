@@ -13,7 +13,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-3, 1e3
 
 
 @dataclass(frozen=True)
-class Asked:
+class JobSpec:
     """A job that somebody wants."""
 
     name: str
@@ -26,11 +26,11 @@ class Asked:
     """Whether the ranks of an MPI program are to be counted."""
 
 
-def read(path: str | Path) -> list[Asked]:
+def read(path: str | Path) -> list[JobSpec]:
     """The jobs of a file. Raises InputError that names the file, the line and the value."""
     top = reading.read(path)
     tables = top.tables("job")
-    jobs: list[Asked] = []
+    jobs: list[JobSpec] = []
     for table in tables:
         name = table.name("name")
         if any(job.name == name for job in jobs):
@@ -52,7 +52,7 @@ def read(path: str | Path) -> list[Asked]:
         weight = table.number("weight", LEAST_WEIGHT, MOST_WEIGHT, 1.0)
         watch = table.flag("watch", False)
         table.done()
-        jobs.append(Asked(name, command, threads, weight, directory, environment, watch))
+        jobs.append(JobSpec(name, command, threads, weight, directory, environment, watch))
     top.done()
     if not jobs:
         raise InputError(f"{path}: has no job: give tables [[job]] with name and command")

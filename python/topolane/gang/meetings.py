@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from topolane._engine import InputError
 from topolane.mpi import build, launch
 from topolane.mpi.address import Address
-from topolane.mpi.counts import Watched
+from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.receiver import Receiver
 
 SYNCHRONISING = (40, 46, 47, 48, 49, 50, 52, 53, 54)
@@ -24,7 +24,7 @@ _PATIENCE = 10.0
 
 
 @dataclass
-class _Seen:
+class _ProgramTotals:
     """Of a program so far, for each of its ranks: meetings, seconds waited in them, seconds on a core; and when."""
 
     meetings: float = 0.0
@@ -34,7 +34,7 @@ class _Seen:
 
 
 @dataclass(frozen=True)
-class Reporting:
+class ReportingCommand:
     """A command whose ranks report, what it needs in its environment, and the program that they say they are."""
 
     command: list[str]
@@ -52,7 +52,7 @@ class Meetings:
     def __init__(self, cpu: Callable[[int], float | None], tell: Callable[[int, float, float], None]) -> None:
         self._cpu, self._tell = cpu, tell
         self._jobs: dict[str, int] = {}
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _ProgramTotals] = {}
         self._closing, self._ready = threading.Event(), threading.Event()
         self._directory = tempfile.TemporaryDirectory(prefix="topolane-")
         self._address = Address(path=os.path.join(self._directory.name, "receiver"))
@@ -63,13 +63,13 @@ class Meetings:
         if not self._ready.wait(_PATIENCE):
             raise InputError(f"{self._address}: nothing can listen there")
 
-    def arranged(self, command: Sequence[str]) -> Reporting:
+    def with_reports(self, command: Sequence[str]) -> ReportingCommand:
         """The same command with ranks that report. Raises InputError where the library cannot be had for its MPI."""
         program = f"gang-{secrets.token_hex(8)}"
         wanted = {"TOPOLANE_MPI_PROGRAM": program, "TOPOLANE_MPI_MANAGER": str(self._address)}
-        words, around = launch.arranged(command, build.library(build.mpicc_for(command)), wanted)
+        words, around = launch.with_library(command, build.library(build.mpicc_for(command)), wanted)
         needed = {key: value for key, value in around.items() if os.environ.get(key) != value}
-        return Reporting(words, needed, program)
+        return ReportingCommand(words, needed, program)
 
     def follow(self, program: str, job: int) -> None:
         """From now on a program is that job."""
@@ -93,7 +93,7 @@ class Meetings:
             await asyncio.sleep(_LOOK)
         await receiver.close()
 
-    def _look(self, watched: Watched, job: int) -> None:
+    def _look(self, watched: WatchedProgram, job: int) -> None:
         cpu = self._cpu(job)
         if cpu is None:
             del self._jobs[watched.id]
@@ -102,7 +102,7 @@ class Meetings:
         calls = sum(one.calls.get(call, (0, 0, 0.0))[0] for one in every for call in SYNCHRONISING)
         waited = sum(one.skew for one in every)
         ranks = watched.ranks
-        now = _Seen(calls / ranks, waited / ranks, cpu / ranks, time.monotonic())
+        now = _ProgramTotals(calls / ranks, waited / ranks, cpu / ranks, time.monotonic())
         then = self._seen.setdefault(watched.id, now)
         met, ran = now.meetings - then.meetings, now.cpu - then.cpu
         if met > 0 and ran > 0:

@@ -52,21 +52,21 @@ def read(path: str | Path) -> dict[str, Any]:
 def thaw(state: dict[str, Any]) -> None:
     """Lets everybody run whom the agent held: its control groups, and processes that it stopped by signals."""
     processes = {one for one, began in state.get("processes", []) if started(one) == began}
-    groups = [group for own in state.get("groups", []) for group in jobs_of(Path(own))]
+    groups = [group for own in state.get("groups", []) for group in job_groups(Path(own))]
     for group in groups:
         write(group / "cgroup.freeze", "0")
         write(group / "freezer.state", "THAWED")
         write(group / "cpu.idle", "0")
         processes |= members(group / "cgroup.procs")
     if state.get("stopping") == "signals":
-        processes |= marked(str(state.get("mark")))
-        signalled(family(processes))
+        processes |= processes_with_mark(str(state.get("mark")))
+        continue_processes(descendants(processes))
     if state.get("ranking") == "threads":
-        for process in family(processes):
-            as_usual(process)
+        for process in descendants(processes):
+            restore_priority(process)
 
 
-def jobs_of(own: Path) -> list[Path]:
+def job_groups(own: Path) -> list[Path]:
     """The control groups of the jobs below an agent's."""
     try:
         return [group for group in own.iterdir() if group.is_dir()]
@@ -89,14 +89,14 @@ def write(file: Path, value: str) -> None:
             file.write_text(value)
 
 
-def signalled(processes: Iterable[int]) -> None:
+def continue_processes(processes: Iterable[int]) -> None:
     """Continues them."""
     for process in processes:
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGCONT)
 
 
-def as_usual(process: int) -> None:
+def restore_priority(process: int) -> None:
     """Gives its threads back the usual priority where they have idle priority."""
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{process}/task"):
@@ -104,7 +104,7 @@ def as_usual(process: int) -> None:
                 os.sched_setscheduler(int(thread), os.SCHED_OTHER, os.sched_param(0))
 
 
-def family(processes: set[int]) -> set[int]:
+def descendants(processes: set[int]) -> set[int]:
     """These and all that descend from them."""
     parents = {one: int(fields[1]) for one, fields in stats()}
     found = set(processes)
@@ -113,7 +113,7 @@ def family(processes: set[int]) -> set[int]:
     return found
 
 
-def marked(mark: str) -> set[int]:
+def processes_with_mark(mark: str) -> set[int]:
     """Processes that have the mark in their environment: children that outlived their parents too."""
     wanted = f"{MARK}={mark}".encode()
     found = set()

@@ -29,7 +29,7 @@ MOST_HELLO = 16 << 10
 """Bytes of a HELLO: of somebody who is not known yet, no more is buffered."""
 
 
-class Refused(Exception):
+class SenderRefusedError(Exception):
     """This sender is not taken: the reason, in a sentence."""
 
 
@@ -95,11 +95,11 @@ class Connection(asyncio.Protocol):
             self._receiver.buffered += self._decoder.waiting - self._buffered
             self._buffered = self._decoder.waiting
             if self._receiver.buffered > self._receiver.limits.buffered:
-                raise Refused("too much has come in part")
+                raise SenderRefusedError("too much has come in part")
         except FrameError as error:
             self._tell("garbled", f"{error}; the connection is ended")
             self._transport.close()
-        except Refused as reason:
+        except SenderRefusedError as reason:
             self._refuse(str(reason))
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -124,7 +124,7 @@ class Connection(asyncio.Protocol):
             if self._token is not None and not hmac.compare_digest(
                 hello.token.encode(), self._token.encode()
             ):
-                raise Refused("the token is not this receiver's")
+                raise SenderRefusedError("the token is not this receiver's")
             self._receiver.hello(self, hello)
             self._hello = hello
             self._decoder.most = MOST_PAYLOAD

@@ -152,7 +152,7 @@ class Matrix:
 
 
 @dataclass
-class Watched:
+class WatchedProgram:
     """A program and all that its ranks have said."""
 
     id: str

@@ -32,7 +32,7 @@ def launcher(command: Sequence[str]) -> str:
     return OPEN_MPI if any(word in said for word in ("Open MPI", "OpenRTE", "PRTE", "PRRTE")) else OTHER
 
 
-def arranged(
+def with_library(
     command: Sequence[str], library: Path, environment: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str]]:
     """The command that starts the ranks so, and the whole environment to start it in.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from topolane import parsing, texts
 from topolane._engine import InputError, Traffic
 from topolane.mpi.calls import names
-from topolane.mpi.counts import Watched
+from topolane.mpi.counts import WatchedProgram
 
 KINDS = ("point_to_point", "modelled", "two_level", "one_sided")
 """Kinds of the protocol, as columns are called after them."""
@@ -34,7 +34,7 @@ _SIGN = re.compile(r"(?<!\w)[=+@-]")
 
 
 @dataclass(frozen=True)
-class About:
+class RunFacts:
     """What is known of a run beside its matrix."""
 
     program: str
@@ -59,7 +59,7 @@ class About:
 class Recorded:
     """A run's matrix. Entries stand by (sender, receiver)."""
 
-    about: About
+    about: RunFacts
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
     counts: NDArray[np.float64]
@@ -92,11 +92,11 @@ def _without_formulas(text: str) -> str:
     return _STRING.sub(lambda one: _SIGN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", one[0]), text)
 
 
-def of(program: Watched) -> Recorded:
+def of(program: WatchedProgram) -> Recorded:
     """What a receiver knows of a program."""
     every = [program.of_rank.get(rank) for rank in range(program.ranks)]
     known = names()
-    about = About(
+    about = RunFacts(
         program=program.id,
         name=program.name,
         mpi=program.mpi,
@@ -150,11 +150,11 @@ def _table(lines: Sequence[str], begin: int, path: str) -> NDArray[np.float64]:
     return np.array(rows).reshape(len(rows), len(COLUMNS))
 
 
-def _about(lines: Sequence[str], path: str) -> About:
+def _about(lines: Sequence[str], path: str) -> RunFacts:
     for at, line in enumerate(lines):
         if line.startswith(MARK):
             try:
-                about = About(**parsing.parse_json(line.removeprefix(MARK), path, at + 1))
+                about = RunFacts(**parsing.parse_json(line.removeprefix(MARK), path, at + 1))
                 _check(about)
             except (TypeError, ValueError, AttributeError) as error:
                 raise InputError(
@@ -164,7 +164,7 @@ def _about(lines: Sequence[str], path: str) -> About:
     raise InputError(f"{path}: no line {MARK!r}: not a matrix that `topolane mpi run` wrote")
 
 
-def _check(about: About) -> None:
+def _check(about: RunFacts) -> None:
     """Raises TypeError or ValueError for what a damaged line may hold."""
     for word in (about.program, about.name, about.mpi, *about.hosts, *about.calls):
         if not isinstance(word, str):

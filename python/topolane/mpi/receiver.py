@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topolane._engine import InputError
-from topolane.mpi.acknowledging import Acknowledger, Taken
+from topolane.mpi.acknowledger import Acknowledger, Taken
 from topolane.mpi.address import Address, bound_to
-from topolane.mpi.connection import Connection, Refused
-from topolane.mpi.counts import RankCounts, Watched
+from topolane.mpi.connection import Connection, SenderRefusedError
+from topolane.mpi.counts import RankCounts, WatchedProgram
 from topolane.mpi.frames import FrameError, Hello, Records, dropped, sites_frame
 from topolane.mpi.limits import Event, Limits
 from topolane.mpi.listener import Listener, Slot, Slots, connections_possible
@@ -42,14 +42,14 @@ class Receiver:
         self,
         *,
         keep: Callable[[Taken], Awaitable[None]] | None = None,
-        load: Callable[[str], Watched | None] = lambda _: None,
+        load: Callable[[str], WatchedProgram | None] = lambda _: None,
         happened: Callable[[Event], None] = lambda _: None,
         limits: Limits | None = None,
         interval: float = 1.0,
         slots: Slots | None = None,
     ) -> None:
         """slots: of the whole process, where it has other listeners too."""
-        self.programs: dict[str, Watched] = {}
+        self.programs: dict[str, WatchedProgram] = {}
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
         self._slots = slots or Slots(min(self.limits.connections, connections_possible()))
@@ -105,7 +105,7 @@ class Receiver:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
 
-    def adopt(self, program: Watched) -> None:
+    def adopt(self, program: WatchedProgram) -> None:
         """Takes up what is known of a program already, before any of its ranks says HELLO."""
         self.programs[program.id] = program
         self._entries += sum(len(one.keys) for one in program.of_rank.values())
@@ -150,7 +150,7 @@ class Receiver:
         counts = program.of_rank.get(hello.rank)
         if counts is None or hello.incarnation not in counts.windows:
             if self._senders >= self.limits.senders:
-                raise Refused(f"this receiver takes no more than {self.limits.senders} ranks")
+                raise SenderRefusedError(f"this receiver takes no more than {self.limits.senders} ranks")
             if counts is not None:
                 self.tell(
                     "rank-began-again", program.id, f"rank {hello.rank} was started again on {hello.host}"
@@ -172,7 +172,9 @@ class Receiver:
         program = self.programs[connection.hello.program]
         records = Records.decode(payload, program.ranks)
         if self._entries + len(records.peers) > self.limits.entries:
-            raise Refused(f"this receiver keeps no more than {self.limits.entries} entries of matrices")
+            raise SenderRefusedError(
+                f"this receiver keeps no more than {self.limits.entries} entries of matrices"
+            )
         counts = program.rank(connection.hello.rank)
         if self._is_new(connection, counts, sequence):
             before = len(counts.keys)
@@ -218,20 +220,22 @@ class Receiver:
 
     # Inside.
 
-    def _program(self, hello: Hello) -> Watched:
+    def _program(self, hello: Hello) -> WatchedProgram:
         if hello.ranks > self.limits.ranks:
-            raise Refused(f"a program of {hello.ranks} ranks; this receiver takes {self.limits.ranks}")
+            raise SenderRefusedError(
+                f"a program of {hello.ranks} ranks; this receiver takes {self.limits.ranks}"
+            )
         program = self.programs.get(hello.program)
         if program is None and (program := self._load(hello.program)) is not None:
             self._make_room()
             self.adopt(program)
         if program is None:
             self._make_room()
-            program = Watched(hello.program, hello.name, hello.ranks, time.time())
+            program = WatchedProgram(hello.program, hello.name, hello.ranks, time.time())
             self.adopt(program)
             self.tell("program-began", program.id, f"{program.name} with {program.ranks} ranks")
         if program.ranks != hello.ranks:
-            raise Refused(
+            raise SenderRefusedError(
                 f"program {program.id} has {program.ranks} ranks, and this one says {hello.ranks}: "
                 "runs need names of their own (TOPOLANE_MPI_PROGRAM)"
             )
@@ -246,7 +250,7 @@ class Receiver:
             if one.ended is not None and not self._acknowledger.holds(one.id)
         ]
         if not over:
-            raise Refused(f"this receiver takes no more than {self.limits.programs} programs")
+            raise SenderRefusedError(f"this receiver takes no more than {self.limits.programs} programs")
         self.forget(min(over, key=lambda one: one.ended or 0.0).id)
 
     def _is_new(self, connection: Connection, counts: RankCounts, sequence: int) -> bool:

@@ -12,11 +12,11 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.security import HTTPBearer
 
 from topolane.mpi.counts import KINDS
-from topolane.sites import shown
+from topolane.sites import views
 from topolane.sites.gate import Gate
 from topolane.sites.manager import Manager
 from topolane.sites.metrics import exposition
-from topolane.sites.orders import clusters, orders, program_named, reports
+from topolane.sites.routers import clusters, orders, program_named, reports
 from topolane.sites.state import StateError
 
 Answer = dict[str, Any]
@@ -56,28 +56,28 @@ def _looks(manager: Manager) -> APIRouter:
     @router.get("/status")
     async def status() -> Answer:
         """How the manager fares, what it does and what has happened last."""
-        return shown.status(manager)
+        return views.status(manager)
 
     @router.get("/sites")
     async def sites() -> list[Answer]:
         """Hosts, cores, guests and links of every site."""
-        return shown.sites(manager)
+        return views.sites(manager)
 
     @router.get("/hosts")
     async def hosts() -> list[Answer]:
         """Every host with its newest report."""
-        return shown.hosts(manager)
+        return views.hosts(manager)
 
     @router.get("/guests")
     async def guests() -> list[Answer]:
         """Every guest, where it is, and its newest report."""
-        return shown.guests(manager)
+        return views.guests(manager)
 
     @router.get("/programs")
     async def programs(ended: bool = False) -> list[Answer]:
         """The programs that run; with `ended`, those as well that are kept."""
         known = manager.receiver.programs
-        answer = [shown.program(manager, one) for one in known.values() if ended or one.ended is None]
+        answer = [views.program(manager, one) for one in known.values() if ended or one.ended is None]
         if ended:
             answer += [_kept(row) for row in manager.state.programs() if row["id"] not in known]
         return answer
@@ -85,7 +85,7 @@ def _looks(manager: Manager) -> APIRouter:
     @router.get("/programs/{id}")
     async def program(id: str) -> Answer:
         """One program in figures."""
-        return shown.program(manager, program_named(manager, id))
+        return views.program(manager, program_named(manager, id))
 
     @router.get("/programs/{id}/matrix", response_class=PlainTextResponse)
     async def matrix(id: str, kind: Kind | None = None, recent: bool = False) -> str:
@@ -96,7 +96,7 @@ def _looks(manager: Manager) -> APIRouter:
     @router.get("/explain/{id}")
     async def explain(id: str) -> Answer:
         """Why a program runs where it runs."""
-        return shown.explain(manager, program_named(manager, id))
+        return views.explain(manager, program_named(manager, id))
 
     @router.get("/plans")
     async def plans() -> list[Answer]:

@@ -28,7 +28,7 @@ class Libvirt:
 
     def start(self, cluster: Cluster, guest: Guest, boot: Boot, host: Host) -> None:
         """Starts one."""
-        from topolane.sites.building import accelerator, append, mac
+        from topolane.sites.builders import accelerator, append, mac
 
         accelerated = accelerator(cluster.member(host.name).run, boot)
         text = xml(

@@ -11,7 +11,7 @@ from topolane._engine import InputError, site_policies
 from topolane.mpi.address import Address
 from topolane.reading import MOST_CORES, Table, read
 from topolane.sites.model import Guest, Host, Link, Site
-from topolane.sites.moving import DRIVERS, WANT_ADDRESS
+from topolane.sites.movers import DRIVERS, WANT_ADDRESS
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class HostWatch:
         return []
 
     def _of_folder(self) -> list[Report]:
-        from topolane.sites.watching import watched
+        from topolane.sites.guest_monitor import guest_state
 
         if not Path(self._host.address).exists():
             return []
@@ -97,7 +97,7 @@ class HostWatch:
         alive = {name: pid for name in folder.guests() if (pid := folder.pid(name)) is not None}
         self._seen = {name: seen for name, seen in self._seen.items() if name in alive}
         for name in alive:
-            if (seen := asyncio.run(watched(folder, name))) is not None:
+            if (seen := asyncio.run(guest_state(folder, name))) is not None:
                 self._seen[name] = seen
         return [{"name": name, **seen, **self._process(alive[name])} for name, seen in self._seen.items()]
 

@@ -12,7 +12,7 @@ from typing import Any
 from topolane.reading import MOST_CORES
 from topolane.sites.files import Config
 from topolane.sites.model import Guest, Host, Link
-from topolane.sites.reported import MOST_KNOWN, positive, reported_guest, reported_name
+from topolane.sites.report_parsing import MOST_KNOWN, positive, reported_guest, reported_name
 from topolane.sites.state import State, StateError
 
 _SETTLING = 10.0

@@ -10,21 +10,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from topolane.mpi.acknowledging import Taken
-from topolane.mpi.counts import Watched
+from topolane.mpi.acknowledger import Taken
+from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.limits import Limits
 from topolane.mpi.listener import Slots
 from topolane.mpi.receiver import Receiver
-from topolane.sites.arriving import Arrival, make_room, place
+from topolane.sites.arrivals import Arrival, make_room, place
 from topolane.sites.files import Config
-from topolane.sites.forgetting import forget
 from topolane.sites.inventory import Inventory
 from topolane.sites.journal import Journal
-from topolane.sites.keeping import program_row, rank_rows, watched
 from topolane.sites.moves import Moves
-from topolane.sites.planning import make
+from topolane.sites.planner import make
 from topolane.sites.plans import Plan
-from topolane.sites.problem import Problem, picture
+from topolane.sites.problem import Problem, current_problem
+from topolane.sites.program_rows import program_of, program_row, rank_rows
+from topolane.sites.retention import forget
 from topolane.sites.state import State, StateError
 
 KEEP_PLANS = 50
@@ -113,13 +113,13 @@ class Manager:
             self.moves.start()
         forget(self)
 
-    def picture(self) -> Problem:
+    def current_problem(self) -> Problem:
         """What there is now, for a policy to look at."""
         now = time.time()
         declared = {
             name: max(0.0, seconds - (now - when)) for name, (seconds, when) in self.remaining.items()
         }
-        return picture(
+        return current_problem(
             self.inventory,
             self.receiver.programs,
             now,
@@ -137,15 +137,15 @@ class Manager:
 
     async def plan(self) -> Plan:
         """What the policy would do now."""
-        return await asyncio.to_thread(make, self.picture(), self.config.policy)
+        return await asyncio.to_thread(make, self.current_problem(), self.config.policy)
 
     async def place(self, arrival: Arrival) -> list[str]:
         """A host for every guest of a cluster that is about to be built; empty where there is no room."""
-        return await asyncio.to_thread(place, self.picture(), arrival, self.config.policy)
+        return await asyncio.to_thread(place, self.current_problem(), arrival, self.config.policy)
 
     async def make_room(self, arrival: Arrival) -> Plan:
         """Moves after which such a cluster fits on one site, kept so that they can be applied."""
-        return self._remember(await asyncio.to_thread(make_room, self.picture(), arrival))
+        return self._remember(await asyncio.to_thread(make_room, self.current_problem(), arrival))
 
     async def propose(self) -> Plan:
         """What the policy would do now, kept so that it can be applied by its id."""
@@ -167,7 +167,7 @@ class Manager:
         self.remaining[program] = (seconds, time.time())
         self.state.put("remaining", program, self.remaining[program])
 
-    def program(self, id: str) -> Watched | None:
+    def program(self, id: str) -> WatchedProgram | None:
         """A program in memory or in the database."""
         return self.receiver.programs.get(id) or self._load(id)
 
@@ -200,11 +200,11 @@ class Manager:
             ranks = [row for one, which in programs for row in rank_rows(one, which)]
             await asyncio.to_thread(self.state.keep, rows, ranks)
 
-    def _load(self, id: str) -> Watched | None:
+    def _load(self, id: str) -> WatchedProgram | None:
         found = self.state.program(id)
-        return watched(*found) if found else None
+        return program_of(*found) if found else None
 
-    async def _tell_sites(self, program: Watched) -> None:
+    async def _tell_sites(self, program: WatchedProgram) -> None:
         """Sends the ranks a new map where a site has changed; kept first, so that no epoch is given twice."""
         if program.ended is not None or len(program.hosts) < program.ranks:
             return

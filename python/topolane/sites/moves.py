@@ -10,7 +10,7 @@ from dataclasses import replace
 from topolane._engine import InputError
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Move, Stage
-from topolane.sites.moving import GuestLost, MoveFailed, Mover, OutcomeUnknown, mover
+from topolane.sites.movers import GuestLost, MoveFailed, Mover, OutcomeUnknown, mover
 from topolane.sites.plans import PlannedMove
 from topolane.sites.state import State, StateError
 

@@ -20,7 +20,7 @@ class PlannedMove:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ProgramAssessment:
     """Programs that share guests, and so move together, as a policy sees them."""
 
     programs: tuple[str, ...]
@@ -52,7 +52,7 @@ class Plan:
     made: float
     """Seconds since 1970."""
     policy: str
-    judged: tuple[Judged, ...]
+    judged: tuple[ProgramAssessment, ...]
     moves: tuple[PlannedMove, ...]
     seconds: float
     """That making it took."""
@@ -68,6 +68,8 @@ class Plan:
     @staticmethod
     def of(fields: Mapping[str, Any]) -> Plan:
         """From that JSON."""
-        judged = tuple(Judged(**{**one, "programs": tuple(one["programs"])}) for one in fields["judged"])
+        judged = tuple(
+            ProgramAssessment(**{**one, "programs": tuple(one["programs"])}) for one in fields["judged"]
+        )
         moves = tuple(PlannedMove(**{**one, "programs": tuple(one["programs"])}) for one in fields["moves"])
         return Plan(**{**fields, "judged": judged, "moves": moves, "room": tuple(fields.get("room", ()))})

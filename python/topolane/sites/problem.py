@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topolane.mpi.counts import Matrix, Watched
+from topolane.mpi.counts import Matrix, WatchedProgram
 from topolane.sites.bisect import Parts
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Link
@@ -48,9 +48,9 @@ class Problem:
     left_out: dict[str, str]
 
 
-def picture(
+def current_problem(
     inventory: Inventory,
-    programs: Mapping[str, Watched],
+    programs: Mapping[str, WatchedProgram],
     now: float,
     *,
     remaining: Mapping[str, float],
@@ -62,7 +62,7 @@ def picture(
     remaining: seconds declared, by program; moved: when a guest was last moved; moving: guests under way.
     """
     left_out: dict[str, str] = {}
-    movable: list[tuple[Watched, list[Guest]]] = []
+    movable: list[tuple[WatchedProgram, list[Guest]]] = []
     for program in programs.values():
         if program.ended is None:
             guests, reason = _guests(inventory, program, moving)
@@ -88,7 +88,7 @@ def picture(
     )
 
 
-def _guests(inventory: Inventory, program: Watched, moving: set[str]) -> tuple[list[Guest], str]:
+def _guests(inventory: Inventory, program: WatchedProgram, moving: set[str]) -> tuple[list[Guest], str]:
     """The guest of every rank, or why the program is left alone."""
     if len(program.hosts) < program.ranks:
         return [], f"{len(program.hosts)} of its {program.ranks} ranks have reported"
@@ -109,9 +109,11 @@ def _guests(inventory: Inventory, program: Watched, moving: set[str]) -> tuple[l
     return guests, ""
 
 
-def _sharing(movable: list[tuple[Watched, list[Guest]]]) -> list[list[tuple[Watched, list[Guest]]]]:
+def _sharing(
+    movable: list[tuple[WatchedProgram, list[Guest]]],
+) -> list[list[tuple[WatchedProgram, list[Guest]]]]:
     """Programs together that share guests."""
-    groups: list[tuple[set[str], list[tuple[Watched, list[Guest]]]]] = []
+    groups: list[tuple[set[str], list[tuple[WatchedProgram, list[Guest]]]]] = []
     for program, guests in movable:
         names = {guest.name for guest in guests}
         members = [(program, guests)]
@@ -128,7 +130,7 @@ def _sharing(movable: list[tuple[Watched, list[Guest]]]) -> list[list[tuple[Watc
 
 def _group(
     inventory: Inventory,
-    together: list[tuple[Watched, list[Guest]]],
+    together: list[tuple[WatchedProgram, list[Guest]]],
     now: float,
     remaining: Mapping[str, float],
     moved: Callable[[str], float | None],

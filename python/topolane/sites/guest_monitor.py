@@ -15,7 +15,7 @@ ANSWER = 5.0
 """Seconds: a host is not to wait for a guest that hangs."""
 
 
-async def watched(folder: Folder, guest: str) -> dict[str, Any] | None:
+async def guest_state(folder: Folder, guest: str) -> dict[str, Any] | None:
     """Its state, cores and memory in bytes, from the monitor that movers leave alone; None without an answer."""
     client = QMPClient(guest)
     client.logger.setLevel(logging.CRITICAL)

@@ -14,7 +14,7 @@ import psutil
 from topolane import files
 from topolane._engine import InputError
 from topolane.sites import overlay
-from topolane.sites.moving import OutcomeUnknown, mover
+from topolane.sites.movers import OutcomeUnknown, mover
 from topolane.sites.qemu import Folder, Machine
 from topolane.sites.remote import CommandFailed, command
 

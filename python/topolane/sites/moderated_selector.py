@@ -10,7 +10,7 @@ PAUSE = 0.02
 """Seconds from one look at the sockets to the next: what arrives meanwhile is taken in together."""
 
 
-class Unhurried(selectors.DefaultSelector):
+class ModeratedSelector(selectors.DefaultSelector):
     """Moderates interrupts as network cards do: what comes after a rest is answered at once, a stream by portions.
 
     A frame is some 20 microseconds of work; one that wakes a process that sleeps costs several times that.

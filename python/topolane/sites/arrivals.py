@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from topolane import _engine
-from topolane.mpi.counts import Matrix, Watched
+from topolane.mpi.counts import Matrix, WatchedProgram
 from topolane.sites.bisect import Cut, crossing, least_halves
-from topolane.sites.planning import choose, make
+from topolane.sites.planner import choose, make
 from topolane.sites.plans import Plan
 from topolane.sites.problem import Problem
 
@@ -31,7 +31,7 @@ class Arrival:
     """Seconds it is expected to run."""
 
 
-def like(programs: Iterable[Watched], name: str) -> Cut:
+def like(programs: Iterable[WatchedProgram], name: str) -> Cut:
     """What crossed the middle of the newest program of that name each second, over all its run."""
     known = [one for one in programs if one.name == name and one.observed > 0]
     if not known:

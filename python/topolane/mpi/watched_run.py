@@ -37,9 +37,9 @@ def run(
     return asyncio.run(_run(command, library, dict(environment), listen, tell))
 
 
-def unwatched(command: Sequence[str], library: Path, environment: Mapping[str, str]) -> int:
+def run_unwatched(command: Sequence[str], library: Path, environment: Mapping[str, str]) -> int:
     """Runs a command whose ranks report to somebody else; answers with its exit code."""
-    return asyncio.run(_started(*launch.arranged(command, library, environment)))
+    return asyncio.run(_started(*launch.with_library(command, library, environment)))
 
 
 async def _run(
@@ -69,7 +69,7 @@ async def _run(
         address = await receiver.listen(address, token=token)
         environment["TOPOLANE_MPI_MANAGER"] = str(address)
         try:
-            code = await _started(*launch.arranged(command, library, environment))
+            code = await _started(*launch.with_library(command, library, environment))
             await _drained(receiver)
         finally:
             await receiver.close()

@@ -30,8 +30,8 @@ from topolane.mpi.listener import (
 from topolane.sites.api import create
 from topolane.sites.files import Config
 from topolane.sites.manager import Manager
+from topolane.sites.moderated_selector import ModeratedSelector
 from topolane.sites.state import State
-from topolane.sites.unhurried import Unhurried
 
 HEAD_SECONDS = 10.0
 """Seconds in which the head of a request must arrive, after the connection or the last answer."""
@@ -131,7 +131,7 @@ def serve(config: Config, *, dry_run: bool = False) -> None:
     """Runs a manager until SIGTERM or SIGINT. Raises InputError where it cannot begin."""
     state = State(config.state)
     try:
-        with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(Unhurried())) as runner:
+        with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(ModeratedSelector())) as runner:
             runner.run(_serve(config, state, dry_run))
     finally:
         state.close()

@@ -10,7 +10,7 @@ from topolane._engine import GangHeld, GangRound
 from topolane.gang.agent import Agent
 
 
-def picture(agent: Agent) -> dict[str, Any]:
+def agent_status(agent: Agent) -> dict[str, Any]:
     """All there is, for JSON. Times in seconds."""
     round, jobs, means = agent.round(), agent.jobs(), agent.means
     return {
@@ -65,7 +65,7 @@ def _round(round: GangRound) -> dict[str, Any]:
     }
 
 
-def matrix(shown: dict[str, Any]) -> list[list[str]]:
+def matrix_rows(shown: dict[str, Any]) -> list[list[str]]:
     """A row for each slice, a cell for each core: the first jobs there, fillers in parentheses."""
     names = {job["id"]: job["name"] for job in shown["jobs"]}
     cores = {int(job): of for job, of in shown["round"]["cores"].items()}

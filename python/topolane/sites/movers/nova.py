@@ -13,7 +13,7 @@ import openstack
 from openstack import exceptions
 
 from topolane.live.clients.nova import NovaServers, ServerState
-from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
+from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

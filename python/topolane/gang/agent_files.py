@@ -20,7 +20,7 @@ def directory() -> Path:
     return locks.directory(PROGRAM)
 
 
-class Record:
+class AgentRecord:
     """The file that says whom an agent holds, for its watchdog and for the next agent."""
 
     def __init__(self, mark: str, known: dict[str, Any]) -> None:
@@ -39,7 +39,7 @@ class Record:
         self.path.unlink(missing_ok=True)
 
 
-def tidy() -> int:
+def release_abandoned() -> int:
     """Lets run what agents that are no more left stopped, and removes their groups: how many such agents."""
     found = 0
     for path in directory().glob("agent-*.json"):
@@ -59,7 +59,7 @@ def tidy() -> int:
 
 
 def _remove(own: Path) -> None:
-    for group in watchdog.jobs_of(own):
+    for group in watchdog.job_groups(own):
         for thread in ("tasks", "cgroup.procs"):
             for member in watchdog.members(group / thread):
                 watchdog.write(own.parent / thread, str(member))
@@ -69,7 +69,7 @@ def _remove(own: Path) -> None:
         own.rmdir()
 
 
-class Cores(locks.Locks):
+class CoreLocks(locks.Locks):
     """Cores that no other agent of this user has, and none of root's. Let go when the process ends.
 
     An agent of root cannot be kept from a core by another user's agent, and two users' agents cannot exclude each

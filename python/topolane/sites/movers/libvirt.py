@@ -20,7 +20,7 @@ import libvirt
 
 from topolane.live.clients.domains import domain
 from topolane.sites.domains import connection
-from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
+from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topolane.sites.moving import GuestLost, MoveFailed
+from topolane.sites.movers import GuestLost, MoveFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

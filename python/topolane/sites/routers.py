@@ -9,12 +9,12 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from topolane.mpi.counts import Watched
+from topolane.mpi.counts import WatchedProgram
 from topolane.reading import MOST_CORES
-from topolane.sites.arriving import Arrival, like
+from topolane.sites.arrivals import Arrival, like
 from topolane.sites.gate import OPERATOR
 from topolane.sites.manager import Manager
-from topolane.sites.reported import MOST_GUESTS
+from topolane.sites.report_parsing import MOST_GUESTS
 
 Answer = dict[str, Any]
 
@@ -200,7 +200,7 @@ def _check_kept(body: dict[str, Any]) -> None:
     json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
 
 
-def program_named(manager: Manager, id: str) -> Watched:
+def program_named(manager: Manager, id: str) -> WatchedProgram:
     """A program. Raises HTTPException where there is none."""
     found = manager.program(id)
     if found is None:

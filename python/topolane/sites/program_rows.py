@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from topolane.mpi.counts import RankCounts, Watched
+from topolane.mpi.counts import RankCounts, WatchedProgram
 from topolane.mpi.window import Window
 
 Row = dict[str, Any]
 
 
-def program_row(program: Watched) -> Row:
+def program_row(program: WatchedProgram) -> Row:
     """What stands in the table `program`."""
     return {
         "id": program.id,
@@ -28,14 +28,14 @@ def program_row(program: Watched) -> Row:
     }
 
 
-def rank_rows(program: Watched, ranks: Iterable[int]) -> list[Row]:
+def rank_rows(program: WatchedProgram, ranks: Iterable[int]) -> list[Row]:
     """What stands in the table `rank` of those ranks: copies, which another thread may take."""
     return [_rank_row(program, rank, program.of_rank[rank]) for rank in ranks]
 
 
-def watched(row: Row, ranks: Iterable[Row]) -> Watched:
+def program_of(row: Row, ranks: Iterable[Row]) -> WatchedProgram:
     """The program of those rows. Of recent rates nothing is known."""
-    program = Watched(
+    program = WatchedProgram(
         row["id"],
         row["name"],
         row["ranks"],
@@ -57,7 +57,7 @@ def watched(row: Row, ranks: Iterable[Row]) -> Watched:
     return program
 
 
-def _rank_row(program: Watched, rank: int, counts: RankCounts) -> Row:
+def _rank_row(program: WatchedProgram, rank: int, counts: RankCounts) -> Row:
     lists = {
         "calls": [(call, *figures) for call, figures in counts.calls.items()],
         "windows": [(name, one.highest, f"{one.holes:x}") for name, one in counts.windows.items()],

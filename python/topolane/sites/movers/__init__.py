@@ -78,7 +78,7 @@ def mover(driver: str) -> Mover:
         raise InputError(f"driver {driver!r} is not one of: {', '.join(DRIVERS)}")
     module, name = DRIVERS[driver]
     try:
-        made: Mover = getattr(importlib.import_module(f"topolane.sites.moving.{module}"), name)()
+        made: Mover = getattr(importlib.import_module(f"topolane.sites.movers.{module}"), name)()
     except ModuleNotFoundError as error:
         extra = driver if driver in ("libvirt", "nova") else "sites"
         raise InputError(

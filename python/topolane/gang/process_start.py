@@ -13,7 +13,7 @@ from topolane._engine import InputError
 from topolane.gang import watchdog
 
 
-def checked(cores: Sequence[int] | None) -> tuple[int, ...]:
+def checked_cores(cores: Sequence[int] | None) -> tuple[int, ...]:
     """These CPU numbers, all that may be used unless given. Raises InputError for what are none of those."""
     ours = os.sched_getaffinity(0)
     wanted = tuple(sorted(ours if cores is None else cores))
@@ -40,7 +40,7 @@ def program(
     return os.path.abspath(found)
 
 
-def behind_a_gate(
+def start_gated(
     command: list[str],
     directory: str | Path | None,
     environment: Mapping[str, str],
@@ -72,7 +72,7 @@ def behind_a_gate(
     return process, gate
 
 
-def above(process: int) -> set[int]:
+def ancestors(process: int) -> set[int]:
     """The processes from which one descends."""
     found: set[int] = set()
     while (fields := watchdog.stat(process)) and (process := int(fields[1])) > 0:

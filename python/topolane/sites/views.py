@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from topolane import _engine
-from topolane.mpi.counts import Matrix, Watched
+from topolane.mpi.counts import Matrix, WatchedProgram
 from topolane.sites.bisect import Cut, crossing, halves, least_halves
 from topolane.sites.manager import Manager
 
@@ -84,7 +84,7 @@ def guests(manager: Manager) -> list[Shown]:
     ]
 
 
-def program(manager: Manager, one: Watched) -> Shown:
+def program(manager: Manager, one: WatchedProgram) -> Shown:
     """A program in figures."""
     matrix, rates = one.matrix(), one.rates()
     in_mpi, skew = one.in_mpi()
@@ -114,7 +114,7 @@ def program(manager: Manager, one: Watched) -> Shown:
     }
 
 
-def explain(manager: Manager, one: Watched) -> Shown:
+def explain(manager: Manager, one: WatchedProgram) -> Shown:
     """Why a program runs where it runs: what crosses its middle, what a WAN would cost it, what was planned."""
     total, rates = one.matrix(), one.rates()
     least = least_halves(total)
@@ -164,18 +164,18 @@ def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64], los
     }
 
 
-def _places(manager: Manager, one: Watched) -> np.typing.NDArray[np.int64]:
+def _places(manager: Manager, one: WatchedProgram) -> np.typing.NDArray[np.int64]:
     """The site of every rank, by number; one that nobody knows is at a site of its own."""
     names = manager.inventory.sites
     places = [manager.inventory.place_of(one.hosts.get(rank, "")) for rank in range(one.ranks)]
     return np.array([len(names) if place is None else names.index(place) for place in places], np.int64)
 
 
-def _why(manager: Manager, one: Watched) -> str:
+def _why(manager: Manager, one: WatchedProgram) -> str:
     """In a sentence, what the manager makes of it."""
     if one.ended is not None:
         return "it has ended"
-    problem = manager.picture()
+    problem = manager.current_problem()
     if one.id in problem.left_out:
         return f"it is left alone: {problem.left_out[one.id]}"
     if manager.paused:

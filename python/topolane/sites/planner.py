@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from topolane import _engine
 from topolane._engine import Machine
 from topolane.sites.bisect import Parts, contracted, crossing, divide
-from topolane.sites.ordering import in_order
-from topolane.sites.plans import Judged, Plan, PlannedMove
+from topolane.sites.move_order import in_order
+from topolane.sites.plans import Plan, PlannedMove, ProgramAssessment
 from topolane.sites.problem import Group, Problem
 
 MOST_APART = 32
@@ -34,7 +34,7 @@ def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] 
     judged, moves = [], {}
     for group, weight, cut, choice in zip(problem.groups, weights, cuts, choices):
         hosts = [host_of[node] for node in choice.nodes]
-        one = Judged(
+        one = ProgramAssessment(
             programs=group.programs,
             guests=len(group.guests),
             now=dict(Counter(site_of[guest.host or ""] for guest in group.guests)),
@@ -205,7 +205,7 @@ def _possible(
             stuck |= dict.fromkeys(programs, reason)
 
 
-def _why(one: Judged, arriving: int) -> str:
+def _why(one: ProgramAssessment, arriving: int) -> str:
     """For the journal; `arriving`: guests that it makes way for."""
     if arriving:
         return (

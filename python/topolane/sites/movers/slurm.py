@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from topolane._engine import InputError
 from topolane.live.clients.scontrol import scontrol
-from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown
+from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
