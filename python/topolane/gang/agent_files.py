@@ -1,4 +1,4 @@
-"""What an agent leaves where others find it: who it holds, which cores it has."""
+"""Files of an agent that other processes read: the processes that it holds, and the cores that it uses."""
 
 from __future__ import annotations
 
@@ -16,31 +16,33 @@ PROGRAM = "topolane-gang"
 
 
 def directory() -> Path:
-    """Where agents of this user keep their files, see `locks.directory`. Raises InputError."""
+    """The folder for the files of this user's agents, see `locks.directory`. Raises InputError."""
     return locks.directory(PROGRAM)
 
 
 class AgentRecord:
-    """The file that says whom an agent holds, for its watchdog and for the next agent."""
+    """The file that lists the processes of an agent, for its watchdog and for the next agent."""
 
     def __init__(self, mark: str, known: dict[str, Any]) -> None:
-        """`known`: what does not change, see `watchdog.thaw`."""
+        """known: the constant part, see `watchdog.thaw`."""
         self.path = directory() / f"agent-{mark}.json"
         self._known = known | {"mark": mark, "agent": os.getpid(), "began": watchdog.started(os.getpid())}
         self.write([])
 
     def write(self, processes: list[int]) -> None:
-        """Whom it holds now."""
+        """Writes the processes that the agent holds now."""
         held = [(one, began) for one in processes if (began := watchdog.started(one)) is not None]
         files.write(self.path, json.dumps(self._known | {"processes": held}), "record", mode=0o600)
 
     def remove(self) -> None:
-        """Nobody is held any more."""
+        """Removes the file: the agent holds no process any more."""
         self.path.unlink(missing_ok=True)
 
 
 def release_abandoned() -> int:
-    """Lets run what agents that are no more left stopped, and removes their groups: how many such agents."""
+    """Resumes the processes that dead agents left stopped, and removes their groups. Returns the number of
+    such agents.
+    """
     found = 0
     for path in directory().glob("agent-*.json"):
         state = watchdog.read(path)
@@ -70,14 +72,14 @@ def _remove(own: Path) -> None:
 
 
 class CoreLocks(locks.Locks):
-    """Cores that no other agent of this user has, and none of root's. Let go when the process ends.
+    """Locks cores against other agents of this user and agents of root, until the process ends.
 
-    An agent of root cannot be kept from a core by another user's agent, and two users' agents cannot exclude each
-    other: a lock that excludes other users is one that any user can take to keep them out (`topolane.locks`).
+    An agent of root ignores the locks of other users, and agents of two users do not exclude each other: with
+    a lock that all users respect, any user could keep the others out (`topolane.locks`).
     """
 
     def __init__(self, cores: tuple[int, ...]) -> None:
-        """Raises InputError where another agent has one of them."""
+        """Raises InputError if another agent has one of them."""
         super().__init__(PROGRAM)
         for core in cores:
             try:

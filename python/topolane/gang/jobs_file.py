@@ -14,7 +14,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-3, 1e3
 
 @dataclass(frozen=True)
 class JobSpec:
-    """A job that somebody wants."""
+    """The description of a job to start."""
 
     name: str
     command: tuple[str, ...]
@@ -23,7 +23,7 @@ class JobSpec:
     directory: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
     watch: bool = False
-    """Whether the ranks of an MPI program are to be counted."""
+    """Whether to count how often the ranks of an MPI program meet."""
 
 
 def read(path: str | Path) -> list[JobSpec]:

@@ -1,4 +1,4 @@
-"""How often the ranks of MPI programs meet, counted by the library of `topolane mpi`, for the policy to know."""
+"""Counts how often the ranks of MPI programs meet, with the library of `topolane mpi`, for the policy."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.receiver import Receiver
 
 SYNCHRONISING = (40, 46, 47, 48, 49, 50, 52, 53, 54)
-"""Calls that no rank leaves before all have come, as in native/mpi/skew.c."""
+"""Calls that no rank leaves before all ranks have entered them, as in native/mpi/skew.c."""
 _LOOK = 1.0
 _PATIENCE = 10.0
 
 
 @dataclass
 class _ProgramTotals:
-    """Of a program so far, for each of its ranks: meetings, seconds waited in them, seconds on a core; and when."""
+    """Totals of a program per rank: meetings, seconds waited in them, seconds on a core; and the time of the
+    totals.
+    """
 
     meetings: float = 0.0
     waited: float = 0.0
@@ -35,7 +37,7 @@ class _ProgramTotals:
 
 @dataclass(frozen=True)
 class ReportingCommand:
-    """A command whose ranks report, what it needs in its environment, and the program that they say they are."""
+    """A command whose ranks report, its environment, and the program id that the ranks send."""
 
     command: list[str]
     environment: dict[str, str]
@@ -43,10 +45,10 @@ class ReportingCommand:
 
 
 class Meetings:
-    """Listens to the ranks of watched jobs.
+    """Receives the reports of the ranks of watched jobs.
 
-    cpu: seconds on cores of a job, all in all, None where it is no more; tell: told of a job, about once a second,
-    the seconds from one meeting to the next while it was let run, and those that a rank waits in one.
+    cpu: returns the total core seconds of a job, or None if it has ended. tell: called about once a second
+    for each job, with the running seconds between two meetings and the seconds that a rank waits in one.
     """
 
     def __init__(self, cpu: Callable[[int], float | None], tell: Callable[[int, float, float], None]) -> None:
@@ -64,7 +66,9 @@ class Meetings:
             raise InputError(f"{self._address}: nothing can listen there")
 
     def with_reports(self, command: Sequence[str]) -> ReportingCommand:
-        """The same command with ranks that report. Raises InputError where the library cannot be had for its MPI."""
+        """The same command with reporting ranks. Raises InputError if the library cannot be built for its
+        MPI.
+        """
         program = f"gang-{secrets.token_hex(8)}"
         wanted = {"TOPOLANE_MPI_PROGRAM": program, "TOPOLANE_MPI_MANAGER": str(self._address)}
         words, around = launch.with_library(command, build.library(build.mpicc_for(command)), wanted)
@@ -72,11 +76,11 @@ class Meetings:
         return ReportingCommand(words, needed, program)
 
     def follow(self, program: str, job: int) -> None:
-        """From now on a program is that job."""
+        """Assigns a program to a job."""
         self._jobs[program] = job
 
     def close(self) -> None:
-        """Ends."""
+        """Stops receiving."""
         self._closing.set()
         self._thread.join()
         self._directory.cleanup()

@@ -1,4 +1,4 @@
-"""Starting a job's first process so that none of its children is missed, and what is checked before."""
+"""Starts a job's first process so that none of its children is missed, after checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topolane.gang import watchdog
 
 
 def checked_cores(cores: Sequence[int] | None) -> tuple[int, ...]:
-    """These CPU numbers, all that may be used unless given. Raises InputError for what are none of those."""
+    """These CPU numbers [default: all that may be used]. Raises InputError for a CPU that may not be used."""
     ours = os.sched_getaffinity(0)
     wanted = tuple(sorted(ours if cores is None else cores))
     if not wanted or len(set(wanted)) < len(wanted):
@@ -28,7 +28,7 @@ def checked_cores(cores: Sequence[int] | None) -> tuple[int, ...]:
 def program(
     name: str, command: Sequence[str], directory: str | Path | None, environment: Mapping[str, str]
 ) -> str:
-    """The file to run, found before anything is made for the job."""
+    """The file to run, found before anything is created for the job."""
     if not command:
         raise InputError(f"job {name}: no command")
     if directory is not None and not Path(directory).is_dir():
@@ -47,9 +47,10 @@ def start_gated(
     output: IO[Any] | int | None,
     errors: IO[Any] | int | None,
 ) -> tuple[subprocess.Popen[bytes], int]:
-    """A process that becomes the command, under its number, when the gate is closed.
+    """Starts a process that waits until the gate is closed, and then becomes the command with the same
+    process number.
 
-    Until then it can be put where it belongs, and none of its children is missed.
+    Until then the process can be moved into its control group, so that none of its children is missed.
     """
     behind, gate = os.pipe()
     try:
@@ -73,7 +74,7 @@ def start_gated(
 
 
 def ancestors(process: int) -> set[int]:
-    """The processes from which one descends."""
+    """The ancestors of a process."""
     found: set[int] = set()
     while (fields := watchdog.stat(process)) and (process := int(fields[1])) > 0:
         found.add(process)

@@ -1,4 +1,4 @@
-"""What is shown of an agent: its jobs and its matrix, as plain values."""
+"""The state of an agent as plain values: its jobs and its matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topolane.gang.agent import Agent
 
 
 def agent_status(agent: Agent) -> dict[str, Any]:
-    """All there is, for JSON. Times in seconds."""
+    """The whole state, for JSON. Times in seconds."""
     round, jobs, means = agent.round(), agent.jobs(), agent.means
     return {
         "agent": {
@@ -66,7 +66,7 @@ def _round(round: GangRound) -> dict[str, Any]:
 
 
 def matrix_rows(shown: dict[str, Any]) -> list[list[str]]:
-    """A row for each slice, a cell for each core: the first jobs there, fillers in parentheses."""
+    """A row for each slice and a cell for each core, with the first jobs there; fillers are in parentheses."""
     names = {job["id"]: job["name"] for job in shown["jobs"]}
     cores = {int(job): of for job, of in shown["round"]["cores"].items()}
     rows = []

@@ -1,4 +1,4 @@
-"""Keeping what was taken in, and acknowledging it then: no frame is acknowledged that could still be lost."""
+"""Stores what was received, then acknowledges it: no frame is acknowledged that could still be lost."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from topolane.mpi.connection import Connection
 from topolane.mpi.window import Window
 
 Taken = dict[str, set[int]]
-"""Ranks by program of which something was taken in."""
+"""Ranks, by program, of which something was received."""
 _MOST_PAUSE = 5.0
 
 
 class Acknowledger:
-    """Calls `keep` about every `interval` seconds, once for all that has come, and acknowledges when it returns.
+    """Calls `keep` about every `interval` seconds for all that was received, and acknowledges it when `keep`
+    returns.
 
-    keep: may raise OSError, and is then asked again later; None where memory is enough.
-    windows: those of some ranks. failed: told why something is not kept.
+    keep: stores it. It may raise OSError and is then called again later. None if memory is enough. windows:
+    returns the windows of some ranks. failed: called with the reason if storing fails.
     """
 
     def __init__(
@@ -36,32 +37,32 @@ class Acknowledger:
         self._running: asyncio.Task[None] | None = None
 
     def took(self, program: str, rank: int) -> None:
-        """Something of a rank is to be kept."""
+        """Records that something from a rank must be stored."""
         self._taken.setdefault(program, set()).add(rank)
 
     def holds(self, program: str) -> bool:
-        """Whether something of a program is not kept yet."""
+        """Whether something from a program is not yet stored."""
         return program in self._taken
 
     def expects(self, connection: Connection) -> None:
-        """A connection is to hear of its newest frame when that is kept."""
+        """Records that a connection waits for the acknowledgement of its newest frame."""
         self._waiting.add(connection)
 
     def left(self, connection: Connection) -> None:
-        """It no longer is."""
+        """Records that a connection has ended."""
         self._waiting.discard(connection)
 
     def hurry(self) -> None:
-        """Somebody waits for an acknowledgement before he ends."""
+        """Stores soon, because a rank waits for an acknowledgement before it ends."""
         self._soon.set()
 
     def start(self) -> None:
-        """Begins; of a running event loop."""
+        """Starts the task in the running event loop."""
         if self._running is None:
             self._running = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Keeps and acknowledges what there is, for the last time."""
+        """Stores and acknowledges the rest, and stops."""
         if self._running is not None:
             self._running.cancel()
             with contextlib.suppress(asyncio.CancelledError):

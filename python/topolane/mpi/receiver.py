@@ -1,8 +1,7 @@
-"""The receiver of what watched programs report, for one program or for all of a site manager.
+"""The receiver of the reports of watched programs: one program, or all programs of a site manager.
 
-docs/reference/mpi-protocol.md describes the protocol.
-Whatever arrives is taken for hostile: a frame that is none ends its connection, limits bound what is kept, and a
-sender that reads nothing is sent nothing.
+docs/reference/mpi-protocol.md describes the protocol. All input is treated as hostile: an invalid frame ends
+its connection, limits bound what is kept, and a sender that reads nothing gets nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +27,13 @@ from topolane.mpi.window import Window
 
 
 class Receiver:
-    """Takes frames of many ranks and keeps what they count in `programs`.
+    """Receives frames of many ranks and collects their counts in `programs`.
 
-    Frames are acknowledged when `keep` has returned for the ranks they came from; about every `interval`
-    seconds it is called once for all of them. All of it belongs to one event loop.
+    Frames are acknowledged when `keep` has returned for their ranks. It is called about every `interval`
+    seconds, once for all ranks with new frames. A receiver belongs to one event loop.
 
-    keep: stores what is known of those ranks; it may raise OSError, and is then asked again later.
-    load: what an earlier receiver knew of a program.
-    happened: told of events.
+    keep: stores the counts of those ranks. It may raise OSError and is then called again later. load: returns
+    what an earlier receiver stored of a program. happened: called with events.
     """
 
     def __init__(
@@ -48,13 +46,13 @@ class Receiver:
         interval: float = 1.0,
         slots: Slots | None = None,
     ) -> None:
-        """slots: of the whole process, where it has other listeners too."""
+        """slots: of the whole process, if it has other listeners too."""
         self.programs: dict[str, WatchedProgram] = {}
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
         self._slots = slots or Slots(min(self.limits.connections, connections_possible()))
         self.frames = 0
-        """Taken in, without those that came twice."""
+        """How many frames were received, without duplicates."""
         self.repeated = 0
         self._load, self._happened = load, happened
         self._acknowledger = Acknowledger(
@@ -69,9 +67,10 @@ class Receiver:
     async def listen(
         self, address: Address, *, token: str | None = None, tls: ssl.SSLContext | None = None
     ) -> Address:
-        """Listens there too; answers with the address, its port filled in.
+        """Listens on one more address. Returns it with its port filled in.
 
-        Raises InputError where it cannot, and for a TCP port without a token: any user of this machine reaches it.
+        Raises InputError if it cannot listen, and for a TCP port without a token: any user of this machine
+        can reach that.
         """
         if address.path is None and token is None:
             raise InputError(
@@ -106,7 +105,7 @@ class Receiver:
                 os.unlink(path)
 
     def adopt(self, program: WatchedProgram) -> None:
-        """Takes up what is known of a program already, before any of its ranks says HELLO."""
+        """Adds a program with stored counts, before any of its ranks sends a HELLO."""
         self.programs[program.id] = program
         self._entries += sum(len(one.keys) for one in program.of_rank.values())
         self._senders += sum(len(one.windows) for one in program.of_rank.values())
@@ -128,7 +127,7 @@ class Receiver:
         return sorted(rank for rank in known.of_rank if (program, rank) in self._of_rank) if known else []
 
     def send_sites(self, program: str, epoch: int, sites: NDArray[np.uint16]) -> None:
-        """Tells all ranks of a program the site of each, now and whenever one comes back."""
+        """Sends the site of every rank to all ranks of a program, now and whenever a rank reconnects."""
         known = self.programs.get(program)
         if known is None:
             return  # it has ended since, and made room for another
@@ -141,11 +140,11 @@ class Receiver:
     # What connections call.
 
     def arrived(self, connection: Connection) -> None:
-        """A connection has come."""
+        """Adds a new connection."""
         self.connections.add(connection)
 
     def hello(self, connection: Connection, hello: Hello) -> None:
-        """A rank says who it is. Raises Refused."""
+        """Handles the HELLO of a rank. Raises SenderRefusedError."""
         program = self._program(hello)
         counts = program.of_rank.get(hello.rank)
         if counts is None or hello.incarnation not in counts.windows:
@@ -168,7 +167,7 @@ class Receiver:
         connection.welcome(counts.windows[hello.incarnation].kept, program.epoch, program.sites)
 
     def records(self, connection: Connection, sequence: int, payload: bytes) -> None:
-        """Counts. Raises FrameError, and Refused where there is no room."""
+        """Handles counts. Raises FrameError, and SenderRefusedError if a limit is reached."""
         program = self.programs[connection.hello.program]
         records = Records.decode(payload, program.ranks)
         if self._entries + len(records.peers) > self.limits.entries:
@@ -182,7 +181,7 @@ class Receiver:
             self._entries += len(counts.keys) - before
 
     def bye(self, connection: Connection, sequence: int, payload: bytes) -> None:
-        """A rank has reached MPI_Finalize. Raises FrameError."""
+        """Handles a BYE: the rank has reached MPI_Finalize. Raises FrameError."""
         lost = dropped(payload)
         program, rank = self.programs[connection.hello.program], connection.hello.rank
         counts = program.rank(rank)
@@ -198,7 +197,7 @@ class Receiver:
             self.tell("program-ended", program.id, f"{program.name}: all {program.ranks} ranks are through")
 
     def left(self, connection: Connection, hello: Hello | None) -> None:
-        """A connection has ended."""
+        """Removes a connection that has ended."""
         self.connections.discard(connection)
         self._acknowledger.left(connection)
         if hello is None:

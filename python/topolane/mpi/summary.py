@@ -1,4 +1,4 @@
-"""What a matrix says, in figures."""
+"""Summaries of a matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topolane.mpi.matrix import FIGURES, KINDS, Recorded
 
 
 def summary(recorded: Recorded, pairs: int = 5) -> dict[str, Any]:
-    """Figures of a run: in all, by kind, across the halves of its ranks, by pair and by call."""
+    """Figures of a run: totals, by kind, across the halves of its ranks, by pair and by call."""
     about = recorded.about
     seconds = max(about.seconds, default=0.0)
     spent = sum(about.seconds) or 1.0

@@ -1,4 +1,4 @@
-"""Watching one program from its start to its end, with a receiver of its own."""
+"""Runs one program with a receiver of its own, from start to end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topolane.mpi.listener import raise_descriptor_limit
 from topolane.mpi.receiver import Receiver
 
 LINGER = 5.0
-"""Seconds at most that are waited for what the ranks have sent and is not read yet."""
+"""Most seconds to wait for reports that were sent but not yet read."""
 
 
 def run(
@@ -29,16 +29,16 @@ def run(
     listen: str | None = None,
     tell: Callable[[str], None],
 ) -> tuple[int, matrix.Recorded | None]:
-    """Runs a launch command; answers with its exit code and the matrix, None if no rank reported.
+    """Runs a launch command. Returns its exit code and the matrix; None if no rank reported.
 
-    listen: where to listen [default: a Unix socket that nobody else may use]. Told in a sentence is what
-    happened to reports. Raises InputError where nothing can be started or listen.
+    listen: where to listen [default: a Unix socket that only this user may open]. tell: called with a
+    sentence if reports are lost. Raises InputError if the command or the receiver cannot start.
     """
     return asyncio.run(_run(command, library, dict(environment), listen, tell))
 
 
 def run_unwatched(command: Sequence[str], library: Path, environment: Mapping[str, str]) -> int:
-    """Runs a command whose ranks report to somebody else; answers with its exit code."""
+    """Runs a command whose ranks report to another receiver. Returns its exit code."""
     return asyncio.run(_started(*launch.with_library(command, library, environment)))
 
 
@@ -78,14 +78,16 @@ async def _run(
 
 
 async def _drained(receiver: Receiver) -> None:
-    """Waits until every rank's connection is at its end: then all it sent has been read."""
+    """Waits until every rank's connection has ended, so that all its reports have been read."""
     until = asyncio.get_running_loop().time() + LINGER
     while receiver.connections and asyncio.get_running_loop().time() < until:
         await asyncio.sleep(0.02)
 
 
 async def _started(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Exit code of a command, as a shell has it; signals that end this process are the command's."""
+    """Runs a command. Returns its exit code as in a shell; signals that would end this process go to the
+    command.
+    """
     try:
         process = await asyncio.create_subprocess_exec(*words, env=dict(environment))
     except OSError as error:

@@ -27,8 +27,9 @@ Kind = Annotated[int, Query(ge=0, lt=len(KINDS))]
 def create(manager: Manager, *, token: str | None, report_token: str | None, loopback: bool) -> FastAPI:
     """The application, behind its `Gate`.
 
-    token: opens all of it; None for a socket that only its owner can open. report_token: opens reports only.
-    loopback: answers only to names of this machine, so that a page in a browser here cannot ask by another name.
+    token: allows all requests; None for a socket that only its owner can open. report_token: allows reports
+    only. loopback: answer only to names of this machine, so that a web page in a local browser cannot use
+    another name.
     """
     # A browser cannot show a token, so there is no page to look at; /openapi.json is for programs.
     shown_in_schema = [Depends(HTTPBearer(auto_error=False))]
@@ -55,7 +56,7 @@ def _looks(manager: Manager) -> APIRouter:
 
     @router.get("/status")
     async def status() -> Answer:
-        """How the manager fares, what it does and what has happened last."""
+        """The state of the manager, its present activity and its latest events."""
         return views.status(manager)
 
     @router.get("/sites")
@@ -70,12 +71,12 @@ def _looks(manager: Manager) -> APIRouter:
 
     @router.get("/guests")
     async def guests() -> list[Answer]:
-        """Every guest, where it is, and its newest report."""
+        """Every guest, its host, and its newest report."""
         return views.guests(manager)
 
     @router.get("/programs")
     async def programs(ended: bool = False) -> list[Answer]:
-        """The programs that run; with `ended`, those as well that are kept."""
+        """The running programs; with `ended`, also the stored ones that have ended."""
         known = manager.receiver.programs
         answer = [views.program(manager, one) for one in known.values() if ended or one.ended is None]
         if ended:
@@ -89,7 +90,9 @@ def _looks(manager: Manager) -> APIRouter:
 
     @router.get("/programs/{id}/matrix", response_class=PlainTextResponse)
     async def matrix(id: str, kind: Kind | None = None, recent: bool = False) -> str:
-        """Who sent to whom, as CSV that `topolane traffic` reads; with `recent`, each second now."""
+        """The communication matrix, as CSV that `topolane traffic` reads; with `recent`, the present rates
+        per second.
+        """
         one = program_named(manager, id)
         return await asyncio.to_thread((one.rates(kind) if recent else one.matrix(kind)).csv)
 
@@ -100,12 +103,12 @@ def _looks(manager: Manager) -> APIRouter:
 
     @router.get("/plans")
     async def plans() -> list[Answer]:
-        """The plans that can be applied, the newest first."""
+        """The plans that can be applied, newest first."""
         return [plan.json() for plan in sorted(manager.plans.values(), key=lambda one: -one.made)]
 
     @router.get("/moves")
     async def moves(limit: Limit = 100) -> list[Answer]:
-        """The journal of moves, the newest first."""
+        """The journal of moves, newest first."""
         running = {move.id: move for move in manager.moves.under_way}
         return [
             {**dataclasses.asdict(running.get(move.id, move)), "changed": changed}
@@ -114,12 +117,12 @@ def _looks(manager: Manager) -> APIRouter:
 
     @router.get("/events")
     async def events(limit: Limit = 100) -> list[Answer]:
-        """What has happened, the newest first."""
+        """The events, newest first."""
         return manager.journal.newest(limit)
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
-        """For Prometheus."""
+        """Metrics for Prometheus."""
         body, kind = exposition(manager)
         return Response(body, media_type=kind)
 

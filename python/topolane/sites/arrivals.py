@@ -1,4 +1,4 @@
-"""Where a cluster that is about to be built should run, and what makes room for it."""
+"""Chooses hosts for a cluster that is about to be built, and finds moves that make room for it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ NOTHING = Cut(0.0, 0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Arrival:
-    """So many guests of one size."""
+    """The guests of a new cluster, all of one size."""
 
     guests: int
     cores: int
     memory: int
     """Bytes."""
     sites: tuple[str, ...] = ()
-    """Those it may use; none for all."""
+    """The sites that it may use; empty for all sites."""
     cut: Cut = NOTHING
-    """What crosses its middle each second, where a program of its kind was watched before."""
+    """What crosses its middle per second, if a similar program was watched before."""
     remaining: float = 3600.0
-    """Seconds it is expected to run."""
+    """Seconds that it is expected to run."""
 
 
 def like(programs: Iterable[WatchedProgram], name: str) -> Cut:
-    """What crossed the middle of the newest program of that name each second, over all its run."""
+    """What crossed the middle of the newest program of that name per second, over its whole run."""
     known = [one for one in programs if one.name == name and one.observed > 0]
     if not known:
         return NOTHING
@@ -43,7 +43,7 @@ def like(programs: Iterable[WatchedProgram], name: str) -> Cut:
 
 
 def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
-    """A host for every guest, in their order; empty where they do not fit now. Who runs is left where it is."""
+    """A host for every guest, in their order; empty if they do not fit now. Running guests are not moved."""
     # Whoever runs is not asked again here: the loop does that when the guests are there.
     held = replace(
         problem,
@@ -55,12 +55,14 @@ def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
 
 
 def make_room(problem: Problem, arrival: Arrival) -> Plan:
-    """Which programs move so that all guests fit on one site: the engine's repair. `room` is empty where none was found."""
+    """Plans moves of programs so that all guests fit on one site, with the engine's repair. `room` is empty
+    if none was found.
+    """
     return make(problem, "make-room", _asked(problem, arrival))
 
 
 def _asked(problem: Problem, arrival: Arrival) -> list[_engine.SiteProgram]:
-    """As the engine knows it; nothing where none of the sites that it may use has a host."""
+    """The arrival as the engine's request; None if no site that it may use has a host."""
     used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
     sites = [used.index(site) for site in arrival.sites if site in used]
     if arrival.sites and not sites:

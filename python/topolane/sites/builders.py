@@ -1,4 +1,4 @@
-"""Building a virtual cluster and taking it down."""
+"""Builds virtual clusters and takes them down."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from topolane.sites.model import Guest, Host
 
 TCG_STEP = 256 << 10
-"""QEMU before 9.0 loses writes of an emulated guest while it is moved if its memory is a multiple of this: "physmem:
-Fix migration dirty bitmap coherency with TCG memory access"."""
+"""QEMU before 9.0 loses writes of an emulated guest during a move if its memory is a multiple of this:
+"physmem: Fix migration dirty bitmap coherency with TCG memory access".
+"""
 
 
 class Builder(Protocol):
@@ -38,7 +39,7 @@ class Builder(Protocol):
 
 
 def builder(driver: str) -> Builder:
-    """That of a driver. Raises CommandFailed."""
+    """The builder of a driver. Raises CommandFailed."""
     if driver == "libvirt":
         from topolane.sites.domains import Libvirt
 
@@ -47,16 +48,18 @@ def builder(driver: str) -> Builder:
 
 
 def located(cluster: Cluster) -> tuple[Cluster, frozenset[str]]:
-    """The cluster with each guest that runs already where it runs, and the names of those. Raises CommandFailed."""
+    """The cluster with running guests on their present hosts, and the names of these guests. Raises
+    CommandFailed.
+    """
     where = {guest.name: _found(cluster, guest) for guest in cluster.guests}
     guests = tuple(replace(guest, host=where[guest.name] or guest.host) for guest in cluster.guests)
     return replace(cluster, guests=guests), frozenset(name for name, host in where.items() if host)
 
 
 def up(cluster: Cluster, there: frozenset[str], tell: Callable[[str], None]) -> None:
-    """Builds a cluster but for the guests that are there.
+    """Builds the missing parts of a cluster; `there` names the guests that run already.
 
-    Raises CommandFailed, with all taken down again that was not there before.
+    Raises CommandFailed after taking down everything that it had built.
     """
     started: list[Guest] = []
     try:
@@ -80,7 +83,7 @@ def up(cluster: Cluster, there: frozenset[str], tell: Callable[[str], None]) -> 
 
 
 def down(cluster: Cluster, tell: Callable[[str], None]) -> list[str]:
-    """Takes it down as far as it is there, on every host; returns what could not be, in sentences."""
+    """Takes a cluster down on every host. Returns sentences on what could not be removed."""
     left = []
     for guest in cluster.guests:
         for host in cluster.hosts:
@@ -100,7 +103,7 @@ def mac(cluster: str, guest: str) -> str:
 
 
 def accelerator(run: tuple[str, ...], boot: Boot) -> str:
-    """What the guest asks for, else `kvm` where the host has it, else `tcg`."""
+    """The accelerator that the guest requests; else `kvm` if the host has it, else `tcg`."""
     if boot.accelerator:
         return boot.accelerator
     try:
@@ -162,5 +165,5 @@ def _is_on(guest: Guest, host: Host) -> bool:
 
 
 def _found(cluster: Cluster, guest: Guest) -> str | None:
-    """Where it is, if it is anywhere."""
+    """The host that the guest is on, or None."""
     return next((host.name for host in cluster.hosts if _is_on(guest, host)), None)

@@ -1,4 +1,4 @@
-"""What a QEMU process says of its guest."""
+"""Reads the state of a guest from its QEMU process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from topolane.sites.qemu import Folder
 
 ANSWER = 5.0
-"""Seconds: a host is not to wait for a guest that hangs."""
+"""Seconds. A host must not wait long for a guest that hangs."""
 
 
 async def guest_state(folder: Folder, guest: str) -> dict[str, Any] | None:
-    """Its state, cores and memory in bytes, from the monitor that movers leave alone; None without an answer."""
+    """Its state, cores and memory in bytes, from the monitor that movers do not use; None without an answer."""
     client = QMPClient(guest)
     client.logger.setLevel(logging.CRITICAL)
     try:

@@ -1,4 +1,4 @@
-"""Waking seldom: a thousand ranks that report evenly spread would wake the manager for every single frame."""
+"""A selector that wakes rarely: otherwise a thousand ranks would wake the manager for every single frame."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import time
 from typing import Any
 
 PAUSE = 0.02
-"""Seconds from one look at the sockets to the next: what arrives meanwhile is taken in together."""
+"""Seconds between two looks at the sockets: frames that arrive meanwhile are received together."""
 
 
 class ModeratedSelector(selectors.DefaultSelector):
-    """Moderates interrupts as network cards do: what comes after a rest is answered at once, a stream by portions.
+    """Moderates wake-ups like the interrupts of network cards: data after a pause is handled at once, a
+    stream in batches.
 
-    A frame is some 20 microseconds of work; one that wakes a process that sleeps costs several times that.
+    A frame takes about 20 microseconds of work; waking a sleeping process costs several times that.
     """
 
     def __init__(self) -> None:
@@ -21,7 +22,9 @@ class ModeratedSelector(selectors.DefaultSelector):
         self._looked = -PAUSE
 
     def select(self, timeout: float | None = None) -> Any:
-        """As the base class; rests first where the last look was a moment ago and nothing else is to be done."""
+        """Like the base class, but sleeps first if the last look was a moment ago and nothing else is
+        pending.
+        """
         rest = self._looked + PAUSE - time.monotonic()
         if timeout is not None:
             rest = min(rest, timeout)

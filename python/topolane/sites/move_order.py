@@ -1,4 +1,6 @@
-"""The order in which moves find room at their targets: a full host takes nobody before somebody has left it."""
+"""Orders moves so that each finds room at its target: a guest must leave a full host before another one
+enters it.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from topolane.sites.plans import PlannedMove
 def in_order(
     moves: Iterable[PlannedMove], guests: Iterable[Guest], hosts: Iterable[Host]
 ) -> tuple[list[PlannedMove], list[PlannedMove]]:
-    """The moves one after another, each to a host that then has room, and those for which there never is any.
+    """The moves in an order in which each host has room, and the moves for which that is impossible.
 
-    guests: all that run, with the cores and memory (bytes) they hold. A host may hold more than it has; then
-    nobody comes before enough have left.
+    guests: all running guests, with their cores and memory (bytes). If a host is overcommitted, enough guests
+    must leave before another one enters.
     """
     of = {guest.name: guest for guest in guests}
     cores = {host.name: host.cores for host in hosts}

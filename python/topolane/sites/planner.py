@@ -1,4 +1,4 @@
-"""From a picture to a plan: the engine chooses hosts for so many guests, a partitioner says which guests those are."""
+"""Makes a plan: the engine chooses hosts for a number of guests, and a partitioner chooses the guests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from topolane.sites.plans import Plan, PlannedMove, ProgramAssessment
 from topolane.sites.problem import Group, Problem
 
 MOST_APART = 32
-"""Guests up to which every division in two is looked at; those of more are taken for uniform."""
+"""Up to this many guests, every division in two is tried. Larger programs are assumed to be uniform."""
 
 
 def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] = ()) -> Plan:
-    """Asks the policy, of what arrives too. Raises InputError for a policy that there is not."""
+    """The policy's plan, including arriving guests. Raises InputError for an unknown policy."""
     began = time.perf_counter()
     node_of = machine_of(problem)[1] if problem.hosts else {}
     weights = [_weights(problem, group) for group in problem.groups]
@@ -69,9 +69,10 @@ def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] 
 def choose(
     problem: Problem, asked: list[_engine.SiteProgram], policy: str
 ) -> tuple[list[_engine.SiteChoice], dict[int, str]]:
-    """The engine's choices for these programs, among the guests that hold their place, and the host of every node.
+    """The engine's choices for these programs, with all other guests in their places, and the host of every
+    node.
 
-    Nothing while no host is known: hosts may report themselves.
+    Empty while no host is known, since hosts may report themselves later.
     """
     if not problem.hosts:
         return [], {}
@@ -88,7 +89,7 @@ def choose(
 
 
 def machine_of(problem: Problem) -> tuple[Machine, dict[str, int]]:
-    """The sites as the engine knows machines, and the node of every host."""
+    """The sites as a machine of the engine, and the node of every host."""
     # Names of hosts need not be such as hostlists can tell: they are numbered.
     number = {host.name: at for at, host in enumerate(problem.hosts)}
     text = ['name = "sites"']
@@ -111,14 +112,14 @@ def machine_of(problem: Problem) -> tuple[Machine, dict[str, int]]:
 
 
 def cut_of(group: Group, weights: NDArray[np.float64]) -> _engine.Cut:
-    """What crosses the best division of the guests into two halves."""
+    """The traffic across the best division of the guests into two halves."""
     half = (len(group.guests) + 1) // 2
     part = divide(weights, [half, len(group.guests) - half])
     return _across(group, part)
 
 
 def _across(group: Group, part: Parts) -> _engine.Cut:
-    """What crosses a division of the guests."""
+    """The traffic across a division of the guests."""
     cut = crossing(group.matrix, part[group.guest_of])
     return _engine.Cut(cut.turns, cut.bytes, cut.pair_bursts, cut.pair_bytes)
 
@@ -130,7 +131,9 @@ def _weights(problem: Problem, group: Group) -> NDArray[np.float64]:
 
 
 def _apart(group: Group, weights: NDArray[np.float64]) -> list[_engine.Cut]:
-    """What crosses the best division of 1, 2, ... guests and the others, of large programs as far as is cheap."""
+    """The traffic across the best division into 1, 2, ... guests and the rest; for large programs as far as
+    is cheap.
+    """
     count = len(group.guests)
     sizes = range(1, min(count // 2, MOST_APART) + 1)
     return [_across(group, divide(weights, [size, count - size])) for size in sizes]
@@ -170,7 +173,7 @@ def _sites_now(problem: Problem, group: Group) -> Parts:
 def _moves(
     problem: Problem, group: Group, weights: NDArray[np.float64], hosts: list[str], why: str
 ) -> list[PlannedMove]:
-    """Which guest goes to which of the chosen hosts: least traffic between sites, fewest moves."""
+    """Assigns guests to the chosen hosts, for the least traffic between sites, then the fewest moves."""
     site_of = {host.name: host.site for host in problem.hosts}
     sizes = Counter(site_of[host] for host in hosts)
     part = divide(weights, [sizes[site] for site in problem.sites], _sites_now(problem, group))
@@ -192,7 +195,7 @@ def _moves(
 def _possible(
     problem: Problem, moves: dict[tuple[str, ...], list[PlannedMove]]
 ) -> tuple[list[PlannedMove], dict[str, str]]:
-    """The moves in an order in which each finds room, and the programs whose guests never do, with the reason."""
+    """The moves in an order in which each finds room, and the programs whose moves never do, with the reason."""
     guests = [*problem.others, *(guest for group in problem.groups for guest in group.guests)]
     stuck: dict[str, str] = {}
     while True:
@@ -206,7 +209,7 @@ def _possible(
 
 
 def _why(one: ProgramAssessment, arriving: int) -> str:
-    """For the journal; `arriving`: guests that it makes way for."""
+    """The reason for the journal. arriving: how many arriving guests it makes room for."""
     if arriving:
         return (
             f"{', '.join(one.programs)}: makes way for {arriving} guests that arrive; costs {one.cost:.1f} s"

@@ -1,4 +1,4 @@
-"""What a plan is made from: a picture of hosts, guests and programs at one moment."""
+"""The input of a plan: hosts, guests and programs at one moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Link
 
 LEAST_OBSERVED = 10.0
-"""Seconds that a program must have been watched before anything is moved for it."""
+"""Seconds for which a program must be watched before its guests are moved."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Group:
     programs: tuple[str, ...]
     guests: tuple[Guest, ...]
     matrix: Matrix
-    """Recent rates, of the ranks of all its programs one after another."""
+    """Recent rates between the ranks of all its programs, one program after the other."""
     guest_of: Parts
-    """Of every rank, an index of `guests`."""
+    """The index in `guests` of every rank."""
     sites: tuple[str, ...]
-    """Those that its cluster allows; none for all."""
+    """The sites that its cluster allows; empty for all."""
     remaining: float
     settled: float
     """Seconds since one of its guests moved."""
@@ -35,16 +35,16 @@ class Group:
 
 @dataclass(frozen=True)
 class Problem:
-    """All that a policy looks at."""
+    """The input of a policy."""
 
     sites: tuple[str, ...]
     hosts: tuple[Host, ...]
     links: tuple[Link, ...]
     down: frozenset[str]
-    """Hosts to which nothing may move."""
+    """Hosts to which no guest may move."""
     groups: tuple[Group, ...]
     others: tuple[Guest, ...]
-    """Guests that hold their place."""
+    """Guests that stay in their places."""
     left_out: dict[str, str]
 
 
@@ -57,9 +57,10 @@ def current_problem(
     moved: Callable[[str], float | None],
     moving: set[str],
 ) -> Problem:
-    """What there is now.
+    """The present input.
 
-    remaining: seconds declared, by program; moved: when a guest was last moved; moving: guests under way.
+    remaining: declared seconds, by program. moved: when a guest was last moved. moving: guests that are being
+    moved.
     """
     left_out: dict[str, str] = {}
     movable: list[tuple[WatchedProgram, list[Guest]]] = []
@@ -89,7 +90,7 @@ def current_problem(
 
 
 def _guests(inventory: Inventory, program: WatchedProgram, moving: set[str]) -> tuple[list[Guest], str]:
-    """The guest of every rank, or why the program is left alone."""
+    """The guest of every rank, or the reason why the program is left out."""
     if len(program.hosts) < program.ranks:
         return [], f"{len(program.hosts)} of its {program.ranks} ranks have reported"
     guests = []
@@ -112,7 +113,7 @@ def _guests(inventory: Inventory, program: WatchedProgram, moving: set[str]) -> 
 def _sharing(
     movable: list[tuple[WatchedProgram, list[Guest]]],
 ) -> list[list[tuple[WatchedProgram, list[Guest]]]]:
-    """Programs together that share guests."""
+    """The programs, grouped by shared guests."""
     groups: list[tuple[set[str], list[tuple[WatchedProgram, list[Guest]]]]] = []
     for program, guests in movable:
         names = {guest.name for guest in guests}

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def program_row(program: WatchedProgram) -> Row:
-    """What stands in the table `program`."""
+    """A row of the table `program`."""
     return {
         "id": program.id,
         "name": program.name,
@@ -29,12 +29,12 @@ def program_row(program: WatchedProgram) -> Row:
 
 
 def rank_rows(program: WatchedProgram, ranks: Iterable[int]) -> list[Row]:
-    """What stands in the table `rank` of those ranks: copies, which another thread may take."""
+    """Rows of the table `rank` for those ranks, as copies for another thread."""
     return [_rank_row(program, rank, program.of_rank[rank]) for rank in ranks]
 
 
 def program_of(row: Row, ranks: Iterable[Row]) -> WatchedProgram:
-    """The program of those rows. Of recent rates nothing is known."""
+    """The program of those rows. Its recent rates are unknown."""
     program = WatchedProgram(
         row["id"],
         row["name"],

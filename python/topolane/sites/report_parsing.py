@@ -1,4 +1,4 @@
-"""Hosts and guests as daemons and clusters tell of them: whatever cannot be used raises ValueError, in a sentence."""
+"""Parses hosts and guests in reports and clusters. Invalid values raise ValueError with a sentence."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from topolane.reading import MOST_CORES, is_name
 from topolane.sites.model import Guest
 
 MOST_GUESTS = 1_000
-"""Of one host."""
+"""Most guests of one host."""
 MOST_KNOWN = 100_000
-"""Guests that a manager knows."""
+"""Most guests of a manager."""
 
 
 def reported_guest(fields: Mapping[str, Any], host: str | None) -> Guest:
-    """The guest of a report, which runs on that host. Raises KeyError and TypeError too."""
+    """The guest in a report, which runs on that host. Also raises KeyError and TypeError."""
     dirty = fields.get("dirty")
     if dirty is not None and not (math.isfinite(dirty) and dirty >= 0):
         raise ValueError(f"dirty must be a number from 0, not {dirty!r}")
@@ -32,7 +32,7 @@ def reported_guest(fields: Mapping[str, Any], host: str | None) -> Guest:
 
 
 def reported_name(fields: Mapping[str, Any]) -> str:
-    """The name that it goes by."""
+    """The name in a report."""
     value = fields["name"]
     if not is_name(value):
         raise ValueError(
@@ -42,7 +42,7 @@ def reported_name(fields: Mapping[str, Any]) -> str:
 
 
 def positive(fields: Mapping[str, Any], key: str, most: int = (1 << 62) - 1) -> int:
-    """A whole number of something."""
+    """A positive whole number."""
     value = fields[key]
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
         raise ValueError(f"{key} must be a whole number from 1 to {most}, not {value!r}")

@@ -1,4 +1,4 @@
-"""Forgetting what is over and long past."""
+"""Deletes old records."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ if TYPE_CHECKING:
 
 
 def forget(manager: Manager) -> None:
-    """Drops programs that have ended, guests that run nowhere and moves that are done, each `keep` days ago.
+    """Deletes programs that ended, guests that stopped and moves that finished more than `keep` days ago.
 
     Raises StateError.
+
     """
     now = time.time()
     before = now - 86400 * manager.config.keep

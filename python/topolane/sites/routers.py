@@ -1,4 +1,4 @@
-"""What the HTTP interface of a manager can be told: orders, clusters, reports."""
+"""The HTTP routes that change a manager: orders, clusters, reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = dict[str, Any]
 
 
 class GuestOnHost(BaseModel):
-    """A guest, as its host sees it."""
+    """A guest, as its host reports it."""
 
     model_config = ConfigDict(extra="allow")
     name: str
@@ -33,7 +33,7 @@ class GuestOnHost(BaseModel):
 
 
 class HostReport(BaseModel):
-    """What a host says of itself. More fields are kept and shown."""
+    """The report of a host. Additional fields are stored and shown."""
 
     model_config = ConfigDict(extra="allow")
     site: str
@@ -61,17 +61,17 @@ class Wanted(BaseModel):
 
 
 def orders(manager: Manager) -> APIRouter:
-    """What makes the manager do something."""
+    """Routes that make the manager do something."""
     router = APIRouter(tags=["order"])
 
     @router.post("/plan")
     async def plan() -> Answer:
-        """Makes a plan now and keeps it to be applied; moves nothing."""
+        """Makes a plan and stores it to be applied. Moves nothing."""
         return (await manager.propose()).json()
 
     @router.post("/plans/{id}/apply")
     async def apply(id: str) -> Answer:
-        """Journals the moves of a plan; they are made from the next look on."""
+        """Journals the moves of a plan. They start at the next look."""
         if id not in manager.plans:
             raise HTTPException(404, f"no plan is called {id}")
         if manager.dry_run:
@@ -80,7 +80,7 @@ def orders(manager: Manager) -> APIRouter:
 
     @router.post("/place")
     async def place(wanted: Wanted) -> Answer:
-        """Hosts for the guests of a cluster that is about to be built. Builds and books nothing."""
+        """Hosts for the guests of a cluster that is about to be built. Builds and reserves nothing."""
         hosts = await manager.place(_arrival(manager, wanted))
         if not hosts:
             raise HTTPException(409, f"there is no room for {wanted.guests} such guests now")
@@ -88,24 +88,24 @@ def orders(manager: Manager) -> APIRouter:
 
     @router.post("/room")
     async def room(wanted: Wanted) -> Answer:
-        """A plan after whose moves such a cluster fits on one site (`room`), kept to be applied; moves nothing."""
+        """A stored plan, after whose moves such a cluster fits on one site (`room`). Moves nothing."""
         return (await manager.make_room(_arrival(manager, wanted))).json()
 
     @router.post("/pause")
     async def pause() -> Answer:
-        """Plans no more and starts no move; those that run go on."""
+        """Pauses planning and starting moves. Running moves continue."""
         manager.pause(True)
         return {"paused": True}
 
     @router.post("/resume")
     async def resume() -> Answer:
-        """Goes on."""
+        """Resumes planning and starting moves."""
         manager.pause(False)
         return {"paused": False}
 
     @router.put("/programs/{id}/remaining")
     async def remaining(id: str, body: Remaining) -> Answer:
-        """Declares how long a program will run on; else as long as it has run."""
+        """Declares how long a program will run on [default: as long as it has run]."""
         manager.declare(program_named(manager, id).id, body.seconds)
         return {"seconds": body.seconds}
 
@@ -123,7 +123,7 @@ def _arrival(manager: Manager, wanted: Wanted) -> Arrival:
 
 
 def clusters(manager: Manager) -> APIRouter:
-    """Virtual clusters."""
+    """Routes of virtual clusters."""
     router = APIRouter(prefix="/clusters", tags=["clusters"])
     inventory = manager.inventory
 
@@ -134,14 +134,14 @@ def clusters(manager: Manager) -> APIRouter:
 
     @router.get("/{name}")
     async def cluster(name: str) -> Answer:
-        """One cluster as it was put."""
+        """One cluster, as it was stored."""
         if name not in inventory.clusters:
             raise HTTPException(404, f"no cluster is called {name}")
         return inventory.clusters[name]
 
     @router.put("/{name}")
     async def put(name: str, body: dict[str, Any]) -> Answer:
-        """Keeps a cluster; its `guests` (name, cores, memory, host, address) are known from now on."""
+        """Stores a cluster and its `guests` (name, cores, memory, host, address)."""
         try:
             _check_kept(body)
             inventory.put_cluster(name, body)
@@ -151,7 +151,7 @@ def clusters(manager: Manager) -> APIRouter:
 
     @router.delete("/{name}")
     async def drop(name: str) -> Answer:
-        """Forgets a cluster and its guests."""
+        """Deletes a cluster and its guests."""
         if not inventory.drop_cluster(name):
             raise HTTPException(404, f"no cluster is called {name}")
         return {"dropped": name}
@@ -160,12 +160,14 @@ def clusters(manager: Manager) -> APIRouter:
 
 
 def reports(manager: Manager) -> APIRouter:
-    """What the daemons of hosts and guests post."""
+    """Routes of reports from the daemons of hosts and guests."""
     router = APIRouter(tags=["report"])
 
     @router.post("/hosts/{name}/report")
     async def host(name: str, report: HostReport, request: Request) -> Answer:
-        """Taken from the daemon of a host, every few seconds. The token for reports brings no new host in."""
+        """Accepts the report of a host's daemon, every few seconds. The token for reports cannot add a new
+        host.
+        """
         inventory = manager.inventory
         try:
             fields = report.model_dump()
@@ -182,7 +184,7 @@ def reports(manager: Manager) -> APIRouter:
 
     @router.post("/guests/{name}/report")
     async def guest(name: str, report: dict[str, Any]) -> Answer:
-        """Taken from the daemon in a guest: what runs there."""
+        """Accepts the report of a guest's daemon on what runs there."""
         if manager.inventory.guest_of(name) is None:
             raise HTTPException(404, f"no guest is called {name}")
         try:
@@ -196,12 +198,12 @@ def reports(manager: Manager) -> APIRouter:
 
 
 def _check_kept(body: dict[str, Any]) -> None:
-    """Raises ValueError for what no answer could tell of again: JSON's parser takes more than JSON."""
+    """Raises ValueError for values that an answer cannot contain: the parser accepts more than JSON."""
     json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
 
 
 def program_named(manager: Manager, id: str) -> WatchedProgram:
-    """A program. Raises HTTPException where there is none."""
+    """A program by its id. Raises HTTPException if there is none."""
     found = manager.program(id)
     if found is None:
         raise HTTPException(404, f"no program is called {id}")

@@ -1,4 +1,4 @@
-"""Serving a manager: its HTTP interface beside its loop, until a signal ends both."""
+"""Runs a manager: its HTTP interface and its loop, until a signal ends both."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from topolane.sites.state import State
 HEAD_SECONDS = 10.0
 """Seconds in which the head of a request must arrive, after the connection or the last answer."""
 HTTP_CONNECTIONS = 256
-"""At most; programs have what is left."""
+"""Most connections of the HTTP interface. Programs have the rest."""
 LOG_LINES = 10
 LOG_SECONDS = 10.0
-"""Of what the HTTP server says of connections, at most so many lines in so many seconds."""
+"""Most log lines of the HTTP server about connections: this many in this many seconds."""
 
 
 class _Protocol(H11Protocol):
-    """HTTP on a slot: the connection is anonymous while no request is being answered."""
+    """HTTP on a slot. The connection is anonymous while no request is being answered."""
 
     def __init__(self, slot: Slot, config: uvicorn.Config, state: ServerState) -> None:
         super().__init__(config, state, {})
@@ -82,7 +82,7 @@ class _Protocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """One that leaves signals to us, and accepts connections within the slots."""
+    """A server that does not handle signals, and accepts connections within the slots."""
 
     def __init__(self, config: uvicorn.Config, slots: Slots) -> None:
         super().__init__(config)
@@ -107,7 +107,7 @@ class _Server(uvicorn.Server):
 
 
 class _Seldom(logging.Filter):
-    """Lets so many lines through in a while, and counts the others."""
+    """A log filter that passes a limited number of lines per period, and counts the others."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ _LOG = logging.getLogger("uvicorn.error")
 
 
 def serve(config: Config, *, dry_run: bool = False) -> None:
-    """Runs a manager until SIGTERM or SIGINT. Raises InputError where it cannot begin."""
+    """Runs a manager until SIGTERM or SIGINT. Raises InputError if it cannot start."""
     state = State(config.state)
     try:
         with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(ModeratedSelector())) as runner:

@@ -1,4 +1,4 @@
-"""What a manager says of itself and of programs, as values for JSON."""
+"""Views of a manager and its programs, as values for JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shown = dict[str, Any]
 
 
 def status(manager: Manager) -> Shown:
-    """How the manager fares, what it does and what has happened last."""
+    """The state of the manager, its present activity and its latest events."""
     running = [one for one in manager.receiver.programs.values() if one.ended is None]
     return {
         "began": manager.began,
@@ -57,7 +57,7 @@ def sites(manager: Manager) -> list[Shown]:
 
 
 def hosts(manager: Manager) -> list[Shown]:
-    """Every host with what it reported last."""
+    """Every host with its newest report."""
     inventory = manager.inventory
     return [
         {
@@ -71,7 +71,7 @@ def hosts(manager: Manager) -> list[Shown]:
 
 
 def guests(manager: Manager) -> list[Shown]:
-    """Every guest, its site, and what it reported last."""
+    """Every guest, its site, and its newest report."""
     inventory = manager.inventory
     return [
         {
@@ -85,7 +85,7 @@ def guests(manager: Manager) -> list[Shown]:
 
 
 def program(manager: Manager, one: WatchedProgram) -> Shown:
-    """A program in figures."""
+    """The figures of a program."""
     matrix, rates = one.matrix(), one.rates()
     in_mpi, skew = one.in_mpi()
     places = [manager.inventory.place_of(host) or "?" for host in one.hosts.values()]
@@ -115,7 +115,9 @@ def program(manager: Manager, one: WatchedProgram) -> Shown:
 
 
 def explain(manager: Manager, one: WatchedProgram) -> Shown:
-    """Why a program runs where it runs: what crosses its middle, what a WAN would cost it, what was planned."""
+    """Why a program runs where it runs: the traffic across its middle, its cost over a WAN, and the last
+    plan.
+    """
     total, rates = one.matrix(), one.rates()
     least = least_halves(total)
     plan = manager.latest
@@ -136,7 +138,7 @@ def explain(manager: Manager, one: WatchedProgram) -> Shown:
 
 
 def _lost(manager: Manager, rates: Matrix, places: np.typing.NDArray[np.int64]) -> float:
-    """Seconds of each that are lost now, where the program is on several sites."""
+    """Seconds lost per second now, if the program is on several sites."""
     names = manager.inventory.sites
     used = {names[place] for place in set(places.tolist()) if place < len(names)}
     asked = _asked(crossing(rates, places))
@@ -149,9 +151,10 @@ def _asked(cut: Cut) -> _engine.Cut:
 
 
 def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64], lost: float) -> Shown:
-    """What crosses a second now, and what a second of a run on one site loses over each link.
+    """The present traffic per second across a division, and what a second of a run on one site loses over
+    each link.
 
-    lost: of each second now.
+    lost: seconds lost per second now.
     """
     cut: Cut = crossing(rates, part)
     asked = _asked(cut).undisturbed(lost)
@@ -165,14 +168,14 @@ def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64], los
 
 
 def _places(manager: Manager, one: WatchedProgram) -> np.typing.NDArray[np.int64]:
-    """The site of every rank, by number; one that nobody knows is at a site of its own."""
+    """The number of every rank's site. An unknown rank has a site of its own."""
     names = manager.inventory.sites
     places = [manager.inventory.place_of(one.hosts.get(rank, "")) for rank in range(one.ranks)]
     return np.array([len(names) if place is None else names.index(place) for place in places], np.int64)
 
 
 def _why(manager: Manager, one: WatchedProgram) -> str:
-    """In a sentence, what the manager makes of it."""
+    """A sentence on the manager's assessment of the program."""
     if one.ended is not None:
         return "it has ended"
     problem = manager.current_problem()

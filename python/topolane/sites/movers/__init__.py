@@ -1,7 +1,7 @@
-"""Moving a guest from host to host: one interface, a driver a file.
+"""Movers move a guest from host to host: one interface, one file per driver.
 
-A move is journalled before it begins. Whoever finds one that is neither done nor rolled back, after a
-crash, asks the mover what is so (`where`) and finishes it or takes it back: never are two copies left running.
+A move is journalled before it begins. If a crash leaves it neither done nor rolled back, the next manager
+asks the mover for the state (`where`) and finishes or undoes it. Two copies are never left running.
 """
 
 from __future__ import annotations
@@ -18,44 +18,43 @@ if TYPE_CHECKING:
 
 
 class MoveFailed(Exception):
-    """A move did not happen: the reason, in a sentence. The guest runs at its source."""
+    """A move failed, and the guest runs on its source. The message is a sentence."""
 
 
 class GuestLost(Exception):
-    """A guest runs nowhere any more: the reason, in a sentence."""
+    """A guest no longer runs anywhere. The message is a sentence."""
 
 
 class OutcomeUnknown(Exception):
-    """Nobody answers who knows what became of a guest: the reason, in a sentence. To be settled later."""
+    """The outcome of a move cannot be determined now and must be settled later. The message is a sentence."""
 
 
 class Mover(Protocol):
-    """Moves guests of one kind. Every call may block; none raises anything but what it documents."""
+    """Moves guests of one kind. Every call may block, and raises only the errors that it documents."""
 
     def move(
         self, guest: Guest, source: Host, target: Host, progress: Callable[[float], None]
     ) -> dict[str, float]:
         """Moves a running guest and waits until it runs at the target, or again at the source.
 
-        `progress` is called with the copied share of memory, 0 to 1; where it raises MoveFailed the move is
-        cancelled. Answers with what was measured
-        (seconds, downtime in seconds, bytes). Raises MoveFailed with the guest running at the source,
-        GuestLost where it runs at neither, OutcomeUnknown where that cannot be seen.
+        progress: called with the copied share of memory, 0 to 1. If it raises MoveFailed, the move is
+        cancelled. Returns measurements (seconds, downtime in seconds, bytes). Raises MoveFailed if the guest
+        runs on the source, GuestLost if it runs on neither, OutcomeUnknown if that cannot be determined.
         """
         ...
 
     def where(self, guest: Guest, hosts: tuple[Host, ...]) -> tuple[str, ...]:
         """Names of those hosts on which the guest exists in any state, running ones first.
 
-        Raises OutcomeUnknown where that cannot be seen.
+        Raises OutcomeUnknown if that cannot be determined.
         """
         ...
 
     def settle(self, guest: Guest, source: Host, target: Host) -> str:
-        """After a crash: finishes or takes back a half-done move, so that exactly one copy runs.
+        """After a crash: finishes or undoes an unfinished move, so that exactly one copy runs.
 
-        Answers with the host it runs on. Raises GuestLost where there is none to run, OutcomeUnknown where that cannot
-        be seen.
+        Returns the host it runs on. Raises GuestLost if no copy can run, OutcomeUnknown if that cannot be
+        determined.
         """
         ...
 
@@ -69,11 +68,11 @@ DRIVERS = {
 }
 """Module and class by the name of a driver. A module is imported when its driver is used: each needs its own extra."""
 WANT_ADDRESS = {"qmp": "a folder for its guests", "libvirt": "a URI such as qemu:///system"}
-"""What a host's address must say, of drivers that cannot do without."""
+"""What the address of a host must be, for drivers that need one."""
 
 
 def mover(driver: str) -> Mover:
-    """The mover of a driver. Raises InputError for a driver there is none of, or whose library is missing."""
+    """The mover of a driver. Raises InputError for an unknown driver, or if its library is missing."""
     if driver not in DRIVERS:
         raise InputError(f"driver {driver!r} is not one of: {', '.join(DRIVERS)}")
     module, name = DRIVERS[driver]

@@ -1,9 +1,9 @@
-"""Moves nothing: for trying a policy out, and a manager's behaviour when moves fail.
+"""Moves nothing: for trials of a policy, and of a manager when moves fail.
 
-A host whose `address` is a folder keeps its guests there, a file each with `running` or `incoming` in it, so that
-they outlive the process. Other files in the folder of a move's target say how moves to it go: `.seconds` (how long
-one takes), `.fail` (it fails half way, with this reason), `.lost` (it fails and takes the guest along), `.undecided`
-(as long as it is there, how a half-done move has ended is not decided).
+A host whose `address` is a folder stores its guests there, one file each that contains `running` or
+`incoming`, so that they outlive the process. Other files in the folder control moves to this host: `.seconds`
+(the duration), `.fail` (fails half way, with this reason), `.lost` (fails and loses the guest), `.undecided`
+(as long as it exists, the outcome of an unfinished move is unknown).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from topolane.sites.model import Guest, Host
 
 STEPS = 10
-"""How often a move tells its progress."""
+"""How often a move reports its progress."""
 LOOK = 0.05
 
 
 class DryRun:
-    """A mover that only remembers."""
+    """A mover that only records moves."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[str, str], str] = {}
-        """State by guest and host, of hosts without a folder."""
+        """State by guest and host, for hosts without a folder."""
 
     def move(
         self, guest: Guest, source: Host, target: Host, progress: Callable[[float], None]
@@ -54,7 +54,7 @@ class DryRun:
         }
 
     def where(self, guest: Guest, hosts: tuple[Host, ...]) -> tuple[str, ...]:
-        """See `Mover.where`. A guest never heard of is where it says it is."""
+        """See `Mover.where`. An unknown guest is on the host in its own record."""
         known = any(name == guest.name for name, _ in self._at)
         states = {host.name: self._state(guest, host) for host in hosts}
         if not known and guest.host in states and not _folder(_named(hosts, guest.host)):
@@ -109,7 +109,7 @@ def _folder(host: Host) -> Path | None:
 
 
 def _told(host: Host, name: str) -> str | None:
-    """What a file in the folder of a host says of moves to it."""
+    """The content of a control file in the folder of a host, or None."""
     folder = _folder(host)
     return _read(folder / f".{name}") if folder else None
 

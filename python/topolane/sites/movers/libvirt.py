@@ -1,11 +1,11 @@
 """Live migration by libvirt, from daemon to daemon.
 
-The daemons themselves keep to one running copy: the target's lets go only after the source's has stopped, and a
-move goes on when whoever asked for it is gone. What is left to `settle` is a move that is still under way, and
-what a daemon that was killed in the midst of one left behind.
+The daemons themselves ensure one running copy: the target starts only after the source has stopped, and a
+move continues without the client that requested it. `settle` handles moves that are still running, and what a
+daemon left behind that was killed during a move.
 
-Memory is sent through the connection that the source's daemon makes to the target's URI: it is as private as that
-connection, so encrypted and authenticated with `qemu+ssh` and `qemu+tls`.
+Memory is sent through the connection from the source's daemon to the target's URI. It is as private as that
+connection: `qemu+ssh` and `qemu+tls` encrypt and authenticate it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from topolane.sites.model import Guest, Host
 
 SOUND = 9_000_000
-"""QEMU's version, as libvirt writes it, from which emulated guests may run while they are copied: before, writes
-were lost ("physmem: Fix migration dirty bitmap coherency with TCG memory access"), and libvirt rounds memory to sizes
-that are hit. Such guests stand still for their copying; those under KVM never need."""
+"""The first QEMU version, as libvirt writes it, that can copy running emulated guests. Earlier versions lose
+writes ("physmem: Fix migration dirty bitmap coherency with TCG memory access"), at memory sizes that
+libvirt produces. There, emulated guests are paused while they are copied. Guests under KVM are never
+paused.
+"""
 LOOK = 0.1
-"""Seconds between looks at a move under way."""
+"""Seconds between checks of a running move."""
 ENDING = 60.0
-"""Seconds that a move which was cancelled, or lost its mover, has to end in."""
+"""Seconds in which a cancelled move, or one without its mover, must end."""
 RUNNING = libvirt.VIR_DOMAIN_RUNNING
 
 
@@ -95,9 +97,9 @@ def _copy(
     progress: Callable[[float], None],
     failed: list[Exception],
 ) -> None:
-    """Moves, and tells the progress the while; a `progress` that raises cancels.
+    """Moves, and reports the progress. If `progress` raises, the move is cancelled.
 
-    beside: the same domain by a connection of its own, which does not wait for the move.
+    beside: the same domain on a second connection, which does not wait for the move.
     """
 
     def migrate() -> None:
@@ -144,14 +146,16 @@ def _abort(found: libvirt.virDomain) -> None:
 
 
 def _cancel(guest: Guest, source: Host) -> None:
-    """Ends a move under way, as far as it can still be ended."""
+    """Cancels a running move, if that is still possible."""
     with connection(source) as here:
         if (found := domain(here, guest.name)) is not None:
             _abort(found)
 
 
 def _state(guest: Guest, host: Host) -> int | None:
-    """Of the guest's domain, None where there is none. Raises libvirtError where the daemon does not answer."""
+    """The state of the guest's domain; None if there is no domain. Raises libvirtError if the daemon does not
+    answer.
+    """
     with connection(host) as made:
         found = domain(made, guest.name)
         try:
@@ -163,7 +167,9 @@ def _state(guest: Guest, host: Host) -> int | None:
 
 
 def _decide(guest: Guest, source: Host, target: Host) -> str:
-    """Of two copies that nobody is moving any more, the one that runs; else the source's, which was whole."""
+    """Chooses between two copies when no move is running: the running one, else the source, which is
+    complete.
+    """
     kept, other = (target, source) if _state(guest, target) == RUNNING else (source, target)
     with connection(other) as made:
         if (found := domain(made, guest.name)) is not None:
@@ -172,7 +178,7 @@ def _decide(guest: Guest, source: Host, target: Host) -> str:
 
 
 def _resumed(guest: Guest, host: Host) -> str:
-    """Lets it run where it does not by itself: a daemon resumes one whose move has ended, at a moment of its own."""
+    """Resumes the guest if the daemon does not: after a move, a daemon resumes it at a time of its own."""
     deadline = time.monotonic() + ENDING
     while (state := _state(guest, host)) != RUNNING:
         if state is None:
@@ -186,7 +192,7 @@ def _resumed(guest: Guest, host: Host) -> str:
 
 
 def _measured(guest: Guest, target: Host) -> dict[str, float]:
-    """What the target's daemon measured; nothing where it kept nothing."""
+    """The measurements of the target's daemon; empty if it has none."""
     try:
         with connection(target) as made:
             found = domain(made, guest.name)

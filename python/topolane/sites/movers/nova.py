@@ -1,7 +1,8 @@
-"""Live migration by OpenStack Nova, through openstacksdk: the cloud is the one that OS_CLOUD or clouds.yaml names.
+"""Live migration by OpenStack Nova, through openstacksdk: the cloud is the one that OS_CLOUD or clouds.yaml
+names.
 
-The guest's name is that of a server, or its id; a host's `address` is a compute host. Nova keeps to one copy and
-rolls back by itself, whoever asked for the move; `settle` waits until it has decided.
+The guest's name is the name or id of a server; a host's `address` is a compute host. Nova ensures one copy
+and rolls back by itself; `settle` waits until it has decided.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from topolane.sites.model import Guest, Host
 
 LOOK = 0.5
-"""Seconds between looks."""
+"""Seconds between checks."""
 ENDS = 1800.0
 """Seconds after which a migration that does not end is cancelled."""
 CANCELS = 120.0
-"""Seconds that Nova has to end what was cancelled."""
+"""Seconds in which Nova must end a cancelled migration."""
 
 
 class Nova:
-    """Migrates servers. Which hosts may take one is Nova's scheduler's to say."""
+    """Migrates servers. Nova's scheduler decides which hosts are allowed."""
 
     def __init__(self) -> None:
         self._connection = openstack.connect()
@@ -38,7 +39,7 @@ class Nova:
     def move(
         self, guest: Guest, source: Host, target: Host, progress: Callable[[float], None]
     ) -> dict[str, float]:
-        """See `Mover.move`. Nova does not tell the downtime."""
+        """See `Mover.move`. Nova does not report the downtime."""
         began = time.monotonic()
         id, now = self._look(guest)
         if now.host != _compute(source) or now.busy:
@@ -81,7 +82,7 @@ class Nova:
         raise GuestLost(f"{guest.name} is {now.status} on {now.host}")
 
     def _follow(self, guest: Guest, id: str, progress: Callable[[float], None]) -> float:
-        """Waits until Nova is done; answers with the bytes copied, as last told."""
+        """Waits until Nova is done. Returns the copied bytes, as last reported."""
         deadline, copied = time.monotonic() + ENDS, 0.0
         while self._look(guest)[1].busy:
             for migration in self._under_way(id):
@@ -110,7 +111,7 @@ class Nova:
                     time.sleep(LOOK)  # not begun, or ended
 
     def _look(self, guest: Guest) -> tuple[str, ServerState]:
-        """The id of the server, and how it is. Raises GuestLost where Nova has none."""
+        """The id and the state of the server. Raises GuestLost if Nova does not have it."""
         try:
             found = self._connection.compute.find_server(guest.name, all_projects=True)
             now = None if found is None else self._servers.look(found.id)

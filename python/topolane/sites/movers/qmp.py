@@ -1,8 +1,8 @@
 """Live migration between QEMU processes, by QMP.
 
-The target waits when all memory has come: it is the mover who lets it run. So there is one moment of decision, kept
-in a file at the target (`handed-over`) before the target is told to go on, and the source ends only after. Who
-finds a half-done move reads from the two processes what is left to do (`settle`):
+The target waits after all memory has arrived, and the mover lets it run. So there is one moment of decision.
+It is recorded in a file at the target (`handed-over`) before the target continues; the source ends only after
+that. For an unfinished move, `settle` finds from the two processes what is left to do:
 
     target               source               what is done
     runs                 any                  the source is ended: the move is done
@@ -14,9 +14,10 @@ finds a half-done move reads from the two processes what is left to do (`settle`
     gone, never let go   runs or is stopped   it goes on at the source
     gone, was let go     stopped or dead      lost: its memory at the source is of before
 
-Memory goes through a socket pair: the mover makes it and passes one end to each process over QMP. It has no address,
-so no other process can read it, change it or connect first, and no network carries it. QEMU's own TLS was not taken:
-its handshake blocks the whole process (seen with QEMU 7.2), so a peer that says nothing stops the guest.
+Memory goes through a socket pair: the mover creates it and passes one end to each process over QMP. It has no
+address, so no other process can read it, change it or connect first, and no network carries it. QEMU's own
+TLS is not used, because its handshake blocks the whole process (seen with QEMU 7.2): a silent peer would stop
+the guest.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
     from topolane.sites.model import Guest, Host
 
 STALLED = 30.0
-"""Seconds without a byte more after which a copy is given up."""
+"""Seconds without progress after which a copy is given up."""
 LOOK = 0.05
-"""Seconds between looks at a copy under way."""
+"""Seconds between checks of a running copy."""
 STREAM = "topolane-move"
 """QEMU's name for its end of the connection that memory goes through."""
 
@@ -97,7 +98,7 @@ def _monitor(folder: Folder, guest: str) -> contextlib.AbstractAsyncContextManag
 
 
 async def _status(folder: Folder, guest: str) -> str:
-    """QEMU's own word for a guest's state, or `dead`, or `silent` where it is alive and does not answer."""
+    """QEMU's word for a guest's state; `dead`; or `silent` if it is alive but does not answer."""
     if folder.pid(guest) is None:
         return "dead"
     try:
@@ -111,7 +112,7 @@ async def _status(folder: Folder, guest: str) -> str:
 async def _copy(
     here: Folder, there: Folder, guest: str, progress: Callable[[float], None]
 ) -> dict[str, float]:
-    """Copies and hands over; any exception leaves what `_settle` puts right."""
+    """Copies the memory and hands over. After any exception, `_settle` restores a valid state."""
     async with _monitor(here, guest) as source, _monitor(there, guest) as target:
         if (await ask(source, "query-status"))["status"] != "running":
             raise MoveFailed("it does not run")
@@ -135,7 +136,7 @@ async def _copy(
 
 
 async def _connect(source: QMPClient, target: QMPClient) -> None:
-    """Gives each process one end of a new socket pair; what is left of an older one is closed."""
+    """Gives each process one end of a new socket pair, and closes the rest of an older one."""
     ends = socket.socketpair()
     with ends[0], ends[1]:
         for client, end in zip((source, target), ends):
@@ -175,7 +176,7 @@ async def _hand_over(there: Folder, guest: str, target: QMPClient) -> None:
 
 
 async def _settle(here: Folder, there: Folder, guest: str) -> bool:
-    """Whether the guest runs at the target now. Raises GuestLost."""
+    """Settles a move. Returns whether the guest runs on the target. Raises GuestLost."""
     if await _status(there, guest) == "inmigrate" and await _status(here, guest) != "dead":
         await _cancel(here, there, guest)
     at_source, at_target = await _status(here, guest), await _status(there, guest)
@@ -199,7 +200,7 @@ async def _settle(here: Folder, there: Folder, guest: str) -> bool:
 
 
 async def _go_on(here: Folder, guest: str) -> None:
-    """Lets the source run again, where it does not. One that does not answer resumes when copying fails."""
+    """Resumes the source, if it does not run. A source that does not answer resumes when the copying fails."""
     deadline = time.monotonic() + ANSWER
     while (status := await _status(here, guest)) not in ("running", "silent"):
         if status == "dead" or time.monotonic() > deadline:
@@ -211,7 +212,7 @@ async def _go_on(here: Folder, guest: str) -> None:
 
 
 async def _cancel(here: Folder, there: Folder, guest: str) -> None:
-    """Ends a copy under way; one that was complete by then stays complete."""
+    """Cancels a running copy. A copy that is already complete stays complete."""
     deadline = time.monotonic() + ANSWER
     with contextlib.suppress(*SILENT):
         async with _monitor(here, guest) as source:

@@ -1,7 +1,8 @@
-"""Moving a batch job of Slurm to another node: it is requeued there, and begins anew or at its own checkpoint.
+"""Moves a batch job of Slurm to another node: the job is requeued there, and restarts from the beginning or
+from its own checkpoint.
 
-Slurm runs a job once, so there are never two. The guest's name is the job's id; a host's `address` is its node. What
-a crash can leave behind is a job that waits, held or asked for at the target: `settle` lets it run.
+Slurm runs a job once, so there are never two copies. The guest's name is the job's id; a host's `address` is
+its node. A crash can leave a job that waits, held or restricted to the target: `settle` lets it run.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ if TYPE_CHECKING:
     from topolane.sites.model import Guest, Host
 
 STARTS = 300.0
-"""Seconds that a requeued job has to start in; Slurm by itself puts it off by two minutes."""
+"""Seconds in which a requeued job must start. Slurm itself delays it by two minutes."""
 SILENT = 60.0
-"""Seconds that slurmctld may be away for: it may be being restarted."""
+"""Seconds for which slurmctld may not answer, for example during a restart."""
 ENDING = ("COMPLETING", "CONFIGURING", "REQUEUED")
-"""States on the way to waiting."""
+"""States before a requeued job waits again."""
 LOOK = 0.5
 
 
 class Slurm:
-    """Requeues jobs. The nodes may be in a reservation or partition of their own: Slurm's rules hold."""
+    """Requeues jobs, by Slurm's rules: the nodes may be in a reservation or partition of their own."""
 
     def move(
         self, guest: Guest, source: Host, target: Host, progress: Callable[[float], None]
     ) -> dict[str, float]:
-        """See `Mover.move`. The downtime is that from the requeue to the new start; nothing is copied."""
+        """See `Mover.move`. The downtime is the time from the requeue to the new start. Nothing is copied."""
         began = time.monotonic()
         if _place(guest) != ("RUNNING", _node(source)):
             raise MoveFailed(f"job {guest.name} does not run on {source.name}")
@@ -56,9 +57,9 @@ class Slurm:
         return tuple(host.name for host in hosts if _node(host) == node)
 
     def settle(self, guest: Guest, source: Host, target: Host) -> str:
-        """See `Mover.settle`. A job that waits goes back to where it was, or to the target if that is full.
+        """See `Mover.settle`. A waiting job returns to its source, or to the target if the source is full.
 
-        One that starts on neither waits on: it is not lost, and is asked for again when this is called again.
+        A job that can start on neither keeps waiting. It is not lost; call this again to try again.
         """
         for host in (source, target):
             state, node = _place(guest)
@@ -87,7 +88,7 @@ def _node(host: Host) -> str:
 
 
 def _ask_for(guest: Guest, host: Host) -> None:
-    """Lets a waiting job start on that node, and no other."""
+    """Lets a waiting job start on that node only."""
     deadline = time.monotonic() + STARTS
     # It ends on its node first, and is then put off: only what is asked after that is kept.
     while (state := _place(guest)[0]) != "PENDING":
@@ -112,7 +113,9 @@ def _wait(guest: Guest, host: Host, progress: Callable[[float], None]) -> None:
 
 
 def _place(guest: Guest) -> tuple[str, str]:
-    """State and node of a job; both empty where Slurm knows none. Raises OutcomeUnknown without an answer."""
+    """State and node of a job; both empty if Slurm does not know it. Raises OutcomeUnknown if Slurm does not
+    answer.
+    """
     deadline = time.monotonic() + SILENT
     while True:
         try:
