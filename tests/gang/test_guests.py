@@ -112,7 +112,7 @@ def test_what_is_no_guest_is_refused_in_a_sentence(
         guest(str(os.getpid()))
     with pytest.raises(InputError, match="process 999999999: No such file or directory"):
         guest("999999999")
-    with pytest.raises(InputError, match="nobody answers as QMP there; .* one client at a time"):
+    with pytest.raises(InputError, match="no QMP monitor answers there; .* one client at a time"):
         asyncio.run(_while_another_asks(_monitor_of(qemu), monkeypatch))
 
 

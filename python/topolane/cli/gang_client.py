@@ -62,7 +62,7 @@ def add(
 
 
 def _adopted(pids: tuple[int, ...], guest: str | None, slurm_step: str | None) -> dict[str, Any]:
-    """What runs already, as the agent is asked for it."""
+    """The request to adopt running processes."""
     if guest is not None:
         from topolane.gang import guests
 

@@ -124,14 +124,16 @@ def _started(agent: Agent, one: JobSpec) -> Job:
 
 
 def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
-    """Their exit codes, as a shell has them; those of jobs that were stopped with the agent count too."""
+    """Waits for jobs. Returns their exit codes as in a shell, including those of jobs that were stopped with
+    the agent.
+    """
     lost: set[int] = set()
     ended: set[int] = set()
-    continue_processes = False
+    is_signalled = False
 
     def leave(number: int, _: object) -> None:
-        nonlocal continue_processes
-        continue_processes = True
+        nonlocal is_signalled
+        is_signalled = True
         daemon.stopping.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -154,11 +156,11 @@ def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
         if code is None:
             code = agent.end(job)
         codes.append(128 - code if code is not None and code < 0 else code or 0)
-    return codes or [130 if continue_processes else 0]
+    return codes or [130 if is_signalled else 0]
 
 
 def _others(agent: Agent, jobs: list[Job]) -> bool:
-    """Whether jobs run that others brought."""
+    """Whether jobs run that were added by other commands."""
     ours = {job.id for job in jobs}
     return any(job.id not in ours and job.state not in ("ended", "lost") for job in agent.jobs())
 

@@ -76,7 +76,7 @@ def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) 
 
 
 def _environment(options: dict[str, Any]) -> dict[str, str]:
-    """What the options mean to the ranks."""
+    """The environment variables for the ranks, from the options."""
     import secrets
 
     given = {
@@ -90,7 +90,7 @@ def _environment(options: dict[str, Any]) -> dict[str, str]:
 
 
 def _check_manager(manager: str, listen: str | None, tell: Callable[[str], None]) -> None:
-    """One that is away may come yet, and only the ranks may reach it: that is said, and no error."""
+    """Prints a note, not an error, if no manager answers: it may start later, or only the ranks may reach it."""
     from topolane.mpi.address import Address
 
     address = Address.parse(manager.removeprefix("tcp:"))
@@ -101,7 +101,7 @@ def _check_manager(manager: str, listen: str | None, tell: Callable[[str], None]
 
 
 def _check_out(out: str) -> None:
-    """Before the program has run for hours."""
+    """Raises InputError if `out` cannot be written, before the program runs for hours."""
     files.check(out)
 
 

@@ -273,7 +273,7 @@ def _cloud(os_cloud: str | None, machine: str | None) -> tuple[Connection, Cloud
 
 @contextlib.contextmanager
 def _service_errors() -> Iterator[None]:
-    """What a service answers when it does not do as asked, in one sentence."""
+    """Turns the error of a service into one sentence."""
     from keystoneauth1 import exceptions as auth
     from openstack import exceptions
 

@@ -53,7 +53,7 @@ def room_found(
     most: int | None,
     sharing: bool,
 ) -> RepairPlan:
-    """What makes room. Raises InputError for a flavor, a zone or a group that there is not."""
+    """The repair that makes room. Raises InputError for an unknown flavor, zone or group."""
     from topolane.nova import repair as repairs
     from topolane.nova.cloud import free_slots
 

@@ -23,7 +23,7 @@ every_option = click.option(
 
 
 def end_when_asked() -> None:
-    """A daemon that a signal ends has done what it was asked to: exit code 0, and nothing to be put away."""
+    """Makes a signal end the daemon with exit code 0 and without cleanup."""
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: os._exit(0))
 

@@ -1,4 +1,4 @@
-"""`topolane slurm install`, `uninstall` and `unit`: turning the live driver on, and off again."""
+"""`topolane slurm install`, `uninstall` and `unit`: turn the live driver on and off."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ job_submit_option = click.option(
 
 @contextlib.contextmanager
 def extra() -> Iterator[None]:
-    """Says what to install where a package is missing."""
+    """Says what to install if a package is missing."""
     try:
         yield
     except ImportError as error:

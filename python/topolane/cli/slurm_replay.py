@@ -1,4 +1,4 @@
-"""`topolane slurm replay`: a daemon's log told to the engine again."""
+"""`topolane slurm replay`: repeats the decisions in a daemon's log."""
 
 from __future__ import annotations
 

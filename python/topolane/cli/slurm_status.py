@@ -179,7 +179,9 @@ def _shown(found: Status) -> Group:
 
 
 def _rows(waiting: list[WaitingRow]) -> list[tuple[str, WaitingRow]]:
-    """The jobs, the tasks of an array that wait for the same together: the first speaks for them."""
+    """The waiting jobs. Tasks of an array that wait for the same reason share a row, with the first task's
+    values.
+    """
     found = []
     for _, group in itertools.groupby(waiting, key=lambda row: (row.record, row.why)):
         rows = list(group)

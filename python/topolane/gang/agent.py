@@ -273,9 +273,9 @@ class Agent:
     def _watch(self) -> subprocess.Popen[bytes]:
         """Starts a watchdog in a session of its own."""
         command = [sys.executable, "-I", "-S", watchdog.__file__, str(self._record.path)]
-        quiet = subprocess.DEVNULL
+        discarded = subprocess.DEVNULL
         return subprocess.Popen(
-            command, stdin=self._pipe[0], stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
+            command, stdin=self._pipe[0], stdout=discarded, stderr=discarded, start_new_session=True, cwd="/"
         )
 
     def _keep_watched(self) -> None:

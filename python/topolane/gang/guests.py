@@ -101,7 +101,7 @@ def _of_socket(path: str) -> Guest:
         threads = asyncio.run(_threads(path))
     except TimeoutError as error:
         raise InputError(
-            f"guest {path}: nobody answers as QMP there; a QMP socket serves one client at a time"
+            f"guest {path}: no QMP monitor answers there; a QMP socket serves one client at a time"
         ) from error
     except (*SILENT, KeyError, TypeError, ValueError) as error:
         raise InputError(f"guest {path}: no QMP is heard there: {' '.join(str(error).split())}") from error

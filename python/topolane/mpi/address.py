@@ -111,4 +111,4 @@ def remove_dead_socket(path: str) -> None:
             except ConnectionRefusedError:
                 os.unlink(path)
             else:
-                raise InputError(f"{path}: somebody listens there already")
+                raise InputError(f"{path}: another process already listens there")

@@ -67,7 +67,7 @@ def mpicc_for(command: Sequence[str]) -> str:
     found = shutil.which(wrapper)
     if found is None:
         raise InputError(
-            f"{command[0]}: there is no {wrapper} beside it and none in PATH, and the library that is preloaded is "
+            f"{command[0]}: there is no {wrapper} next to it and none in PATH, and the library that is preloaded is "
             "compiled for each MPI; install its compiler wrapper or name one with --mpicc"
         )
     return found

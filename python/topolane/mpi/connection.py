@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _too_late(self) -> None:
-        self._tell("refused", "somebody connected and did not say who he is")
+        self._tell("refused", "a client connected and sent no HELLO")
         self._transport.abort()
 
     def _tell(self, kind: str, text: str) -> None:

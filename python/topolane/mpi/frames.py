@@ -180,8 +180,8 @@ class Records:
         entries = np.frombuffer(payload, "<u8", 4 * peers, _RECORDS.size).reshape(peers, 4)
         if peers:
             key, *counts = entries.max(axis=0).tolist()
-            whom = np.frombuffer(payload, "<u4", 8 * peers, _RECORDS.size)[::8]
-            if key >> 32 >= KINDS or whom.max() >= ranks:
+            receivers = np.frombuffer(payload, "<u4", 8 * peers, _RECORDS.size)[::8]
+            if key >> 32 >= KINDS or receivers.max() >= ranks:
                 raise FrameError(f"RECORDS: a peer or a kind that is none among {ranks} ranks")
             if max(counts) >= MOST_COUNT:
                 raise FrameError("RECORDS: counts of more than 2^53")

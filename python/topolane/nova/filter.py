@@ -53,7 +53,7 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         if costs is not None:
             may = np.isfinite(np.where(asked.nodes >= 0, costs[asked.nodes], np.inf))
         elif request.isolates or (asked.answer.shares and not request.moves):
-            what = "of its own" if request.isolates else "that are nobody's own"
+            what = "of its own" if request.isolates else "that are not dedicated to another group"
             level = logging.DEBUG if request.for_alternates else logging.WARNING
             LOG.log(level, "Server %s finds no links %s: %s", spec.instance_uuid, what, asked.answer.refusal)
             return []

@@ -63,11 +63,11 @@ class _Search:
         """The order."""
         seen: set[tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]] = set()
         steps: list[Step] = []
-        ways = [self._next()]
-        while ways and self._leaving:
-            step = next(ways[-1], None)
+        stack = [self._next()]
+        while stack and self._leaving:
+            step = next(stack[-1], None)
             if step is None:
-                ways.pop()
+                stack.pop()
                 if steps:
                     self._make(steps.pop(), undo=True)
                 continue
@@ -78,7 +78,7 @@ class _Search:
                 continue
             seen.add(left)
             steps.append(step)
-            ways.append(self._next())
+            stack.append(self._next())
         return None if self._leaving else steps
 
     def _make(self, step: Step, undo: bool = False) -> None:

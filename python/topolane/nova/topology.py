@@ -55,18 +55,18 @@ def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, l
             for host in aggregate.hosts if place is not None else ():
                 said[host].setdefault(level, {}).setdefault(str(place), aggregate.name)
     out: dict[str, list[str]] = collections.defaultdict(list)
-    ways: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
+    positions: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
     for host in sorted(said):
         if reason := _contradiction(said[host]):
             out[reason].append(host)
             continue
         site, pod, leaf = (next(iter(said[host].get(level, {})), "") for level in reversed(LEVELS))
-        ways[site or "cloud", pod, leaf].append(host)
+        positions[site or "cloud", pod, leaf].append(host)
     problems = [f"{_hosts(hosts)} {reason}: left out of the topology" for reason, hosts in out.items()]
-    _complete(ways, problems)
-    if not ways:
+    _complete_positions(positions, problems)
+    if not positions:
         return None, problems
-    leaves = [([part for part in way if part], hosts) for way, hosts in ways.items()]
+    leaves = [([part for part in position if part], hosts) for position, hosts in positions.items()]
     try:
         return Topology.of(Machine.of("cloud", leaves)), problems
     except InputError as error:
@@ -93,14 +93,14 @@ def _contradiction(places: dict[str, dict[str, str]]) -> str | None:
     return None
 
 
-def _complete(ways: dict[tuple[str, ...], list[str]], problems: list[str]) -> None:
+def _complete_positions(positions: dict[tuple[str, ...], list[str]], problems: list[str]) -> None:
     """Completes the position of hosts that give their leaf but not their pod, from other hosts of that leaf."""
-    for way in [way for way in ways if not way[1]]:
-        site, _, leaf = way
-        others = [other for other in ways if other[0] == site and other[2] == leaf and other[1]]
+    for position in [position for position in positions if not position[1]]:
+        site, _, leaf = position
+        others = [other for other in positions if other[0] == site and other[2] == leaf and other[1]]
         if len(others) == 1:
-            hosts = ways.pop(way)
+            hosts = positions.pop(position)
             problems.append(
                 f"leaf {leaf} is in pod {others[0][1]} but {hosts[0]} does not say so: taken as there"
             )
-            ways[others[0]].extend(hosts)
+            positions[others[0]].extend(hosts)

@@ -120,22 +120,22 @@ def _fill(weights: NDArray[np.float64], sizes: Sequence[int], start: Parts) -> P
     part = start.copy()
     inside = np.stack([weights[:, part == one].sum(1) for one in range(len(sizes))], 1)
 
-    def put(who: int, where: int) -> None:
-        if part[who] >= 0:
-            inside[:, part[who]] -= weights[:, who]
-        part[who] = where
+    def move_group(group_index: int, where: int) -> None:
+        if part[group_index] >= 0:
+            inside[:, part[group_index]] -= weights[:, group_index]
+        part[group_index] = where
         if where >= 0:
-            inside[:, where] += weights[:, who]
+            inside[:, where] += weights[:, group_index]
 
     for one, size in enumerate(sizes):
         while (members := np.flatnonzero(part == one)).size > size:
             others = np.where(np.arange(len(sizes)) == one, -np.inf, inside[members]).max(1, initial=0.0)
-            put(int(members[(inside[members, one] - others).argmin()]), -1)
+            move_group(int(members[(inside[members, one] - others).argmin()]), -1)
     while (free := np.flatnonzero(part < 0)).size:
         open_ = np.array([one for one, size in enumerate(sizes) if (part == one).sum() < size])
         gain = inside[np.ix_(free, open_)]
-        who, where = np.unravel_index(int(gain.argmax()), gain.shape)
-        put(int(free[who]), int(open_[where]))
+        group_index, where = np.unravel_index(int(gain.argmax()), gain.shape)
+        move_group(int(free[group_index]), int(open_[where]))
     return part
 
 

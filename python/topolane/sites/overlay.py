@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VXLAN_PORT = 4789
 VXLAN_MTU = 1450
 """The MTU: 1500 bytes of Ethernet, minus the headers of VXLAN over IPv4."""
-NOBODY = "00:00:00:00:00:00"
+UNKNOWN_RECEIVER = "00:00:00:00:00:00"
 """The entry of VXLAN's table for frames with an unknown receiver."""
 
 
@@ -112,8 +112,8 @@ def _tunnel(cluster: str, member: Member, others: Sequence[str]) -> None:
     command(member.run, ["ip", "link", "set", name, "mtu", str(VXLAN_MTU), "master", bridge(cluster), "up"])
     known = command(member.run, ["bridge", "fdb", "show", "dev", name])
     for other in others:
-        if f"{NOBODY} dst {other} " not in known:
-            command(member.run, ["bridge", "fdb", "append", NOBODY, "dev", name, "dst", other])
+        if f"{UNKNOWN_RECEIVER} dst {other} " not in known:
+            command(member.run, ["bridge", "fdb", "append", UNKNOWN_RECEIVER, "dev", name, "dst", other])
 
 
 def _vxlan(cluster: str) -> str:

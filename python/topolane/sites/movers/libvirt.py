@@ -50,12 +50,12 @@ class Libvirt:
         began, paused = time.monotonic(), False
         failed: list[Exception] = []
         try:
-            with connection(source) as here, connection(source) as beside, connection(target):
+            with connection(source) as here, connection(source) as second, connection(target):
                 found = domain(here, guest.name)
                 paused = found is not None and found.state()[0] != RUNNING
                 if found is None or paused:
                     raise MoveFailed(f"{guest.name} does not run on {source.name}")
-                _copy(found, beside.lookupByName(guest.name), target, progress, failed)
+                _copy(found, second.lookupByName(guest.name), target, progress, failed)
         except (libvirt.libvirtError, MoveFailed) as error:
             if paused:
                 raise  # and stays so: it was somebody else who paused it
@@ -92,14 +92,14 @@ class Libvirt:
 
 def _copy(
     found: libvirt.virDomain,
-    beside: libvirt.virDomain,
+    second: libvirt.virDomain,
     target: Host,
     progress: Callable[[float], None],
     failed: list[Exception],
 ) -> None:
     """Moves, and reports the progress. If `progress` raises, the move is cancelled.
 
-    beside: the same domain on a second connection, which does not wait for the move.
+    second: the same domain on a second connection, which does not wait for the move.
     """
 
     def migrate() -> None:
@@ -112,11 +112,11 @@ def _copy(
     moving.start()
     try:
         while moving.is_alive():
-            progress(_copied(beside))
+            progress(_copied(second))
             moving.join(LOOK)
     except BaseException:
         while moving.is_alive():
-            _abort(beside)
+            _abort(second)
             moving.join(LOOK)
         raise
 

@@ -61,7 +61,9 @@ class Qmp:
             if there.pid(guest.name) is not None:
                 raise MoveFailed(f"{guest.name} is at {target.name} already")
             if asyncio.run(_status(here, guest.name)) == "paused":
-                raise MoveFailed(f"{guest.name} is paused at {source.name}, by somebody else, and stays so")
+                raise MoveFailed(
+                    f"{guest.name} is paused at {source.name} by another client, and stays paused"
+                )
             there.start(here.machine(guest.name), incoming=True)
         except CommandFailed as error:
             raise MoveFailed(f"{guest.name} cannot move to {target.name}: {error}") from error
