@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from topolane._engine import Machine, DedicatedRoutes
+from topolane._engine import DedicatedRoutes, Machine
 from topolane.live.journal import Recorder
 from topolane.slurm.bandwidth import heeds_min_bandwidth
 from topolane.slurm.client import Slurm
