@@ -20,7 +20,7 @@ from nova.db.api import models as api_models
 from nova.db.main import api as main_db
 from nova.db.main import models
 from nova.tests.unit import fake_request_spec
-from topolane.nova.members import Others
+from topolane.nova.members import OtherGroups
 
 GROUPS = 500
 SERVERS = 6
@@ -43,7 +43,7 @@ class Questions(test.TestCase):  # type: ignore[misc]
             group.members = members
             group.create()
         _specs(context, groups)
-        others = Others()
+        others = OtherGroups()
         print(f"{GROUPS} groups, {GROUPS * SERVERS} servers, seconds of CPU:")
         for what in ("first request", "any later", "any later"):
             before = time.process_time()

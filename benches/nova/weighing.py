@@ -109,7 +109,7 @@ def _timed(
 def _request(size: int, hosts: list[Any], members: list[Any]) -> Any:
     """A request for a compact group of which eight run: as the plugin has it when the databases have answered."""
     from nova import objects
-    from topolane.nova.placing import Placing
+    from topolane.nova.group_placement import GroupPlacement
     from topolane.nova.request import Request
     from topolane.nova.topology import Aggregate, from_aggregates
 
@@ -138,6 +138,6 @@ def _request(size: int, hosts: list[Any], members: list[Any]) -> Any:
         image=objects.ImageMeta(properties=objects.ImageMetaProps()),
     )
     nodes = [topology.node_of[host.host] for host in members]
-    placing = Placing(topology, "hop-bytes-exact", stacked=False, members=nodes, awaiting=size)
+    placing = GroupPlacement(topology, "hop-bytes-exact", stacked=False, members=nodes, awaiting=size)
     spec._topolane = Request(placing, spec, moves=False)
     return spec

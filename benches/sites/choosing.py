@@ -9,7 +9,7 @@ from measure import Row
 from topolane import _engine
 from topolane.mpi.counts import Matrix
 from topolane.sites.model import Guest, Host, Link
-from topolane.sites.planning import cut_of, machine_of, make
+from topolane.sites.planner import cut_of, machine_of, make
 from topolane.sites.problem import Group, Problem
 
 LIMIT = 100.0

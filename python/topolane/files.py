@@ -56,7 +56,9 @@ def write(path: str | Path, content: str | bytes, option: str = "--out", mode: i
 
 
 def check(path: str | Path, option: str = "--out") -> None:
-    """Raises InputError where `write` could not write there: before work whose outcome would be lost."""
+    """Raises InputError if `write` could not write there. Call it before long work whose result would be
+    lost.
+    """
     target = Path(path)
     try:
         found = _found(target, option)

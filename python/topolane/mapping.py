@@ -21,7 +21,7 @@ class Ranks(Protocol):
 
     @property
     def cores(self) -> list[int]:
-        """Of every rank its number among those of its node, from 0."""
+        """The index of every rank on its node, from 0."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Mapped:
     nodes: list[int]
     """The node of every rank."""
     cores: list[int]
-    """Of every rank its number among those of its node, from 0."""
+    """The index of every rank on its node, from 0."""
     mapping: Mapping
 
     @property

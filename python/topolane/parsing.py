@@ -1,4 +1,4 @@
-"""TOML and JSON that users and other programs give: a value, or one sentence that names file and line."""
+"""Parses TOML and JSON from users and other programs. Errors are one sentence that names file and line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_SHOWN = 80
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
-    """The table that a TOML text is. Raises InputError, with the line, for any other text."""
+    """The table in a TOML text. Raises InputError, with the line, for invalid text."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -28,7 +28,9 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
 
 
 def parse_json(text: str, source: str, line: int = 1) -> Any:
-    """The value that a JSON text is, which begins in that line. Raises InputError, with the line, for other text."""
+    """The value in a JSON text, which begins in that line of the source. Raises InputError, with the line,
+    for invalid text.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -41,12 +43,14 @@ def parse_json(text: str, source: str, line: int = 1) -> Any:
 
 
 def read_json(path: str | Path) -> Any:
-    """The value that a JSON file holds. Raises InputError, in one sentence, for any other file."""
+    """The value in a JSON file. Raises InputError for any other file."""
     return parse_json(texts.read_text(path, texts.SMALL), str(path))
 
 
 def _too_deep(text: str, source: str, line: int) -> InputError:
-    """Names the line in which the most brackets are open; brackets in strings count too."""
+    """The error for too deep nesting. It names the line with the most open brackets, including those in
+    strings.
+    """
     depth = deepest = 0
     where = line
     for number, one in enumerate(text.splitlines(), line):
@@ -58,7 +62,7 @@ def _too_deep(text: str, source: str, line: int) -> InputError:
 
 
 def shown(value: object) -> str:
-    """A value of a file, for a sentence about it: on one line and cut short, whatever it is."""
+    """A value of a file for an error message: on one line and cut short."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):

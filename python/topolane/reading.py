@@ -203,7 +203,7 @@ class Table:
         ]
 
     def done(self) -> None:
-        """Raises InputError where something is left that nobody asked for."""
+        """Raises InputError if the table has unknown keys left."""
         for key in self._values:
             raise self.refuse(key, f"is not known here; there are {', '.join(self._known)}")
 

@@ -17,13 +17,14 @@ def routing(
     nodes: str | None = None,
     seed: int = 0,
 ) -> tuple[Machine, Routing]:
-    """A machine and the ways between its nodes.
+    """A machine and the routes between its nodes.
 
     `name` is a rule (`d-mod-k`, `s-mod-k`, `random`, `adaptive`) or a file of forwarding tables:
     `opensm-lfts.dump`, or the output of `dump_fts`; `machine` must then be the file of
     `ibnetdiscover` of the same subnet. The other arguments are those of `topolane.machine`; `seed`
     is for routings that draw. Raises InputError for unknown names, and for tables that do not
     go with the machine, that loop or that do not lead to a host.
+
     """
     names = [known for known, _ in _engine.routings()]
     if str(name) in names:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """How the jobs of a run meet on the network."""
+    """How the jobs of a run share the network."""
 
     model: str = option(
         "congestion",
@@ -51,10 +51,10 @@ class Network:
     """How many cores of each node a job takes, chosen at submission: auto, or fixed:k; None: all."""
 
     def on(self, machine: Machine, seed: int) -> _engine.Network:
-        """For the engine. Raises InputError for an unknown name or a share out of range."""
-        ways = self.routing
+        """The network as an engine object. Raises InputError for an unknown name or a share out of range."""
+        routing = self.routing
         return _engine.Network(
-            machine.routing(ways, seed) if isinstance(ways, str) else ways,
+            machine.routing(routing, seed) if isinstance(routing, str) else routing,
             self.model,
             self.communication,
             [measured_or_named(pattern) for pattern in self.patterns],
@@ -72,7 +72,7 @@ class Defrag:
     per_start: float = 0.05
     """Moves for every job started, at most."""
     pause: float = 10.0
-    """Seconds for which a moved job stands still beside the copying of its memory over its nodes' links."""
+    """Seconds for which a moved job stops, in addition to copying its memory over its nodes' links."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What a run left behind. Times are in seconds since the workload's epoch."""
+    """The results of a run. Times are in seconds since the workload's epoch."""
 
     workload: str
     machine: str
@@ -169,14 +169,14 @@ class Run:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was run, and the run in a few figures, as `summary.json` has them."""
+        """The settings and key figures of the run, as in `summary.json`."""
         names = ("policy", "queue", "scenario", "network", "workload", "machine")
         what = {name: getattr(self, name) for name in names}
         return what | self.summary
 
     @property
     def label(self) -> str:
-        """Short name for tables and figures, without what is the same for all."""
+        """A short name for tables and figures, without settings that all runs share."""
         speed_up = {"none": "", "v1": " V1", "v2": " V2"}.get(self.scenario, f" {self.scenario} %")
         return f"{self.policy}{speed_up}"
 
@@ -194,7 +194,7 @@ def simulate(
     settings: how; keyword arguments are fields of `Settings` that differ from these.
     progress: called now and then with the share of jobs that have ended.
 
-    Raises InputError for an unknown name, for a speed-up beside a network, and under `recorded` for a
+    Raises InputError for an unknown name, for a speed-up together with a network, and under `recorded` for a
     log without node lists.
     """
     how = dataclasses.replace(settings, **changes)

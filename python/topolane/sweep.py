@@ -50,10 +50,10 @@ class Task(Settings):
         """Does it here and now."""
         fabric, network = self.fabric(), self.network
         if network is not None and isinstance(network.routing, str):
-            fabric, ways = routing(
+            fabric, paths = routing(
                 self.machine, network.routing, format=self.machine_format, nodes=self.nodes, seed=self.seed
             )
-            network = dataclasses.replace(network, routing=ways)
+            network = dataclasses.replace(network, routing=paths)
         jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
         return simulate(jobs, fabric, self, network=network, progress=progress)
 
@@ -67,7 +67,7 @@ def tasks_for(
     `recorded` has its own order, so it runs once. With a network, the first other policy that does
     not isolate also runs without one, to tell what contention costs.
 
-    Raises InputError for a speed-up beside a network: there the network answers.
+    Raises InputError for a speed-up together with a network, since the network determines speeds.
     """
     if base.network and any(name != "none" for name in scenarios):
         raise InputError("with a network no speed-up is assumed: --scenarios can only be none")
@@ -100,13 +100,13 @@ def shares_bought_back(runs: Sequence[Run]) -> list[dict[str, Any]]:
         for alone in runs:
             if alone.network is not None or alone.queue != run.queue:
                 continue
-            beside = next(
+            with_network = next(
                 other
                 for other in runs
                 if other.network and (other.policy, other.queue) == (alone.policy, alone.queue)
             )
             extra = run.summary["mean_wait"] - alone.summary["mean_wait"]
-            saved = beside.summary["mean_wait"] - alone.summary["mean_wait"]
+            saved = with_network.summary["mean_wait"] - alone.summary["mean_wait"]
             rows.append(
                 {
                     "policy": run.policy,
@@ -115,7 +115,7 @@ def shares_bought_back(runs: Sequence[Run]) -> list[dict[str, Any]]:
                     "extra_wait": extra,
                     "saved_wait": saved,
                     "share": saved / extra if extra > 0 else None,
-                    "saved": beside.summary["mean_turnaround"] - run.summary["mean_turnaround"],
+                    "saved": with_network.summary["mean_turnaround"] - run.summary["mean_turnaround"],
                 }
             )
     return rows

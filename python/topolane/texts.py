@@ -1,4 +1,4 @@
-"""Texts of files that a user names, bounded in size, and values of them as errors and tables show them."""
+"""Reads texts of bounded size from files, and formats values for errors and tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_text(source: str | Path, most: int = MEDIUM) -> str:
 
 
 def read_bytes(source: str | Path, most: int = MEDIUM) -> bytearray:
-    """The content of a file or a pipe. Raises InputError where it cannot be read or has more than `most` bytes."""
+    """The content of a file or a pipe. Raises InputError if it cannot be read or has more than `most` bytes."""
     try:
         with open(source, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -57,7 +57,7 @@ def read_bytes(source: str | Path, most: int = MEDIUM) -> bytearray:
 
 
 def read_stream(stream: BinaryIO, source: str, most: int) -> bytearray:
-    """All bytes of a stream. Raises InputError where there are more than `most`."""
+    """All bytes of a stream. Raises InputError if there are more than `most`."""
     content = bytearray()
     # In small parts: one read of so many bytes would take the memory for all of them.
     while part := stream.read(min(MIB, most + 1 - len(content))):
@@ -68,7 +68,7 @@ def read_stream(stream: BinaryIO, source: str, most: int) -> bytearray:
 
 
 def decoded(content: bytes | bytearray, source: str) -> str:
-    """The text of some bytes. Raises InputError where they are not UTF-8."""
+    """The text of some bytes. Raises InputError if they are not UTF-8."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -82,7 +82,7 @@ def shown(text: str, most: int | None = None) -> str:
 
 
 def is_printable(letter: str) -> bool:
-    """Whether a terminal shows the character and obeys nothing in it."""
+    """Whether a terminal shows the character and does not treat it as a control character."""
     turns = letter in "\u200e\u200f" or "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
     return not turns and unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp")
 
@@ -95,7 +95,7 @@ def printable(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """An error on one printable line of bounded length, whatever values it names."""
+    """An error on one printable line of bounded length."""
     words = printable(text).split(" ")
     line = " ".join(_cut(word, LONGEST_WORD, SHOWN) for word in words)
     return _cut(line, LONGEST, LONGEST)

@@ -25,15 +25,18 @@ def read_traffic(source: str | Path) -> Traffic:
 
 
 def measured_or_named(pattern: str) -> str | tuple[str, Traffic]:
-    """A pattern by name as it is, of a file the matrix under the file's name. Raises InputError for a bad file."""
+    """The name of a pattern unchanged; for a file, its matrix under the file's name. Raises InputError for a
+    bad file.
+    """
     if "(" in pattern or Path(pattern).suffix not in (".csv", ".mtx"):
         return pattern
     return Path(pattern).stem, read_traffic(pattern)
 
 
 def summary(traffic: Traffic) -> dict[str, Any]:
-    """What a matrix holds: ranks, messages and bytes of one iteration, receivers per rank, and
-    whether every rank gets from each other the bytes it sends there."""
+    """Figures of a matrix: ranks, messages and bytes of one iteration, receivers per rank, and whether it is
+    symmetric in bytes.
+    """
     import numpy as np
 
     sender, receiver, sent, _ = traffic.arrays()

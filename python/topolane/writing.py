@@ -1,4 +1,4 @@
-"""The files a comparison or a run leaves behind."""
+"""Writes the files of a comparison or a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run_name(run: Run) -> str:
-    """What tells a run from the others of its comparison."""
+    """A name that distinguishes a run from the others of its comparison."""
     name = f"{run.policy}-{run.queue}-{run.scenario}"
     return f"{name}-{run.network}" if run.network else name
 

@@ -80,7 +80,7 @@ def test_what_place_answers_is_what_routes_takes(routes, topolane, toy):
     words = topolane(
         "place", "--machine", toy, "--policy", "dedicated", stdin=json.dumps({"request": {"nodes": 6}})
     )
-    assert words.splitlines()[-1].endswith("(cables that nobody else uses)")
+    assert words.splitlines()[-1].endswith("(cables that no other job uses)")
     taken = json.dumps(
         {"running": [running[0], {**running[1], "links": running[0]["links"]}], "request": {"nodes": 1}}
     )

@@ -15,8 +15,8 @@ import pytest
 from gang_processes import ALONE, CORES, SPIN, STUBBORN, children, computes, lives, soon
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Limits
-from topolane.gang.keeping import tidy
-from topolane.gang.watchdog import jobs_of
+from topolane.gang.agent_files import release_abandoned
+from topolane.gang.watchdog import job_groups
 
 # An agent whose second job is stopped for a minute while the first computes; says its watchdog's and jobs' numbers.
 AGENT = f"""
@@ -52,7 +52,7 @@ def agent_elsewhere(way: str) -> Iterator[tuple[subprocess.Popen[str], int, list
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job, signal.SIGKILL)
         agent.communicate()
-        tidy()
+        release_abandoned()
 
 
 @pytest.mark.parametrize("way", ["freeze", "freezer", "signals"])
@@ -64,7 +64,7 @@ def test_all_jobs_run_when_the_agent_is_killed_and_the_next_agent_removes_its_gr
         soon("the job that was stopped computes", lambda: computes(waits))
         assert computes(runs)
         soon("the watchdog ends", lambda: not lives(watchdog))
-        assert tidy() == 1
+        assert release_abandoned() == 1
         assert computes(waits)
         assert not [own for own in groups if own.exists()]
 
@@ -181,7 +181,7 @@ def test_what_is_not_there_is_refused_by_name() -> None:
             with pytest.raises(InputError, match=said):
                 wrong()
         assert agent.jobs() == []
-        assert all(jobs_of(own) == [] for own in agent.means.groups)
+        assert all(job_groups(own) == [] for own in agent.means.groups)
     for cores, said in (
         ([999999], "999999 is not a core"),
         ([], "at least one"),

@@ -25,7 +25,7 @@ pytest.importorskip("qemu.qmp", reason="guests by QMP need the extra sites")
 if reason := spinning_guest.missing():
     pytest.skip(reason, allow_module_level=True)
 
-from topolane.sites.moving.qmp import ask, monitor
+from topolane.sites.movers.qmp import ask, monitor
 
 
 @pytest.fixture(scope="module")
@@ -112,14 +112,14 @@ def test_what_is_no_guest_is_refused_in_a_sentence(
         guest(str(os.getpid()))
     with pytest.raises(InputError, match="process 999999999: No such file or directory"):
         guest("999999999")
-    with pytest.raises(InputError, match="nobody answers as QMP there; .* one client at a time"):
+    with pytest.raises(InputError, match="no QMP monitor answers there; .* one client at a time"):
         asyncio.run(_while_another_asks(_monitor_of(qemu), monkeypatch))
 
 
 async def _while_another_asks(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with monitor(path) as client:
         await ask(client, "query-status")
-        monkeypatch.setattr("topolane.sites.moving.qmp.ANSWER", 0.5)
+        monkeypatch.setattr("topolane.sites.movers.qmp.ANSWER", 0.5)
         await asyncio.to_thread(guest, path)
 
 

@@ -97,7 +97,7 @@ def run(mpi: Mpi, command: list[str], sites: str | None, sources: Path, said: Pa
     if sites is not None:
         library = build.library(build.mpicc_for(command))
         settings = {"TOPOLANE_MPI_SITES": sites, "TOPOLANE_MPI_TWO_LEVEL": "always"}
-        command, around = launch.arranged(command, library, settings)
+        command, around = launch.with_library(command, library, settings)
     process = subprocess.Popen(command, cwd=sources, env=around | AROUND)
     try:
         process.wait(LIMIT)

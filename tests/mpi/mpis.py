@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from topolane.mpi import build, matrix, watch
+from topolane.mpi import build, matrix, watched_run
 
 TOPOLANE = [sys.executable, "-c", "from topolane.cli import main; main()"]
 HERE = Path(__file__).parent
@@ -59,7 +59,7 @@ class Mpi:
         command = self.launch(program, *words, ranks=ranks)
         library = build.library(build.mpicc_for(command))
         told = [] if told is None else told
-        return watch.run(command, library, environment or {}, tell=told.append)
+        return watched_run.run(command, library, environment or {}, tell=told.append)
 
     def printed(
         self, program: Path, *words: object, ranks: int = 4, environment: Mapping[str, str] | None = None

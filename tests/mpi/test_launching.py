@@ -43,7 +43,7 @@ def test_name_and_receiver_over_tcp(mpi: Mpi, kernels: Path, tmp_path: Path) -> 
 def test_what_the_launchers_are_given(mpi: Mpi) -> None:
     """Only the ranks load the library where the launcher allows it; each part of Open MPI's command has it."""
     command = [f"mpiexec.{mpi.name}", "-n", "1", "a", ":", "-n", "1", "b"]
-    words, around = launch.arranged(command, Path("/lib.so"), {"X": "1"})
+    words, around = launch.with_library(command, Path("/lib.so"), {"X": "1"})
     assert "LD_PRELOAD" not in around or around["LD_PRELOAD"] == os.environ.get("LD_PRELOAD")
     assert around["X"] == "1"
     assert " ".join(words).count("/lib.so") == (2 if mpi.name == "openmpi" else 1)
@@ -57,10 +57,14 @@ def test_other_launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("LD_PRELOAD", "")
     library = Path("/lib.so")
-    assert launch.arranged(["srun", "a"], library, {})[0] == ["srun", "--export=ALL,LD_PRELOAD=/lib.so", "a"]
-    assert launch.arranged(["job.sh"], library, {})[1]["LD_PRELOAD"] == "/lib.so"
+    assert launch.with_library(["srun", "a"], library, {})[0] == [
+        "srun",
+        "--export=ALL,LD_PRELOAD=/lib.so",
+        "a",
+    ]
+    assert launch.with_library(["job.sh"], library, {})[1]["LD_PRELOAD"] == "/lib.so"
     with pytest.raises(InputError, match="--export"):
-        launch.arranged(["srun", "--export=NONE", "a"], library, {})
+        launch.with_library(["srun", "--export=NONE", "a"], library, {})
 
 
 @pytest.mark.parametrize(

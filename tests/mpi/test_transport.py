@@ -50,7 +50,7 @@ class Run:
             "TOPOLANE_MPI_SECONDS": "0.02",
             "TOPOLANE_MPI_TOKEN": TOKEN,
         }
-        words, around = launch.arranged(command, library, environment)
+        words, around = launch.with_library(command, library, environment)
         process = await asyncio.create_subprocess_exec(
             *self.around, *words, env=around | AROUND, stdout=asyncio.subprocess.PIPE
         )

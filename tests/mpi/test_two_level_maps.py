@@ -73,7 +73,7 @@ async def run(mpi: Mpi, folder: Path, story: Callable[[Running], Awaitable[None]
         "TOPOLANE_MPI_TWO_LEVEL": "always",
     }
     command = mpi.launch(program, stop, ranks=RANKS)
-    words, around = launch.arranged(command, build.library(build.mpicc_for(command)), environment)
+    words, around = launch.with_library(command, build.library(build.mpicc_for(command)), environment)
     process = await asyncio.create_subprocess_exec(
         *words, env=os.environ | AROUND | around, stdout=asyncio.subprocess.PIPE
     )

@@ -9,7 +9,7 @@ from cloud_process import CloudProcess
 MOVE = """
 import sys
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import GuestLost, MoveFailed, mover
+from topolane.sites.movers import GuestLost, MoveFailed, mover
 what, guest, *hosts = sys.argv[1:]
 here, there = (Host(name, name, 4, 1 << 33, "nova", name) for name in hosts)
 guest = Guest(guest, "c", 1, 1 << 31, here.name)

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane._engine import Machine
-from topolane.nova.apply import RETRIES, Applying, Now
+from topolane.nova.execution import RETRIES, PlanExecution, ServerState
 from topolane.nova.plan import Migration, Plan
 from topolane.nova.topology import Topology
 
@@ -30,7 +30,7 @@ class Cloud:
         nodes = sorted(TOPOLOGY.node_of[self.where[server]] for server in self.groups[group])
         return TOPOLOGY.machine.quality(nodes)[1]
 
-    def look(self, server: str) -> Now:
+    def look(self, server: str) -> ServerState:
         if server in self.moving:
             host, looks = self.moving[server]
             if looks == 0:
@@ -40,7 +40,7 @@ class Cloud:
                     self.sums[group].append(self.hops(group))
             else:
                 self.moving[server] = (host, looks - 1)
-        return Now(self.where[server], "ACTIVE", server in self.moving)
+        return ServerState(self.where[server], "ACTIVE", server in self.moving)
 
     def members(self, group: str) -> dict[str, str]:
         return {server: self.where[server] for server in self.groups[group]}
@@ -70,7 +70,7 @@ def carried_out(refuses: dict[str, int], slow: int, at_once: int, stop_after: in
     cloud, plan = Cloud(where, groups, refuses, slow), Plan(migrations, start)
     saves = itertools.count()
     saved = [0]
-    applying = Applying(
+    applying = PlanExecution(
         plan,
         cloud,
         TOPOLOGY,

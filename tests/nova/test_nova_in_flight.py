@@ -15,7 +15,7 @@ def member(host: str | None, busy: bool) -> members.Member:
 
 def test_a_server_that_is_built_is_on_the_host_it_was_given() -> None:
     """Whether no cell knows it yet, or one does and it waits for its compute; not when it has failed there."""
-    flight = members.InFlight()
+    flight = members.InFlightHosts()
     flight.note("server", "host1", None)
     assert flight.host("server", None) == "host1"
     assert flight.host("server", member(None, busy=True)) == "host1"
@@ -33,11 +33,11 @@ def test_a_server_that_moves_is_on_both_hosts_until_it_has_moved() -> None:
         ("elsewhere", True): ["elsewhere"],
     }
     for (host, busy), hosts in where.items():
-        assert members.whereabouts("moving", member(host, busy)) == hosts
+        assert members.hosts_of("moving", member(host, busy)) == hosts
 
 
 def test_what_was_given_long_ago_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    flight = members.InFlight()
+    flight = members.InFlightHosts()
     flight.note("server", "host1", None)
     now = members.time.monotonic()
     monkeypatch.setattr(members.time, "monotonic", lambda: now + members.UNKNOWN_SECONDS + 1)

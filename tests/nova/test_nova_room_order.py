@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from placements import crossed
 from topolane._engine import Machine
 from topolane.nova.cloud import Cloud, Server, ServerGroup
+from topolane.nova.hints import PlacementHint
 from topolane.nova.plan import Plan
-from topolane.nova.room import find, wanted_group
+from topolane.nova.repair import find, wanted_group
 from topolane.nova.steps import order
 from topolane.nova.topology import Topology
-from topolane.nova.wishes import Wish
 
 SHAPE = {"a": ("p", 3), "b": ("p", 3), "c": ("q", 3), "d": ("q", 2)}
 """Two pods of two leaves, of three hosts each but the last."""
@@ -36,7 +36,7 @@ def cloud_of(
             "",
             1,
             [Server(f"{name}.{h}", h, h, "ACTIVE", flavor, {}, None, False) for h in hosts],
-            Wish(placement),
+            PlacementHint(placement),
         )
         for name, (hosts, placement, flavor) in groups.items()
     ]
@@ -100,7 +100,7 @@ def test_every_step_of_a_plan_is_allowed_and_the_group_fits_in_the_end(
     assert 1 <= len(room.plan.start) <= most and room.plan.in_order
     for move in room.plan.migrations:
         group = cloud.group(move.group)
-        assert group.wish.placement in ("compact", "isolated") and len(group.servers) < servers
+        assert group.hint.placement in ("compact", "isolated") and len(group.servers) < servers
         assert all(server.flavor == FLAVOR for server in group.servers)
         assert where[group.id][move.server] == move.source and move.target in free
         before = crossed(TREE, list(where[group.id].values()))
@@ -110,7 +110,7 @@ def test_every_step_of_a_plan_is_allowed_and_the_group_fits_in_the_end(
         for other in cloud.groups:
             if move.forced:
                 assert sharing
-            elif other is not group and "isolated" in (group.wish.placement, other.wish.placement):
+            elif other is not group and "isolated" in (group.hint.placement, other.hint.placement):
                 assert not new & crossed(TREE, list(where[other.id].values()))
     assert fits(servers, free, running())
     assert len(room.hosts) == servers and set(room.hosts) <= free and legal(room.hosts, running())

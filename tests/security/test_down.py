@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the extra sites")
 sys.path.insert(0, str(Path(__file__).parents[1] / "sites"))
-from topolane.sites import building, overlay
+from topolane.sites import builders, overlay
 from topolane.sites.clusters import Boot, Cluster
 from topolane.sites.model import Guest, Host
 from topolane.sites.overlay import Member
@@ -59,7 +59,7 @@ def test_a_host_whose_commands_fail_does_not_hinder_the_others(
     cluster: Cluster, failing: tuple[str, ...]
 ) -> None:
     """A host on which every command fails cannot keep the guests of other hosts up, nor hide its own failure."""
-    left = building.down(_run(cluster, a=failing, c=failing), lambda _: None)
+    left = builders.down(_run(cluster, a=failing, c=failing), lambda _: None)
     assert _guests_left(cluster) == []
     assert [sentence.partition(":")[0] for sentence in left] == ["a", "c"]
 
@@ -68,7 +68,7 @@ def test_a_guest_that_cannot_be_ended_does_not_hinder_the_others(cluster: Cluste
     """A guest whose files cannot be removed cannot keep the guests of other hosts up."""
     Folder.of(cluster.hosts[0]).file("g-a", "qmp").mkdir()
     told: list[str] = []
-    left = building.down(cluster, told.append)
+    left = builders.down(cluster, told.append)
     assert _guests_left(cluster) == []
     assert told == ["g-b is ended on b", "g-c is ended on c"]
     assert len(left) == 1 and left[0].startswith("g-a on a: ")

@@ -78,9 +78,9 @@ def test_a_picture_is_not_written_through_a_link(tmp_path: Path, victim: Path) -
 
 def matrix() -> Any:
     import numpy as np
-    from topolane.mpi.matrix import FIGURES, KINDS, About, Recorded
+    from topolane.mpi.matrix import FIGURES, KINDS, Recorded, RunFacts
 
-    about = About("p", "name", "mpi", 2, ["a", "b"], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], {}, [])
+    about = RunFacts("p", "name", "mpi", 2, ["a", "b"], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], {}, [])
     counts = np.ones((1, len(KINDS), len(FIGURES)))
     return Recorded(about, np.array([0]), np.array([1]), counts)
 

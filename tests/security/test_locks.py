@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from topolane._engine import InputError
-from topolane.slurm import alone
+from topolane.slurm import partition_locks
 from topolane.slurm.config import Config
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
@@ -27,7 +27,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as ano
 # The interpreter may be where only root reads: a process becomes the user when it has all its modules.
 BECOME = """
 import fcntl, os, socket, sys, time
-from topolane.gang.keeping import Cores, directory
+from topolane.gang.agent_files import Cores, directory
 os.umask(0o022)
 if (user := int(sys.argv.pop(1))) != os.geteuid():
     os.setgroups([])
@@ -115,19 +115,19 @@ def test_a_user_who_takes_names_of_sockets_cannot_keep_a_daemon_from_its_partiti
     """A user who takes the abstract socket that is named after a partition cannot keep a daemon from it."""
     name = hashlib.sha256(b"http://127.0.0.1:1\npbatch").hexdigest()
     with beside(TAKES_SOCKETS, f"topolane-slurm-{name}", user=OTHER):
-        assert alone.claim(Config("http://127.0.0.1:1", ("pbatch",))) is not None
+        assert partition_locks.claim(Config("http://127.0.0.1:1", ("pbatch",))) is not None
 
 
 @as_root
 def test_a_user_cannot_open_the_locks_of_root(tmp_path: Path) -> None:
     """A user who opens and locks whatever can be opened below /run cannot keep root from a lock."""
     assert agent(tmp_path).returncode == 0
-    taken = alone.claim(Config("http://127.0.0.1:1", ("pbatch",)))
+    taken = partition_locks.claim(Config("http://127.0.0.1:1", ("pbatch",)))
     del taken
     folders = [str(folder) for folder in Path("/run").glob("topolane*") if folder.is_dir()]
     with beside(TAKES_FILES, *folders, user=OTHER):
         done = agent(tmp_path)
-        assert alone.claim(Config("http://127.0.0.1:1", ("pbatch",))) is not None
+        assert partition_locks.claim(Config("http://127.0.0.1:1", ("pbatch",))) is not None
     assert done.returncode == 0, done.stderr
 
 
@@ -211,9 +211,9 @@ def test_children_do_not_inherit_locks(tmp_path: Path, then: str) -> None:
 
 def test_two_daemons_of_a_user_exclude_each_other() -> None:
     """Two daemons cannot both start the jobs of a partition; a third may when the first has ended."""
-    first = alone.claim(Config("http://127.0.0.1:1", ("pbatch", "pdebug")))
+    first = partition_locks.claim(Config("http://127.0.0.1:1", ("pbatch", "pdebug")))
     with pytest.raises(InputError, match="another daemon on this host starts the jobs of partition pdebug"):
-        alone.claim(Config("http://127.0.0.1:1", ("pall", "pdebug")))
-    assert alone.claim(Config("http://127.0.0.1:1", ("pother",))) is not None
+        partition_locks.claim(Config("http://127.0.0.1:1", ("pall", "pdebug")))
+    assert partition_locks.claim(Config("http://127.0.0.1:1", ("pother",))) is not None
     getattr(first, "close", lambda: [one.close() for one in first])()
-    assert alone.claim(Config("http://127.0.0.1:1", ("pdebug",))) is not None
+    assert partition_locks.claim(Config("http://127.0.0.1:1", ("pdebug",))) is not None

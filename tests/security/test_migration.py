@@ -22,7 +22,7 @@ pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
 sys.path.insert(0, str(Path(__file__).parents[1] / "sites"))
 from guest_image import missing
 from tick_guests import MEMORY, PATIENCE, Sites, until
-from topolane.sites.moving import MoveFailed, mover, qmp
+from topolane.sites.movers import MoveFailed, mover, qmp
 from topolane.sites.qemu import Folder, Machine
 
 if reason := missing("cc", "strip"):

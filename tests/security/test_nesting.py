@@ -112,12 +112,12 @@ READS = {
         "from topolane.sites.clusters import read_cluster; read_cluster('{file}', (), ())"
     ),
     "slurm state": READ.format(
-        "import topolane; from topolane.live.state import Given; Given('{file}', topolane.machine('cab')).read()"
+        "import topolane; from topolane.live.links_file import DedicatedLinksFile; DedicatedLinksFile('{file}', topolane.machine('cab')).read()"
     ),
     "fabric state": READ.format(
-        "import os, topolane; from topolane.slurm.config import Config; from topolane.slurm.failing import Failing; "
+        "import os, topolane; from topolane.slurm.config import Config; from topolane.slurm.link_failures import LinkFailures; "
         "os.rename('{file}', '{file}.state'); open('{file}', 'w').write('#\\\\n'); "
-        "Failing(Config('unix:/x', ('p',), fabric='{file}'), topolane.machine('cab'))"
+        "LinkFailures(Config('unix:/x', ('p',), fabric='{file}'), topolane.machine('cab'))"
     ),
 }
 

@@ -52,31 +52,31 @@ def _config(path: Path) -> Any:
 
 
 def _log(path: Path) -> Any:
-    from topolane.live.replay import replay, sides
+    from topolane.live.replay import outcomes, replay
 
     found = replay(path)
-    return sides(found), found.csv()
+    return outcomes(found), found.csv()
 
 
 def _given(path: Path) -> Any:
-    from topolane.live.state import Given
+    from topolane.live.links_file import DedicatedLinksFile
 
-    return Given(str(path), topolane.machine("cab")).read()
+    return DedicatedLinksFile(str(path), topolane.machine("cab")).read()
 
 
 def _failed(path: Path) -> Any:
     from topolane.slurm.config import Config
-    from topolane.slurm.failing import Failing
+    from topolane.slurm.link_failures import LinkFailures
 
     fabric = path.with_name("fabric")
     fabric.write_text("# none\n")
     path.replace(path.with_name("fabric.state"))
-    return Failing(Config("unix:/nowhere", ("p",), fabric=str(fabric)), topolane.machine("cab"))
+    return LinkFailures(Config("unix:/nowhere", ("p",), fabric=str(fabric)), topolane.machine("cab"))
 
 
 def _matrix(path: Path) -> Any:
     from topolane.mpi.matrix import read
-    from topolane.mpi.show import summary
+    from topolane.mpi.summary import summary
 
     recorded = read(path)
     return summary(recorded), recorded.text()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from topolane._engine import InputError
 from topolane.live.replay import replay
-from topolane.mpi.matrix import FIGURES, KINDS, About, Recorded, read
+from topolane.mpi.matrix import FIGURES, KINDS, Recorded, RunFacts, read
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
@@ -133,7 +133,7 @@ def test_times_of_a_daemons_log_are_numbers(tmp_path: Path, part: str) -> None:
 def test_names_of_programs_are_no_formulas(tmp_path: Path, name: str) -> None:
     """A user who calls a program like a formula cannot bring that into its matrix; the name is read back as it was."""
     counts = np.ones((1, len(KINDS), len(FIGURES)))
-    about = About(
+    about = RunFacts(
         name, name, "mpi", 2, [name, "b"], [1e-9, 1.0], [0.0, 0.0], [0.0, 0.0], {name: (1, 1, 1e-7)}, []
     )
     text = Recorded(about, np.array([0]), np.array([1]), counts).text()

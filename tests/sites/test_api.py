@@ -147,7 +147,7 @@ def test_the_manager_refuses_what_it_cannot_use(tmp_path: Path) -> None:
     with managing(tmp_path, {}) as manager:
         text = manager.file.read_text()
         assert "another manager has this database" in refused(text)
-        assert "somebody listens there already" in refused(
+        assert "another process already listens there" in refused(
             text.replace("[manager]", '[manager]\nstate = "b.db"')
         )
         assert "other.toml:2: policy 'x' is not known" in refused(

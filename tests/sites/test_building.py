@@ -15,7 +15,7 @@ from managed import MAIN, Managed
 from tick_guests import until
 from topolane.sites import overlay
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import mover
+from topolane.sites.movers import mover
 from topolane.sites.qemu import Folder, tap
 from wan import Wan, wan
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from topolane._engine import InputError
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import GuestLost, MoveFailed, mover
+from topolane.sites.movers import GuestLost, MoveFailed, mover
 
 
 def _hosts(folder: Path | None = None) -> tuple[Host, Host]:

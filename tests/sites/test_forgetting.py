@@ -13,11 +13,11 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
 from topolane.mpi.address import Address
-from topolane.mpi.counts import Watched
+from topolane.mpi.counts import WatchedProgram
 from topolane.sites.files import Config
-from topolane.sites.keeping import program_row
 from topolane.sites.manager import Manager
 from topolane.sites.model import Guest, Host, Site, Stage
+from topolane.sites.program_rows import program_row
 from topolane.sites.state import State, StateError
 
 DAY = 86400.0
@@ -120,7 +120,7 @@ def test_moves_that_are_over_are_forgotten_and_others_are_not(kept: Kept) -> Non
 def test_the_file_says_for_how_long(tmp_path: Path) -> None:
     """With `keep = 1` a program and a move that ended two days ago are gone."""
     kept = Kept(tmp_path, keep=1.0)
-    kept.state.keep([program_row(Watched("p", "lu", 1, 1.0, ended=time.time()))], [])
+    kept.state.keep([program_row(WatchedProgram("p", "lu", 1, 1.0, ended=time.time()))], [])
     kept.look()
     assert kept.manager.program("p") is not None
     kept.age(2 * DAY)
@@ -133,7 +133,7 @@ def test_an_end_that_cannot_be_written_is_found_again(tmp_path: Path) -> None:
     """All ranks of a program have vanished, and the database refuses to know it: it has not ended then, nobody is told
     so, and it is found ended when the database answers."""
     kept = Kept(tmp_path, silence=0.0)
-    kept.manager.receiver.adopt(program := Watched("p", "lu", 1, 1.0))
+    kept.manager.receiver.adopt(program := WatchedProgram("p", "lu", 1, 1.0))
     kept.state.keep([program_row(program)], [])
     kept.execute("create trigger no before update on program begin select raise(abort, 'disk is full'); end")
     with pytest.raises(StateError, match="disk is full"):

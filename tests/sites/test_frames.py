@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from topolane.mpi.connection import Connection
-from topolane.mpi.counts import Watched
+from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.frames import (
     Decoder,
     FrameError,
@@ -158,7 +158,7 @@ def test_nothing_is_counted_twice_and_nothing_raises(data) -> None:
     }
     arrived: set[tuple[str, int]] = set()
 
-    async def main() -> Watched | None:
+    async def main() -> WatchedProgram | None:
         receiver = Receiver()
         for _ in range(data.draw(st.integers(1, 6))):
             who = data.draw(st.sampled_from("ab"))

@@ -16,9 +16,9 @@ from topolane.mpi.address import Address
 from topolane.sites.files import Config
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Site, Stage
+from topolane.sites.movers import MoveFailed, mover
+from topolane.sites.movers.qmp import _monitor
 from topolane.sites.moves import Moves
-from topolane.sites.moving import MoveFailed, mover
-from topolane.sites.moving.qmp import _monitor
 from topolane.sites.plans import PlannedMove
 from topolane.sites.qemu import Folder, Machine
 from topolane.sites.state import State, StateError

@@ -22,7 +22,7 @@ if reason := missing("cc", "strip") or missing_libvirt():
 from topolane.sites.clusters import Boot
 from topolane.sites.domains import xml
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import MoveFailed, OutcomeUnknown, mover
+from topolane.sites.movers import MoveFailed, OutcomeUnknown, mover
 
 
 class Domains(Sites):
@@ -120,7 +120,7 @@ def test_a_target_whose_daemon_dies_leaves_the_domain_where_it_is(domains: Domai
 MOVE = """
 import sys
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import mover
+from topolane.sites.movers import mover
 hosts = [Host(n, n, 2, 2**30, driver="libvirt", address=p) for n, p in zip("ab", sys.argv[1:])]
 mover("libvirt").move(Guest("g1", "c", 1, 2**27, "a"), *hosts, lambda share: print(share, flush=True))
 """

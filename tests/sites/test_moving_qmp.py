@@ -21,7 +21,7 @@ from managed import Managed
 from sender import Rank
 from tick_guests import PATIENCE, Sites, until
 from topolane.sites.model import Host
-from topolane.sites.moving import GuestLost, MoveFailed, mover
+from topolane.sites.movers import GuestLost, MoveFailed, mover
 
 if reason := missing("cc", "strip"):
     pytest.skip(f"a guest needs QEMU and a kernel: {reason}", allow_module_level=True)
@@ -139,7 +139,7 @@ def test_a_target_that_cannot_start_changes_nothing(sites: Sites) -> None:
 MOVE = """
 import sys
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import mover, qmp
+from topolane.sites.movers import mover, qmp
 step, *ends = sys.argv[1:]
 def die(*_):
     import os, signal

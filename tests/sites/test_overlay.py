@@ -55,7 +55,7 @@ def test_hosts_that_reach_each_other_are_joined_without_multicast_and_twice_is_o
         capture_output=True,
         text=True,
     ).stdout
-    assert flooded.count(overlay.NOBODY) == 2
+    assert flooded.count(overlay.UNKNOWN_RECEIVER) == 2
     assert overlay.down("c1", members) == []
     assert {site: _links(open_sites, site) for site in "abc"} == before
     # Taking down what is not there is nothing.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from topolane.mpi.counts import Matrix
 from topolane.sites.model import Guest, Host, Link
-from topolane.sites.planning import make
+from topolane.sites.planner import make
 from topolane.sites.problem import Group, Problem
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane.mpi.counts import Matrix
-from topolane.sites.arriving import Arrival, make_room, place
+from topolane.sites.arrivals import Arrival, make_room, place
 from topolane.sites.bisect import Cut
 from topolane.sites.model import Guest, Host, Link
-from topolane.sites.planning import make
+from topolane.sites.planner import make
 from topolane.sites.plans import Plan
 from topolane.sites.problem import Group, Problem
 

@@ -203,9 +203,9 @@ def test_a_rank_that_dies_is_told_of(tmp_path: Path) -> None:
 
 def test_recent_rates_follow_what_the_program_does_now(tmp_path: Path) -> None:
     """100 bytes a second for long, then 1,000: the rate is 100, and after some windows 1,000."""
-    from topolane.mpi.counts import Watched
+    from topolane.mpi.counts import WatchedProgram
 
-    program = Watched("p", "p", 2, 0.0)
+    program = WatchedProgram("p", "p", 2, 0.0)
 
     def seconds(count: int, size: int) -> float:
         for _ in range(count):

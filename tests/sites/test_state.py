@@ -12,13 +12,13 @@ pytest.importorskip("sqlalchemy", reason="the extra sites is not installed")
 from databases import postgresql
 from sqlalchemy import create_engine, text
 from topolane import InputError
-from topolane.mpi.counts import Watched
+from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.frames import Records
 from topolane.mpi.window import Window
 from topolane.reading import Table
 from topolane.sites.files import _database
-from topolane.sites.keeping import program_row, rank_rows, watched
 from topolane.sites.model import Stage
+from topolane.sites.program_rows import program_of, program_row, rank_rows
 from topolane.sites.state import State, StateError
 
 
@@ -44,9 +44,9 @@ def _told(state: str) -> Table:
     return Table({"state": state}, "sites.toml", [], "", 0)
 
 
-def program() -> Watched:
+def program() -> WatchedProgram:
     """Three ranks of four that have said something."""
-    made = Watched(
+    made = WatchedProgram(
         "p/1", "lu", 4, 1000.5, epoch=3, sites=np.array([0, 1, 1, 0], np.uint16), mpi="MPICH 4.0.2"
     )
     for rank in range(3):
@@ -59,7 +59,7 @@ def program() -> Watched:
     return made
 
 
-def same(one: Watched, other: Watched) -> None:
+def same(one: WatchedProgram, other: WatchedProgram) -> None:
     assert program_row(one) == program_row(other)
     assert one.of_rank.keys() == other.of_rank.keys()
     assert rank_rows(one, one.of_rank) == rank_rows(other, other.of_rank)
@@ -78,7 +78,7 @@ def test_a_program_comes_back_as_it_was_kept(url: str) -> None:
     state = State(url)
     found = state.program("p/1")
     assert found is not None
-    same(watched(*found), kept)
+    same(program_of(*found), kept)
     assert [row["id"] for row in state.programs()] == ["p/1"]
     assert state.programs(running=True) == []
     assert state.program("p/2") is None

@@ -8,12 +8,12 @@ import threading
 import time
 from typing import Any
 
-from topolane.sites.unhurried import PAUSE, Unhurried
+from topolane.sites.moderated_selector import PAUSE, ModeratedSelector
 
 BYTES = 500
 
 
-class Counting(Unhurried):
+class Counting(ModeratedSelector):
     """Counts the looks that were free to wait."""
 
     waits = 0

@@ -17,7 +17,7 @@ from topolane.slurm.comments import MARK
 from topolane.slurm.forecast import Forecast, forecast
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.records import Job, Node, Partition, Snapshot, task_id
-from topolane.slurm.requests import Terms
+from topolane.slurm.requests import RequestSettings
 
 TREE = """
 SwitchName=leaf1 Nodes=n[1-4]
@@ -64,7 +64,7 @@ def forecast_of(
     batch = record(Partition, name="batch", nodes=machine.hostlist(range(machine.nodes)), up=True)
     snapshot = Snapshot(now, {job.id: job for job in jobs}, {n.name: n for n in nodes}, {"batch": batch}, {})
     recorder = Recorder(machine, policy, queue, lambda *_, **__: None)
-    mirror = Mirror(Terms(machine), recorder, frozenset({"batch"}))
+    mirror = Mirror(RequestSettings(machine), recorder, frozenset({"batch"}))
     changes = mirror.update(snapshot)
     return forecast(mirror, snapshot, changes, mirror.decide(now), budget=budget)
 

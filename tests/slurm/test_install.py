@@ -424,9 +424,9 @@ def test_the_stanza_goes_before_the_last_return_and_comes_out_without_a_trace(lu
     """Nothing can follow the `return` that ends a chunk; comments, strings and inner functions have
     others. What is left is the file as it was, byte for byte."""
     own, before = text.stanza(["pbatch"], [0], b""), lua.encode("latin-1")
-    after = text.put_in(before, own, "f.lua")
-    assert text.put_in(after.replace(b"\n" + own, b""), own, "f.lua") == after
-    assert text.without(after, "f.lua") == before
+    after = text.insert_stanza(before, own, "f.lua")
+    assert text.insert_stanza(after.replace(b"\n" + own, b""), own, "f.lua") == after
+    assert text.remove_stanza(after, "f.lua") == before
 
 
 def test_a_partition_whose_name_lua_would_read_otherwise_is_refused() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from live_cluster import Cluster, until
 from topolane.sites.model import Guest, Host
-from topolane.sites.moving import GuestLost, MoveFailed, OutcomeUnknown, mover, slurm
+from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown, mover, slurm
 
 HERE, THERE = (
     Host(name, name, 16, 1 << 30, "slurm", node) for name, node in (("a", "node1"), ("b", "node4"))

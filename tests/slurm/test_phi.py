@@ -16,8 +16,8 @@ from test_owned_routes import installed, settings  # noqa: F401
 from test_start import refusal
 from test_status import command, said, status
 from topolane import InputError, Machine
-from topolane.live.held import Held, Share
-from topolane.live.state import Given
+from topolane.live.allocation import Allocation, BandwidthHistory
+from topolane.live.links_file import DedicatedLinksFile
 from topolane.slurm.config import read
 
 FULL = "min-bandwidth must be a number above 0 and at most 1"
@@ -198,12 +198,12 @@ def test_a_state_of_an_earlier_release_is_read(tmp_path: Path) -> None:
     """It calls the share of full bandwidth `phi`."""
     machine, state = Machine.preset("cab"), tmp_path / "state"
     assert machine is not None
-    share = Share(begin=0.0, since=2.0, bandwidth_share=0.75, had=1.0)
-    jobs = {7: Held(frozenset({0, 18}), (1296, 1314), 0.5, (), share)}
-    Given(str(state), machine).keep(jobs)
+    share = BandwidthHistory(begin=0.0, since=2.0, bandwidth_share=0.75, had=1.0)
+    jobs = {7: Allocation(frozenset({0, 18}), (1296, 1314), 0.5, (), share)}
+    DedicatedLinksFile(str(state), machine).keep(jobs)
     assert "phi" not in state.read_text()
     state.write_text(state.read_text().replace("bandwidth_share", "phi"))
-    assert Given(str(state), machine).read() == jobs
+    assert DedicatedLinksFile(str(state), machine).read() == jobs
 
 
 def test_it_is_said_at_the_start(cluster: Cluster, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from topolane.live.journal import Recorder
 from topolane.slurm.client import LONGEST_COMMENT, Slurm
 from topolane.slurm.fabric import topology_conf
 from topolane.slurm.mirror import Mirror
-from topolane.slurm.requests import Terms
+from topolane.slurm.requests import RequestSettings
 
 TOPOLANE = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm"]
 ENDED = ("COMPLETED", "FAILED")
@@ -231,7 +231,7 @@ def test_the_order_of_a_policy_reaches_the_ranks(plugin: Cluster, tmp_path: Path
     and so do the ranks."""
     machine = Machine.parse(topology_conf(plugin.run("scontrol", "show", "topology")), "topology", "slurm")
     recorder = Recorder(machine, LastFirst(), "easy", lambda *_, **__: None)
-    mirror = Mirror(Terms(machine), recorder, frozenset({"pbatch"}))
+    mirror = Mirror(RequestSettings(machine), recorder, frozenset({"pbatch"}))
     printed = tmp_path / "printed"
     wrap = f"--wrap=srun --topolane-ranks {REPORT}"
     job = int(plugin.run("sbatch", "--parsable", f"--output={printed}", "-N4", "-x", "node71", wrap))

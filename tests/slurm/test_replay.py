@@ -12,10 +12,10 @@ import pytest
 import topolane
 from driving import driving, submit_many
 from live_cluster import Cluster, until
-from topolane.live.held import Held
+from topolane.live.allocation import Allocation
 from topolane.live.links import Links
+from topolane.live.replay import outcomes
 from topolane.live.replay import replay as read_again
-from topolane.live.replay import sides
 
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
@@ -128,12 +128,12 @@ def test_jobs_on_links_of_their_own_meet_nobody(tmp_path: Path, policy: str, mee
     log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     found = read_again(log)
     assert found.differing == []
-    ours, slurms = sides(found)
+    ours, slurms = outcomes(found)
     assert ours.crossing == meeting
     assert slurms.crossing >= 2
     holders = {job: machine.nodes_named(hosts) for job, hosts in starts}
     assert Links(machine, holders, {}).shared() > 0
-    owned = {one.id: Held.of(one) for one in given if one.links}
+    owned = {one.id: Allocation.of(one) for one in given if one.links}
     assert (Links(machine, holders, {}, owned).shared() == 0) == (meeting == 0)
 
 

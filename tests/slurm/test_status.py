@@ -24,7 +24,7 @@ from topolane import InputError, Machine, Refusal, State
 from topolane.live.links import Links, in_the_way
 from topolane.slurm.config import Config, read
 from topolane.slurm.explain import explain
-from topolane.slurm.look import look
+from topolane.slurm.preview import preview
 
 TOPOLANE = [*COMMAND[:-1]]
 POD1, POD2, ELSE = "--exclude=node[19-72]", "--exclude=node[1-18,37-72]", "--exclude=node[1-36]"
@@ -74,7 +74,7 @@ def config(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def said(config: Config, job: object) -> str:
-    return "\n".join(explain(look(config), str(job)).sentences)
+    return "\n".join(explain(preview(config), str(job)).sentences)
 
 
 def test_looking_needs_no_daemon_and_changes_nothing(cluster: Cluster, config: Path) -> None:

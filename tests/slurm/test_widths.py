@@ -9,7 +9,7 @@ from driving import driving, tree_of
 from live_cluster import Cluster, until
 from topolane import Machine, State
 from topolane._engine import Profile, rank_k
-from topolane.slurm.fabric import with_insides
+from topolane.slurm.fabric import with_node_resources
 from topolane.slurm.records import Node
 
 PROGRAM = {"name": "stream*", "pattern": "alltoall(bytes=1e5)", "iterations": 10.0}
@@ -47,7 +47,7 @@ def test_nodes_are_inside_as_slurm_says(slurm: None) -> None:
     )
     kinds = {f"n{i}": Node(f"n{i}", frozenset(), 64, 2, 2**38, frozenset()) for i in range(1, 7)}
     kinds["n5"] = Node("n5", frozenset(), 12, 1, 2**36, frozenset())
-    made = Machine.parse(with_insides(tree, kinds), "t", "toml")
+    made = Machine.parse(with_node_resources(tree, kinds), "t", "toml")
     assert made.cores() == [(64, 5), (12, 1)]
     state = State(made)
     state.hold([4], (12, 2**36))

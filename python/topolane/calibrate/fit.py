@@ -18,24 +18,24 @@ LARGE = 64
 
 @dataclass(frozen=True)
 class Fit:
-    """What a measurement tells of a machine; None where it does not tell."""
+    """The parameters of a machine from a measurement; None if it does not determine them."""
 
     rates: dict[str, dict[int, float]]
     """By pattern and sharers: bytes per second of each of them."""
     latency: float | None = None
-    """Of an empty message between two nodes, seconds."""
+    """Seconds of an empty message between two nodes."""
     latency_inside: float | None = None
     """The same inside a node."""
     memory: Sharing | None = None
     interface: Interface | None = None
     unknown: list[str] = field(default_factory=list)
-    """What could not be measured, and why; an item each."""
+    """What could not be measured, and why: one item each."""
 
 
 def fit(measurement: Measurement, interface: str = "best") -> Fit:
-    """Fits all that was measured; `interface` names a model, or the one that errs least is taken.
+    """Fits all measurements. `interface` names a model; by default the model with the least error is used.
 
-    Raises InputError where there are too few sizes of messages to tell bandwidth from latency.
+    Raises InputError if there are too few message sizes to tell bandwidth from latency.
     """
     rates = {
         pattern: {k: bandwidth(rows) for k, rows in measurement.of(pattern).items()}
@@ -55,7 +55,7 @@ def fit(measurement: Measurement, interface: str = "best") -> Fit:
 
 
 def latency(by_sharers: dict[int, list[Row]]) -> float | None:
-    """Seconds one way: half of an empty message and its empty answer, one pair alone."""
+    """Seconds one way: half the time of an empty message and its empty answer, for a single pair."""
     empty = [row for row in by_sharers.get(1, []) if row.bytes == 0]
     return empty[0].seconds / 2 if empty else None
 
@@ -80,13 +80,13 @@ def bandwidth(rows: list[Row]) -> float:
 
 
 def unknown(measurement: Measurement, memory: Sharing | None, interface: Interface | None) -> list[str]:
-    """Sentences for the user: what is missing from the machine file, and what would tell it."""
+    """Sentences for the user: what is missing in the machine file, and how to measure it."""
     between = between_nodes(measurement, interface)
     return [sentence for sentence in (between, inside_node(measurement, memory)) if sentence]
 
 
 def between_nodes(measurement: Measurement, interface: Interface | None) -> str:
-    """What the network did not tell; empty where it told all."""
+    """What could not be measured between nodes; empty if nothing."""
     if interface is None:
         return (
             f"all processes ran on {measurement.nodes[0]}: bandwidth and latency between nodes, and the "
@@ -103,7 +103,7 @@ def between_nodes(measurement: Measurement, interface: Interface | None) -> str:
 
 
 def inside_node(measurement: Measurement, memory: Sharing | None) -> str:
-    """What shared memory did not tell; empty where it told all."""
+    """What could not be measured inside a node; empty if nothing."""
     if memory is None:
         return (
             "with 1 process a node, copy and memory bandwidth and the latency inside a node (they need two)"

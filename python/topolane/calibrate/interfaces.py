@@ -20,12 +20,12 @@ Rates = dict[str, dict[int, float]]
 """By pattern and sharers: bytes per second of each."""
 MEASURED = ("pairs", "fan-out", "fan-in")
 CLEARLY = 0.7
-"""A model with penalties is taken for `fair` only if its error is less than this part of fair's."""
+"""A model with penalties replaces `fair` only if its error is less than this share of the error of `fair`."""
 GOOD = 0.02
-"""And not at all where the error of `fair` is less than this."""
+"""And only if the error of `fair` is at least this."""
 
 FEWEST = 5
-"""Nor with fewer measurements: a model of four parameters fits four whatever they are."""
+"""And only with at least this many measurements: a model of four parameters fits any four."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +41,22 @@ class Interface:
     error: float
     """Root mean square of the relative errors over all that was measured."""
     rates: Rates
-    """What the model says to each measurement."""
+    """The model's prediction for each measurement."""
     unknown: str = ""
-    """What could not be told, if anything."""
+    """What could not be determined, if anything."""
 
     @property
     def full(self) -> bool:
-        """Whether several flows at once had less each than one alone."""
+        """Whether each of several simultaneous flows had less than a single flow."""
         return any(
             rate < SHARED * self.flow for rates in self.rates.values() for k, rate in rates.items() if k > 1
         )
 
 
 def choose(rates: Rates, name: str) -> Interface:
-    """The model of that name, or of all (`best`) the one that errs least, `fair` unless clearly worse."""
+    """The model of that name, or with `best` the model with the least error; `fair` unless it is clearly
+    worse.
+    """
     if name != "best":
         return MODELS[name](rates)
     even, *others = (model(rates) for model in MODELS.values())
@@ -64,13 +66,13 @@ def choose(rates: Rates, name: str) -> Interface:
 
 
 def fair(rates: Rates) -> Interface:
-    """k flows have min(one, total / k) each, whoever sends them."""
+    """k flows have min(one, total / k) each, from any senders."""
     one, total = capacity(rates)
     return finish("fair", total, one, {}, rates, lambda pattern, k: min(one, total / k))
 
 
 def capacity(rates: Rates) -> tuple[float, float]:
-    """What one flow has, and what k have together; in logarithms, over all patterns."""
+    """The bandwidth of one flow, and of k flows together; fitted in logarithms over all patterns."""
     fits = [sharing(rates[pattern]) for pattern in MEASURED if rates[pattern]]
     one = float(numpy.mean([numpy.log(each.one) for each in fits]))
     totals = [numpy.log(each.total) for each in fits if each.total is not None]
@@ -118,7 +120,7 @@ def ethernet(rates: Rates) -> Interface:
 
 
 def alone(rates: Rates) -> float:
-    """Bytes per second of one flow with nobody beside it: the mean over the patterns."""
+    """Bytes per second of a single flow: the mean over the patterns."""
     return mean([rates[pattern][1] for pattern in MEASURED if 1 in rates[pattern]])
 
 
@@ -128,7 +130,7 @@ def most(rates: Rates) -> float:
 
 
 def mean(values: list[float]) -> float:
-    """The geometric mean, the least squares of a factor in logarithms; 0 of nothing."""
+    """The geometric mean, which is the least-squares factor in logarithms; 0 without values."""
     return math.exp(float(numpy.mean(numpy.log(values)))) if values else 0.0
 
 
@@ -140,7 +142,7 @@ def finish(
     rates: Rates,
     rate: Callable[[str, int], float],
 ) -> Interface:
-    """What the model says to each measurement, and how far off it is."""
+    """The model's prediction for each measurement, and its error."""
     said = {pattern: {k: rate(pattern, k) for k in rates[pattern]} for pattern in MEASURED}
     errors = [
         math.log(said[pattern][k] / measured)

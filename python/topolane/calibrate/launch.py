@@ -36,7 +36,7 @@ class Plan:
     launch: str = DEFAULT_LAUNCH
 
     def command(self, program: Path) -> list[str]:
-        """The launcher's words. Raises InputError for a template that cannot be one."""
+        """The words of the launch command. Raises InputError for an invalid template."""
         numbers = [self.repetitions, self.largest, *self.alltoall]
         started = [str(program), *map(str, numbers)]
         words = []
@@ -51,7 +51,7 @@ class Plan:
 
 
 def build(mpicc: str, directory: Path) -> Path:
-    """Compiles the program into a directory. Raises InputError with what the compiler said first."""
+    """Compiles the program into a directory. Raises InputError with the compiler's first message."""
     sources = sorted(map(str, SOURCES.glob("*.c")))
     return compiled("--mpicc", mpicc, ["-std=c99", "-O2", *sources], directory / "calibrate")
 
@@ -59,8 +59,8 @@ def build(mpicc: str, directory: Path) -> Path:
 def measure(plan: Plan, directory: Path, show: Callable[[int, int], None]) -> Measurement:
     """Builds the program in `directory`, which all nodes must see, runs it and reads what it prints.
 
-    `show(done, all)` is called after every measurement. Raises InputError for a compiler or launcher that
-    fails, for output that is none, and for ranks that are not where they were asked for.
+    `show(done, all)` is called after every measurement. Raises InputError if the compiler or the launcher
+    fails, if the output is invalid, or if ranks are not placed as requested.
     """
     command = plan.command(directory / "calibrate")
     build(plan.mpicc, directory)
@@ -79,7 +79,7 @@ def measure(plan: Plan, directory: Path, show: Callable[[int, int], None]) -> Me
 
 @contextlib.contextmanager
 def running(command: Sequence[str]) -> Iterator[IO[str]]:
-    """The output of a command that must succeed; it is ended if the reader leaves early."""
+    """The output of a command that must succeed. The command is ended if the reader stops early."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         try:
             process = subprocess.Popen(

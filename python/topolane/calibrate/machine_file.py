@@ -1,4 +1,4 @@
-"""Writes what was fitted into a machine file, and leaves all else in it as it stands."""
+"""Writes fitted parameters into a machine file, and leaves everything else in it unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PASSES = 4
 def parameters(fit: Fit, nics: int = 1) -> dict[str, Any]:
     """The keys of `[node]` that were measured: bytes per second, seconds, and the penalty's factors.
 
-    What all `nics` interfaces of a node carried together is shared out evenly.
+    The total of all `nics` interfaces of a node is divided evenly between them.
     """
     found: dict[str, Any] = {}
     if fit.interface is not None:
@@ -42,12 +42,12 @@ def parameters(fit: Fit, nics: int = 1) -> dict[str, Any]:
 
 
 def rounded(value: float) -> float:
-    """To as many digits as a measurement may have."""
+    """Rounded to the significant digits of a measurement."""
     return float(f"{value:.{DIGITS}g}")
 
 
 def minimal(measurement: Measurement, fit: Fit) -> str:
-    """A machine of the measured nodes alone, below one switch."""
+    """A machine of only the measured nodes, below one switch."""
     document = tomlkit.document()
     document["name"] = "calibrated"
     node = tomlkit.table()
@@ -67,7 +67,7 @@ def minimal(measurement: Measurement, fit: Fit) -> str:
 
 
 def merged(text: str, fit: Fit) -> str:
-    """The machine file `text` with what was measured in its `[node]`; comments and order stay."""
+    """The machine file `text` with the measured parameters in its `[node]`. Comments and order stay."""
     document = tomlkit.parse(text)
     node = document.get("node")
     if not isinstance(node, (Table, InlineTable)):
@@ -85,12 +85,12 @@ def inline(values: dict[str, Any]) -> InlineTable:
 
 
 def check(text: str, source: str) -> _engine.Machine:
-    """The machine that the file describes. Raises InputError where it cannot be used."""
+    """The machine that the file describes. Raises InputError if it cannot be used."""
     return _engine.Machine.parse(text, source, "toml")
 
 
 def narrow_cables(text: str, fit: Fit) -> str | None:
-    """Says so where the file's cables to the nodes carry less than was measured over them."""
+    """A sentence if the file's cables to the nodes carry less than was measured over them."""
     if fit.interface is None:
         return None
     measured = fit.interface.bandwidth

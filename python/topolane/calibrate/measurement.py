@@ -1,4 +1,4 @@
-"""What the measuring program prints: a heading, a line for each measurement, an end."""
+"""Reads the output of the measuring program: a heading, one line per measurement, an end."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Measurement:
 
 
 class Reader:
-    """Takes a program's output line by line; what is not ours (a launcher's greeting) is passed over."""
+    """Reads a program's output line by line. Other lines, such as a launcher's greeting, are skipped."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -75,7 +75,7 @@ class Reader:
         self._ended = False
 
     def take(self, line: str) -> None:
-        """Raises InputError, with the line's number, for what the program would not print."""
+        """Processes a line. Raises InputError, with its number, if the program cannot have printed it."""
         self._line += 1
         if not line.startswith("{"):
             return
@@ -117,7 +117,7 @@ class Reader:
         self.rows[row.pattern, sharers, size] = row
 
     def measurement(self) -> Measurement:
-        """All of it. Raises InputError unless heading, rows and end were there."""
+        """The complete measurement. Raises InputError unless it had heading, rows and end."""
         if self.expected is None:
             raise InputError(f"{self.source}: no measurements in it (no line starts with {{)")
         if not self._ended or len(self.rows) != self.expected:
@@ -128,7 +128,7 @@ class Reader:
 
 
 def read(lines: Iterable[str], source: str) -> Measurement:
-    """A measurement that was kept. Raises InputError with file and line."""
+    """Reads a stored measurement. Raises InputError with file and line."""
     reader = Reader(source)
     for line in lines:
         reader.take(line)
@@ -136,7 +136,7 @@ def read(lines: Iterable[str], source: str) -> Measurement:
 
 
 def check_hosts(hosts: Iterable[str], source: str, nodes: int | None = None, processes: int = 0) -> None:
-    """Raises InputError unless each node has the same number of processes, and as asked for."""
+    """Raises InputError unless each node has the same number of processes, as requested."""
     counts = Counter(hosts)
     if nodes is None:
         wanted, right = "the same number on every node", len(set(counts.values())) == 1

@@ -1,4 +1,4 @@
-"""Bandwidth that k flows share: what one alone has, what all together have."""
+"""The bandwidth that k flows share: of a single flow, and of all together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy
 
 SHARED = 0.95
-"""A limit of all together shows once each has less than this part of what one alone has."""
+"""A common limit is assumed once each flow has less than this share of a single flow."""
 
 
 @dataclass(frozen=True)
@@ -16,15 +16,15 @@ class Sharing:
     """k at once have min(one, total / k) bytes per second each."""
 
     one: float
-    """What one alone has."""
+    """The bandwidth of a single flow."""
     total: float | None
-    """What all have together; None where so many at once did not reach it."""
+    """The bandwidth of all flows together; None if the measured flows did not reach a limit."""
     error: float
     """Root mean square of the relative errors of the fitted bandwidths."""
 
 
 def sharing(rates: dict[int, float]) -> Sharing:
-    """Fits min(one, total / k), in logarithms; up to which k the first holds is tried out."""
+    """Fits min(one, total / k) in logarithms; tries every k up to which the first term may hold."""
     sharers = numpy.array(sorted(rates))
     measured = numpy.log([rates[k] for k in sharers])
     together = measured + numpy.log(sharers)

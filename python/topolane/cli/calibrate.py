@@ -87,14 +87,14 @@ def command(
 
 
 def read(kept: str) -> measurement.Measurement:
-    """Measurements of an earlier run."""
+    """Reads the measurements of an earlier run."""
     found = measurement.read(io.StringIO(texts.read_text(kept, texts.SMALL)), kept)
     measurement.check_hosts(found.hosts, kept)
     return found
 
 
 def measured(draft: Path, base: topolane.Machine | None, options: dict[str, Any]) -> measurement.Measurement:
-    """Runs the program; it is built inside the outputs' directory and not kept."""
+    """Runs the program. It is built inside the output directory and then removed."""
     template, processes = options.pop("template"), options.pop("processes")
     if processes is None and base is not None:
         processes = most_cores(base)
@@ -109,7 +109,7 @@ def measured(draft: Path, base: topolane.Machine | None, options: dict[str, Any]
 
 
 def most_cores(machine: topolane.Machine) -> int:
-    """Cores of the kind that most nodes are of."""
+    """The cores of the most frequent kind of node."""
     return max(machine.cores(), key=lambda kind: kind[1])[0]
 
 
@@ -120,7 +120,7 @@ def written(
     base: topolane.Machine | None,
     interface: str,
 ) -> dict[str, Any]:
-    """Fits, draws and writes; what was fitted, for the reader."""
+    """Fits, draws and writes the results. Returns the parameters to show."""
     from topolane.calibrate import machine_file
     from topolane.calibrate.fit import fit
     from topolane.report import calibration

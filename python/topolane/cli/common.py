@@ -26,7 +26,7 @@ WORD = click.IntRange(0, 2**64 - 1)
 
 
 class Number(click.FloatRange):
-    """A range that nan is not in."""
+    """A range of numbers that excludes nan."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -83,7 +83,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 
 
 def source_of(workload: str | None, trace: str | None, default: str | None = None) -> str:
-    """The one workload that is meant."""
+    """The workload: exactly one of --workload and --trace, or the default."""
     if workload and trace:
         raise InputError("--workload and --trace both name a workload: give one of them")
     source = trace or workload or default
@@ -110,15 +110,15 @@ OWN = (
     "figures/contention*.???",
     "runs/*/",
 )
-"""What a run leaves behind: of an earlier run into the same directory, these do not stay."""
+"""The outputs of a run: those of an earlier run in the same directory are removed."""
 
 
 @contextlib.contextmanager
 def outputs(out: str | None, own: Sequence[str] = OWN) -> Iterator[Path | None]:
     """A directory to write into, moved to `out` when all is written and removed on an error.
 
-    Of what stands in `out`, an earlier run's files (`own`) are replaced and all others stay. Raises
-    InputError, before any work is done, where `out` cannot be written; see `files.drafted`.
+    In `out`, files of an earlier run (`own`) are replaced and all others stay. Raises InputError before any
+    work if `out` cannot be written; see `files.drafted`.
     """
     if out is None:
         yield None
@@ -150,7 +150,7 @@ def print_json(value: Any) -> None:
 
 
 def print_known(known: Sequence[tuple[str, str]], as_json: bool) -> None:
-    """Prints what there is by name, with a summary of each."""
+    """Prints names, with a summary of each."""
     if as_json:
         print_json([{"name": name, "summary": summary} for name, summary in known])
         return
@@ -165,7 +165,7 @@ VERDICTS = ("agrees", "better", "differs", "not measured")
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], text_columns: Sequence[str] = ()
 ) -> None:
-    """Prints a table, its first column and columns of text to the left, figures to the right."""
+    """Prints a table. The first column and text columns are left-aligned, figures right-aligned."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -207,12 +207,12 @@ def counting_bar(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 def hours(seconds: float) -> str:
-    """A wait in hours, as the SC'18 tables have it."""
+    """A wait in hours, as in the SC'18 tables."""
     return f"{seconds / HOUR:,.2f}"
 
 
 def check_outputs(out: str | None, at: float | None, parquet: bool) -> None:
-    """Options that say what to write need a place to write it."""
+    """Raises InputError if --at or --parquet is given without --out."""
     for name, given in (("--at", at is not None), ("--parquet", parquet)):
         if given and out is None:
             raise InputError(f"{name} needs a directory to write into: give --out")

@@ -62,7 +62,7 @@ def add(
 
 
 def _adopted(pids: tuple[int, ...], guest: str | None, slurm_step: str | None) -> dict[str, Any]:
-    """What runs already, as the agent is asked for it."""
+    """The request to adopt running processes."""
     if guest is not None:
         from topolane.gang import guests
 
@@ -164,10 +164,10 @@ def top(interval: float, socket: str | None, as_json: bool) -> None:
 
 
 def _tables(shown: dict[str, Any]) -> list[tuple[list[str], list[list[str]]]]:
-    from topolane.gang.shown import matrix
+    from topolane.gang.status import matrix_rows
 
     headings = ["now", "slice", *(f"core {core}" for core in shown["agent"]["cores"])]
-    return [(headings, matrix(shown)), (list(COLUMNS), [_row(job) for job in shown["jobs"]])]
+    return [(headings, matrix_rows(shown)), (list(COLUMNS), [_row(job) for job in shown["jobs"]])]
 
 
 def _rendered(shown: dict[str, Any]) -> RenderableType:

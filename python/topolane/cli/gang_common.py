@@ -1,4 +1,4 @@
-"""What the commands on gangs share."""
+"""Options shared by the commands on gangs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ name_option = click.option("--name", help="Name of the job [default: the name of
 
 
 def socket_of(given: str | None) -> str:
-    """Where the agent is."""
+    """The socket of the agent."""
     from topolane.gang import control
 
     return given or control.default_socket()

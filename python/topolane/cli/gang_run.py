@@ -17,7 +17,7 @@ from topolane.cli import common, gang_common
 if TYPE_CHECKING:
     from topolane.gang.agent import Agent, Job
     from topolane.gang.daemon import Daemon
-    from topolane.gang.jobs_file import Asked
+    from topolane.gang.jobs_file import JobSpec
 
 _LOOK = 0.05
 
@@ -72,7 +72,7 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
     from topolane.gang.agent import Agent
     from topolane.gang.control import listening
     from topolane.gang.daemon import Daemon
-    from topolane.gang.jobs_file import Asked
+    from topolane.gang.jobs_file import JobSpec
 
     if file is not None and ctx.obj:
         raise InputError("give a FILE or a command after --, not both")
@@ -89,7 +89,7 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
         if ctx.obj:
             name = options["name"] or os.path.basename(ctx.obj[0])
             threads = options["threads"] or len(agent.cores)
-            asked = [Asked(name, tuple(ctx.obj), threads, options["weight"], watch=options["watch"])]
+            asked = [JobSpec(name, tuple(ctx.obj), threads, options["weight"], watch=options["watch"])]
         daemon = Daemon(agent, listener)
         jobs = [_started(agent, one) for one in asked]
         codes = _until_ended(daemon, agent, jobs)
@@ -106,7 +106,7 @@ def _limits(options: dict[str, Any]) -> Any:
     return Limits(**chosen)
 
 
-def _started(agent: Agent, one: Asked) -> Job:
+def _started(agent: Agent, one: JobSpec) -> Job:
     if one.threads > len(agent.cores):
         _note(
             f"job {one.name} has {one.threads} threads, but there are {len(agent.cores)} cores: its threads take turns "
@@ -124,14 +124,16 @@ def _started(agent: Agent, one: Asked) -> Job:
 
 
 def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
-    """Their exit codes, as a shell has them; those of jobs that were stopped with the agent count too."""
+    """Waits for jobs. Returns their exit codes as in a shell, including those of jobs that were stopped with
+    the agent.
+    """
     lost: set[int] = set()
     ended: set[int] = set()
-    signalled = False
+    is_signalled = False
 
     def leave(number: int, _: object) -> None:
-        nonlocal signalled
-        signalled = True
+        nonlocal is_signalled
+        is_signalled = True
         daemon.stopping.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -154,11 +156,11 @@ def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
         if code is None:
             code = agent.end(job)
         codes.append(128 - code if code is not None and code < 0 else code or 0)
-    return codes or [130 if signalled else 0]
+    return codes or [130 if is_signalled else 0]
 
 
 def _others(agent: Agent, jobs: list[Job]) -> bool:
-    """Whether jobs run that others brought."""
+    """Whether jobs run that were added by other commands."""
     ours = {job.id for job in jobs}
     return any(job.id not in ours and job.state not in ("ended", "lost") for job in agent.jobs())
 

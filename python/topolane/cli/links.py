@@ -17,15 +17,15 @@ from topolane.routes import Link, Links
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What jobs want of one link."""
+    """The load of jobs on one link."""
 
     link: Link
     share: float
-    """Of the link's capacity, each job's as when it is alone; above 1 there is not enough for all."""
+    """Share of the link's capacity, as the sum over jobs that each run alone; above 1 it is overloaded."""
     capacity: float
     """Bytes per second."""
     users: list[tuple[str, float]]
-    """Id of every job that uses it and the share it wants, the greatest first."""
+    """The id and the share of every job that uses it, largest first."""
 
 
 @click.command("links")
@@ -93,12 +93,12 @@ def command(
     A job may name a file of traffic (column or key `traffic`) instead of a pattern. Every node of
     a job runs one rank, in the order given.
     """
-    fabric, ways = routes.routing(machine, routing, format=machine_format, nodes=nodes, seed=seed)
+    fabric, chosen_routing = routes.routing(machine, routing, format=machine_format, nodes=nodes, seed=seed)
     jobs = placed.jobs(fabric, file, pattern=pattern, seed=seed)
-    loads = Loads(ways, [(job.nodes, job.traffic) for job in jobs])
+    loads = Loads(chosen_routing, [(job.nodes, job.traffic) for job in jobs])
     links = Links(fabric)
     everything = link is None and between is None
-    found = list(loaded(ways, loads, links, jobs, only_used=everything))
+    found = list(loaded(chosen_routing, loads, links, jobs, only_used=everything))
     if link is not None:
         found = [load for load in found if matches(load.link, link)]
         if not found:
@@ -113,7 +113,7 @@ def command(
         common.print_json(
             {
                 "machine": fabric.name,
-                "routing": ways.name,
+                "routing": chosen_routing.name,
                 "jobs": [
                     {"id": job.id, "nodes": fabric.hostlist(job.nodes), "time_alone": loads.time_alone(index)}
                     for index, job in enumerate(jobs)
@@ -125,7 +125,7 @@ def command(
         return
     shared = sum(len(load.users) > 1 for load in found)
     click.echo(
-        f"{len(jobs):,} jobs on {fabric.name} by {ways.name}: {len(found):,} links"
+        f"{len(jobs):,} jobs on {fabric.name} by {chosen_routing.name}: {len(found):,} links"
         f"{' in use' if everything else ''}, {shared:,} of them by several jobs"
     )
     common.print_table(
@@ -138,29 +138,29 @@ def command(
 
 
 def loaded(
-    ways: Routing, loads: Loads, links: Links, jobs: Sequence[Placed], *, only_used: bool
+    chosen_routing: Routing, loads: Loads, links: Links, jobs: Sequence[Placed], *, only_used: bool
 ) -> Iterable[Load]:
-    """What jobs want of each link."""
-    shares, capacity = loads.shares, ways.capacity
-    channels = shares.nonzero()[0] if only_used else range(ways.channels)
+    """The load of jobs on each link."""
+    shares, capacity = loads.shares, chosen_routing.capacity
+    channels = shares.nonzero()[0] if only_used else range(chosen_routing.channels)
     for channel in map(int, channels):
         if not capacity[channel] > 0:
             continue  # a missing cable
         users = [(jobs[index].id, share) for index, share in loads.users(channel)]
         users.sort(key=lambda user: -user[1])
-        behind = ways.links(channel)
+        behind = chosen_routing.links(channel)
         for cable, direction in behind:
             own = float(capacity[channel]) / len(behind)
             yield Load(links.link(cable, direction), float(shares[channel]), own, users)
 
 
 def matches(link: Link, wanted: str) -> bool:
-    """Whether a link is the one meant: by its name, its ends alone, or its cable."""
+    """Whether a text names this link: by its name, its ends alone, or its cable."""
     return wanted in (link.name, f"{link.source}->{link.target}", str(link.cable))
 
 
 def joins(link: Link, between: tuple[str, str]) -> bool:
-    """Whether a link joins two things, whichever way it leads."""
+    """Whether a link joins two things, in either direction."""
     source, target = {link.source, link.groups[0]}, {link.target, link.groups[1]}
     a, b = between
     return (a in source and b in target) or (b in source and a in target)

@@ -135,7 +135,7 @@ def traffic_of(source: str, ranks: int | None, seed: int) -> Traffic:
 
 
 def chosen(machine: Machine, file: str | None, nodes: int, policy: str, seed: int) -> list[int]:
-    """Free nodes, as many as wanted, by a policy."""
+    """Free nodes, chosen by a policy."""
     state = State(machine) if file is None else state_of(machine, read(file))
     found = state.place(resolve(policy), nodes, seed=seed)
     if isinstance(found, Refusal):
@@ -145,7 +145,7 @@ def chosen(machine: Machine, file: str | None, nodes: int, policy: str, seed: in
 
 
 def print_summary(mapped: Mapped) -> None:
-    """Prints what the map gains."""
+    """Prints the gain of the map."""
     mapping = mapped.mapping
     saved = 1 - mapping.hop_bytes / mapping.rank_order if mapping.rank_order else 0.0
     hosts = mapped.machine.hostlist(sorted(set(mapped.nodes)))

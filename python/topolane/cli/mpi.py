@@ -54,15 +54,15 @@ def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) 
     MPIEXEC... is the command that starts it: mpiexec of MPICH or Open MPI, or srun, with all its arguments.
     The program is neither changed nor recompiled. The exit code is that of the program.
     """
-    from topolane.mpi import build, watch
+    from topolane.mpi import build, watched_run
 
     library = build.library(options["mpicc"] or build.mpicc_for(launch))
     environment = _environment(options)
     if manager is not None:
         _check_manager(manager, options["listen"], _note)
-        sys.exit(watch.unwatched(launch, library, environment | {"TOPOLANE_MPI_MANAGER": manager}))
+        sys.exit(watched_run.run_unwatched(launch, library, environment | {"TOPOLANE_MPI_MANAGER": manager}))
     _check_out(out)
-    code, recorded = watch.run(launch, library, environment, listen=options["listen"], tell=_note)
+    code, recorded = watched_run.run(launch, library, environment, listen=options["listen"], tell=_note)
     if recorded is None:
         _note(
             f"no rank reported, so nothing is written: is it an MPI program, built with the MPI of {launch[0]}?"
@@ -76,7 +76,7 @@ def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) 
 
 
 def _environment(options: dict[str, Any]) -> dict[str, str]:
-    """What the options mean to the ranks."""
+    """The environment variables for the ranks, from the options."""
     import secrets
 
     given = {
@@ -90,7 +90,7 @@ def _environment(options: dict[str, Any]) -> dict[str, str]:
 
 
 def _check_manager(manager: str, listen: str | None, tell: Callable[[str], None]) -> None:
-    """One that is away may come yet, and only the ranks may reach it: that is said, and no error."""
+    """Prints a note, not an error, if no manager answers: it may start later, or only the ranks may reach it."""
     from topolane.mpi.address import Address
 
     address = Address.parse(manager.removeprefix("tcp:"))
@@ -101,7 +101,7 @@ def _check_manager(manager: str, listen: str | None, tell: Callable[[str], None]
 
 
 def _check_out(out: str) -> None:
-    """Before the program has run for hours."""
+    """Raises InputError if `out` cannot be written, before the program runs for hours."""
     files.check(out)
 
 
@@ -122,17 +122,17 @@ def _note(sentence: str) -> None:
 @common.json_option
 def show(file: str, out: str | None, pairs: int, as_json: bool) -> None:
     """Summarise a matrix: how much each rank sent to each other rank, and where the time went."""
-    from topolane.mpi import matrix, show
+    from topolane.mpi import matrix, summary
     from topolane.report import traffic_matrix
 
     recorded = matrix.read(file)
     if out is not None:
         traffic_matrix.draw(recorded, out)
-    summary = show.summary(recorded, pairs)
+    figures = summary.summary(recorded, pairs)
     if as_json:
-        common.print_json(summary)
+        common.print_json(figures)
     else:
-        _print_summary(summary)
+        _print_summary(figures)
 
 
 WORDS = {

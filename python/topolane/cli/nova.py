@@ -52,7 +52,7 @@ def show(
 ) -> None:
     """Show where the servers of GROUP run on the tree. Without GROUP, list all groups."""
     _, cloud = _cloud(os_cloud, machine)
-    from topolane.nova import show as showing
+    from topolane.nova import overview as showing
 
     one = cloud.group(group) if group is not None else None
     if svg is not None:
@@ -83,7 +83,7 @@ def show(
 
 def _drawn(cloud: Cloud, group: ServerGroup | None) -> str:
     """The tree with all groups, or one, as SVG."""
-    from topolane.nova.show import nodes_of
+    from topolane.nova.overview import nodes_of
     from topolane.report.live_tree import Holder, svg
 
     shown = [group] if group is not None else cloud.groups
@@ -162,10 +162,10 @@ def plan(
 
     wanted = [cloud.group(name) for name in groups]
     for group in wanted:
-        if group.wish.placement == "spread":
+        if group.hint.placement == "spread":
             raise InputError(f"group {group.name} is to be spread: no plan brings it together")
     if not wanted:
-        wanted = [group for group in cloud.groups if group.wish.placement in ("compact", "isolated")]
+        wanted = [group for group in cloud.groups if group.hint.placement in ("compact", "isolated")]
     wanted = [group for group in wanted if len(planning.nodes(cloud, group)) > 1]
     with _service_errors():
         made = planning.make(
@@ -227,12 +227,12 @@ def apply(
     made = Plan.read(path)
     connection, cloud = _cloud(os_cloud, machine)
     from topolane.live.clients.nova import NovaServers
-    from topolane.nova.apply import Applying
+    from topolane.nova.execution import PlanExecution
 
     stopping = threading.Event()
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, lambda *_: stopping.set())
-    applying = Applying(
+    applying = PlanExecution(
         made,
         NovaServers(connection),
         cloud.topology,
@@ -273,7 +273,7 @@ def _cloud(os_cloud: str | None, machine: str | None) -> tuple[Connection, Cloud
 
 @contextlib.contextmanager
 def _service_errors() -> Iterator[None]:
-    """What a service answers when it does not do as asked, in one sentence."""
+    """Turns the error of a service into one sentence."""
     from keystoneauth1 import exceptions as auth
     from openstack import exceptions
 

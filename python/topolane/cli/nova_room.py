@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from topolane.nova.cloud import Cloud
     from topolane.nova.plan import Plan
-    from topolane.nova.room import Room
+    from topolane.nova.repair import RepairPlan
 
 room_options = options(
     click.option(
@@ -52,9 +52,9 @@ def room_found(
     most_groups: int,
     most: int | None,
     sharing: bool,
-) -> Room:
-    """What makes room. Raises InputError for a flavor, a zone or a group that there is not."""
-    from topolane.nova import room
+) -> RepairPlan:
+    """The repair that makes room. Raises InputError for an unknown flavor, zone or group."""
+    from topolane.nova import repair as repairs
     from topolane.nova.cloud import free_slots
 
     only = {cloud.group(name).id for name in groups}
@@ -64,35 +64,35 @@ def room_found(
     found = connection.compute.find_flavor(flavor, get_extra_specs=True)
     if found is None:
         raise InputError(f"there is no flavor {flavor!r}")
-    wanted = room.wanted_group(found.to_dict(), zone)
+    wanted = repairs.wanted_group(found.to_dict(), zone)
     free = free_slots(connection, cloud, wanted)
-    return room.find(
+    return repairs.find(
         cloud, wanted, servers, free, most_groups=most_groups, most=most, only=only, sharing=sharing
     )
 
 
-def print_room(cloud: Cloud, room: Room, servers: int, most_groups: int, as_json: bool) -> None:
+def print_room(cloud: Cloud, repair: RepairPlan, servers: int, most_groups: int, as_json: bool) -> None:
     """The migrations, or why there are none."""
     if as_json:
-        plan = room.plan
+        plan = repair.plan
         made = dataclasses.asdict(plan) if plan is not None else {"migrations": [], "start": {}}
-        print_json({**made, "refusal": room.refusal, "room": plan is not None, "hosts": room.hosts})
+        print_json({**made, "refusal": repair.refusal, "room": plan is not None, "hosts": repair.hosts})
         return
-    if room.refusal is None:
+    if repair.refusal is None:
         click.echo(f"There is room for {plural(servers, 'server')}: nothing needs to be moved.")
         return
-    click.echo(f"Now, a group of {servers} is refused: {room.refusal}.")
-    if room.plan is not None:
-        print_migrations(cloud, room.plan)
-        if forced := sum(move.forced for move in room.plan.migrations):
+    click.echo(f"Now, a group of {servers} is refused: {repair.refusal}.")
+    if repair.plan is not None:
+        print_migrations(cloud, repair.plan)
+        if forced := sum(move.forced for move in repair.plan.migrations):
             click.echo(f"{forced} of them must bypass Nova's filters: groups share links while they move.")
-        where = cloud.topology.machine.hostlist([cloud.topology.node_of[host] for host in room.hosts])
+        where = cloud.topology.machine.hostlist([cloud.topology.node_of[host] for host in repair.hosts])
         click.echo(f"Then the group can be placed, for example on {where}.")
         return
-    looked = plural(room.groups, "group")
+    looked = plural(repair.groups, "group")
     click.echo(f"No room was found by moving at most {most_groups} of the {looked} that can be moved.")
-    if room.unordered:
-        what = "One way" if room.unordered == 1 else f"{room.unordered} ways"
+    if repair.unordered:
+        what = "One way" if repair.unordered == 1 else f"{repair.unordered} ways"
         click.echo(
             f"{what} to make it had no order in which every server finds an empty host and no links are shared on"
             " the way; see --share-on-the-way."

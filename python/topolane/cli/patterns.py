@@ -1,4 +1,4 @@
-"""`topolane patterns`: the traffic there is by name."""
+"""`topolane patterns`: lists the traffic patterns."""
 
 from __future__ import annotations
 

@@ -142,13 +142,13 @@ def command(
     )
     click.echo(f"hop-bytes  {hop_bytes:,.0f} for one byte between every pair")
     if links:
-        click.echo(f"links      {', '.join(map(str, links))} (cables that nobody else uses)")
+        click.echo(f"links      {', '.join(map(str, links))} (cables that no other job uses)")
     if found.spare:
         click.echo(f"spare      {fabric.hostlist(found.spare)} (held with the nodes, and not used)")
 
 
 def links_of(found: Decision) -> dict[str, Any]:
-    """The members of `--json` for links of its own and the share of full bandwidth on them."""
+    """The members of `--json` for dedicated links and the share of full bandwidth on them."""
     return {"links": found.links, "bandwidth_share": found.bandwidth_share} if found.links else {}
 
 
@@ -158,7 +158,7 @@ def spare_of(found: Decision) -> dict[str, Any]:
 
 
 def obstacle_as_object(obstacle: Obstacle) -> dict[str, Any]:
-    """What stands in a request's way, for `--json`."""
+    """An obstacle to a request, for `--json`."""
     what = "slots" if obstacle.uplinks is None else "uplinks"
     missing = {"missing": what, "count": obstacle.missing, "of": obstacle.uplinks}
     where = {"group": obstacle.name, "level": obstacle.level, "index": obstacle.index, "free": obstacle.free}
@@ -170,7 +170,7 @@ def obstacle_as_object(obstacle: Obstacle) -> dict[str, Any]:
 
 
 def obstacle_in_words(obstacle: Obstacle) -> str:
-    """The same in a line."""
+    """An obstacle to a request, as one line."""
     if obstacle.uplinks is None:
         missing = f"{obstacle.missing} more wanted"
     else:
@@ -186,7 +186,7 @@ def number_of(job: dict[str, Any]) -> int | None:
 
 
 def state_of(fabric: Machine, given: dict[str, Any]) -> State:
-    """Who holds what: the members `running` and `down` of a state."""
+    """The state in the members `running` and `down`."""
     state = State(fabric)
     for index, job in enumerate(member(given, "running", list, default=[])):
         where = f"running[{index}]"
@@ -228,7 +228,7 @@ def read(file: str) -> dict[str, Any]:
 
 
 def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, unless a key stands in it twice."""
+    """A JSON object. Raises InputError if it has a key twice."""
     made = dict(pairs)
     if len(made) < len(pairs):
         count = Counter(key for key, _ in pairs)
@@ -238,7 +238,7 @@ def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A value as JSON has it, cut short."""
+    """A value as JSON, cut short."""
     try:
         text = json.dumps(value)
     except RecursionError:
@@ -247,7 +247,7 @@ def shown(value: Any) -> str:
 
 
 def check_keys(given: Any, known: set[str], where: str) -> None:
-    """Names a key that nobody reads: it would be a wish unheard."""
+    """Raises InputError for an unknown key, which would otherwise be ignored silently."""
     if not isinstance(given, dict):
         raise InputError(f"{where} is not a JSON object but {shown(given)}")
     for key in given:
@@ -261,7 +261,7 @@ KINDS = {str: "a string", list: "a list", dict: "an object", bool: "true or fals
 def member(
     given: dict[str, Any], key: str, kind: type, *, default: Any = None, required: bool = False
 ) -> Any:
-    """A member of a JSON object, of a kind; null is as good as absent."""
+    """A member of a JSON object, of a given type. null counts as absent."""
     value = given.get(key)
     if value is None and not required:
         return default
@@ -286,7 +286,7 @@ MOST_RANKS = 1 << 22
 
 
 def ranks_so_far(before: int, nodes: list[int], where: str) -> int:
-    """The nodes of all jobs up to this one, together; jobs may share nodes, so the machine does not bound them."""
+    """The total nodes of all jobs up to this one. Jobs may share nodes, so the machine is no bound."""
     if before + len(nodes) > MOST_RANKS:
         raise InputError(f"{where}: the jobs so far have more than {MOST_RANKS} nodes together")
     return before + len(nodes)
@@ -303,7 +303,7 @@ def whole(
 
 
 def share_of(given: dict[str, Any], where: str) -> tuple[int, int] | None:
-    """(cores, bytes) of each slot; None where whole nodes are meant."""
+    """(cores, bytes) of each slot; None for whole nodes."""
     cores = whole(given, "cores", where, least=1)
     memory = whole(given, "memory", where, most=2**63 - 1)
     if cores is None and memory is not None:
@@ -312,7 +312,7 @@ def share_of(given: dict[str, Any], where: str) -> tuple[int, int] | None:
 
 
 def cables_of(given: dict[str, Any], where: str, key: str = "links") -> list[int]:
-    """The cables between switches that a running job owns, or is `lent`."""
+    """The cables between switches that are dedicated to a running job, or `lent` to it."""
     links = given.get(key) or []
     if not isinstance(links, list) or not all(type(link) is int and 0 <= link < 2**32 for link in links):
         raise InputError(f"{where}: {key!r} is not a list of cables but {shown(links)}")
@@ -320,7 +320,7 @@ def cables_of(given: dict[str, Any], where: str, key: str = "links") -> list[int
 
 
 def bandwidth_share_of(given: dict[str, Any], where: str) -> float:
-    """The share of full bandwidth that a running job has on the cables that it owns."""
+    """The share of full bandwidth that a running job has on its dedicated cables."""
     share = given.get("bandwidth_share", given.get("phi", 1.0))
     if type(share) not in (int, float) or not 0 < share <= 1:
         raise InputError(
@@ -330,7 +330,7 @@ def bandwidth_share_of(given: dict[str, Any], where: str) -> float:
 
 
 def nodes_of(machine: Machine, given: dict[str, Any], key: str, where: str) -> list[int] | None:
-    """Node indices from a hostlist or a list of indices; None where there is none."""
+    """Node indices from a hostlist or a list of indices; None if the member is missing."""
     value = given.get(key)
     try:
         if isinstance(value, str):

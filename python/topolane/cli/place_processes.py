@@ -29,12 +29,12 @@ KEYS = {
 }
 
 MOST = 1e30
-"""Of an amount: what comes of several is a number still."""
+"""Largest amount: products of several amounts stay finite."""
 
 
 @dataclasses.dataclass(frozen=True)
 class How:
-    """What the command line says."""
+    """The options of the command line."""
 
     cores: str
     routing: str
@@ -44,7 +44,7 @@ class How:
 
 
 def place(fabric: Machine, state: State, given: dict[str, Any], how: How, *, as_json: bool) -> None:
-    """Predicts every k, and prints the table and the nodes of the best; exit code 1 where none fits."""
+    """Predicts every k, and prints the table and the nodes of the best k. Exit code 1 if none fits."""
     request = given["request"]
     check_keys(request, KEYS, "request")
     ranks = rank_k(
@@ -74,7 +74,7 @@ def place(fabric: Machine, state: State, given: dict[str, Any], how: How, *, as_
 
 
 def profile_of(request: dict[str, Any], seed: int) -> Profile:
-    """What the processes of a request do."""
+    """The profile of the processes of a request."""
     processes = whole(request, "processes", "request", least=1)
     if processes is None:
         raise InputError("request: 'processes' is missing")
@@ -92,7 +92,7 @@ def profile_of(request: dict[str, Any], seed: int) -> Profile:
 
 
 def amount(request: dict[str, Any], key: str, default: float) -> float:
-    """A number from 0 in a request."""
+    """A number of at least 0 in a request."""
     value = request.get(key)
     if value is None:
         return default
@@ -102,7 +102,7 @@ def amount(request: dict[str, Any], key: str, default: float) -> float:
 
 
 def communicating(fabric: Machine, given: dict[str, Any], seed: int) -> list[tuple[list[int], Traffic]]:
-    """The running jobs that say their pattern: the node of every process, and the traffic."""
+    """The running jobs that give their pattern: the node of every process, and the traffic."""
     jobs = []
     for index, job in enumerate(member(given, "running", list, default=[])):
         where = f"running[{index}]"

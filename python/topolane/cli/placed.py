@@ -1,4 +1,4 @@
-"""Jobs that are where they are: who runs on which nodes, and who sends what."""
+"""Reads placed jobs: their nodes and their traffic."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Placed:
 def jobs(machine: Machine, file: str, *, pattern: str, seed: int = 0) -> list[Placed]:
     """The jobs in a file, which ends in `.csv` or holds JSON (`-`: JSON on standard input).
 
-    JSON is a state as `topolane place` reads it, of which `running` counts; CSV has the columns
-    id and nodes (a hostlist). A job may name its `pattern`, or a file of `traffic` beside the jobs
-    file; jobs that name neither have `pattern`. Raises InputError, naming file and job.
+    JSON is a state as `topolane place` reads it; only `running` is used. CSV has the columns id and nodes (a
+    hostlist). A job may name its `pattern`, or a file of `traffic` relative to the jobs file. Other jobs have
+    `pattern`. Raises InputError, naming file and job.
     """
-    beside = Path(file).parent
+    folder = Path(file).parent
     if Path(file).suffix.lower() == ".csv":
         rows = [
             (f"{file}:{line}", {name: cell for name, cell in row.items() if cell})
@@ -43,7 +43,7 @@ def jobs(machine: Machine, file: str, *, pattern: str, seed: int = 0) -> list[Pl
     ranks = 0
     for where, row in rows:
         check_keys(row, KEYS, where)
-        job = _job(machine, row, where, beside, pattern, seed)
+        job = _job(machine, row, where, folder, pattern, seed)
         ranks = ranks_so_far(ranks, job.nodes, where)
         if job.id in found:
             raise InputError(f"{where}: there is a job {job.id} already")
@@ -53,7 +53,7 @@ def jobs(machine: Machine, file: str, *, pattern: str, seed: int = 0) -> list[Pl
     return list(found.values())
 
 
-def _job(machine: Machine, row: dict[str, Any], where: str, beside: Path, pattern: str, seed: int) -> Placed:
+def _job(machine: Machine, row: dict[str, Any], where: str, folder: Path, pattern: str, seed: int) -> Placed:
     identity = identity_of(row, where)
     nodes = nodes_of(machine, row, "nodes", where)
     if not nodes:
@@ -72,7 +72,7 @@ def _job(machine: Machine, row: dict[str, Any], where: str, beside: Path, patter
         if file is None:
             traffic = Traffic.pattern(own or pattern, len(nodes), seed)
         else:
-            content = texts.read_bytes(beside / file, texts.LARGE)
+            content = texts.read_bytes(folder / file, texts.LARGE)
             traffic = Traffic.parse(texts.decoded(content, file), file)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error

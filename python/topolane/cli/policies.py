@@ -1,4 +1,4 @@
-"""`topolane policies`: what there is to choose from."""
+"""`topolane policies`: lists policies, queues, routings and models."""
 
 from __future__ import annotations
 

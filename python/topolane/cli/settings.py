@@ -1,4 +1,4 @@
-"""Options of the command line made of the fields of settings, and settings made of what was given."""
+"""Converts fields of settings to options of the command line, and given options to settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 def _cores(_: click.Context, __: click.Parameter, text: str | None) -> int | str | None:
-    """A number of cores, or how each job's is chosen."""
+    """A number of cores, or the way to choose it for each job."""
     if text is None or text == "auto" or re.fullmatch(r"fixed:[1-9][0-9]{0,8}", text):
         return text
     if re.fullmatch(r"[0-9]{1,10}", text) and 1 <= int(text) <= 2**31:
@@ -43,7 +43,7 @@ def _patterns(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ..
 
 
 def pattern_names(text: str) -> tuple[str, ...]:
-    """Patterns by comma; commas inside brackets part parameters: `pairs, suba2a(dims=2, bytes=8)`."""
+    """Comma-separated patterns. Commas inside brackets separate parameters: `pairs, suba2a(dims=2, bytes=8)`."""
     return tuple(name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip())
 
 
@@ -58,7 +58,7 @@ HOW: dict[str, dict[str, Any]] = {
     "communication": {"callback": _share},
     "patterns": {"type": str, "callback": _patterns},
 }
-"""How the text of an option is checked and turned into a value, where its type alone does not say."""
+"""Callbacks that check and convert an option whose type alone is not enough."""
 TYPES = {"int": int, "float": float, "str": str}
 
 
@@ -92,15 +92,15 @@ def _offered(settings: Any) -> list[dataclasses.Field[Any]]:
 
 
 def taken(settings: type[S], options: dict[str, Any], **more: Any) -> S:
-    """Settings of what was given: takes their options out of a command's; `more` are their other fields."""
+    """Settings from the given options, which are removed from `options`; `more` are other fields."""
     names = [field.name for field in _offered(settings) if field.name in options]
     return settings(**{name: options.pop(name) for name in names}, **more)
 
 
 def shape_of(options: dict[str, Any]) -> Shape:
-    """Takes what shapes a workload out of a command's options.
+    """The shape of a workload from the given options, which are removed from `options`.
 
-    Cores that each job chooses are left, as `chosen_cores`: they shape no workload.
+    A choice of cores per job stays, as `chosen_cores`, because it does not shape the workload.
     """
     if isinstance(options["cores_per_node"], str):
         options["chosen_cores"] = options["cores_per_node"]
@@ -109,7 +109,7 @@ def shape_of(options: dict[str, Any]) -> Shape:
 
 
 def shape_alone(options: dict[str, Any]) -> Shape:
-    """The same where nothing runs, and so no job can choose its cores."""
+    """Like `shape_of`, for commands that run no jobs: no job can choose its cores."""
     shape = shape_of(options)
     if "chosen_cores" in options:
         raise InputError(
@@ -119,7 +119,7 @@ def shape_alone(options: dict[str, Any]) -> Shape:
 
 
 def network_of(options: dict[str, Any]) -> Network | None:
-    """Takes what says how jobs meet on the network out of a command's options; None where they do not."""
+    """The network of the given options, which are removed from `options`; None without a network."""
     cores = options.pop("chosen_cores", None)
     if options["model"] is None:
         if cores is not None:
@@ -141,6 +141,6 @@ seed_option = options_of(Settings, only=("seed",))
 shape_options = options_of(Shape)
 network_options = options_of(Network)
 run_options = options_of(Settings)
-"""All of a run but its network."""
+"""The options of a run, without its network."""
 compare_options = options_of(Settings, without=("policy", "queue", "scenario"))
-"""What is the same for all runs of a comparison."""
+"""The options that all runs of a comparison share."""

@@ -1,4 +1,4 @@
-"""Options of the commands that ask a manager."""
+"""Options of the commands that query a manager."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ manager_options = options(
 
 
 def client(manager: str, token_file: str | None, ca: str | None) -> Client:
-    """Asks that manager. Raises InputError where the extra is missing."""
+    """A client of that manager. Raises InputError if the extra is missing."""
     try:
         from topolane.sites.client import Client
     except ImportError as error:
@@ -39,14 +39,16 @@ def client(manager: str, token_file: str | None, ca: str | None) -> Client:
 
 
 def segment(name: str) -> str:
-    """A name in the path of a request. Raises InputError for what can be none."""
+    """A name, quoted for the path of a request. Raises InputError for an invalid name."""
     if name in ("", ".", "..") or "/" in name:
         raise InputError(f"{name!r} is not a valid name")
     return quote(name, safe="")
 
 
 def lost(longer: float) -> str:
-    """What a WAN takes of a program's time, from the seconds that a second of its run on one site takes longer."""
+    """The share of a program's time that a WAN costs, from the extra seconds per second of its run on one
+    site.
+    """
     return f"{100 * (longer / (1 + longer) if math.isfinite(longer) else 1):.1f} %"
 
 

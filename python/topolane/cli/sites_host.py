@@ -10,7 +10,7 @@ import click
 from topolane._engine import InputError
 from topolane.cli.common import Number
 from topolane.cli.sites_client import client, manager_options, missing, segment
-from topolane.sites.moving import DRIVERS, WANT_ADDRESS, mover
+from topolane.sites.movers import DRIVERS, WANT_ADDRESS, mover
 
 every_option = click.option(
     "--every",
@@ -23,7 +23,7 @@ every_option = click.option(
 
 
 def end_when_asked() -> None:
-    """A daemon that a signal ends has done what it was asked to: exit code 0, and nothing to be put away."""
+    """Makes a signal end the daemon with exit code 0 and without cleanup."""
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: os._exit(0))
 

@@ -117,7 +117,7 @@ def apply(manager: str, token_file: str | None, ca: str | None, plan: str, as_js
 
 
 def _room(made: dict[str, Any], guests: int) -> str:
-    """What is to be said of the room for guests that arrive."""
+    """A sentence on the room for arriving guests."""
     from topolane.units import plural
 
     if not made["room"]:

@@ -23,7 +23,7 @@ def run(config: str, dry_run: bool) -> None:
     """Watch programs and plan where they run, until a signal ends it. With 'act = true', also move guests."""
     try:
         from topolane.sites.files import read_config
-        from topolane.sites.serving import serve
+        from topolane.sites.server import serve
     except ImportError as error:
         raise missing(error) from error
     serve(read_config(config), dry_run=dry_run)

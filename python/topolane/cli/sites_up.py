@@ -24,7 +24,7 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
     """
     asked = client(manager, token_file, ca)
     try:
-        from topolane.sites import building
+        from topolane.sites import builders
         from topolane.sites.clusters import read_cluster
         from topolane.sites.files import read_config
         from topolane.sites.model import Guest
@@ -35,7 +35,7 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
     guests = [Guest(**{key: one[key] for key in fields}) for one in asked.get("/guests")]
     cluster = read_cluster(file, read_config(config).hosts, guests)
     try:
-        cluster, there = building.located(cluster)
+        cluster, there = builders.located(cluster)
     except CommandFailed as error:
         raise InputError(f"{cluster.name} is not built: {error}") from error
     if not there and (wanted := cluster.wanted()) is not None:
@@ -43,7 +43,7 @@ def up(file: str, config: str, manager: str, token_file: str | None, ca: str | N
     known = cluster.name in asked.get("/clusters")
     asked.put(f"/clusters/{cluster.name}", cluster.told())
     try:
-        building.up(cluster, there, click.echo)
+        builders.up(cluster, there, click.echo)
     except CommandFailed as error:
         if not known:
             asked.delete(f"/clusters/{cluster.name}")
@@ -66,7 +66,7 @@ def down(file: str, config: str, manager: str, token_file: str | None, ca: str |
     """
     asked = client(manager, token_file, ca)
     try:
-        from topolane.sites import building
+        from topolane.sites import builders
         from topolane.sites.clusters import read_cluster
         from topolane.sites.files import read_config
     except ImportError as error:
@@ -83,7 +83,7 @@ def down(file: str, config: str, manager: str, token_file: str | None, ca: str |
             f"{file}: {', '.join(sorted(unnamed))} of {cluster.name}, as the manager knows it, is not in this file: "
             "list every guest to end in it"
         )
-    if left := building.down(cluster, click.echo):
+    if left := builders.down(cluster, click.echo):
         raise InputError(f"{cluster.name} is not down: {'; '.join(left)}")
     asked.delete(f"/clusters/{segment(cluster.name)}")
     click.echo(f"{cluster.name} is down")

@@ -1,4 +1,4 @@
-"""`topolane slurm install`, `uninstall` and `unit`: turning the live driver on, and off again."""
+"""`topolane slurm install`, `uninstall` and `unit`: turn the live driver on and off."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ job_submit_option = click.option(
 
 @contextlib.contextmanager
 def extra() -> Iterator[None]:
-    """Says what to install where a package is missing."""
+    """Says what to install if a package is missing."""
     try:
         yield
     except ImportError as error:
@@ -66,13 +66,13 @@ def uninstall(config: str, job_submit: str | None, dry_run: bool, as_json: bool)
     with extra():
         from topolane.slurm.client import SlurmError
         from topolane.slurm.install import controller, take_out
-        from topolane.slurm.release import give_back
+        from topolane.slurm.release import return_jobs
         from topolane.slurm.setup import connect
     try:
         slurm = connect(settings)
-        give_back(slurm, wait=0, dry_run=True)  # nothing is touched where Slurm does not answer
+        return_jobs(slurm, wait=0, dry_run=True)  # nothing is touched where Slurm does not answer
         file = take_out(controller(), job_submit, dry_run=dry_run)
-        given = give_back(slurm, wait=2 * settings.interval + 1, dry_run=dry_run)
+        given = return_jobs(slurm, wait=2 * settings.interval + 1, dry_run=dry_run)
     except SlurmError as error:
         raise InputError(str(error)) from error
     if as_json:

@@ -1,4 +1,4 @@
-"""`topolane slurm replay`: a daemon's log told to the engine again."""
+"""`topolane slurm replay`: repeats the decisions in a daemon's log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from topolane.cli import common
 
 if TYPE_CHECKING:
-    from topolane.live.replay import Side
+    from topolane.live.replay import Outcome
 
 
 @click.command()
@@ -32,13 +32,13 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
     from topolane.live import replay as replaying
 
     found = replaying.replay(log, policy)
-    ours, slurms = replaying.sides(found)
+    ours, slurms = replaying.outcomes(found)
     if table is not None:
         common.write_text(table, found.csv(), "--csv")
     if as_json:
         facts = {"passes": found.passes, "starts": found.starts, "differing": found.differing}
-        sides = {"would": dataclasses.asdict(ours), "slurm": dataclasses.asdict(slurms)}
-        common.print_json({"dry_run": found.dry_run, **facts, **sides})
+        outcomes = {"would": dataclasses.asdict(ours), "slurm": dataclasses.asdict(slurms)}
+        common.print_json({"dry_run": found.dry_run, **facts, **outcomes})
     else:
         same = "all the same" if not found.differing else f"{len(found.differing)} differ"
         click.echo(f"{found.passes} decisions with {found.starts} starts: {same}")
@@ -51,5 +51,5 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
     sys.exit(1 if found.differing else 0)
 
 
-def _cells(side: Side) -> list[str]:
+def _cells(side: Outcome) -> list[str]:
     return ["-" if value is None else f"{round(value, 3):.10g}" for value in dataclasses.astuple(side)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from topolane.slurm.config import Config
-    from topolane.slurm.look import Look
+    from topolane.slurm.preview import Preview
     from topolane.slurm.status import Status, WaitingRow
 
 
@@ -52,9 +52,9 @@ def explain(config: str, job: str, as_json: bool) -> None:
     """Explain why a job does not run yet. JOBID is 12, or 12_3 for a task of an array."""
     settings = _settings(config)
     from topolane.slurm.explain import explain as explanation
-    from topolane.slurm.look import look_or_say
+    from topolane.slurm.preview import preview_or_exit
 
-    said = explanation(look_or_say(settings), job)
+    said = explanation(preview_or_exit(settings), job)
     if as_json:
         print_json(dataclasses.asdict(said))
         return
@@ -71,23 +71,23 @@ def _settings(path: str) -> Config:
 
 
 def _look(settings: Config, svg: str | None) -> Status:
-    from topolane.slurm.look import look_or_say
+    from topolane.slurm.preview import preview_or_exit
     from topolane.slurm.status import status as rows
 
-    look = look_or_say(settings)
+    preview = preview_or_exit(settings)
     if svg is not None:
-        _draw(look, svg)
-    return rows(look)
+        _draw(preview, svg)
+    return rows(preview)
 
 
-def _draw(look: Look, file: str) -> None:
+def _draw(preview: Preview, file: str) -> None:
     from topolane.live.links import Links
     from topolane.report.live_tree import Holder, svg
     from topolane.slurm.usage import closed_nodes, holding
-    from topolane.slurm.waits import clock
+    from topolane.slurm.wait_reasons import clock
     from topolane.units import plural
 
-    snapshot, machine = look.snapshot, look.machine
+    snapshot, machine = preview.snapshot, preview.machine
     nodes = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
     holders = {}
     for job, own in nodes.items():
@@ -95,7 +95,7 @@ def _draw(look: Look, file: str) -> None:
         count = plural(len(own), "node")
         tip = f"job {record.number} {record.name} of {record.user}: {count}, {record.nodes}"
         holders[job] = Holder(own, f"job {record.number}", tip)
-    apart = Links(machine, nodes, {job: str(job) for job in nodes}, look.owned).apart
+    apart = Links(machine, nodes, {job: str(job) for job in nodes}, preview.dedicated).apart
     title = f"{clock(snapshot.time, 0)}: "
     closed = closed_nodes(snapshot, machine)
     write_text(file, svg(machine, holders, closed=closed, apart=apart, title=title), "--svg")
@@ -130,7 +130,7 @@ def _shown(found: Status) -> Group:
     from rich.table import Table
     from rich.text import Text
 
-    from topolane.slurm.waits import clock
+    from topolane.slurm.wait_reasons import clock
     from topolane.units import plural
 
     def at(when: float | None) -> str:
@@ -179,7 +179,9 @@ def _shown(found: Status) -> Group:
 
 
 def _rows(waiting: list[WaitingRow]) -> list[tuple[str, WaitingRow]]:
-    """The jobs, the tasks of an array that wait for the same together: the first speaks for them."""
+    """The waiting jobs. Tasks of an array that wait for the same reason share a row, with the first task's
+    values.
+    """
     found = []
     for _, group in itertools.groupby(waiting, key=lambda row: (row.record, row.why)):
         rows = list(group)

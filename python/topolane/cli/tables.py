@@ -72,7 +72,7 @@ NARROW = (
     "network",
     "slowed by\nothers",
 )
-"""What a terminal of 80 columns has room for."""
+"""The columns that fit into a terminal of 80 characters."""
 
 
 def print_runs(runs: Sequence[Run]) -> None:
@@ -87,7 +87,7 @@ def print_runs(runs: Sequence[Run]) -> None:
 
 
 def print_patterns(runs: Sequence[Run]) -> None:
-    """Prints what jobs of each pattern suffer from others, a column for every run that says so."""
+    """Prints the slowdown of each pattern's jobs by other jobs, with a column for every run that has it."""
     runs = [run for run in runs if "contention" in run.summary]
     if not runs:
         return
@@ -100,7 +100,7 @@ def print_patterns(runs: Sequence[Run]) -> None:
 
 
 def workload_notes(run: Run) -> list[str]:
-    """What the reader must know of the workload: its size, its load, and what was left out."""
+    """Notes on the workload: its size, its load, and what was left out."""
     summary = run.summary
     load = "" if summary["load"] is None else f", load {summary['load']:.2f}"
     notes = [f"{run.workload} on {run.machine}: {summary['jobs']:,} jobs, {summary['nodes']:,} nodes{load}"]
@@ -124,18 +124,18 @@ def workload_notes(run: Run) -> list[str]:
 
 
 LISTED = 10
-"""Jobs that are named one by one."""
+"""How many jobs are named one by one."""
 
 
 def limit_notes(runs: Sequence[Run]) -> list[str]:
-    """Where policies cannot give jobs links of their own, or not all: a line for each such part of the machine."""
+    """Notes on parts of the machine where policies cannot give jobs dedicated links, or not all of them."""
     return list(
         dict.fromkeys(f"{run.policy}: {limit}" for run in runs for limit in run.summary.get("limits", []))
     )
 
 
 def outage_notes(runs: Sequence[Run]) -> list[str]:
-    """Whom links that failed affected, a line for every run that had outages."""
+    """Notes on the jobs that failed links affected: a line for every run with outages."""
     notes = []
     for run in runs:
         if failed := run.summary.get("outages"):

@@ -1,4 +1,4 @@
-"""An agent that runs jobs as gangs on cores of this machine, and the jobs it holds."""
+"""An agent that runs jobs as gangs on cores of this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import IO, Any, Self
 
 from topolane._engine import GangAgent, GangHeld, GangMeans, GangRound, GangSwitch, InputError
 from topolane._engine import GangLimits as Limits
-from topolane.gang import keeping, starting, watchdog
+from topolane.gang import agent_files, process_start, watchdog
 from topolane.gang.job import POLL, Job
 from topolane.gang.meetings import Meetings
 
@@ -26,15 +26,16 @@ __all__ = ["Agent", "Job", "Limits"]
 GRACE = 5.0
 """Seconds from SIGTERM to SIGKILL."""
 _KILLING = 5.0
-"""Seconds that a process may take to end when it is killed: one that waits in the kernel takes longer."""
+"""Seconds that a killed process may take to end: one that waits in the kernel takes longer."""
 
 
 class Agent:
-    """Runs jobs as gangs, until closed: then jobs it started are ended, and those it adopted let go.
+    """Runs jobs as gangs until it is closed. Closing ends the jobs that it started and releases those that it
+    adopted.
 
-    cores: CPU numbers, all that this process may use unless given; switch_by: freeze, freezer or signals, the best
-    that works unless given. Raises InputError for what cannot be: another agent on one of the cores, a core that is
-    not there, an unknown policy. What is missing and what is done instead is in `means`.
+    cores: CPU numbers [default: all that this process may use]. switch_by: freeze, freezer or signals
+    [default: the best that works]. Raises InputError if another agent uses one of the cores, a core does not
+    exist, or the policy is unknown. `means` says what is missing on this machine and what is used instead.
     """
 
     def __init__(
@@ -45,17 +46,17 @@ class Agent:
         *,
         switch_by: str | None = None,
     ) -> None:
-        self.policy, self.cores = policy, starting.checked(cores)
+        self.policy, self.cores = policy, process_start.checked_cores(cores)
         self._mark = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._jobs: dict[int, Job] = {}
         self._meetings: Meetings | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
         with contextlib.ExitStack() as undo:
-            self._locks = keeping.Cores(self.cores)
+            self._locks = agent_files.CoreLocks(self.cores)
             undo.callback(self._locks.close)
-            self.leftovers = keeping.tidy()
-            """Agents before this one that died, whose jobs were let run."""
+            self.leftovers = agent_files.release_abandoned()
+            """How many dead agents left stopped jobs, which this one resumed."""
             ours, theirs = os.pipe()
             self._pipe = (ours, theirs)
             for end in self._pipe:
@@ -69,7 +70,7 @@ class Agent:
             )
             undo.callback(self._engine.close)
             self.means: GangMeans = self._engine.means()
-            self._record = keeping.Record(
+            self._record = agent_files.AgentRecord(
                 self._mark,
                 {
                     "groups": [str(group) for group in self.means.groups],
@@ -100,20 +101,20 @@ class Agent:
     ) -> Job:
         """Starts a command as a job. It runs from its first slice on.
 
-        environment: in addition to this process's own, or all of it; output: a file for its output and errors, or
-        one that is open; this process's own unless given; watch: count how often the ranks of an MPI program meet,
-        the command being its mpiexec or srun. Raises InputError where it cannot be started.
+        environment: added to that of this process, or the whole environment. output: a file name or an open
+        file [default: the output of this process]. watch: count how often the ranks of an MPI program meet;
+        the command must be its mpiexec or srun. Raises InputError if it cannot be started.
         """
         around = ({} if whole_environment else dict(os.environ)) | dict(environment or {})
-        watched = self._listening().arranged(command) if watch else None
+        watched = self._listening().with_reports(command) if watch else None
         if watched is not None:
             command, around = watched.command, around | watched.environment
-        program = starting.program(name, command, directory, around)
+        program = process_start.program(name, command, directory, around)
         with contextlib.ExitStack() as files:
             if isinstance(output, str | Path):
                 output = files.enter_context(Path(output).open("wb"))
                 errors = subprocess.STDOUT
-            process, gate = starting.behind_a_gate(
+            process, gate = process_start.start_gated(
                 [program, *command[1:]], directory, around | {watchdog.MARK: self._mark}, output, errors
             )
         try:
@@ -140,13 +141,13 @@ class Agent:
         count: int | None = None,
         weight: float = 1.0,
     ) -> Job:
-        """Takes processes that are there, with all that descend from them, or single threads by their numbers.
+        """Adopts running processes with all their descendants, or single threads by their numbers.
 
-        count: threads that compute; as many as were named unless given. Raises InputError where one is not there, is
-        this process, or may not be stopped.
+        count: how many threads compute [default: as many as were named]. Raises InputError if one does not
+        exist, is this process, or may not be stopped.
         """
         for own in pids or ():
-            if own in (os.getpid(), self._watchdog.pid) or own in starting.above(os.getpid()):
+            if own in (os.getpid(), self._watchdog.pid) or own in process_start.ancestors(os.getpid()):
                 raise InputError(f"job {name}: process {own} is the agent itself, or started it")
         named = [int(one) for one in (pids or threads or ())]
         return self._add(
@@ -181,7 +182,7 @@ class Agent:
         return [job.pid for job in self._jobs.values() if job.pid is not None]
 
     def jobs(self) -> list[GangHeld]:
-        """All jobs that were not let go, with what each has had."""
+        """All jobs that were not released, with the time that each has had."""
         return self._engine.jobs()
 
     def job(self, id: int) -> Job:
@@ -189,17 +190,18 @@ class Agent:
         return self._jobs[id]
 
     def round(self) -> GangRound:
-        """The slices and the cores of the jobs now."""
+        """The present slices, and the cores of the jobs in them."""
         return self._engine.round()
 
     def switches(self, most: int = 4096) -> list[GangSwitch]:
-        """The last switches, the latest at the end."""
+        """The last switches, the newest at the end."""
         return self._engine.switches(most)
 
     def end(self, job: Job, grace: float = GRACE) -> int | None:
-        """Ends a job: SIGTERM, and SIGKILL after `grace` seconds. One that was adopted as threads is let go.
+        """Ends a job: SIGTERM, and SIGKILL after `grace` seconds. A job that was adopted as threads is
+        released instead.
 
-        Returns what `Job.wait` does.
+        Returns what `Job.wait` returns.
         """
         self._engine.release(job.id)
         for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, _KILLING)):
@@ -222,21 +224,21 @@ class Agent:
                 os.killpg(job.pid, number)
 
     def _over(self, job: Job) -> bool:
-        """Whether there is nothing left to be ended."""
+        """Whether no process is left to be ended."""
         state = job.state()
         if state == "lost" and job.started:
             return job.returned() is not None
         return job.pid is None or state in ("ended", "lost", "gone")
 
     def let_go(self, job: Job) -> None:
-        """Leaves a job to the operating system from now on, as it runs."""
+        """Releases a job: it runs on under the operating system alone."""
         self._engine.forget(job.id)
         with self._lock:
             self._jobs.pop(job.id, None)
             self._record.write(self._held())
 
     def close(self) -> None:
-        """Ends. Jobs that were started are ended, those that were adopted let go."""
+        """Ends the agent and the jobs that it started, and releases adopted jobs."""
         if self._closing.is_set():
             return
         try:
@@ -265,19 +267,19 @@ class Agent:
 
     @property
     def watchdog_pid(self) -> int:
-        """The process that lets all jobs run when this one dies."""
+        """The process that resumes all jobs if this one dies."""
         return self._watchdog.pid
 
     def _watch(self) -> subprocess.Popen[bytes]:
         """Starts a watchdog in a session of its own."""
         command = [sys.executable, "-I", "-S", watchdog.__file__, str(self._record.path)]
-        quiet = subprocess.DEVNULL
+        discarded = subprocess.DEVNULL
         return subprocess.Popen(
-            command, stdin=self._pipe[0], stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
+            command, stdin=self._pipe[0], stdout=discarded, stderr=discarded, start_new_session=True, cwd="/"
         )
 
     def _keep_watched(self) -> None:
-        """Starts another watchdog whenever one dies."""
+        """Starts a new watchdog whenever one dies."""
         while True:
             self._watchdog.wait()
             if self._closing.is_set():

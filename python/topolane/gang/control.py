@@ -1,4 +1,4 @@
-"""Talking to an agent's daemon: a Unix socket, a line of JSON each way, open files beside it."""
+"""The protocol of an agent's daemon: a Unix socket, one line of JSON each way, and open files passed with it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from topolane._engine import InputError
-from topolane.gang import keeping
+from topolane.gang import agent_files
 from topolane.parsing import parse_json
 
 LONGEST = 1 << 22
-"""Bytes of a line: an environment may be long."""
+"""Most bytes of a line: an environment may be long."""
 PATIENCE = 30.0
-"""Seconds; a job may take its grace to end."""
+"""Seconds. A job may take its grace period to end."""
 
 
 def default_socket() -> str:
-    """Where the agent of this user listens unless told otherwise."""
-    return str(keeping.directory() / "control")
+    """The default socket of this user's agent."""
+    return str(agent_files.directory() / "control")
 
 
 def ask(path: str, request: dict[str, Any], files: Sequence[int] = ()) -> Any:
-    """What the daemon answers. Raises InputError where it refuses, or none is there."""
+    """The daemon's answer. Raises InputError if it refuses, or if no daemon listens."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE)
         try:
@@ -50,7 +50,7 @@ def ask(path: str, request: dict[str, Any], files: Sequence[int] = ()) -> Any:
 
 
 def received(connection: socket.socket, so_far: bytes) -> bytes:
-    """The rest of a line. Raises ValueError where it is too long."""
+    """The rest of a line. Raises ValueError if it is too long."""
     while not so_far.endswith(b"\n"):
         part = connection.recv(65536)
         if not part:
@@ -62,7 +62,7 @@ def received(connection: socket.socket, so_far: bytes) -> bytes:
 
 
 def listening(path: str) -> socket.socket:
-    """A socket that only this user may talk to. Raises InputError where another agent listens already."""
+    """A socket that only this user may open. Raises InputError if another agent already listens on it."""
     listener = socket.socket(socket.AF_UNIX)
     try:
         if _answers(path):
@@ -91,6 +91,6 @@ def _answers(path: str) -> bool:
 
 
 def user_of(connection: socket.socket) -> int:
-    """Who is at the other end."""
+    """The user id at the other end."""
     told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return int(struct.unpack("3i", told)[1])

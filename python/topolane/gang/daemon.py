@@ -1,4 +1,4 @@
-"""The daemon around an agent: takes requests from others until its jobs have ended or it is told to stop."""
+"""The daemon of an agent: serves requests until its jobs have ended or it is told to stop."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 from topolane._engine import InputError
 from topolane.gang import control
 from topolane.gang.agent import Agent, Job
-from topolane.gang.shown import picture
+from topolane.gang.status import agent_status
 from topolane.parsing import parse_json
 
 _CLIENT_PATIENCE = 10.0
 
 
 class Daemon:
-    """Answers on a socket for an agent."""
+    """Answers requests to an agent on a socket."""
 
     def __init__(self, agent: Agent, listener: socket.socket) -> None:
         self._agent, self._listener = agent, listener
         self.stopping = threading.Event()
-        """Somebody asked the agent to end."""
+        """Set when a client has asked the agent to end."""
         threading.Thread(target=self._accept, name="gang-control", daemon=True).start()
 
     def _accept(self) -> None:
@@ -59,7 +59,7 @@ class Daemon:
     def _answer(self, request: dict[str, Any], files: list[int]) -> Any:
         match request["do"]:
             case "show":
-                return picture(self._agent)
+                return agent_status(self._agent)
             case "add":
                 return self._add(request, files).id
             case "stop" if request.get("job") is None:
@@ -96,7 +96,7 @@ class Daemon:
         )
 
     def _named(self, name: str) -> Iterator[Job]:
-        """Jobs by name or number. Raises InputError where there is none."""
+        """Jobs by name or number. Raises InputError if there is none."""
         found = [one for one in self._agent.jobs() if name in (one.name, str(one.id))]
         if not found:
             raise InputError(f"no job is called {name!r}")

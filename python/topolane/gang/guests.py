@@ -1,6 +1,6 @@
-"""The threads that are the cores of a running guest: a libvirt domain, or a QEMU process.
+"""Finds the vCPU threads of a running guest: a libvirt domain, or a QEMU process.
 
-They alone are the job. Stopping QEMU's other threads would stop its monitor and its disks, too.
+Only these threads are the job. Stopping QEMU's other threads would also stop its monitor and its disks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from topolane._engine import InputError
 
 VCPU = re.compile(r"(CPU \d+|ALL CPUs)/\w+")
-"""What QEMU calls them where `-name ...,debug-threads=on` is given, as libvirt does (accel/*/*-accel-ops*.c)."""
+"""Their names with QEMU's option `-name ...,debug-threads=on`, which libvirt sets (accel/*/*-accel-ops*.c)."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class Guest:
 
     name: str
     process: int
-    """QEMU's."""
+    """The QEMU process."""
     threads: tuple[int, ...]
-    """Those of its vCPUs, ascending; one for all where QEMU emulates them in turns."""
+    """The threads of its vCPUs, ascending; a single thread if QEMU emulates them in turns."""
 
 
 def guest(named: str) -> Guest:
-    """The guest of that name in libvirt, of that QMP socket (with a `/`), or of the QEMU process of that number.
+    """The guest by its name in libvirt, its QMP socket (with a `/`), or the number of its QEMU process.
 
-    libvirt is that of LIBVIRT_DEFAULT_URI. Raises InputError, in a sentence.
+    libvirt is the one at LIBVIRT_DEFAULT_URI. Raises InputError.
     """
     if "/" in named:
         return _of_socket(named)
@@ -79,7 +79,7 @@ def _of_libvirt(name: str) -> Guest:
 
 
 def _process_with(option: str, value: str) -> int | None:
-    """The process that was started with an option of that value."""
+    """The process that was started with this option and value."""
     wanted = f"\0{option}\0{value}\0".encode()
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -101,7 +101,7 @@ def _of_socket(path: str) -> Guest:
         threads = asyncio.run(_threads(path))
     except TimeoutError as error:
         raise InputError(
-            f"guest {path}: nobody answers as QMP there; a QMP socket serves one client at a time"
+            f"guest {path}: no QMP monitor answers there; a QMP socket serves one client at a time"
         ) from error
     except (*SILENT, KeyError, TypeError, ValueError) as error:
         raise InputError(f"guest {path}: no QMP is heard there: {' '.join(str(error).split())}") from error
@@ -116,7 +116,9 @@ async def _threads(path: str) -> list[int]:
 
 
 def _process_of(path: str, threads: list[int]) -> int:
-    """The process that these are threads of. QEMU tells their numbers as it sees them: in a container not as we do."""
+    """The process of these threads. QEMU reports their numbers in its own namespace, which may be a
+    container's.
+    """
     processes = set()
     for thread in threads:
         try:

@@ -1,4 +1,4 @@
-"""A job of an agent, as who runs it sees it."""
+"""A job of an agent, as its owner sees it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from topolane.gang.agent import Agent
 
 POLL = 0.02
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 class Job:
@@ -18,18 +18,20 @@ class Job:
 
     def __init__(self, agent: Agent, name: str, id: int, pid: int | None, process: Any = None) -> None:
         self.name, self.id, self.pid = name, id, pid
-        """`pid`: of its first process; None for threads."""
+        """pid: of its first process; None for threads."""
         self._agent, self._process = agent, process
 
     @property
     def started(self) -> bool:
-        """Whether the agent started it, or it was there before."""
+        """Whether the agent started it; otherwise it was adopted."""
         return self._process is not None
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Waits for its end: the exit code of its first process, as `subprocess` has it, None where it was adopted.
+        """Waits for its end. Returns the exit code of its first process, as in `subprocess`; None if it was
+        adopted.
 
         Raises TimeoutError after `timeout` seconds.
+
         """
         if self._process is not None:
             try:
@@ -44,9 +46,9 @@ class Job:
         return None
 
     def returned(self) -> int | None:
-        """The exit code of its first process; None while it runs, and where it was adopted."""
+        """The exit code of its first process; None while it runs, or if it was adopted."""
         return None if self._process is None else self._process.poll()
 
     def state(self) -> str:
-        """running, filling, stopped, released, ended, lost, or gone where the agent let it go."""
+        """running, filling, stopped, released, ended, lost; or gone, if the agent no longer knows it."""
         return next((one.state for one in self._agent.jobs() if one.id == self.id), "gone")

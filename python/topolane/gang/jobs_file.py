@@ -13,8 +13,8 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-3, 1e3
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A job that somebody wants."""
+class JobSpec:
+    """The description of a job to start."""
 
     name: str
     command: tuple[str, ...]
@@ -23,14 +23,14 @@ class Asked:
     directory: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
     watch: bool = False
-    """Whether the ranks of an MPI program are to be counted."""
+    """Whether to count how often the ranks of an MPI program meet."""
 
 
-def read(path: str | Path) -> list[Asked]:
+def read(path: str | Path) -> list[JobSpec]:
     """The jobs of a file. Raises InputError that names the file, the line and the value."""
     top = reading.read(path)
     tables = top.tables("job")
-    jobs: list[Asked] = []
+    jobs: list[JobSpec] = []
     for table in tables:
         name = table.name("name")
         if any(job.name == name for job in jobs):
@@ -52,7 +52,7 @@ def read(path: str | Path) -> list[Asked]:
         weight = table.number("weight", LEAST_WEIGHT, MOST_WEIGHT, 1.0)
         watch = table.flag("watch", False)
         table.done()
-        jobs.append(Asked(name, command, threads, weight, directory, environment, watch))
+        jobs.append(JobSpec(name, command, threads, weight, directory, environment, watch))
     top.done()
     if not jobs:
         raise InputError(f"{path}: has no job: give tables [[job]] with name and command")

@@ -1,4 +1,4 @@
-"""How often the ranks of MPI programs meet, counted by the library of `topolane mpi`, for the policy to know."""
+"""Counts how often the ranks of MPI programs meet, with the library of `topolane mpi`, for the policy."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from dataclasses import dataclass
 from topolane._engine import InputError
 from topolane.mpi import build, launch
 from topolane.mpi.address import Address
-from topolane.mpi.counts import Watched
+from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.receiver import Receiver
 
 SYNCHRONISING = (40, 46, 47, 48, 49, 50, 52, 53, 54)
-"""Calls that no rank leaves before all have come, as in native/mpi/skew.c."""
+"""Calls that no rank leaves before all ranks have entered them, as in native/mpi/skew.c."""
 _LOOK = 1.0
 _PATIENCE = 10.0
 
 
 @dataclass
-class _Seen:
-    """Of a program so far, for each of its ranks: meetings, seconds waited in them, seconds on a core; and when."""
+class _ProgramTotals:
+    """Totals of a program per rank: meetings, seconds waited in them, seconds on a core; and the time of the
+    totals.
+    """
 
     meetings: float = 0.0
     waited: float = 0.0
@@ -34,8 +36,8 @@ class _Seen:
 
 
 @dataclass(frozen=True)
-class Reporting:
-    """A command whose ranks report, what it needs in its environment, and the program that they say they are."""
+class ReportingCommand:
+    """A command whose ranks report, its environment, and the program id that the ranks send."""
 
     command: list[str]
     environment: dict[str, str]
@@ -43,16 +45,16 @@ class Reporting:
 
 
 class Meetings:
-    """Listens to the ranks of watched jobs.
+    """Receives the reports of the ranks of watched jobs.
 
-    cpu: seconds on cores of a job, all in all, None where it is no more; tell: told of a job, about once a second,
-    the seconds from one meeting to the next while it was let run, and those that a rank waits in one.
+    cpu: returns the total core seconds of a job, or None if it has ended. tell: called about once a second
+    for each job, with the running seconds between two meetings and the seconds that a rank waits in one.
     """
 
     def __init__(self, cpu: Callable[[int], float | None], tell: Callable[[int, float, float], None]) -> None:
         self._cpu, self._tell = cpu, tell
         self._jobs: dict[str, int] = {}
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _ProgramTotals] = {}
         self._closing, self._ready = threading.Event(), threading.Event()
         self._directory = tempfile.TemporaryDirectory(prefix="topolane-")
         self._address = Address(path=os.path.join(self._directory.name, "receiver"))
@@ -63,20 +65,22 @@ class Meetings:
         if not self._ready.wait(_PATIENCE):
             raise InputError(f"{self._address}: nothing can listen there")
 
-    def arranged(self, command: Sequence[str]) -> Reporting:
-        """The same command with ranks that report. Raises InputError where the library cannot be had for its MPI."""
+    def with_reports(self, command: Sequence[str]) -> ReportingCommand:
+        """The same command with reporting ranks. Raises InputError if the library cannot be built for its
+        MPI.
+        """
         program = f"gang-{secrets.token_hex(8)}"
         wanted = {"TOPOLANE_MPI_PROGRAM": program, "TOPOLANE_MPI_MANAGER": str(self._address)}
-        words, around = launch.arranged(command, build.library(build.mpicc_for(command)), wanted)
+        words, around = launch.with_library(command, build.library(build.mpicc_for(command)), wanted)
         needed = {key: value for key, value in around.items() if os.environ.get(key) != value}
-        return Reporting(words, needed, program)
+        return ReportingCommand(words, needed, program)
 
     def follow(self, program: str, job: int) -> None:
-        """From now on a program is that job."""
+        """Assigns a program to a job."""
         self._jobs[program] = job
 
     def close(self) -> None:
-        """Ends."""
+        """Stops receiving."""
         self._closing.set()
         self._thread.join()
         self._directory.cleanup()
@@ -93,7 +97,7 @@ class Meetings:
             await asyncio.sleep(_LOOK)
         await receiver.close()
 
-    def _look(self, watched: Watched, job: int) -> None:
+    def _look(self, watched: WatchedProgram, job: int) -> None:
         cpu = self._cpu(job)
         if cpu is None:
             del self._jobs[watched.id]
@@ -102,7 +106,7 @@ class Meetings:
         calls = sum(one.calls.get(call, (0, 0, 0.0))[0] for one in every for call in SYNCHRONISING)
         waited = sum(one.skew for one in every)
         ranks = watched.ranks
-        now = _Seen(calls / ranks, waited / ranks, cpu / ranks, time.monotonic())
+        now = _ProgramTotals(calls / ranks, waited / ranks, cpu / ranks, time.monotonic())
         then = self._seen.setdefault(watched.id, now)
         met, ran = now.meetings - then.meetings, now.cpu - then.cpu
         if met > 0 and ran > 0:

@@ -10,9 +10,9 @@ from topolane._engine import InputError
 from topolane.live.clients.scontrol import scontrol
 
 BATCH = "batch"
-"""What Slurm calls the step that is the job's script."""
+"""Slurm's name for the step of the job's script."""
 NOT_HERE = ("There are no steps for job", "does not exist on node")
-"""What scontrol says where slurmd knows none."""
+"""What scontrol prints if slurmd knows no such step."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Step:
 
     name: str
     processes: tuple[int, ...]
-    """Those that descend from no other one of it; ascending."""
+    """The processes that descend from no other process of the step; ascending."""
     threads: int
-    """Cores that its tasks on this node were given for each, together."""
+    """The sum of the cores of its tasks on this node."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Member:
     process: int
     step: str
     task: bool
-    """Whether Slurm started it as a task; else it descends from one."""
+    """Whether Slurm started it as a task; otherwise it descends from one."""
 
 
 def step(named: str) -> Step:
-    """The step JOB.STEP (a number or `batch`), or all of JOB's. Raises InputError, in a sentence.
+    """The step JOB.STEP (a number or `batch`), or all steps of JOB. Raises InputError.
 
-    Which processes belong to it is what the slurmd of this node knows, by whatever `ProctrackType`.
+    The slurmd of this node tells which processes belong to it, for any `ProctrackType`.
     """
     found = re.fullmatch(r"([1-9][0-9]{0,9})(?:\.([0-9]{1,9}|batch))?", named)
     if found is None:
@@ -71,13 +71,13 @@ def _members(job: str, named: str) -> list[Member]:
 
 
 def _roots(members: list[Member]) -> tuple[int, ...]:
-    """Whoever descends from these may have ended by the time that they are adopted."""
+    """The processes without an ancestor in the step. Their descendants may end before the adoption."""
     everybody = {each.process for each in members}
     return tuple(sorted(each for each in everybody if _parent(each) not in everybody | {None}))
 
 
 def _parent(process: int) -> int | None:
-    """None where it has ended."""
+    """The parent process; None if it has ended."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:
@@ -87,7 +87,9 @@ def _parent(process: int) -> int | None:
 
 
 def _threads(members: list[Member]) -> int:
-    """Cores for its tasks. A script's are all that its job has here, unless it runs steps: then it waits for them."""
+    """The cores for its tasks. A script has all cores of its job here, unless it runs steps and so only
+    waits.
+    """
     tasks = [each for each in members if each.task]
     steps = [each for each in tasks if each.step != BATCH]
     if steps:
@@ -96,7 +98,7 @@ def _threads(members: list[Member]) -> int:
 
 
 def _number(process: int, name: str) -> int:
-    """What Slurm told a task when it started it; 1 where it told nothing."""
+    """A number from the environment that Slurm gave a task; 1 if it is missing."""
     try:
         environment = Path(f"/proc/{process}/environ").read_text(errors="replace")
     except OSError:

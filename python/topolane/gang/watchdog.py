@@ -1,7 +1,8 @@
-"""Lets every job of an agent run when that dies: a process of its own, of the standard library alone.
+"""Resumes every job of an agent if the agent dies. It is a process of its own that uses only the standard
+library.
 
-`python -I -S watchdog.py STATE`, a pipe from the agent on standard input: a byte is a sign of life, its end is the
-agent's. STATE is the file in which the agent keeps whom it holds.
+`python -I -S watchdog.py STATE` reads a pipe from the agent on standard input. A byte is a sign of life; the
+end of the pipe is the end of the agent. STATE is the file that lists the processes of the agent.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 SILENCE = 1.0
-"""Seconds without a sign after which an agent is given up."""
+"""Seconds without a sign of life after which the agent counts as hung."""
 MARK = "TOPOLANE_GANG_AGENT"
-"""In the environment of every process that an agent started: which one it was."""
+"""The environment variable that names the agent of a process."""
 
 
 def main(path: str) -> None:
-    """Waits for the agent's end, or for its silence as often as that happens."""
+    """Waits until the agent ends; resumes its jobs then, and whenever it is silent."""
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     with contextlib.suppress(OSError):
@@ -41,7 +42,7 @@ def main(path: str) -> None:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """What an agent wrote; nothing where that cannot be read."""
+    """The content of an agent's file; empty if it cannot be read."""
     try:
         state = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -50,24 +51,24 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def thaw(state: dict[str, Any]) -> None:
-    """Lets everybody run whom the agent held: its control groups, and processes that it stopped by signals."""
+    """Resumes all processes of the agent: its control groups, and processes that it stopped by signals."""
     processes = {one for one, began in state.get("processes", []) if started(one) == began}
-    groups = [group for own in state.get("groups", []) for group in jobs_of(Path(own))]
+    groups = [group for own in state.get("groups", []) for group in job_groups(Path(own))]
     for group in groups:
         write(group / "cgroup.freeze", "0")
         write(group / "freezer.state", "THAWED")
         write(group / "cpu.idle", "0")
         processes |= members(group / "cgroup.procs")
     if state.get("stopping") == "signals":
-        processes |= marked(str(state.get("mark")))
-        signalled(family(processes))
+        processes |= processes_with_mark(str(state.get("mark")))
+        continue_processes(descendants(processes))
     if state.get("ranking") == "threads":
-        for process in family(processes):
-            as_usual(process)
+        for process in descendants(processes):
+            restore_priority(process)
 
 
-def jobs_of(own: Path) -> list[Path]:
-    """The control groups of the jobs below an agent's."""
+def job_groups(own: Path) -> list[Path]:
+    """The control groups of the jobs, below the agent's group."""
     try:
         return [group for group in own.iterdir() if group.is_dir()]
     except OSError:
@@ -83,29 +84,29 @@ def members(listed: Path) -> set[int]:
 
 
 def write(file: Path, value: str) -> None:
-    """Writes a setting, where there is one."""
+    """Writes a setting, if its file exists."""
     with contextlib.suppress(OSError):
         if file.exists():
             file.write_text(value)
 
 
-def signalled(processes: Iterable[int]) -> None:
-    """Continues them."""
+def continue_processes(processes: Iterable[int]) -> None:
+    """Continues these processes."""
     for process in processes:
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGCONT)
 
 
-def as_usual(process: int) -> None:
-    """Gives its threads back the usual priority where they have idle priority."""
+def restore_priority(process: int) -> None:
+    """Gives threads with idle priority the usual priority again."""
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{process}/task"):
             if os.sched_getscheduler(int(thread)) == os.SCHED_IDLE:
                 os.sched_setscheduler(int(thread), os.SCHED_OTHER, os.sched_param(0))
 
 
-def family(processes: set[int]) -> set[int]:
-    """These and all that descend from them."""
+def descendants(processes: set[int]) -> set[int]:
+    """These processes and all their descendants."""
     parents = {one: int(fields[1]) for one, fields in stats()}
     found = set(processes)
     while more := {one for one, parent in parents.items() if parent in found} - found:
@@ -113,8 +114,8 @@ def family(processes: set[int]) -> set[int]:
     return found
 
 
-def marked(mark: str) -> set[int]:
-    """Processes that have the mark in their environment: children that outlived their parents too."""
+def processes_with_mark(mark: str) -> set[int]:
+    """Processes with the mark in their environment, including children whose parents have ended."""
     wanted = f"{MARK}={mark}".encode()
     found = set()
     for process, _ in stats():
@@ -125,14 +126,14 @@ def marked(mark: str) -> set[int]:
 
 
 def stats() -> Iterator[tuple[int, list[str]]]:
-    """Every process, with what /proc/PID/stat says after its name."""
+    """Every process, with the fields of /proc/PID/stat after its name."""
     for entry in os.listdir("/proc"):
         if entry.isdecimal() and (fields := stat(int(entry))):
             yield int(entry), fields
 
 
 def stat(process: int) -> list[str]:
-    """What /proc/PID/stat says of a process after its name; nothing where there is none."""
+    """The fields of /proc/PID/stat after the name of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -140,7 +141,10 @@ def stat(process: int) -> list[str]:
 
 
 def started(process: int) -> int | None:
-    """When a process began, in clock ticks since boot: with its number its identity. None where it has ended."""
+    """The start of a process in clock ticks since boot; with its number, this identifies it.
+
+    None if it has ended.
+    """
     fields = stat(process)
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 

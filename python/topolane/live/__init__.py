@@ -1,1 +1,1 @@
-"""What drivers of live systems share; it stands beneath all of them and knows none."""
+"""What the drivers of live systems share. It imports none of them."""

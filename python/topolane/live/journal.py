@@ -1,4 +1,4 @@
-"""What a scheduler is told and what it answers, as lines of the log."""
+"""Writes every call of a scheduler, and every answer, into the log."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from topolane._engine import Decision, Machine, Refusal, Scheduler
-from topolane.live.ask import Ask
+from topolane.live.job_request import JobRequest
 from topolane.policy import Policy, resolve
 
 
 class Recorder:
-    """A scheduler whose calls are written down."""
+    """A scheduler whose calls are logged."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class Recorder:
 
     @property
     def scheduler(self) -> Scheduler:
-        """The scheduler itself, to ask it and not to tell it anything."""
+        """The scheduler itself, for queries only: a change made here would be missing in the log."""
         return self._scheduler
 
-    def submit(self, job: int, ask: Ask) -> Refusal | None:
+    def submit(self, job: int, ask: JobRequest) -> Refusal | None:
         """See `Scheduler.submit`."""
         facts: dict[str, Any] = {
             field.name: value
@@ -97,13 +97,13 @@ class Recorder:
         self._scheduler.set_in_service(node, in_service)
 
     def set_aside(self, links: Sequence[int]) -> None:
-        """Keeps these links from all jobs, whatever comes back into service."""
+        """Takes these links out of service for good, for services."""
         self._aside = frozenset(links)
         self._write("links", links=list(links), up=False)
         self._scheduler.set_links_in_service(links, False)
 
     def set_links_in_service(self, links: Sequence[int], in_service: bool) -> list[int]:
-        """See `Scheduler.set_links_in_service`; those set aside stay out."""
+        """See `Scheduler.set_links_in_service`; links that were set aside stay out of service."""
         if in_service:
             links = [link for link in links if link not in self._aside]
         self._write("links", links=list(links), up=in_service)
@@ -116,8 +116,8 @@ class Recorder:
         return decisions
 
 
-def submit(scheduler: Scheduler, job: int, ask: Ask) -> Refusal | None:
-    """Queues what a job asks for."""
+def submit(scheduler: Scheduler, job: int, ask: JobRequest) -> Refusal | None:
+    """Submits the request of a job to a scheduler."""
     return scheduler.submit(
         job,
         ask.nodes,
@@ -133,7 +133,7 @@ def submit(scheduler: Scheduler, job: int, ask: Ask) -> Refusal | None:
 
 
 def written(decisions: Sequence[Decision], machine: Machine) -> dict[str, Any]:
-    """What a pass started, as its line says it.
+    """What a pass started, as the fields of its log line.
 
     starts: [job, hosts]; owned: [job, bandwidth share, cables] of the jobs with dedicated links; spare:
     [job, hosts] of nodes that a job holds and does not use.

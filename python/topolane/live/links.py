@@ -1,7 +1,7 @@
-"""Whose traffic may be on which links, and which links are in the way of a job, in words.
+"""Which jobs may use which links, and which links keep a job from its nodes, in words.
 
 The engine knows which groups a job crosses, which jobs it may meet there and what keeps a job waiting
-(docs/reference/semantics.md). This module gives its answers with the names that the driver's system gives the jobs.
+(docs/reference/semantics.md). This module translates its answers to the job names of the driver's system.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from topolane._engine import LinkUse, Machine, Obstacle, Refusal
-from topolane.live.held import Held
+from topolane.live.allocation import Allocation
 from topolane.units import plural
 
 LISTED = 6
@@ -17,17 +17,19 @@ LISTED = 6
 
 
 class Links:
-    """Who may use which links, when these jobs hold these nodes; `names` are those of the jobs, `owned` tells the links
-    of the jobs that keep to their own."""
+    """Which jobs may use which links, if these jobs hold these nodes.
+
+    names: of the jobs. dedicated: the allocations of the jobs that have dedicated links.
+    """
 
     def __init__(
         self,
         machine: Machine,
         holders: Mapping[int, Sequence[int]],
         names: Mapping[int, str],
-        owned: Mapping[int, Held] | None = None,
+        dedicated: Mapping[int, Allocation] | None = None,
     ):
-        own = owned or {}
+        own = dedicated or {}
         self._machine, self._names = machine, names
         self._owners = own.keys() & holders.keys()
         rows = [(job, nodes, own[job].links if job in own else ()) for job, nodes in holders.items()]
@@ -45,7 +47,7 @@ class Links:
 
     @property
     def apart(self) -> frozenset[int]:
-        """The jobs with links of their own that meet no other job, not even one without."""
+        """The jobs with dedicated links that share no link with any other job."""
         return frozenset(
             job for job in self._owners if not any(others for _, others in self._use.meetings(job))
         )
@@ -57,7 +59,7 @@ class Links:
 
 
 def in_the_way(refusal: Refusal, wanted: int, names: Mapping[int, str]) -> list[str]:
-    """What stands in the way of a job of `wanted` nodes that shares no links, in sentences."""
+    """Sentences that say what keeps a job of `wanted` nodes from a placement without shared links."""
     said = []
     if refusal.within is not None:
         said.append(f"To share no link, {plural(wanted, 'node')} must lie in one {refusal.within}.")

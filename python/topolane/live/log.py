@@ -1,4 +1,4 @@
-"""The log of a driver: a line of JSON for every event, from which its decisions can be replayed."""
+"""The log of a driver: one line of JSON per event. Its decisions can be replayed from it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Log:
     """JSON lines, one per event."""
 
     def __init__(self, path: str | None) -> None:
-        # Open as long as the daemon runs.
+        # Stays open as long as the daemon runs.
         self.listeners: list[Callable[[str], None]] = []
-        """Told the name of every event."""
+        """Called with the name of every event."""
         self._file: IO[str] = sys.stderr
         if path is not None:
             self._file = open(files.open_to_append(path, "log"), "a", encoding="utf-8")  # noqa: SIM115
@@ -39,7 +39,7 @@ class Log:
 
 
 def _claim(file: IO[str], path: str) -> None:
-    """Takes a log for this process, as long as it is open. Raises InputError where another writes it."""
+    """Locks a log for this process, until it is closed. Raises InputError if another process writes it."""
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return
     try:

@@ -21,11 +21,11 @@ class _Handler(WSGIRequestHandler):
     """Seconds for which a connection may say nothing."""
 
     def log_message(self, *_: object) -> None:
-        """Says nothing: anyone who connects could fill the log."""
+        """Logs nothing: otherwise any client could fill the log."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """Answers a few at a time: a thread and a descriptor for each connection are the daemon's own."""
+    """Answers a few requests at a time, since each connection takes a thread and a descriptor of the daemon."""
 
     daemon_threads = True
 
@@ -47,13 +47,13 @@ class _Server(ThreadingMixIn, WSGIServer):
             self._places.release()
 
     def handle_error(self, *_: object) -> None:
-        """Says nothing of a connection that broke."""
+        """Logs nothing about a broken connection."""
 
 
 def serve(address: str, registry: CollectorRegistry) -> None:
-    """Serves what a registry holds at `address` (host:port) until the process ends.
+    """Serves the metrics of a registry at `address` (host:port) until the process ends.
 
-    Raises InputError where nothing can listen there.
+    Raises InputError if that address cannot be used.
     """
     host, _, port = address.rpartition(":")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

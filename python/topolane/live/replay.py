@@ -1,4 +1,4 @@
-"""The log of a driver told to the engine again: the same decisions, and when and where the jobs really started."""
+"""Repeats the decisions in a driver's log, and compares them with when and where the jobs really started."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 
 from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine, Scheduler, links_shared
-from topolane.live.ask import Ask
+from topolane.live.job_request import JobRequest
 from topolane.live.journal import submit, written
 from topolane.policy import resolve
 
 LONGEST = 64 << 20
-"""Bytes of a line: the one of the machine is the longest."""
+"""Most bytes of a line. The line with the machine is the longest."""
 COLUMNS = ("id", "submit", "run", "nodes", "walltime", "start", "hosts")
 
 
 @dataclasses.dataclass
-class Seen:
-    """One job in the log. Times of Slurm's clock, seconds; None where the log does not say."""
+class LoggedJob:
+    """A job in the log. Times in seconds of Slurm's clock; None if the log does not contain them."""
 
     number: str
     submit: float | None = None
@@ -31,7 +31,7 @@ class Seen:
     would_start: float | None = None
     would_nodes: str = ""
     would_own: Sequence[int] = ()
-    """The links that it would have had for itself."""
+    """The dedicated links that it would have had."""
     start: float | None = None
     nodes: str = ""
     end: float | None = None
@@ -39,14 +39,14 @@ class Seen:
 
 @dataclasses.dataclass
 class Replay:
-    """What came out."""
+    """The result of a replay."""
 
     dry_run: bool = False
     passes: int = 0
     starts: int = 0
     differing: list[str] = dataclasses.field(default_factory=list)
-    """Where the engine decides otherwise than the log, in sentences."""
-    jobs: dict[int, Seen] = dataclasses.field(default_factory=dict)
+    """Sentences, one for each decision of the engine that differs from the log."""
+    jobs: dict[int, LoggedJob] = dataclasses.field(default_factory=dict)
     machine: Machine | None = None
 
     @property
@@ -75,9 +75,9 @@ class Replay:
 
 
 def replay(path: str | Path, policy: str | None = None) -> Replay:
-    """Tells the engine again all that a log says it was told. Raises InputError for what is no log.
+    """Repeats all calls in a log with this engine. Raises InputError if the file is not such a log.
 
-    policy: `module:Class` of the daemon's own policy, if it had one; a log alone names no code that is run.
+    policy: the `module:Class` that the daemon used, if any. Code that only the log names is never run.
     """
     found = Replay()
     scheduler: Scheduler | None = None
@@ -101,7 +101,7 @@ def replay(path: str | Path, policy: str | None = None) -> Replay:
 
 
 def _policy(named: Any, allowed: str | None, where: str) -> str:
-    """The log's policy. Raises InputError where it is code that the user did not name."""
+    """The policy in the log. Raises InputError if it is code that the user did not name."""
     if not isinstance(named, str):
         raise TypeError(f"{parsing.shown(named)} is no policy")
     if ":" in named and named != allowed:
@@ -156,7 +156,7 @@ def _tell(
     elif kind == "pass":
         _compare(event, scheduler, machine, found, where)
     elif kind == "running":
-        seen = found.jobs.setdefault(_whole(event["id"]), Seen(""))
+        seen = found.jobs.setdefault(_whole(event["id"]), LoggedJob(""))
         seen.number, seen.submit = str(event["job"]), _number(event["submit"])
         seen.start, seen.walltime = _number(event["start"]), _number(event["walltime"])
         if not isinstance(event["nodes"], str):
@@ -182,15 +182,15 @@ def _compare(
     elif "owned" in event and event["owned"] != owned:
         found.differing.append(f"{where}: the log says of links {event['owned']}, the engine {owned}")
     for job, hosts in logged:
-        seen = found.jobs.setdefault(job, Seen(""))
+        seen = found.jobs.setdefault(job, LoggedJob(""))
         if seen.would_start is None:
             seen.would_start, seen.would_nodes = event["now"], hosts
             seen.would_own = links.get(job, ())
 
 
-def _ask(event: Mapping[str, Any], machine: Machine) -> Ask:
+def _ask(event: Mapping[str, Any], machine: Machine) -> JobRequest:
     eligible = event.get("eligible")
-    return Ask(
+    return JobRequest(
         nodes=event["nodes"],
         most=event.get("most", 0),
         walltime=_seconds(event.get("walltime", 0.0)),
@@ -210,7 +210,7 @@ def _whole(value: Any) -> int:
 
 
 def _number(value: Any) -> float | None:
-    """A time as it is in the log. It must be a number: it goes into a table as it is."""
+    """A time in the log. It must be a number, since it is written into a table unchanged."""
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -223,27 +223,27 @@ def _seconds(value: float | None) -> float:
 
 
 @dataclasses.dataclass
-class Side:
-    """Where and when one of the two started the jobs."""
+class Outcome:
+    """Where and when the daemon, or Slurm, started the jobs."""
 
     jobs: int
     wait: float | None
-    """Seconds in the mean, of the jobs whose submission is known."""
+    """Mean wait in seconds, over the jobs with a known submission time."""
     aph: float | None
-    """Average pairwise hops, the mean over jobs of two nodes and more."""
+    """Mean of the average pairwise hops, over jobs of two or more nodes."""
     crossing: int
-    """Jobs that may have met another one on some link."""
+    """Jobs that may have shared a link with another job."""
 
 
-def sides(found: Replay) -> tuple[Side, Side]:
-    """What would have been, and what Slurm did, over the jobs for which both are known."""
+def outcomes(found: Replay) -> tuple[Outcome, Outcome]:
+    """The outcome of the daemon's decisions, and that of Slurm's, over the jobs for which both are known."""
     both = [seen for seen in found.jobs.values() if seen.would_start is not None and seen.start is not None]
     ours = [(seen, seen.would_start or 0.0, seen.would_nodes) for seen in both]
     slurms = [(seen, seen.start or 0.0, seen.nodes) for seen in both]
-    return _side(ours, found, ours=True), _side(slurms, found, ours=False)
+    return _outcome(ours, found, ours=True), _outcome(slurms, found, ours=False)
 
 
-def _side(rows: list[tuple[Seen, float, str]], found: Replay, *, ours: bool) -> Side:
+def _outcome(rows: list[tuple[LoggedJob, float, str]], found: Replay, *, ours: bool) -> Outcome:
     machine = found.machine
     assert machine is not None
     waits = [start - seen.submit for seen, start, _ in rows if seen.submit is not None]
@@ -254,7 +254,7 @@ def _side(rows: list[tuple[Seen, float, str]], found: Replay, *, ours: bool) -> 
         end = math.inf if seen.end is None or seen.start is None else start + seen.end - seen.start
         stays.append((index, start, end, nodes, seen.would_own if ours else ()))
     met = links_shared(machine, stays)
-    return Side(len(rows), _mean(waits), _mean(hops), sum(links > 0 for links in met))
+    return Outcome(len(rows), _mean(waits), _mean(hops), sum(links > 0 for links in met))
 
 
 def _mean(values: list[float]) -> float | None:

@@ -1,1 +1,1 @@
-"""Watching MPI programs: the preloaded library, its receiver, the matrices it yields."""
+"""Watches MPI programs: the preloaded library, the receiver of its reports, and the matrices that result."""

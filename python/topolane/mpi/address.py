@@ -1,4 +1,4 @@
-"""Addresses that are listened at: a Unix socket or a TCP port."""
+"""Addresses to listen on: a Unix socket or a TCP port."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Address:
 
     @staticmethod
     def parse(text: str) -> Address:
-        """Raises InputError for what is neither."""
+        """Reads an address. Raises InputError for any other text."""
         if text.startswith(("unix:/", "/")):
             return Address(path=text.removeprefix("unix:"))
         host, colon, port = text.rpartition(":")
@@ -33,7 +33,7 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether nobody beyond this machine reaches it."""
+        """Whether only this machine can reach it."""
         if self.path is not None or self.host == "localhost":
             return True
         try:
@@ -42,7 +42,7 @@ class Address:
             return False
 
     def silent(self) -> str | None:
-        """Why nobody answers there within a second; None where somebody does."""
+        """Why no process answers there within a second; None if one does."""
         try:
             if self.path is None:
                 socket.create_connection((self.host, self.port), timeout=1.0).close()
@@ -56,7 +56,7 @@ class Address:
 
     @property
     def is_unspecified(self) -> bool:
-        """Whether it stands for every address of this machine, and so tells nobody where to go."""
+        """Whether it stands for every address of this machine, so that no client can use it."""
         try:
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
@@ -69,9 +69,9 @@ class Address:
 
 
 def bound_to(address: Address) -> socket.socket:
-    """A socket bound to an address; the file of a Unix socket belongs to its owner alone.
+    """A socket bound to an address. Only its owner may open the file of a Unix socket.
 
-    Raises InputError, in a sentence, where that cannot be.
+    Raises InputError if that fails.
     """
     try:
         if address.path is not None:
@@ -83,9 +83,9 @@ def bound_to(address: Address) -> socket.socket:
 
 
 def bound_socket(path: str) -> socket.socket:
-    """A Unix socket that its owner alone may open, from its first moment on; removes a dead one in its place.
+    """A Unix socket that only its owner may open, from its creation on. Replaces a dead socket.
 
-    Raises InputError where somebody listens, OSError where nothing can.
+    Raises InputError if a process listens there, and OSError if the socket cannot be created.
     """
     remove_dead_socket(path)
     made = socket.socket(socket.AF_UNIX)
@@ -101,7 +101,7 @@ def bound_socket(path: str) -> socket.socket:
 
 
 def remove_dead_socket(path: str) -> None:
-    """Removes a socket that a process which is no more left behind. Raises InputError where one listens."""
+    """Removes the socket of a process that has ended. Raises InputError if a process still listens."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             raise InputError(f"{path}: is there, and is no socket")
@@ -111,4 +111,4 @@ def remove_dead_socket(path: str) -> None:
             except ConnectionRefusedError:
                 os.unlink(path)
             else:
-                raise InputError(f"{path}: somebody listens there already")
+                raise InputError(f"{path}: another process already listens there")

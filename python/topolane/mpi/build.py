@@ -1,4 +1,4 @@
-"""The library for the MPI of a program: found, compiled once, kept by content."""
+"""Compiles the library for the MPI of a program once, and caches it by the content of its sources."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ LIBRARY = "libtopolane_mpi.so"
 
 
 def library(mpicc: str, cache: Path | None = None) -> Path:
-    """The library for the MPI of a compiler wrapper; compiled if that has not been done with these sources yet.
+    """The library for the MPI of a compiler wrapper. It is compiled unless the cache has it for these
+    sources.
 
-    It is kept under `cache`, which all nodes must see [default: ~/.cache/topolane/mpi, or XDG_CACHE_HOME's].
-    Raises InputError, in one sentence, where there is no such wrapper, compiler or MPI.
+    It is stored under `cache`, which all nodes must see [default: ~/.cache/topolane/mpi, or below
+    XDG_CACHE_HOME]. Raises InputError if there is no such wrapper, compiler or MPI.
     """
     sources = sorted(SOURCES.rglob("*.[ch]"))
     directory = (cache or _cache()) / _key(mpicc, sources)
@@ -52,9 +53,9 @@ def library(mpicc: str, cache: Path | None = None) -> Path:
 
 
 def mpicc_for(command: Sequence[str]) -> str:
-    """The compiler wrapper that belongs to a launch command: of its launcher, and of the ABI its program needs.
+    """The compiler wrapper for a launch command, by its launcher and the ABI that its program needs.
 
-    Raises InputError where none is found.
+    Raises InputError if none is found.
     """
     wrapper = "mpicc_abi" if any(map(_needs_abi, command[1:])) else "mpicc"
     for path in _links(shutil.which(command[0]) or command[0]):
@@ -66,14 +67,14 @@ def mpicc_for(command: Sequence[str]) -> str:
     found = shutil.which(wrapper)
     if found is None:
         raise InputError(
-            f"{command[0]}: there is no {wrapper} beside it and none in PATH, and the library that is preloaded is "
+            f"{command[0]}: there is no {wrapper} next to it and none in PATH, and the library that is preloaded is "
             "compiled for each MPI; install its compiler wrapper or name one with --mpicc"
         )
     return found
 
 
 def _links(start: str) -> list[Path]:
-    """A path and all that it points to in turn."""
+    """A path, and all paths that it links to in turn."""
     path, links = Path(start).absolute(), []
     while path not in links:
         links.append(path)
@@ -104,7 +105,7 @@ def _cache() -> Path:
 
 
 def _key(mpicc: str, sources: Sequence[Path]) -> str:
-    """Of what is compiled: the sources, the flags, and the wrapper's MPI."""
+    """The cache key of the library: the sources, the flags, and the wrapper's MPI."""
     key = hashlib.sha256(repr((mpicc, FLAGS)).encode())
     key.update(_macros(mpicc))
     for path in sources:
@@ -113,7 +114,7 @@ def _key(mpicc: str, sources: Sequence[Path]) -> str:
 
 
 def _macros(mpicc: str) -> bytes:
-    """All that mpi.h defines, which tells one MPI and version from another."""
+    """All macros of mpi.h, which differ between MPIs and versions."""
     command = [*split(mpicc, "--mpicc"), "-E", "-dM", "-include", "mpi.h", "-x", "c", os.devnull]
     try:
         done = subprocess.run(command, capture_output=True)

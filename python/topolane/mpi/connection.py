@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from topolane.mpi.receiver import Receiver
 
 MOST_HELLO = 16 << 10
-"""Bytes of a HELLO: of somebody who is not known yet, no more is buffered."""
+"""Most bytes of a HELLO. No more is buffered from an unknown sender."""
 
 
-class Refused(Exception):
-    """This sender is not taken: the reason, in a sentence."""
+class SenderRefusedError(Exception):
+    """The receiver refuses this sender; the message is a sentence."""
 
 
 class Connection(asyncio.Protocol):
-    """Takes a stream apart and hands its frames to the receiver."""
+    """Splits a stream into frames and passes them to the receiver."""
 
     def __init__(self, receiver: Receiver, token: str | None, slot: Slot) -> None:
         self.newest = 0
-        """The highest sequence that came here."""
+        """The highest sequence received on this connection."""
         self._receiver, self._token, self._slot = receiver, token, slot
         self._decoder = Decoder(MOST_HELLO)
         self._hello: Hello | None = None
@@ -47,12 +47,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def hello(self) -> Hello:
-        """Who is at the other end; to be asked for only once that is known."""
+        """The HELLO of the other end. Read it only once that has arrived."""
         return cast(Hello, self._hello)
 
     @property
     def is_open(self) -> bool:
-        """Whether anything can be sent."""
+        """Whether frames can be sent."""
         return not self._transport.is_closing()
 
     def welcome(self, last: int, epoch: int, sites: NDArray[np.uint16] | None) -> None:
@@ -62,19 +62,21 @@ class Connection(asyncio.Protocol):
             self._transport.write(sites_frame(epoch, sites))
 
     def acknowledge(self, sequence: int) -> None:
-        """Says that this sequence and all before it are kept. A later one says it too, so one may be left out."""
+        """Acknowledges this sequence and all before it. A later call includes it, so one may be skipped."""
         if self.is_open and not self._stalled:
             self._transport.write(ack_frame(sequence))
 
     def send_sites(self, frame: bytes) -> None:
-        """Sends a site map. Who does not read is cut off: he gets the newest when he comes back."""
+        """Sends a site map. A rank that does not read is disconnected, and gets the newest map when it
+        reconnects.
+        """
         if self._stalled:
             self.close()
         elif self.is_open:
             self._transport.write(frame)
 
     def close(self) -> None:
-        """Ends it, now if nothing is read at the other end."""
+        """Closes the connection; at once if the other end reads nothing."""
         if self._stalled:
             self._transport.abort()
         else:
@@ -95,11 +97,11 @@ class Connection(asyncio.Protocol):
             self._receiver.buffered += self._decoder.waiting - self._buffered
             self._buffered = self._decoder.waiting
             if self._receiver.buffered > self._receiver.limits.buffered:
-                raise Refused("too much has come in part")
+                raise SenderRefusedError("too much has come in part")
         except FrameError as error:
             self._tell("garbled", f"{error}; the connection is ended")
             self._transport.close()
-        except Refused as reason:
+        except SenderRefusedError as reason:
             self._refuse(str(reason))
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -124,7 +126,7 @@ class Connection(asyncio.Protocol):
             if self._token is not None and not hmac.compare_digest(
                 hello.token.encode(), self._token.encode()
             ):
-                raise Refused("the token is not this receiver's")
+                raise SenderRefusedError("the token is not this receiver's")
             self._receiver.hello(self, hello)
             self._hello = hello
             self._decoder.most = MOST_PAYLOAD
@@ -144,7 +146,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _too_late(self) -> None:
-        self._tell("refused", "somebody connected and did not say who he is")
+        self._tell("refused", "a client connected and sent no HELLO")
         self._transport.abort()
 
     def _tell(self, kind: str, text: str) -> None:

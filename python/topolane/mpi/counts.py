@@ -1,4 +1,4 @@
-"""What is known of a watched program: its matrix, its calls, its time in MPI, and what it does now."""
+"""The counts of a watched program: its matrix, its calls, its time in MPI, and recent rates."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MEMORY = 30.0
 """Seconds after which an interval counts 1/e in a recent rate."""
 KINDS = ("point-to-point, counted", "collective, modelled", "collective, counted", "one-sided, counted")
 ONE_SIDED, FETCHED = 3, 4
-"""A get is told of by the rank that asks, and is the other's sending."""
+"""A get is reported by the rank that requests it, and counts as sent by the other rank."""
 
 
 class RankCounts:
-    """The sums of one rank, and their recent rates.
+    """The totals of one rank, and their recent rates.
 
-    A rate is a mean over time with weights that fade (e-folding time MEMORY), by the lengths of the
-    intervals and not by any clock: clocks of two hosts differ.
+    A rate is an exponentially weighted mean (e-folding time MEMORY). Its time is the sum of interval lengths,
+    since the clocks of two hosts differ.
     """
 
     def __init__(self) -> None:
@@ -34,18 +34,18 @@ class RankCounts:
         self.sums: NDArray[np.uint64] = np.zeros((0, 3), np.uint64)
         """Messages, bytes and turns of each key."""
         self.calls: dict[int, tuple[int, int, float]] = {}
-        """Of each collective call: calls, bytes of this rank's buffers, seconds."""
+        """For each collective call: calls, bytes of this rank's buffers, seconds."""
         self.seconds = self.in_mpi = self.skew = 0.0
         self.dropped = 0
         self.windows: dict[str, Window] = {}
-        """Of every incarnation."""
+        """The window of every incarnation."""
         self.gone = False
         """Whether it said BYE."""
         self._recent: NDArray[np.float64] = np.zeros((0, 3))
         self._recent_in_mpi = self._weight = 0.0
         self._names, self._once = b"", True
         self._at: NDArray[np.intp] | slice = slice(None)
-        """Of the interval before: its keys, where they stand, and whether each does once."""
+        """The keys of the previous interval, their positions, and whether each key occurs once."""
         self._heard = 0.0
         self._length = 0.0
 
@@ -69,15 +69,15 @@ class RankCounts:
         self._heard, self._length = time.monotonic(), length or self._length
 
     def restore(self, keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None:
-        """Puts back sums that were kept elsewhere; nothing is known of recent rates."""
+        """Restores stored totals. Recent rates start from zero."""
         self.keys, self.sums = keys.copy(), sums.reshape(len(keys), 3).copy()
         self._recent = np.zeros((len(keys), 3))
         self._names = b""
 
     def rates(self) -> tuple[NDArray[np.float64], float]:
-        """Messages, bytes and turns a second of each key, and the share of time in MPI.
+        """Messages, bytes and turns per second of each key, and the share of time in MPI.
 
-        Silence beyond the length of an interval counts as time in which nothing was sent.
+        Silence longer than an interval counts as time in which nothing was sent.
         """
         silence = max(0.0, time.monotonic() - self._heard - self._length)
         fade = math.exp(-silence / MEMORY)
@@ -118,13 +118,13 @@ class RankCounts:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Who sent to whom: parallel arrays, one entry for each pair of ranks that is not idle."""
+    """The communication matrix, as parallel arrays with one entry for each pair of ranks that communicate."""
 
     ranks: int
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
     counts: NDArray[np.float64]
-    """Columns messages, bytes, turns: in all, or each second."""
+    """Columns messages, bytes, turns: totals, or per second."""
 
     @property
     def messages(self) -> NDArray[np.float64]:
@@ -142,7 +142,7 @@ class Matrix:
         return self.counts[:, 2]
 
     def csv(self) -> str:
-        """As `topolane traffic` reads it."""
+        """The matrix as CSV that `topolane traffic` reads."""
         lines = [f"# ranks: {self.ranks}", f"# entries: {len(self.sender)}", "from,to,bytes,messages"]
         for sender, receiver, (messages, size, _) in zip(
             self.sender.tolist(), self.receiver.tolist(), self.counts.tolist()
@@ -152,8 +152,8 @@ class Matrix:
 
 
 @dataclass
-class Watched:
-    """A program and all that its ranks have said."""
+class WatchedProgram:
+    """A program, with all that its ranks have reported."""
 
     id: str
     name: str
@@ -161,31 +161,31 @@ class Watched:
     started: float
     """Seconds since 1970."""
     ended: float | None = None
-    """When its last rank reached MPI_Finalize, or was given up."""
+    """When its last rank reached MPI_Finalize or was lost."""
     hosts: dict[int, str] = field(default_factory=dict)
     of_rank: dict[int, RankCounts] = field(default_factory=dict)
     epoch: int = 0
     sites: NDArray[np.uint16] | None = None
-    """Of every rank, as told last."""
+    """The site of every rank, as last sent to the ranks."""
     mpi: str = ""
 
     def rank(self, rank: int) -> RankCounts:
-        """The counts of a rank, made when first asked for."""
+        """The counts of a rank, created on first use."""
         counts = self.of_rank.get(rank)
         if counts is None:
             counts = self.of_rank[rank] = RankCounts()
         return counts
 
     def matrix(self, kind: int | None = None) -> Matrix:
-        """All that was sent, or what is of one kind."""
+        """The totals of all kinds, or of one kind."""
         return self._matrix(lambda one: one.sums, kind)
 
     def rates(self, kind: int | None = None) -> Matrix:
-        """The same each second, recently."""
+        """The recent rates per second, of all kinds or of one kind."""
         return self._matrix(lambda one: one.rates()[0], kind)
 
     def calls(self) -> dict[int, tuple[int, int, float]]:
-        """Of each collective call, over all ranks: calls, bytes of their buffers, seconds."""
+        """For each collective call, over all ranks: calls, bytes of their buffers, seconds."""
         total = np.zeros((MOST_CALLS, 3))
         for one in self.of_rank.values():
             for call, figures in one.calls.items():
@@ -197,11 +197,13 @@ class Watched:
 
     @property
     def observed(self) -> float:
-        """Seconds, of the rank that was watched longest."""
+        """Seconds for which the program was watched: the maximum over its ranks."""
         return max((one.seconds for one in self.of_rank.values()), default=0.0)
 
     def in_mpi(self) -> tuple[float, float]:
-        """The share of all ranks' time spent in MPI, and in waiting for the last at synchronising calls."""
+        """The share of all ranks' time in MPI, and the share spent waiting for the last rank in synchronising
+        calls.
+        """
         every = list(self.of_rank.values())
         seconds = sum(one.seconds for one in every) or 1.0
         return sum(one.in_mpi for one in every) / seconds, sum(one.skew for one in every) / seconds

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 MAGIC, VERSION = b"TLMP", 1
 MOST_PAYLOAD = 1 << 20
 MOST_RANKS = (MOST_PAYLOAD - 16) // 2
-"""As many as a SITES has room for."""
+"""Most ranks of a program: as many as fit into a SITES frame."""
 KINDS = 5
 MOST_CALLS = 256
-"""Numbers of calls (native/mpi/calls.h) are below this."""
+"""The numbers of calls (native/mpi/calls.h) are below this."""
 MOST_COUNT = 1 << 53
-"""More messages, bytes or turns than this in one interval are garbage; up to here a double is exact."""
+"""Most messages, bytes or turns in one interval. Doubles are exact up to here; more is invalid."""
 
 _HEADER = struct.Struct("<4sHHIQ")
 _CHECK = struct.Struct("<I")
@@ -33,11 +33,11 @@ _PEER_BYTES = _CALL.size
 
 
 class FrameError(ValueError):
-    """What arrived is no frame of this protocol: the reason, in a sentence."""
+    """Received data is not a frame of this protocol; the message is a sentence."""
 
 
 class Kind(enum.IntEnum):
-    """What a frame is."""
+    """The kind of a frame."""
 
     HELLO = 1
     RECORDS = 2
@@ -50,7 +50,7 @@ class Kind(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame whose header and check were right. Its kind may be one that nobody knows."""
+    """A frame with a valid header and checksum. Its kind may be unknown."""
 
     kind: int
     sequence: int
@@ -66,22 +66,22 @@ def encode(kind: Kind, payload: bytes = b"", sequence: int = 0) -> bytes:
 
 
 class Decoder:
-    """Cuts a stream into frames."""
+    """Splits a stream into frames."""
 
     def __init__(self, most: int = MOST_PAYLOAD) -> None:
         self.most = most
-        """Longest payload that is taken, bytes."""
+        """Bytes of the longest accepted payload."""
         self._buffer = bytearray()
 
     @property
     def waiting(self) -> int:
-        """Bytes of a frame that has not come whole."""
+        """Bytes received of an incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that `data` completes. Raises FrameError, after those before it, at one that is none.
+        """The frames that `data` completes. Raises FrameError at invalid data, after the frames before it.
 
-        To be run to its end, and not to be fed again after an error.
+        Run this iterator to its end. Do not feed the decoder again after an error.
         """
         buffer = self._buffer
         buffer += data
@@ -108,7 +108,7 @@ class Decoder:
 
 @dataclass(frozen=True)
 class Hello:
-    """Who a rank says it is."""
+    """A rank's description of itself."""
 
     program: str
     name: str
@@ -123,7 +123,7 @@ class Hello:
 
     @staticmethod
     def decode(payload: bytes) -> Hello:
-        """Raises FrameError for what is not the JSON of a HELLO."""
+        """Reads the JSON of a HELLO. Raises FrameError for anything else."""
         fields = _object(payload)
         rank, ranks = _whole(fields, "rank", MOST_RANKS - 1), _whole(fields, "ranks", MOST_RANKS)
         if rank >= ranks:
@@ -148,13 +148,13 @@ class Hello:
         )
 
     def encode(self) -> bytes:
-        """The frame of it."""
+        """Its frame."""
         return encode(Kind.HELLO, json.dumps(vars(self)).encode())
 
 
 @dataclass(frozen=True)
 class Records:
-    """What a rank counted in one interval."""
+    """The counts of a rank in one interval."""
 
     time: float
     """Seconds since 1970 at its end."""
@@ -168,7 +168,7 @@ class Records:
 
     @staticmethod
     def decode(payload: bytes, ranks: int) -> Records:
-        """Raises FrameError for what no rank among so many can have counted."""
+        """Reads the counts. Raises FrameError for counts that are impossible in a program of so many ranks."""
         if len(payload) < _RECORDS.size:
             raise FrameError(f"RECORDS of {len(payload)} bytes")
         time, length, in_mpi, skew, peers, calls = _RECORDS.unpack_from(payload)
@@ -180,8 +180,8 @@ class Records:
         entries = np.frombuffer(payload, "<u8", 4 * peers, _RECORDS.size).reshape(peers, 4)
         if peers:
             key, *counts = entries.max(axis=0).tolist()
-            whom = np.frombuffer(payload, "<u4", 8 * peers, _RECORDS.size)[::8]
-            if key >> 32 >= KINDS or whom.max() >= ranks:
+            receivers = np.frombuffer(payload, "<u4", 8 * peers, _RECORDS.size)[::8]
+            if key >> 32 >= KINDS or receivers.max() >= ranks:
                 raise FrameError(f"RECORDS: a peer or a kind that is none among {ranks} ranks")
             if max(counts) >= MOST_COUNT:
                 raise FrameError("RECORDS: counts of more than 2^53")
@@ -203,14 +203,14 @@ class Records:
         peers: Sequence[tuple[int, int, int, int, int]] = (),
         calls: Sequence[tuple[int, int, int, float]] = (),
     ) -> Records:
-        """From rows (peer, kind, messages, bytes, turns) and (call, calls, bytes, seconds)."""
+        """Records from rows (peer, kind, messages, bytes, turns) and (call, calls, bytes, seconds)."""
         rows = [(kind << 32 | peer, *counts) for peer, kind, *counts in peers]
         return Records(
             time, length, in_mpi, skew, np.array(rows, np.uint64).reshape(len(rows), 4), list(calls)
         )
 
     def encode(self, sequence: int) -> bytes:
-        """The frame of it."""
+        """Its frame."""
         head = _RECORDS.pack(self.time, self.length, self.in_mpi, self.skew, len(self.peers), len(self.calls))
         calls = [_CALL.pack(call, 0, *figures) for call, *figures in self.calls]
         payload = b"".join([head, self.peers.astype("<u8").tobytes(), *calls])
@@ -218,7 +218,7 @@ class Records:
 
 
 def dropped(payload: bytes) -> int:
-    """Of a BYE: the frames that were given up. Raises FrameError."""
+    """The number of frames that the sender gave up, from a BYE. Raises FrameError."""
     return _whole(_object(payload), "dropped", MOST_COUNT)
 
 
@@ -229,7 +229,7 @@ def sites_frame(epoch: int, sites: NDArray[np.uint16]) -> bytes:
 
 
 def sites_of(payload: bytes) -> tuple[int, NDArray[np.uint16]]:
-    """Epoch and the site of every rank. Raises FrameError."""
+    """Reads the epoch and the site of every rank. Raises FrameError."""
     if len(payload) < _SITES.size:
         raise FrameError(f"SITES of {len(payload)} bytes")
     epoch, ranks, sites = _SITES.unpack_from(payload)
@@ -242,7 +242,7 @@ def sites_of(payload: bytes) -> tuple[int, NDArray[np.uint16]]:
 
 
 def ack_frame(sequence: int) -> bytes:
-    """The frame that says that this sequence and all before it are kept."""
+    """The frame that acknowledges this sequence and all before it."""
     return encode(Kind.ACK, sequence.to_bytes(8, "little"))
 
 

@@ -1,4 +1,4 @@
-"""Starting an MPI program with the library in its ranks, and in nothing else where the launcher allows it."""
+"""Launch commands with the library in the ranks of an MPI program, and if possible in no other process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HYDRA, OPEN_MPI, SRUN, OTHER = "hydra", "openmpi", "srun", "other"
 
 
 def launcher(command: Sequence[str]) -> str:
-    """Which kind of launcher a command begins with. Raises InputError where it cannot be found."""
+    """The kind of launcher at the start of a command. Raises InputError if it is not found."""
     path = shutil.which(command[0])
     if path is None:
         raise InputError(f"{command[0]}: no such command")
@@ -32,12 +32,12 @@ def launcher(command: Sequence[str]) -> str:
     return OPEN_MPI if any(word in said for word in ("Open MPI", "OpenRTE", "PRTE", "PRRTE")) else OTHER
 
 
-def arranged(
+def with_library(
     command: Sequence[str], library: Path, environment: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The command that starts the ranks so, and the whole environment to start it in.
+    """The command that starts the ranks with the library, and its whole environment.
 
-    Raises InputError for a launcher that cannot be found, and for options that are in the way.
+    Raises InputError if the launcher is not found, or if an option conflicts with the library.
     """
     kind = launcher(command)
     around = dict(os.environ) | dict(environment)
@@ -61,7 +61,7 @@ def arranged(
 
 
 def _in_each_part(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Open MPI takes -x for one of the programs between colons."""
+    """The words with the options in each part between colons: Open MPI's -x applies to one part only."""
     result = [words[0], *options]
     for word in words[1:]:
         result += [word, *options] if word == ":" else [word]

@@ -1,4 +1,4 @@
-"""What a receiver takes at most, and what it tells."""
+"""The limits of a receiver, and the events that it reports."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What a receiver takes at most."""
+    """The limits of a receiver."""
 
     connections: int = 20_000
-    """Fewer where the process may not have as many file descriptors."""
+    """Fewer if the process may not open as many file descriptors."""
     programs: int = 1_000
-    """In memory; where there are as many, those that ended first go."""
+    """In memory. Beyond this, the programs that ended first are dropped."""
     ranks: int = 65_536
-    """Of one program."""
+    """Ranks of one program."""
     entries: int = 8_000_000
-    """Of the matrices of all programs; each takes some 60 bytes."""
+    """Entries in the matrices of all programs; each takes about 60 bytes."""
     senders: int = 200_000
-    """Ranks of all programs; one that is started again counts again."""
+    """Ranks of all programs. A restarted rank counts again."""
     buffered: int = 256 << 20
-    """Bytes of frames that have come in part."""
+    """Bytes of incomplete frames."""
     hello: float = 10.0
-    """Seconds to say who one is."""
+    """Seconds in which a HELLO must arrive."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something a person may want to know."""
+    """An event for the log."""
 
     kind: str
     """program-began, program-ended, rank-gone, rank-began-again, frames-dropped, garbled, refused, not-kept, not-accepted."""

@@ -1,4 +1,4 @@
-"""Accepting connections without running out of file descriptors, whatever connects.
+"""Accepts connections without running out of file descriptors, however many clients connect.
 
 A process may hold a limited number of descriptors (RLIMIT_NOFILE). A listener that accepts until none is left can
 neither serve nor open a file any more, and its event loop spins. So all listeners of a process share `Slots`: a fixed

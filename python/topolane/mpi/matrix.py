@@ -1,4 +1,6 @@
-"""The matrix of a watched program, as a file: what `topolane mpi run` writes and all that reads traffic reads."""
+"""The file of a watched program's matrix. `topolane mpi run` writes it; all commands that read traffic read
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from numpy.typing import NDArray
 from topolane import parsing, texts
 from topolane._engine import InputError, Traffic
 from topolane.mpi.calls import names
-from topolane.mpi.counts import Watched
+from topolane.mpi.counts import WatchedProgram
 
 KINDS = ("point_to_point", "modelled", "two_level", "one_sided")
-"""Kinds of the protocol, as columns are called after them."""
+"""Kinds of the protocol, which name the columns."""
 FIGURES = ("messages", "bytes", "turns")
 COLUMNS = (
     "from",
@@ -34,36 +36,36 @@ _SIGN = re.compile(r"(?<!\w)[=+@-]")
 
 
 @dataclass(frozen=True)
-class About:
-    """What is known of a run beside its matrix."""
+class RunFacts:
+    """The facts of a run other than its matrix."""
 
     program: str
     name: str
     mpi: str
     ranks: int
     hosts: list[str]
-    """Of every rank; empty for one that never reported."""
+    """The host of every rank; empty if it never reported."""
     seconds: list[float]
     """From MPI_Init to MPI_Finalize, or to the last report, of every rank."""
     in_mpi: list[float]
-    """Of these, in watched calls, over all threads."""
+    """Seconds of these in watched calls, over all threads."""
     skew: list[float]
-    """Of these, waiting for others in synchronising collectives."""
+    """Seconds of these spent waiting for other ranks in synchronising collectives."""
     calls: dict[str, tuple[int, int, float]]
     """Calls, bytes of own buffers and seconds over all ranks, by name."""
     unfinished: list[int]
-    """Ranks that did not reach MPI_Finalize: up to a report's interval of theirs is missing."""
+    """Ranks that did not reach MPI_Finalize. Up to one interval of their counts is missing."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run's matrix. Entries stand by (sender, receiver)."""
+    """The matrix of a run. Entries are ordered by (sender, receiver)."""
 
-    about: About
+    about: RunFacts
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
     counts: NDArray[np.float64]
-    """Of every entry, by kind: messages, bytes, turns."""
+    """For every entry, by kind: messages, bytes, turns."""
 
     def total(self, figure: str) -> NDArray[np.float64]:
         """Messages, bytes or turns of every entry, over all kinds."""
@@ -88,15 +90,15 @@ class Recorded:
 
 
 def _without_formulas(text: str) -> str:
-    """The same JSON; a spreadsheet that splits it at commas finds no cell that begins with a sign of a formula."""
+    """The same JSON, escaped so that no cell of a spreadsheet that splits it at commas is a formula."""
     return _STRING.sub(lambda one: _SIGN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", one[0]), text)
 
 
-def of(program: Watched) -> Recorded:
-    """What a receiver knows of a program."""
+def of(program: WatchedProgram) -> Recorded:
+    """The matrix and facts of a program in a receiver."""
     every = [program.of_rank.get(rank) for rank in range(program.ranks)]
     known = names()
-    about = About(
+    about = RunFacts(
         program=program.id,
         name=program.name,
         mpi=program.mpi,
@@ -118,7 +120,7 @@ def of(program: Watched) -> Recorded:
 
 
 def read(path: str | Path) -> Recorded:
-    """A file that `topolane mpi run` wrote. Raises InputError for any other, with the line."""
+    """Reads a file that `topolane mpi run` wrote. Raises InputError, with the line, for any other file."""
     text = texts.read_text(path, texts.LARGE)
     traffic = Traffic.parse(text, str(path))  # says what is wrong with ranks and totals, and where
     lines = text.split("\n")  # as the engine counts them; splitlines knows other ends
@@ -150,11 +152,11 @@ def _table(lines: Sequence[str], begin: int, path: str) -> NDArray[np.float64]:
     return np.array(rows).reshape(len(rows), len(COLUMNS))
 
 
-def _about(lines: Sequence[str], path: str) -> About:
+def _about(lines: Sequence[str], path: str) -> RunFacts:
     for at, line in enumerate(lines):
         if line.startswith(MARK):
             try:
-                about = About(**parsing.parse_json(line.removeprefix(MARK), path, at + 1))
+                about = RunFacts(**parsing.parse_json(line.removeprefix(MARK), path, at + 1))
                 _check(about)
             except (TypeError, ValueError, AttributeError) as error:
                 raise InputError(
@@ -164,8 +166,8 @@ def _about(lines: Sequence[str], path: str) -> About:
     raise InputError(f"{path}: no line {MARK!r}: not a matrix that `topolane mpi run` wrote")
 
 
-def _check(about: About) -> None:
-    """Raises TypeError or ValueError for what a damaged line may hold."""
+def _check(about: RunFacts) -> None:
+    """Checks the facts. Raises TypeError or ValueError if the line is damaged."""
     for word in (about.program, about.name, about.mpi, *about.hosts, *about.calls):
         if not isinstance(word, str):
             raise TypeError("not a text")

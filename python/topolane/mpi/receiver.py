@@ -1,8 +1,7 @@
-"""The receiver of what watched programs report, for one program or for all of a site manager.
+"""The receiver of the reports of watched programs: one program, or all programs of a site manager.
 
-docs/reference/mpi-protocol.md describes the protocol.
-Whatever arrives is taken for hostile: a frame that is none ends its connection, limits bound what is kept, and a
-sender that reads nothing is sent nothing.
+docs/reference/mpi-protocol.md describes the protocol. All input is treated as hostile: an invalid frame ends
+its connection, limits bound what is kept, and a sender that reads nothing gets nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topolane._engine import InputError
-from topolane.mpi.acknowledging import Acknowledger, Taken
+from topolane.mpi.acknowledger import Acknowledger, Taken
 from topolane.mpi.address import Address, bound_to
-from topolane.mpi.connection import Connection, Refused
-from topolane.mpi.counts import RankCounts, Watched
+from topolane.mpi.connection import Connection, SenderRefusedError
+from topolane.mpi.counts import RankCounts, WatchedProgram
 from topolane.mpi.frames import FrameError, Hello, Records, dropped, sites_frame
 from topolane.mpi.limits import Event, Limits
 from topolane.mpi.listener import Listener, Slot, Slots, connections_possible
@@ -28,33 +27,32 @@ from topolane.mpi.window import Window
 
 
 class Receiver:
-    """Takes frames of many ranks and keeps what they count in `programs`.
+    """Receives frames of many ranks and collects their counts in `programs`.
 
-    Frames are acknowledged when `keep` has returned for the ranks they came from; about every `interval`
-    seconds it is called once for all of them. All of it belongs to one event loop.
+    Frames are acknowledged when `keep` has returned for their ranks. It is called about every `interval`
+    seconds, once for all ranks with new frames. A receiver belongs to one event loop.
 
-    keep: stores what is known of those ranks; it may raise OSError, and is then asked again later.
-    load: what an earlier receiver knew of a program.
-    happened: told of events.
+    keep: stores the counts of those ranks. It may raise OSError and is then called again later. load: returns
+    what an earlier receiver stored of a program. happened: called with events.
     """
 
     def __init__(
         self,
         *,
         keep: Callable[[Taken], Awaitable[None]] | None = None,
-        load: Callable[[str], Watched | None] = lambda _: None,
+        load: Callable[[str], WatchedProgram | None] = lambda _: None,
         happened: Callable[[Event], None] = lambda _: None,
         limits: Limits | None = None,
         interval: float = 1.0,
         slots: Slots | None = None,
     ) -> None:
-        """slots: of the whole process, where it has other listeners too."""
-        self.programs: dict[str, Watched] = {}
+        """slots: of the whole process, if it has other listeners too."""
+        self.programs: dict[str, WatchedProgram] = {}
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
         self._slots = slots or Slots(min(self.limits.connections, connections_possible()))
         self.frames = 0
-        """Taken in, without those that came twice."""
+        """How many frames were received, without duplicates."""
         self.repeated = 0
         self._load, self._happened = load, happened
         self._acknowledger = Acknowledger(
@@ -69,9 +67,10 @@ class Receiver:
     async def listen(
         self, address: Address, *, token: str | None = None, tls: ssl.SSLContext | None = None
     ) -> Address:
-        """Listens there too; answers with the address, its port filled in.
+        """Listens on one more address. Returns it with its port filled in.
 
-        Raises InputError where it cannot, and for a TCP port without a token: any user of this machine reaches it.
+        Raises InputError if it cannot listen, and for a TCP port without a token: any user of this machine
+        can reach that.
         """
         if address.path is None and token is None:
             raise InputError(
@@ -105,8 +104,8 @@ class Receiver:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
 
-    def adopt(self, program: Watched) -> None:
-        """Takes up what is known of a program already, before any of its ranks says HELLO."""
+    def adopt(self, program: WatchedProgram) -> None:
+        """Adds a program with stored counts, before any of its ranks sends a HELLO."""
         self.programs[program.id] = program
         self._entries += sum(len(one.keys) for one in program.of_rank.values())
         self._senders += sum(len(one.windows) for one in program.of_rank.values())
@@ -128,7 +127,7 @@ class Receiver:
         return sorted(rank for rank in known.of_rank if (program, rank) in self._of_rank) if known else []
 
     def send_sites(self, program: str, epoch: int, sites: NDArray[np.uint16]) -> None:
-        """Tells all ranks of a program the site of each, now and whenever one comes back."""
+        """Sends the site of every rank to all ranks of a program, now and whenever a rank reconnects."""
         known = self.programs.get(program)
         if known is None:
             return  # it has ended since, and made room for another
@@ -141,16 +140,16 @@ class Receiver:
     # What connections call.
 
     def arrived(self, connection: Connection) -> None:
-        """A connection has come."""
+        """Adds a new connection."""
         self.connections.add(connection)
 
     def hello(self, connection: Connection, hello: Hello) -> None:
-        """A rank says who it is. Raises Refused."""
+        """Handles the HELLO of a rank. Raises SenderRefusedError."""
         program = self._program(hello)
         counts = program.of_rank.get(hello.rank)
         if counts is None or hello.incarnation not in counts.windows:
             if self._senders >= self.limits.senders:
-                raise Refused(f"this receiver takes no more than {self.limits.senders} ranks")
+                raise SenderRefusedError(f"this receiver takes no more than {self.limits.senders} ranks")
             if counts is not None:
                 self.tell(
                     "rank-began-again", program.id, f"rank {hello.rank} was started again on {hello.host}"
@@ -168,11 +167,13 @@ class Receiver:
         connection.welcome(counts.windows[hello.incarnation].kept, program.epoch, program.sites)
 
     def records(self, connection: Connection, sequence: int, payload: bytes) -> None:
-        """Counts. Raises FrameError, and Refused where there is no room."""
+        """Handles counts. Raises FrameError, and SenderRefusedError if a limit is reached."""
         program = self.programs[connection.hello.program]
         records = Records.decode(payload, program.ranks)
         if self._entries + len(records.peers) > self.limits.entries:
-            raise Refused(f"this receiver keeps no more than {self.limits.entries} entries of matrices")
+            raise SenderRefusedError(
+                f"this receiver keeps no more than {self.limits.entries} entries of matrices"
+            )
         counts = program.rank(connection.hello.rank)
         if self._is_new(connection, counts, sequence):
             before = len(counts.keys)
@@ -180,7 +181,7 @@ class Receiver:
             self._entries += len(counts.keys) - before
 
     def bye(self, connection: Connection, sequence: int, payload: bytes) -> None:
-        """A rank has reached MPI_Finalize. Raises FrameError."""
+        """Handles a BYE: the rank has reached MPI_Finalize. Raises FrameError."""
         lost = dropped(payload)
         program, rank = self.programs[connection.hello.program], connection.hello.rank
         counts = program.rank(rank)
@@ -196,7 +197,7 @@ class Receiver:
             self.tell("program-ended", program.id, f"{program.name}: all {program.ranks} ranks are through")
 
     def left(self, connection: Connection, hello: Hello | None) -> None:
-        """A connection has ended."""
+        """Removes a connection that has ended."""
         self.connections.discard(connection)
         self._acknowledger.left(connection)
         if hello is None:
@@ -218,20 +219,22 @@ class Receiver:
 
     # Inside.
 
-    def _program(self, hello: Hello) -> Watched:
+    def _program(self, hello: Hello) -> WatchedProgram:
         if hello.ranks > self.limits.ranks:
-            raise Refused(f"a program of {hello.ranks} ranks; this receiver takes {self.limits.ranks}")
+            raise SenderRefusedError(
+                f"a program of {hello.ranks} ranks; this receiver takes {self.limits.ranks}"
+            )
         program = self.programs.get(hello.program)
         if program is None and (program := self._load(hello.program)) is not None:
             self._make_room()
             self.adopt(program)
         if program is None:
             self._make_room()
-            program = Watched(hello.program, hello.name, hello.ranks, time.time())
+            program = WatchedProgram(hello.program, hello.name, hello.ranks, time.time())
             self.adopt(program)
             self.tell("program-began", program.id, f"{program.name} with {program.ranks} ranks")
         if program.ranks != hello.ranks:
-            raise Refused(
+            raise SenderRefusedError(
                 f"program {program.id} has {program.ranks} ranks, and this one says {hello.ranks}: "
                 "runs need names of their own (TOPOLANE_MPI_PROGRAM)"
             )
@@ -246,7 +249,7 @@ class Receiver:
             if one.ended is not None and not self._acknowledger.holds(one.id)
         ]
         if not over:
-            raise Refused(f"this receiver takes no more than {self.limits.programs} programs")
+            raise SenderRefusedError(f"this receiver takes no more than {self.limits.programs} programs")
         self.forget(min(over, key=lambda one: one.ended or 0.0).id)
 
     def _is_new(self, connection: Connection, counts: RankCounts, sequence: int) -> bool:

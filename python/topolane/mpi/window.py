@@ -1,16 +1,16 @@
-"""Which sequences of a sender have been taken in."""
+"""The sequences received from a sender."""
 
 from __future__ import annotations
 
 WIDTH = 4096
-"""More frames than this fit into no sender's buffer (256 KiB of frames of at least 64 bytes)."""
+"""No sender's buffer holds more frames than this (256 KiB of frames of at least 64 bytes)."""
 _ALL = (1 << WIDTH) - 1
 
 
 class Window:
-    """Takes each sequence once, in whatever order they come: the anti-replay window of RFC 4303, 3.4.3.
+    """Accepts each sequence once, in any order: the anti-replay window of RFC 4303, 3.4.3.
 
-    What is more than WIDTH behind the highest counts as taken: its sender has long given it up.
+    A sequence more than WIDTH behind the highest counts as received: its sender has long given it up.
     """
 
     __slots__ = ("highest", "holes", "kept")
@@ -18,9 +18,9 @@ class Window:
     def __init__(self, highest: int = 0, holes: int = 0) -> None:
         self.highest = highest
         self.holes = holes
-        """Bit i: `highest - i` has not come."""
+        """Bit i: `highest - i` is missing."""
         self.kept = highest
-        """What was the highest when all was last stored, for who asks where to go on."""
+        """The highest sequence at the last storing: a restarted sender continues from there."""
 
     def take(self, sequence: int) -> bool:
         """Whether this one is new."""

@@ -1,1 +1,1 @@
-"""OpenStack Nova: a filter and a weigher for its scheduler, and moves of what already runs."""
+"""OpenStack Nova: a filter and a weigher for its scheduler, and migrations of running servers."""

@@ -1,4 +1,4 @@
-"""How many more servers of a request a host can take."""
+"""Computes how many more servers of a request a host can take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MOST = 1 << 20
 
 
 class Demand(NamedTuple):
-    """What one server of a request takes of a host."""
+    """The resources that one server of a request takes on a host."""
 
     memory: float
     """MB."""
@@ -22,7 +22,7 @@ class Demand(NamedTuple):
         """The demand of a request's flavor."""
         flavor = spec.flavor
         extra = flavor.extra_specs if "extra_specs" in flavor and flavor.extra_specs else {}
-        # Specs of older releases do not tell whether the root disk is a volume.
+        # Specs of older releases do not say whether the root disk is a volume.
         root = 0 if "is_bfv" in spec and spec.is_bfv else flavor.root_gb
         return Demand(
             _amount(extra, "MEMORY_MB", flavor.memory_mb),
@@ -32,14 +32,14 @@ class Demand(NamedTuple):
 
 
 def capacity(host: Any, demand: Demand) -> int:
-    """Servers that fit on a host by Nova's own books (`HostState`), at most 2^20.
+    """The number of servers that fit on a host by Nova's `HostState`, at most 2^20.
 
-    Placement is the judge of the first: this tells how many go there in a row, and whether a host that
-    servers of the same request were given has room left. What the flavor takes by custom resources alone
-    (bare metal) is one to a host.
+    Placement decides whether the first one fits. This tells how many fit one after the other, and whether a
+    host that got servers of the same request has room left. A flavor that takes only custom resources (bare
+    metal) fits once on a host.
     """
     fits = float(MOST)
-    # Ratios are those of Placement; a host that does not tell them has 1.
+    # The ratios are those of Placement; a host without them has 1.
     if demand.memory > 0:
         total = host.total_usable_ram_mb
         left = total * ((host.ram_allocation_ratio or 1.0) - 1.0) + host.free_ram_mb
@@ -57,7 +57,7 @@ def capacity(host: Any, demand: Demand) -> int:
 
 
 def _amount(extra: Any, resource: str, usual: float) -> float:
-    """What a server takes: extra specs such as resources:VCPU=0 go before the flavor's own number."""
+    """What a server takes. Extra specs such as resources:VCPU=0 override the flavor's own number."""
     try:
         return float(extra.get(f"resources:{resource}", usual))
     except (TypeError, ValueError):
@@ -65,12 +65,12 @@ def _amount(extra: Any, resource: str, usual: float) -> float:
 
 
 def most_per_host(group: Any) -> int:
-    """Members that the group's policy allows on one host."""
+    """How many members the group's policy allows on one host."""
     policy = group.policy if "policy" in group else None
     if policy != "anti-affinity":
         return MOST
     try:
-        # Its rules are a property and no field: `"rules" in group` is never true.
+        # Its rules are a property, not a field: `"rules" in group` is never true.
         rules = group.rules if "_rules" in group else {}
         return max(1, int(rules.get("max_server_per_host", 1)))
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""A cloud as its APIs tell it, through openstacksdk: hosts, groups and who runs where."""
+"""Reads a cloud through openstacksdk: its hosts, its groups, and which server runs on which host."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from topolane import sources
 from topolane._engine import InputError
+from topolane.nova.hints import PlacementHint, hint_of
 from topolane.nova.topology import Aggregate, Topology, from_aggregates
-from topolane.nova.wishes import Wish, wish_of
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
 MOVABLE = ("ACTIVE", "PAUSED")
-"""Status of servers that Nova can migrate live."""
+"""The status of servers that Nova can migrate live."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Server:
     host: str | None
     status: str
     flavor: dict[str, Any]
-    """Its flavor as the API embeds it."""
+    """Its flavor, as the API embeds it."""
     hints: dict[str, Any]
     zone: str | None
     """The availability zone it must stay in."""
     busy: bool
-    """Whether Nova is doing something to it."""
+    """Whether Nova is working on it."""
 
     @property
     def movable(self) -> bool:
@@ -44,24 +44,24 @@ class Server:
 
 @dataclasses.dataclass(frozen=True)
 class ServerGroup:
-    """A server group and what it asks for."""
+    """A server group and its placement hint."""
 
     id: str
     name: str
     project: str
     most_per_host: int | None
-    """Members that its policy allows on one host; None for any number."""
+    """How many members its policy allows on one host; None for any number."""
     servers: list[Server]
-    wish: Wish
+    hint: PlacementHint
 
 
 @dataclasses.dataclass(frozen=True)
 class Cloud:
-    """What is where."""
+    """The topology, hosts and groups of a cloud."""
 
     topology: Topology
     problems: list[str]
-    """What is wrong with the topology, in sentences."""
+    """Sentences that say what is wrong with the topology."""
     groups: list[ServerGroup]
     zones: dict[str, str]
     """The availability zone of every host."""
@@ -69,7 +69,7 @@ class Cloud:
     """Hosts that are down or disabled."""
 
     def group(self, name: str) -> ServerGroup:
-        """The group of that id or name. Raises InputError where there is none, or several."""
+        """The group of that id or name. Raises InputError if there is none, or if there are several."""
         found = [group for group in self.groups if name in (group.id, group.name)]
         if len(found) != 1:
             raise InputError(
@@ -79,7 +79,7 @@ class Cloud:
 
 
 def connect(cloud: str | None) -> Connection:
-    """A connection to the cloud of that name in clouds.yaml, or that of the environment (OS_*)."""
+    """A connection to the cloud of that name in clouds.yaml, or to the one in the environment (OS_*)."""
     import openstack
     from keystoneauth1 import exceptions as auth
     from openstack import exceptions
@@ -93,10 +93,10 @@ def connect(cloud: str | None) -> Connection:
 
 
 def read(connection: Connection, machine: str | None) -> Cloud:
-    """Reads all groups of a cloud, for which an administrator's rights are needed.
+    """Reads all groups of a cloud. This needs an administrator's rights.
 
-    `machine`: a file that describes the network; by default the aggregates' metadata does.
-    Raises InputError where there is no topology, or something is not allowed.
+    `machine`: a file that describes the network [default: the metadata of the aggregates]. Raises InputError
+    if there is no topology, or if a call is not allowed.
     """
     from keystoneauth1 import exceptions as auth
     from openstack import exceptions
@@ -119,9 +119,9 @@ def read(connection: Connection, machine: str | None) -> Cloud:
 
 
 def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list[int]:
-    """Servers of the group that every node has room for now, as Placement reckons.
+    """How many servers of the group fit on every node now, by Placement.
 
-    Hosts that are down or disabled have none, nor have those outside the zones where the group must stay.
+    No server fits on hosts that are down or disabled, or outside the zones where the group must stay.
     """
     flavors = [server.flavor for server in group.servers]
     wanted = {
@@ -130,7 +130,7 @@ def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list
     }
     wanted = {name: amount for name, amount in wanted.items() if amount > 0}
     if not wanted:
-        # Bare metal, which takes custom resources alone, does not migrate live.
+        # Bare metal takes only custom resources and cannot migrate live.
         return [0] * cloud.topology.machine.nodes
     query = "&".join(
         ["resources=" + ",".join(f"{name}:{amount}" for name, amount in wanted.items())]
@@ -164,7 +164,7 @@ def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list
 
 
 def alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether servers of two flavors take the same of a host and may go to the same hosts."""
+    """Whether servers of two flavors take the same resources and may use the same hosts."""
 
     def needs(flavor: dict[str, Any]) -> object:
         extra = (flavor.get("extra_specs") or {}).items()
@@ -174,7 +174,7 @@ def alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _server_groups(connection: Connection) -> list[Any]:
-    """All groups: Nova answers at most [api] max_limit at once, without a link to the rest."""
+    """All groups, page by page: Nova returns at most [api] max_limit at once, without a link to the rest."""
     groups: list[Any] = []
     while True:
         rest = f"/os-server-groups?offset={len(groups)}"
@@ -199,9 +199,11 @@ def _group(group: Any, servers: dict[str, Any]) -> ServerGroup:
     members = [_server(servers[member]) for member in group.member_ids or () if member in servers]
     policy = group.policy or next(iter(group.policies or ()), None)
     most = int((group.rules or {}).get("max_server_per_host", 1)) if policy == "anti-affinity" else None
-    wishes = [wish_of(server.hints, server.flavor.get("extra_specs")) for server in members]
-    wish = next((wish for wish in wishes if wish.placement is not None or wish.problem), Wish(None))
-    return ServerGroup(group.id, group.name, group.project_id or "", most, members, wish)
+    found_hints = [hint_of(server.hints, server.flavor.get("extra_specs")) for server in members]
+    hint = next(
+        (hint for hint in found_hints if hint.placement is not None or hint.problem), PlacementHint(None)
+    )
+    return ServerGroup(group.id, group.name, group.project_id or "", most, members, hint)
 
 
 def _server(server: Any) -> Server:
@@ -231,7 +233,7 @@ def _resources(flavor: dict[str, Any]) -> dict[str, int]:
 
 
 def _amount(said: Any, usual: int) -> int:
-    """What an extra spec says, where it says a number: Nova's API did not check them before 2.86."""
+    """The number in an extra spec, else `usual`: Nova's API did not check extra specs before 2.86."""
     try:
         return int(said)
     except (TypeError, ValueError):

@@ -1,10 +1,10 @@
-"""Nova's API checks our extra specs by these, from the entry point nova.api.extra_spec_validators."""
+"""Validators of Topolane's extra specs for Nova's API, by the entry point nova.api.extra_spec_validators."""
 
 from __future__ import annotations
 
 from nova.api.validation.extra_specs import base
 
-from topolane.nova.wishes import LARGEST, PLACEMENT, PLACEMENTS, PROFILE_NAME, SIZE, TRAFFIC
+from topolane.nova.hints import LARGEST, PLACEMENT, PLACEMENTS, PROFILE_NAME, SIZE, TRAFFIC
 
 
 def register() -> list[base.ExtraSpecValidator]:

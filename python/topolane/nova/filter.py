@@ -1,4 +1,4 @@
-"""`TopolaneFilter`: keeps groups off hosts that are used up and off links that are somebody else's."""
+"""`TopolaneFilter`: excludes full hosts, and hosts where a group would use links dedicated to another group."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from nova.scheduler import filters
 from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
 
+from topolane.nova.hints import PlacementHint
 from topolane.nova.plugin import plugin
-from topolane.nova.wishes import Wish
 
 LOG = logging.getLogger(__name__)
 
 
 class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
-    """Passes the hosts that the policy of the server's group may use; all, for a server without a wish.
+    """Passes the hosts that the policy of the server's group may use; all hosts for a server without a
+    placement hint.
 
-    It must stand last in `enabled_filters`: what it passes is what the weigher counts with.
+    It must come last in `enabled_filters`, so that the weigher sees the same hosts.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         try:
             return self._passing(hosts, spec_obj)
         except Exception:
-            # Whatever it is: Nova goes on without us rather than not at all.
+            # After any error, Nova must go on without this filter.
             LOG.exception("Topolane's filter failed; all hosts pass.")
             return hosts
 
@@ -44,7 +45,7 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         request = plugin().request(spec)
         if request is None:
             return hosts
-        if isinstance(request, Wish):
+        if isinstance(request, PlacementHint):
             LOG.error("Server %s is placed nowhere: %s", spec.instance_uuid, request.problem)
             return []
         asked = request.ask(hosts)
@@ -52,7 +53,7 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         if costs is not None:
             may = np.isfinite(np.where(asked.nodes >= 0, costs[asked.nodes], np.inf))
         elif request.isolates or (asked.answer.shares and not request.moves):
-            what = "of its own" if request.isolates else "that are nobody's own"
+            what = "of its own" if request.isolates else "that are not dedicated to another group"
             level = logging.DEBUG if request.for_alternates else logging.WARNING
             LOG.log(level, "Server %s finds no links %s: %s", spec.instance_uuid, what, asked.answer.refusal)
             return []
@@ -61,6 +62,6 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             LOG.log(level, "Server %s is left to Nova: %s", spec.instance_uuid, asked.answer.refusal)
             may = np.ones(len(hosts), dtype=bool)
         if not request.isolates:
-            # A host that the topology does not know crosses no link that is known to be owned.
+            # A host that the topology does not know crosses no link that is known to be dedicated.
             may |= asked.nodes < 0
         return [host for host, passes in zip(hosts, (may & (asked.slots > 0)).tolist()) if passes]

@@ -1,4 +1,4 @@
-"""Which server of which group runs where, from Nova's own databases."""
+"""Reads from Nova's databases which server of which group runs on which host."""
 
 from __future__ import annotations
 
@@ -14,51 +14,53 @@ from nova.db.main import api as db
 from nova.db.main import models
 from oslo_log import log as logging
 
-from topolane.nova.wishes import Wish, wish_of
+from topolane.nova.hints import PlacementHint, hint_of
 
 LOG = logging.getLogger(__name__)
 
 UNKNOWN_SECONDS = 120.0
-"""For so long a server that was given a host, and that no cell knows yet, is believed to be on its way there."""
+"""Seconds for which a server that was given a host, and that no cell knows yet, counts as on its way there."""
 BUSY_SECONDS = 3600.0
-"""For so long one that a cell knows and that Nova is busy with: builds, unshelving, migrations."""
+"""The same for a server that a cell knows and that Nova is building, unshelving or migrating."""
 
 
 class Member(NamedTuple):
-    """A server of a group that Nova knows."""
+    """A server of a group, in Nova's databases."""
 
     uuid: str
     host: str | None
-    """None while it has no host: scheduled nowhere yet, or shelved."""
+    """None while it has no host: not yet scheduled, or shelved."""
     created: datetime.datetime | None
     launch_index: int
-    """Which of its request it was."""
+    """Its index in its request."""
     busy: bool
-    """Whether Nova is doing something to it."""
+    """Whether Nova is working on it."""
 
     def age(self) -> tuple[bool, str, int]:
-        """The order of ranks: who was created first, and first in a request."""
+        """Sort key of ranks: by creation, then by index in the request."""
         return self.created is None, str(self.created), self.launch_index
 
 
 class Group(NamedTuple):
-    """Another group."""
+    """Another group of the cloud."""
 
     hosts: list[str]
-    """Those that its servers are on or on their way to."""
-    owned: bool
-    """Whether it asked for links of its own."""
+    """The hosts that its servers run on or are on their way to."""
+    dedicated: bool
+    """Whether it requested dedicated links."""
 
 
-class InFlight:
-    """Hosts given of late to servers that the databases have elsewhere yet. For all threads of a process."""
+class InFlightHosts:
+    """The hosts recently given to servers that the databases still show elsewhere. Shared by all threads of a
+    process.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._given: dict[str, tuple[str, str | None, float]] = {}
 
     def note(self, server: str, host: str, source: str | None) -> None:
-        """The server was given the host; `source` is where it was, if anywhere."""
+        """Records that the server was given the host; `source` is its host before, if any."""
         now = time.monotonic()
         with self._lock:
             self._given[server] = (host, source, now)
@@ -66,7 +68,7 @@ class InFlight:
                 del self._given[old]
 
     def host(self, server: str, member: Member | None) -> str | None:
-        """The host that a server is on its way to; `member`: what a cell knows of it."""
+        """The host that a server is on its way to; `member` is its row in a cell."""
         with self._lock:
             host, source, then = self._given.get(server, (None, None, 0.0))
         if member is not None and (not member.busy or member.host != source):
@@ -75,14 +77,14 @@ class InFlight:
         return host if time.monotonic() - then <= lasts else None
 
 
-IN_FLIGHT = InFlight()
+IN_FLIGHT = InFlightHosts()
 
 
-def known(context: Any, uuids: Collection[str]) -> dict[str, Member]:
-    """Those of the servers that some cell knows, deleted ones included, which have no host.
+def known_servers(context: Any, uuids: Collection[str]) -> dict[str, Member]:
+    """The servers that some cell knows. Deleted ones are included, without a host.
 
-    A group's list keeps them; were they left out here, they would count as on their way to a host. A cell
-    that does not answer is left out, as Nova itself does for the hosts of a group.
+    A group's list keeps deleted servers; if they were missing here, they would count as on their way to a
+    host. A cell that does not answer is ignored, as Nova does for the hosts of a group.
     """
     if not uuids:
         return {}
@@ -103,50 +105,50 @@ def known(context: Any, uuids: Collection[str]) -> dict[str, Member]:
 
 @db.pick_context_manager_reader  # type: ignore[untyped-decorator]
 def _rows(context: Any, uuids: Collection[str]) -> list[Any]:
-    """Six columns only: for thousands of members Nova's own objects take most of a second to be made."""
+    """Reads six columns only: Nova's own objects take most of a second for thousands of members."""
     one = models.Instance
     columns = (one.uuid, one.host, one.created_at, one.launch_index, one.task_state, one.deleted)
     return list(context.session.query(*columns).filter(one.uuid.in_(list(uuids))))
 
 
-def whereabouts(server: str, member: Member | None) -> list[str]:
-    """The host of a server, as a cell knows it, and that which it is on its way to."""
+def hosts_of(server: str, member: Member | None) -> list[str]:
+    """The host of a server in its cell, and the host that it is on its way to, as far as they exist."""
     hosts = [member.host if member is not None else None, IN_FLIGHT.host(server, member)]
     return [host for host in hosts if host is not None]
 
 
-class Others:
-    """The other groups of the cloud. What a group asked for is looked up once."""
+class OtherGroups:
+    """The other groups of the cloud. The hint of each group is read once."""
 
     def __init__(self) -> None:
-        self._wishes: dict[str, Wish] = {}
+        self._hints: dict[str, PlacementHint] = {}
 
     def of(self, context: Any, but: str, default: str) -> Iterator[Group]:
-        """All groups but one that have two members or more; only those can cross links."""
+        """All groups but one, if they have two or more members; others cannot cross links."""
         groups = [group for group in objects.InstanceGroupList.get_all(context) if group.uuid != but]
         groups = [group for group in groups if len(group.members) > 1]
-        members = known(context, {uuid for group in groups for uuid in group.members})
+        members = known_servers(context, {uuid for group in groups for uuid in group.members})
         for group in groups:
-            where = {uuid: whereabouts(uuid, members.get(uuid)) for uuid in group.members}
+            where = {uuid: hosts_of(uuid, members.get(uuid)) for uuid in group.members}
             running = [uuid for uuid, hosts in where.items() if hosts]
             hosts = [host for hosts in where.values() for host in hosts]
             if len(set(hosts)) > 1:
-                wish = self._wish(context, group.uuid, running[0], default)
-                yield Group(hosts, wish.placement == "isolated")
+                hint = self._hint(context, group.uuid, running[0], default)
+                yield Group(hosts, hint.placement == "isolated")
 
-    def _wish(self, context: Any, group: str, member: str, default: str) -> Wish:
-        if group not in self._wishes:
+    def _hint(self, context: Any, group: str, member: str, default: str) -> PlacementHint:
+        if group not in self._hints:
             try:
                 spec = objects.RequestSpec.get_by_instance_uuid(context, member)
             except exception.RequestSpecNotFound:
-                return wish_of({}, {}, default)
-            self._wishes[group] = wish_of_spec(spec, default)
-        return self._wishes[group]
+                return hint_of({}, {}, default)
+            self._hints[group] = hint_of_spec(spec, default)
+        return self._hints[group]
 
 
-def wish_of_spec(spec: Any, default: str) -> Wish:
-    """What a request asks for."""
+def hint_of_spec(spec: Any, default: str) -> PlacementHint:
+    """The placement hint of a request."""
     flavor = spec.flavor if "flavor" in spec else None
     extra_specs = flavor.extra_specs if flavor is not None and "extra_specs" in flavor else {}
     hints = spec.scheduler_hints if "scheduler_hints" in spec else {}
-    return wish_of(hints, extra_specs, default)
+    return hint_of(hints, extra_specs, default)

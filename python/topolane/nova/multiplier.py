@@ -1,4 +1,4 @@
-"""What other weighers and settings of the scheduler do to ours."""
+"""Effects of other weighers and settings of the scheduler on Topolane's weigher."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from oslo_log import log as logging
 LOG = logging.getLogger(__name__)
 
 VETO = 1e5
-"""Multipliers from here on are meant to outweigh everything: failed builds and cells have 1e6."""
+"""Multipliers of at least this are vetoes, meant to outweigh everything: failed builds and cells have 1e6."""
 
 
 def warnings(conf: Any) -> list[str]:
-    """Settings that undo packing, one sentence each."""
+    """Sentences about settings that undo packing."""
     options = conf.filter_scheduler
     found = []
     if options.host_subset_size > 1:
@@ -42,8 +42,10 @@ def warnings(conf: Any) -> list[str]:
     return found
 
 
-class Needed:
-    """The multiplier that all other weighers together stay below, their values in aggregates' metadata included."""
+class RequiredMultiplier:
+    """The multiplier above the sum of all other weighers, including multipliers in the metadata of
+    aggregates.
+    """
 
     def __init__(self, conf: Any) -> None:
         handler = weights.HostWeightHandler()
@@ -53,20 +55,20 @@ class Needed:
         self._warned = False
 
     @property
-    def so_far(self) -> float:
-        """Just more than the sum of the greatest multipliers seen, those that are a veto left out."""
+    def value(self) -> float:
+        """Slightly more than the sum of the largest multipliers seen, without vetoes."""
         return 1.0 + sum(most for most in self._most if most < VETO)
 
-    def look_at(self, hosts: list[Any], configured: float | None) -> None:
-        """Takes notice of the multipliers on hosts: one of each set of aggregates."""
+    def observe(self, hosts: list[Any], configured: float | None) -> None:
+        """Updates the value with the multipliers of these hosts, one host for each set of aggregates."""
         by_aggregates = {tuple(aggregate.id for aggregate in host.aggregates): host for host in hosts}
         for host in by_aggregates.values():
             for index, other in enumerate(self._others):
                 self._most[index] = max(self._most[index], abs(other.weight_multiplier(host)))
-        if configured is not None and configured < self.so_far and not self._warned:
+        if configured is not None and configured < self.value and not self._warned:
             self._warned = True
             LOG.warning(
                 "[topolane] weight_multiplier = %s can be outweighed by the other weighers: %s is needed.",
                 configured,
-                self.so_far,
+                self.value,
             )

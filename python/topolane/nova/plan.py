@@ -1,4 +1,4 @@
-"""Which live migrations would bring groups together, or apart from each other's links."""
+"""Plans live migrations that bring groups together, or off each other's links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from topolane import files, parsing
 from topolane._engine import InputError, State
 from topolane.nova.cloud import Cloud, ServerGroup
-from topolane.nova.wishes import Wish
+from topolane.nova.hints import PlacementHint
 
 VERSION = 1
 STATES = ("planned", "started", "done", "failed", "skipped")
@@ -18,7 +18,7 @@ STATES = ("planned", "started", "done", "failed", "skipped")
 
 @dataclasses.dataclass
 class Migration:
-    """One server to be moved; hops are the group's, summed over pairs of its servers."""
+    """The move of one server. Hops are those of its group, summed over pairs of its servers."""
 
     server: str
     name: str
@@ -34,21 +34,21 @@ class Migration:
     why: str = ""
     """Why it failed or was skipped."""
     forced: bool = False
-    """Whether Nova's filters are not to be asked: on the way the group shares links that they keep it off."""
+    """Whether to bypass Nova's filters: meanwhile the group shares links that the filters would exclude."""
 
 
 @dataclasses.dataclass
 class Plan:
-    """Migrations in the order in which they are to be made."""
+    """Migrations, in the order in which to make them."""
 
     migrations: list[Migration]
     start: dict[str, float]
-    """Hops of every group with migrations when the plan was made: none may end above."""
+    """Hops of every group with migrations, when the plan was made. No group may end with more."""
     in_order: bool = False
-    """Whether each migration needs those before it, and waits until they are done."""
+    """Whether each migration must wait until all before it are done."""
 
     def write(self, path: Path) -> None:
-        """Writes it, whole or not at all."""
+        """Writes the plan atomically."""
         text = json.dumps({"version": VERSION, **dataclasses.asdict(self)}, indent=1)
         files.write(path, text + "\n", "plan")
 
@@ -92,10 +92,11 @@ def make(
     least_gain: int,
     most: int | None = None,
 ) -> Plan:
-    """The migrations that lower the groups' hops by `least_gain` or more each.
+    """Plans migrations that each lower the hops of a group by `least_gain` or more.
 
-    Group after group, those first that gain most for each migration, as each leaves room for the next;
-    at most `most` migrations in all. `slots` tells the free slots of every node for a group's servers.
+    Groups are planned one after the other, highest gain per migration first, since each leaves room for the
+    next. At most `most` migrations in all. `slots` returns the free slots of every node for a group's
+    servers.
     """
     free = {group.id: slots(group) for group in groups}
     where = {group.id: _whereabouts(cloud, group) for group in cloud.groups}
@@ -114,7 +115,7 @@ def make(
         for move in moves[: None if most is None else most - len(plan.migrations)]:
             plan.migrations.append(move)
             where[group.id][move.server] = cloud.topology.node_of[move.target]
-            # What is left there for servers of another size is not known before Placement is asked again.
+            # The room that is left for servers of another size is unknown until Placement is read again.
             for slots_left in free.values():
                 slots_left[cloud.topology.node_of[move.target]] = 0
     return plan
@@ -137,16 +138,16 @@ def _moves(
     others = [other for other in cloud.groups if other.id != group.id and where[other.id]]
     for other in others:
         beyond = any(server.host and server.id not in where[other.id] for server in other.servers)
-        state.overlay(list(where[other.id].values()), isolates(other.wish), beyond)
-    # The links of hosts matter where groups must not meet on them.
-    apart = any(isolates(one.wish) for one in (group, *others))
+        state.overlay(list(where[other.id].values()), isolates(other.hint), beyond)
+    # The links of hosts matter if groups must not share them.
+    apart = any(isolates(one.hint) for one in (group, *others))
     found = state.moves(
         [own[server.id] for server in movable],
         slots,
         fixed=fixed,
         price=least_gain,
         stacked=group.most_per_host != 1 or apart,
-        isolates=isolates(group.wish),
+        isolates=isolates(group.hint),
     )
     name = cloud.topology.machine.node_name
     return [
@@ -157,13 +158,13 @@ def _moves(
     ]
 
 
-def isolates(wish: Wish) -> bool:
-    """Whether a group wants links of its own."""
-    return wish.placement == "isolated"
+def isolates(hint: PlacementHint) -> bool:
+    """Whether a group requests dedicated links."""
+    return hint.placement == "isolated"
 
 
 def summary(cloud: Cloud, plan: Plan) -> Iterator[tuple[ServerGroup, int, float, float]]:
-    """Of every group with migrations how many, and its hops before and after all of them."""
+    """For every group with migrations: how many, and its hops before and after all of them."""
     for identity, before in plan.start.items():
         own = [migration for migration in plan.migrations if migration.group == identity]
         if own:

@@ -8,41 +8,41 @@ from typing import NamedTuple
 import numpy as np
 
 from topolane.nova.cloud import Cloud, Server
-from topolane.nova.placing import POLICIES, Placing
+from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.plan import isolates
 
 LOOKS = 2000
-"""Migrations that are looked at in search of an order for one repair."""
+"""Limit of the search for an order of one repair, in migrations tried."""
 
 Where = dict[str, dict[str, str]]
 """The host of every server that has one, by group and server."""
 
 
 class Step(NamedTuple):
-    """A migration of an order."""
+    """One migration in an order."""
 
     group: str
     server: Server
     source: str
     target: str
     forced: bool = False
-    """Whether the filter would not allow it."""
+    """Whether it must bypass the filter."""
 
 
 def order(
     cloud: Cloud, where: Where, goes: dict[str, list[str]], *, sharing: bool = False
 ) -> list[Step] | None:
-    """Migrations that bring groups to the hosts that they go to, a server of theirs that is on one stays.
+    """An order of migrations that bring groups to their target hosts. A server that is on one of them stays.
 
-    Each finds its target empty, and is one that the filter allows as things are then; if `sharing`, one that it does
-    not allow is `forced` where no other is left. None where no such order was found: two groups that change places
-    without a free host have none.
+    Each migration finds its target empty, and the filter allows it at that moment. If `sharing`, a migration
+    that the filter does not allow is `forced` when no other is left. Returns None if no order was found; for
+    example, two groups cannot trade places without a free host.
     """
     return _Search(cloud, where, goes, sharing).found()
 
 
 class _Search:
-    """Depth first, back from where nothing goes on, and never twice with the same servers left."""
+    """A depth-first search with backtracking. It never visits the same set of remaining servers twice."""
 
     def __init__(self, cloud: Cloud, where: Where, goes: dict[str, list[str]], sharing: bool) -> None:
         machine = cloud.topology.machine
@@ -63,11 +63,11 @@ class _Search:
         """The order."""
         seen: set[tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]] = set()
         steps: list[Step] = []
-        ways = [self._next()]
-        while ways and self._leaving:
-            step = next(ways[-1], None)
+        stack = [self._next()]
+        while stack and self._leaving:
+            step = next(stack[-1], None)
             if step is None:
-                ways.pop()
+                stack.pop()
                 if steps:
                     self._make(steps.pop(), undo=True)
                 continue
@@ -78,7 +78,7 @@ class _Search:
                 continue
             seen.add(left)
             steps.append(step)
-            ways.append(self._next())
+            stack.append(self._next())
         return None if self._leaving else steps
 
     def _make(self, step: Step, undo: bool = False) -> None:
@@ -88,7 +88,7 @@ class _Search:
         change(self._targets, (step.group, step.target))
 
     def _next(self) -> Iterator[Step]:
-        """What may come next; called on only while things are as they were."""
+        """The possible next steps. Take the next one only after the last one is undone."""
         others = []
         for step in self._candidates():
             self._looks += 1
@@ -102,7 +102,7 @@ class _Search:
             yield from others
 
     def _candidates(self) -> list[Step]:
-        """Migrations to empty hosts: one of those that make no difference to the tree."""
+        """Migrations to empty hosts, one for each set of equivalent hosts."""
         taken = {self._now[name][server] for name, server in self._leaving}
         awaited = {host for _, host in self._targets}
         empty = {}
@@ -112,7 +112,7 @@ class _Search:
         leaving = {}
         for name, server in sorted(self._leaving, reverse=True):
             host = self._now[name][server]
-            # A host that another server waits for is not like its neighbours.
+            # A host that is the target of another server differs from its neighbours.
             place = (1, host) if host in awaited else (0, self._leaf_of[host])
             leaving[name, place] = server
         return [
@@ -131,10 +131,12 @@ def _allowed(cloud: Cloud, now: Where, step: Step) -> bool:
     node = cloud.topology.node_of[step.target]
     slots = np.zeros(cloud.topology.machine.nodes, dtype=np.uint32)
     slots[node] = 1
-    placing = Placing(
+    placing = GroupPlacement(
         cloud.topology,
-        POLICIES.get(group.wish.placement or "", "hop-bytes-exact"),
-        stacked=group.most_per_host != 1 or isolates(group.wish) or any(owned for _, owned, _ in others),
+        POLICIES.get(group.hint.placement or "", "hop-bytes-exact"),
+        stacked=group.most_per_host != 1
+        or isolates(group.hint)
+        or any(dedicated for _, dedicated, _ in others),
         members=nodes_of(cloud, rest),
         awaiting=1,
         others=others,
@@ -144,17 +146,18 @@ def _allowed(cloud: Cloud, now: Where, step: Step) -> bool:
 
 
 def others_on(cloud: Cloud, where: Where, but: Collection[str]) -> Iterator[tuple[list[int], bool, bool]]:
-    """Groups as the filter sees them from another: those on two hosts or more, their nodes, whether they own their
-    links, and whether some of them is not on the machine."""
+    """The other groups as the filter sees them: those on two or more hosts, with their nodes, whether their
+    links are dedicated, and whether some members are outside the machine.
+    """
     for group in cloud.groups:
         hosts = list(where[group.id].values())
         nodes = nodes_of(cloud, hosts)
         if group.id not in but and len(set(hosts)) > 1 and nodes:
-            yield nodes, isolates(group.wish), len(nodes) < len(hosts)
+            yield nodes, isolates(group.hint), len(nodes) < len(hosts)
 
 
 def moved(where: Where, steps: list[Step]) -> Where:
-    """Where servers are after the migrations."""
+    """The hosts of servers after these steps."""
     then = {name: dict(hosts) for name, hosts in where.items()}
     for step in steps:
         then[step.group][step.server.id] = step.target
@@ -162,5 +165,5 @@ def moved(where: Where, steps: list[Step]) -> Where:
 
 
 def nodes_of(cloud: Cloud, hosts: Collection[str]) -> list[int]:
-    """The nodes of hosts, of those that are on the machine."""
+    """The nodes of those hosts that are on the machine."""
     return [node for host in hosts if (node := cloud.topology.node_of.get(host)) is not None]

@@ -1,4 +1,4 @@
-"""The topology that the scheduler goes by, kept up with what the operator changes."""
+"""The scheduler's topology, updated when the operator changes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Topologies:
-    """The topology as it is now: from the machine file if one is named, else from the aggregates."""
+    """Reads the topology from the machine file if one is named, else from the aggregates."""
 
     def __init__(self, options: Any) -> None:
         self._options = options
@@ -26,7 +26,7 @@ class Topologies:
         self._topology: Topology | None = None
 
     def now(self, context: Any) -> Topology | None:
-        """The topology, at most `topology_lifetime` old; None, said once, where there is none."""
+        """The topology, at most `topology_lifetime` old; None if there is none, which is logged once."""
         if time.monotonic() - self._read_at < self._options.topology_lifetime:
             return self._topology
         file = self._options.machine_file
@@ -43,7 +43,7 @@ class Topologies:
                     LOG.warning("No aggregate has topolane:leaf: servers are placed as without Topolane.")
         except (InputError, OSError) as error:
             seen = str(error)
-        # Not above: while an exception is handled oslo.log adds it to every line.
+        # Not inside the handler: there oslo.log adds the exception to every line.
         if isinstance(seen, str) and seen != self._seen:
             LOG.error("The machine file cannot be used, the last one that could be stays: %s", seen)
         self._seen = seen
@@ -65,7 +65,7 @@ def _of_file(file: str) -> Topology:
 
 
 def _aggregates(context: Any) -> list[tuple[str, list[str], tuple[tuple[str, str], ...]]]:
-    """Aggregates with metadata of ours."""
+    """The aggregates with Topolane's metadata."""
     found = []
     for aggregate in objects.AggregateList.get_all(context):
         metadata = tuple(

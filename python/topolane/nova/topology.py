@@ -1,4 +1,4 @@
-"""Where the hosts of a cloud hang, from its aggregates or from a machine file."""
+"""The positions of a cloud's hosts in the tree, from its aggregates or from a machine file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from topolane._engine import InputError, Machine
 
 LEVELS = ("leaf", "pod", "site")
-"""What aggregates tell by their metadata, from the hosts up: topolane:leaf and so on."""
+"""Metadata keys of aggregates, from the hosts upwards: topolane:leaf and so on."""
 
 
 class Aggregate(NamedTuple):
@@ -27,11 +27,11 @@ class Topology:
 
     machine: Machine
     node_of: dict[str, int]
-    """The node of every host that is on the machine."""
+    """The node of every host on the machine."""
 
     @staticmethod
     def of(machine: Machine) -> Topology:
-        """The topology of a machine whose nodes are named as the hosts."""
+        """The topology of a machine whose nodes have the names of the hosts."""
         return Topology(machine, {machine.node_name(node): node for node in range(machine.nodes)})
 
     def leaf(self, host: str) -> str | None:
@@ -43,9 +43,10 @@ class Topology:
 
 
 def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, list[str]]:
-    """The topology that aggregates' metadata tells, None where they tell none; and what is wrong.
+    """The topology in the metadata of aggregates (None without such metadata), and sentences about errors in
+    it.
 
-    A host that is said to be in two places is in none, so that only what is sure is used.
+    A host with two contradictory positions is left out.
     """
     said: dict[str, dict[str, dict[str, str]]] = collections.defaultdict(dict)
     for aggregate in aggregates:
@@ -54,18 +55,18 @@ def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, l
             for host in aggregate.hosts if place is not None else ():
                 said[host].setdefault(level, {}).setdefault(str(place), aggregate.name)
     out: dict[str, list[str]] = collections.defaultdict(list)
-    ways: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
+    positions: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
     for host in sorted(said):
         if reason := _contradiction(said[host]):
             out[reason].append(host)
             continue
         site, pod, leaf = (next(iter(said[host].get(level, {})), "") for level in reversed(LEVELS))
-        ways[site or "cloud", pod, leaf].append(host)
+        positions[site or "cloud", pod, leaf].append(host)
     problems = [f"{_hosts(hosts)} {reason}: left out of the topology" for reason, hosts in out.items()]
-    _complete(ways, problems)
-    if not ways:
+    _complete_positions(positions, problems)
+    if not positions:
         return None, problems
-    leaves = [([part for part in way if part], hosts) for way, hosts in ways.items()]
+    leaves = [([part for part in position if part], hosts) for position, hosts in positions.items()]
     try:
         return Topology.of(Machine.of("cloud", leaves)), problems
     except InputError as error:
@@ -73,14 +74,14 @@ def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, l
 
 
 def _hosts(hosts: list[str]) -> str:
-    """A few of the hosts by name, and how many more."""
+    """The names of a few of the hosts, and the number of the others."""
     shown, more = hosts[:4], len(hosts) - 4
     names = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
     return f"{'host' if len(hosts) == 1 else 'hosts'} {names} {'is' if len(hosts) == 1 else 'are'}"
 
 
 def _contradiction(places: dict[str, dict[str, str]]) -> str | None:
-    """Why nothing can be said of a host."""
+    """The contradiction between the positions of a host."""
     for level, by_name in places.items():
         if len(by_name) > 1:
             both = " and ".join(f"{name} (aggregate {by})" for name, by in sorted(by_name.items()))
@@ -92,14 +93,14 @@ def _contradiction(places: dict[str, dict[str, str]]) -> str | None:
     return None
 
 
-def _complete(ways: dict[tuple[str, ...], list[str]], problems: list[str]) -> None:
-    """Hosts of a leaf of which only others know the pod are where these are, if that is one place."""
-    for way in [way for way in ways if not way[1]]:
-        site, _, leaf = way
-        others = [other for other in ways if other[0] == site and other[2] == leaf and other[1]]
+def _complete_positions(positions: dict[tuple[str, ...], list[str]], problems: list[str]) -> None:
+    """Completes the position of hosts that give their leaf but not their pod, from other hosts of that leaf."""
+    for position in [position for position in positions if not position[1]]:
+        site, _, leaf = position
+        others = [other for other in positions if other[0] == site and other[2] == leaf and other[1]]
         if len(others) == 1:
-            hosts = ways.pop(way)
+            hosts = positions.pop(position)
             problems.append(
                 f"leaf {leaf} is in pod {others[0][1]} but {hosts[0]} does not say so: taken as there"
             )
-            ways[others[0]].extend(hosts)
+            positions[others[0]].extend(hosts)

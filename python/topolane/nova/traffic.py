@@ -1,4 +1,4 @@
-"""Groups whose traffic is known: which server goes where among the group's hosts."""
+"""Places the servers of groups with a known traffic profile on the group's hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDINGS = (".csv", ".mtx")
 
 
 def profile(directory: str, name: str) -> Traffic:
-    """The traffic profile of that name. Raises InputError where there is none that can be read."""
+    """The traffic profile of that name. Raises InputError if it does not exist or cannot be read."""
     for ending in ENDINGS:
         path = pathlib.Path(directory, name + ending)
         try:
@@ -27,13 +27,13 @@ def profile(directory: str, name: str) -> Traffic:
 class Ranks:
     """The ranks of a group: rank r is its r-th server by the order of creation.
 
-    Where nobody runs yet, all ranks are mapped at once onto the nodes that the policy would take
-    (`topolane map`), and every server goes to its rank's node. Members that run are not moved: a
-    newcomer goes where its own bytes travel the fewest hops.
+    If no member runs yet, all ranks are mapped at once onto the nodes that the policy would take (`topolane
+    map`), and every server goes to its rank's node. Running members are not moved: a new member goes where
+    its own traffic has the fewest hop-bytes.
     """
 
     def __init__(self, machine: Machine, traffic: Traffic, at: dict[int, int], next_rank: int) -> None:
-        """`at`: node of every rank that has one; `next_rank`: that of the server at hand."""
+        """at: the node of every rank that has one. next_rank: the rank of the current server."""
         self._machine = machine
         self._at = dict(at)
         self._next = next_rank
@@ -42,7 +42,7 @@ class Ranks:
         self._fresh = not at
 
     def give(self, node: int | None) -> None:
-        """The server at hand was given a node of the machine, or a host that is not on it."""
+        """Records that the current server was given this node; None for a host outside the machine."""
         if node is not None:
             self._at[self._next] = node
         self._next += 1
@@ -57,7 +57,9 @@ class Ranks:
         stacked: bool,
         costs: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """The costs of nodes with those first that suit the rank at hand; infinite ones stay so."""
+        """Refines the costs so that the best nodes for the current rank come first. Infinite costs stay
+        infinite.
+        """
         if self._next >= len(self._bytes):
             return costs
         if self._fresh and self._plan is None:
@@ -70,7 +72,7 @@ class Ranks:
             own[planned] = 0.0
         else:
             own = self._hop_bytes()
-        # The policy's own order decides between nodes that suit the rank alike.
+        # The policy's own order decides between nodes that are equally good for the rank.
         order = np.full(len(costs), np.inf)
         _, inverse = np.unique(costs[finite], return_inverse=True)
         _, suits = np.unique(own[finite], return_inverse=True)
@@ -78,7 +80,7 @@ class Ranks:
         return order
 
     def _mapped(self, nodes: list[int]) -> dict[int, int]:
-        """The node of every rank, those that the profile knows mapped for fewest hop-bytes."""
+        """The node of every rank. Ranks in the profile are mapped for the fewest hop-bytes."""
         ranks = min(len(nodes), len(self._bytes))
         sender, receiver = np.nonzero(self._bytes[:ranks, :ranks])
         traffic = Traffic.of(
@@ -91,7 +93,7 @@ class Ranks:
         return {rank: nodes[slot] for rank, slot in enumerate(mapping.slots)}
 
     def _hop_bytes(self) -> NDArray[np.float64]:
-        """Of every node the hop-bytes of the rank at hand with the ranks that have a node."""
+        """For every node: the hop-bytes between the current rank there and all placed ranks."""
         sums = np.zeros(self._machine.nodes)
         for rank, node in self._at.items():
             if rank < len(self._bytes) and self._bytes[self._next, rank] > 0:

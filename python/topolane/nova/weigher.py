@@ -1,4 +1,4 @@
-"""`TopolaneWeigher`: the hosts on which the server's group ends with the least hop-bytes weigh most."""
+"""`TopolaneWeigher`: prefers the hosts on which the server's group has the least hop-bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ LOG = logging.getLogger(__name__)
 
 
 class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
-    """Weighs hosts by the cost that the group's policy puts on them; all alike for a server without a wish."""
+    """Weighs hosts by their cost under the group's policy. Without a placement hint, all hosts weigh the
+    same.
+    """
 
     # Nova scales weights to (w - minval) / (maxval - minval): with these they stay as they are, whole
     # numbers at least 1 apart, and a multiplier above all others' together cannot be outweighed.
@@ -28,12 +30,12 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         self._options = plugin().options
         for warning in multiplier.warnings(nova.conf.CONF):
             LOG.warning("%s", warning)
-        self._needed = multiplier.Needed(nova.conf.CONF)
-        # Kept here because Nova asks for it host by host.
-        self._multiplier = self._needed.so_far
+        self._required = multiplier.RequiredMultiplier(nova.conf.CONF)
+        # Cached, because Nova reads it once per host.
+        self._multiplier = self._required.value
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """As configured; else what no other weigher can outweigh."""
+        """The configured multiplier, or one that no other weigher can outweigh."""
         return self._multiplier
 
     def weigh_objects(self, weighed_obj_list: Any, weight_properties: Any) -> list[float]:
@@ -42,7 +44,7 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         try:
             return self._weights(hosts, weight_properties)
         except Exception:
-            # Whatever it is: Nova goes on without us rather than not at all.
+            # After any error, Nova must go on without this weigher.
             LOG.exception("Topolane's weigher failed; all hosts weigh alike.")
             return [0.0] * len(hosts)
 
@@ -63,9 +65,9 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
 
     def _look_at_others(self, hosts: list[Any]) -> None:
         configured = self._options.weight_multiplier
-        self._needed.look_at(hosts, configured)
-        self._multiplier = self._needed.so_far if configured is None else configured
+        self._required.observe(hosts, configured)
+        self._multiplier = self._required.value if configured is None else configured
 
     def _weigh_object(self, obj: Any, weight_properties: Any) -> float:
-        """Hosts are weighed together, never one by one."""
+        """Not used: hosts are weighed together."""
         raise NotImplementedError

@@ -12,11 +12,11 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.security import HTTPBearer
 
 from topolane.mpi.counts import KINDS
-from topolane.sites import shown
+from topolane.sites import views
 from topolane.sites.gate import Gate
 from topolane.sites.manager import Manager
 from topolane.sites.metrics import exposition
-from topolane.sites.orders import clusters, orders, program_named, reports
+from topolane.sites.routers import clusters, orders, program_named, reports
 from topolane.sites.state import StateError
 
 Answer = dict[str, Any]
@@ -27,8 +27,9 @@ Kind = Annotated[int, Query(ge=0, lt=len(KINDS))]
 def create(manager: Manager, *, token: str | None, report_token: str | None, loopback: bool) -> FastAPI:
     """The application, behind its `Gate`.
 
-    token: opens all of it; None for a socket that only its owner can open. report_token: opens reports only.
-    loopback: answers only to names of this machine, so that a page in a browser here cannot ask by another name.
+    token: allows all requests; None for a socket that only its owner can open. report_token: allows reports
+    only. loopback: answer only to names of this machine, so that a web page in a local browser cannot use
+    another name.
     """
     # A browser cannot show a token, so there is no page to look at; /openapi.json is for programs.
     shown_in_schema = [Depends(HTTPBearer(auto_error=False))]
@@ -55,29 +56,29 @@ def _looks(manager: Manager) -> APIRouter:
 
     @router.get("/status")
     async def status() -> Answer:
-        """How the manager fares, what it does and what has happened last."""
-        return shown.status(manager)
+        """The state of the manager, its present activity and its latest events."""
+        return views.status(manager)
 
     @router.get("/sites")
     async def sites() -> list[Answer]:
         """Hosts, cores, guests and links of every site."""
-        return shown.sites(manager)
+        return views.sites(manager)
 
     @router.get("/hosts")
     async def hosts() -> list[Answer]:
         """Every host with its newest report."""
-        return shown.hosts(manager)
+        return views.hosts(manager)
 
     @router.get("/guests")
     async def guests() -> list[Answer]:
-        """Every guest, where it is, and its newest report."""
-        return shown.guests(manager)
+        """Every guest, its host, and its newest report."""
+        return views.guests(manager)
 
     @router.get("/programs")
     async def programs(ended: bool = False) -> list[Answer]:
-        """The programs that run; with `ended`, those as well that are kept."""
+        """The running programs; with `ended`, also the stored ones that have ended."""
         known = manager.receiver.programs
-        answer = [shown.program(manager, one) for one in known.values() if ended or one.ended is None]
+        answer = [views.program(manager, one) for one in known.values() if ended or one.ended is None]
         if ended:
             answer += [_kept(row) for row in manager.state.programs() if row["id"] not in known]
         return answer
@@ -85,27 +86,29 @@ def _looks(manager: Manager) -> APIRouter:
     @router.get("/programs/{id}")
     async def program(id: str) -> Answer:
         """One program in figures."""
-        return shown.program(manager, program_named(manager, id))
+        return views.program(manager, program_named(manager, id))
 
     @router.get("/programs/{id}/matrix", response_class=PlainTextResponse)
     async def matrix(id: str, kind: Kind | None = None, recent: bool = False) -> str:
-        """Who sent to whom, as CSV that `topolane traffic` reads; with `recent`, each second now."""
+        """The communication matrix, as CSV that `topolane traffic` reads; with `recent`, the present rates
+        per second.
+        """
         one = program_named(manager, id)
         return await asyncio.to_thread((one.rates(kind) if recent else one.matrix(kind)).csv)
 
     @router.get("/explain/{id}")
     async def explain(id: str) -> Answer:
         """Why a program runs where it runs."""
-        return shown.explain(manager, program_named(manager, id))
+        return views.explain(manager, program_named(manager, id))
 
     @router.get("/plans")
     async def plans() -> list[Answer]:
-        """The plans that can be applied, the newest first."""
+        """The plans that can be applied, newest first."""
         return [plan.json() for plan in sorted(manager.plans.values(), key=lambda one: -one.made)]
 
     @router.get("/moves")
     async def moves(limit: Limit = 100) -> list[Answer]:
-        """The journal of moves, the newest first."""
+        """The journal of moves, newest first."""
         running = {move.id: move for move in manager.moves.under_way}
         return [
             {**dataclasses.asdict(running.get(move.id, move)), "changed": changed}
@@ -114,12 +117,12 @@ def _looks(manager: Manager) -> APIRouter:
 
     @router.get("/events")
     async def events(limit: Limit = 100) -> list[Answer]:
-        """What has happened, the newest first."""
+        """The events, newest first."""
         return manager.journal.newest(limit)
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
-        """For Prometheus."""
+        """Metrics for Prometheus."""
         body, kind = exposition(manager)
         return Response(body, media_type=kind)
 

@@ -1,4 +1,5 @@
-"""What crosses the middle of a program: by halves of its ranks, as in the paper, and by a balanced minimum cut.
+"""Computes the traffic across the middle of a program: between halves of its ranks, as in the paper, or
+across a balanced minimum cut.
 
 The paper is "MPI on dynamically scheduled virtual clusters over several sites" (2007); the partitioner is the engine's,
 METIS (Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998).
@@ -16,28 +17,28 @@ from topolane._engine import Traffic, parts
 from topolane.mpi.counts import Matrix
 
 _WORTH = 0.8
-"""A division that moves more guests must cut less than this share of one that moves few."""
+"""A division that moves more guests must cut less than this share of a division that moves few."""
 
 Parts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Cut:
-    """What crosses a division of a program's ranks; a second where the matrix is of rates."""
+    """The traffic across a division of a program's ranks; per second if the matrix contains rates."""
 
     turns: float
-    """Of the rank that waits most often for a message from another part."""
+    """The turns of the rank that waits most often for a message from another part."""
     bytes: float
-    """In the direction with more of them."""
+    """Bytes in the busier direction."""
     messages: float
-    """Both ways."""
+    """Messages in both directions."""
     pair_bursts: float
-    """Of those two ranks across it of whom one sends the other most bytes."""
+    """Bytes of the pair of ranks across the division with the most bytes in one direction."""
     pair_bytes: float
 
 
 def crossing(matrix: Matrix, part: Parts) -> Cut:
-    """What crosses, with the part of every rank."""
+    """The traffic that crosses a division, given by the part of every rank."""
     across = part[matrix.sender] != part[matrix.receiver]
     if not across.any():
         return Cut(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -57,7 +58,7 @@ def halves(ranks: int) -> Parts:
 
 
 def least_halves(matrix: Matrix) -> Parts:
-    """Two halves of the ranks between which as few bytes go as METIS finds."""
+    """Two halves of the ranks with the fewest bytes between them that METIS finds."""
     sizes = [(matrix.ranks + 1) // 2, matrix.ranks // 2]
     return _parted(matrix.ranks, matrix.sender, matrix.receiver, matrix.bytes, sizes)
 
@@ -65,9 +66,9 @@ def least_halves(matrix: Matrix) -> Parts:
 def contracted(
     matrix: Matrix, group: Parts, groups: int, latency: float, bandwidth: float
 ) -> NDArray[np.float64]:
-    """Between groups of ranks, the seconds a WAN would cost what they send: turns at its latency, bytes at its rate.
+    """The cost in seconds of a WAN between groups of ranks: turns at its latency, bytes at its rate.
 
-    A symmetric array. Ranks of a group below 0 are left out.
+    The array is symmetric. Ranks of a group below 0 are left out.
     """
     kept = (group[matrix.sender] >= 0) & (group[matrix.receiver] >= 0)
     cost = matrix.turns * latency + matrix.bytes / bandwidth
@@ -79,14 +80,15 @@ def contracted(
 
 
 def cut_weight(weights: NDArray[np.float64], part: Parts) -> float:
-    """What crosses a division of the groups."""
+    """The weight across a division of the groups."""
     return float(weights[part[:, None] != part].sum() / 2)
 
 
 def divide(weights: NDArray[np.float64], sizes: Sequence[int], now: Parts | None = None) -> Parts:
-    """A part for every group, so many in each, little crossing, and few leaving the part they are in `now`.
+    """A part for every group, with parts of the given sizes, little weight across, and few groups that leave
+    their part in `now`.
 
-    `now` may hold parts below 0, of groups that are nowhere yet.
+    `now` may contain parts below 0, for groups that are not yet placed.
     """
     groups = len(weights)
     start = np.full(groups, -1, np.int64) if now is None else now
@@ -114,31 +116,31 @@ def _parted(
 
 
 def _fill(weights: NDArray[np.float64], sizes: Sequence[int], start: Parts) -> Parts:
-    """Brings every part to its size: who leaves and who comes are those whom it costs least."""
+    """Brings every part to its size, with the moves that cost least."""
     part = start.copy()
     inside = np.stack([weights[:, part == one].sum(1) for one in range(len(sizes))], 1)
 
-    def put(who: int, where: int) -> None:
-        if part[who] >= 0:
-            inside[:, part[who]] -= weights[:, who]
-        part[who] = where
+    def move_group(group_index: int, where: int) -> None:
+        if part[group_index] >= 0:
+            inside[:, part[group_index]] -= weights[:, group_index]
+        part[group_index] = where
         if where >= 0:
-            inside[:, where] += weights[:, who]
+            inside[:, where] += weights[:, group_index]
 
     for one, size in enumerate(sizes):
         while (members := np.flatnonzero(part == one)).size > size:
             others = np.where(np.arange(len(sizes)) == one, -np.inf, inside[members]).max(1, initial=0.0)
-            put(int(members[(inside[members, one] - others).argmin()]), -1)
+            move_group(int(members[(inside[members, one] - others).argmin()]), -1)
     while (free := np.flatnonzero(part < 0)).size:
         open_ = np.array([one for one, size in enumerate(sizes) if (part == one).sum() < size])
         gain = inside[np.ix_(free, open_)]
-        who, where = np.unravel_index(int(gain.argmax()), gain.shape)
-        put(int(free[who]), int(open_[where]))
+        group_index, where = np.unravel_index(int(gain.argmax()), gain.shape)
+        move_group(int(free[group_index]), int(open_[where]))
     return part
 
 
 def _matched(part: Parts, sizes: Sequence[int], now: Parts) -> Parts:
-    """The same division with names swapped among parts of one size, so that more stay where they are."""
+    """The same division, with parts of equal size renumbered so that more groups stay where they are."""
     matched = part.copy()
     for size in {*sizes} - {0}:
         names = [one for one in range(len(sizes)) if sizes[one] == size]

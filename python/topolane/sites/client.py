@@ -1,4 +1,4 @@
-"""Asking a manager over its HTTP interface."""
+"""A client of a manager's HTTP interface."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ class Client:
         self._http = httpx.Client(transport=transport, base_url=base, headers=headers, timeout=60.0)
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """The answer to a GET. Raises InputError, in a sentence, where there is none."""
+        """The answer to a GET. Raises InputError if it fails."""
         return self._ask("GET", path, params=parameters or None)
 
     def post(self, path: str, body: object = None) -> Any:
-        """The answer to a POST, likewise."""
+        """The answer to a POST. Raises InputError if it fails."""
         return self._ask("POST", path, json=body)
 
     def put(self, path: str, body: object) -> Any:
-        """The answer to a PUT, likewise."""
+        """The answer to a PUT. Raises InputError if it fails."""
         return self._ask("PUT", path, json=body)
 
     def delete(self, path: str) -> Any:
-        """The answer to a DELETE, likewise."""
+        """The answer to a DELETE. Raises InputError if it fails."""
         return self._ask("DELETE", path)
 
     def text(self, path: str, **parameters: Any) -> str:
-        """The answer to a GET that is no JSON."""
+        """The answer to a GET as text, not JSON."""
         return self._answer("GET", path, params=parameters or None).text
 
     def _ask(self, method: str, path: str, **what: Any) -> Any:
@@ -97,7 +97,7 @@ def _trusted(ca: str | None) -> Any:
 
 
 def _first(detail: Any) -> str:
-    """What FastAPI says of the first field that cannot be used."""
+    """FastAPI's message on the first invalid field."""
     try:
         return f"{'.'.join(str(part) for part in detail[0]['loc'])}: {detail[0]['msg']}"
     except (LookupError, TypeError):

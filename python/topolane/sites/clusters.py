@@ -1,4 +1,4 @@
-"""The file of a virtual cluster: its guests, its network, and how to reach the hosts that may carry it."""
+"""Reads the file of a virtual cluster: its guests, its network, and how to reach its hosts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DRIVERS = ("qmp", "libvirt")
-"""Those that build guests, not only move them."""
+"""Drivers that can build guests, not only move them."""
 
 
 @dataclass(frozen=True)
 class Boot:
-    """What a guest starts from: a kernel and an initramfs, or a disk image that all its hosts see."""
+    """The boot files of a guest: a kernel and an initramfs, or a disk image that all its hosts see."""
 
     kernel: str = ""
     initramfs: str = ""
@@ -28,7 +28,7 @@ class Boot:
     """The kernel's command line; `{name}`, `{address}` and `{prefix}` are filled in."""
     image: str = ""
     accelerator: str = ""
-    """`kvm` or `tcg`; else what the host can."""
+    """`kvm` or `tcg`; by default whatever the host supports."""
 
 
 @dataclass(frozen=True)
@@ -37,34 +37,36 @@ class Cluster:
 
     name: str
     network: str
-    """Of all addresses, as `10.42.0.0/24`."""
+    """Its network, such as `10.42.0.0/24`."""
     hosts: tuple[Host, ...]
     members: tuple[Member, ...]
     """The same hosts and any others that take part in the network."""
     guests: tuple[Guest, ...]
-    """With the host that each is built on."""
+    """Its guests, each with the host that it is built on."""
     boots: tuple[Boot, ...]
-    """Of the guests, in their order."""
+    """The boot files of the guests, in their order."""
     sites: tuple[str, ...] = ()
-    """Those it may use; none for all that its hosts are in."""
+    """The sites that it may use; empty for all sites of its hosts."""
     named: bool = False
     """Whether its file names the host of a guest."""
 
     @property
     def prefix(self) -> int:
-        """Bits of the network's own part of an address."""
+        """The prefix length of the network."""
         return ipaddress.ip_network(self.network).prefixlen
 
     def host(self, name: str) -> Host:
-        """A host of it."""
+        """The host of that name."""
         return next(host for host in self.hosts if host.name == name)
 
     def member(self, name: str) -> Member:
-        """How it is reached."""
+        """The member of that name, which says how to reach it."""
         return next(member for member in self.members if member.name == name)
 
     def wanted(self) -> dict[str, Any] | None:
-        """What to ask the manager's policy for, if it may choose: guests of one size, none of which has its host."""
+        """The request for the manager's policy, if all guests have one size and none names its host;
+        otherwise None.
+        """
         sizes = {(guest.cores, guest.memory) for guest in self.guests}
         if self.named or len(sizes) > 1:
             return None
@@ -79,14 +81,16 @@ class Cluster:
         }
 
     def on(self, hosts: Sequence[str]) -> Cluster:
-        """With the guests on these, in their order; as it is where one of them is none of its hosts."""
+        """The cluster with its guests on these hosts, in their order; unchanged if one of them is not its
+        host.
+        """
         if not {host.name for host in self.hosts}.issuperset(hosts):
             return self
         guests = (replace(guest, host=host) for guest, host in zip(self.guests, hosts, strict=True))
         return replace(self, guests=tuple(guests))
 
     def told(self) -> dict[str, Any]:
-        """What the manager is told: its guests and its network, and nothing that is executed on a host."""
+        """The data for the manager: guests and network, but nothing that is executed on a host."""
         guests = [asdict(guest) for guest in self.guests]
         return {"name": self.name, "network": self.network, "sites": list(self.sites), "guests": guests}
 
@@ -94,9 +98,9 @@ class Cluster:
 def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest] | None = None) -> Cluster:
     """Reads a cluster's file.
 
-    hosts: all there are. guests: those that take room on them already; None where the cluster is not to be built, so
-    that neither room nor a file to boot from is needed. Raises InputError, with file, line and value, for what cannot
-    be used, and for a guest that no host has room for.
+    hosts: all known hosts. guests: those that already take room on them; None if the cluster will not be
+    built, so neither room nor boot files are needed. Raises InputError, with file, line and value, for
+    invalid content, and for a guest that fits on no host.
     """
     top = read(path)
     name = top.plain("name")
@@ -220,6 +224,6 @@ def _check(table: Table, boot: Boot) -> None:
 
 
 def _free(host: Host, guests: Sequence[Guest]) -> tuple[int, int]:
-    """Cores and bytes."""
+    """Free cores and bytes of memory."""
     here = [guest for guest in guests if guest.host == host.name]
     return host.cores - sum(one.cores for one in here), host.memory - sum(one.memory for one in here)

@@ -1,4 +1,4 @@
-"""Guests as libvirt domains: their XML, starting and ending one."""
+"""Guests as libvirt domains: writes their XML, starts and ends them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def connection(host: Host) -> contextlib.AbstractContextManager[libvirt.virConnect]:
-    """The libvirt of a host, whose `address` is its URI. Raises libvirt.libvirtError."""
+    """A connection to the libvirt of a host, whose `address` is its URI. Raises libvirt.libvirtError."""
     return opened(host.address)
 
 
@@ -28,7 +28,7 @@ class Libvirt:
 
     def start(self, cluster: Cluster, guest: Guest, boot: Boot, host: Host) -> None:
         """Starts one."""
-        from topolane.sites.building import accelerator, append, mac
+        from topolane.sites.builders import accelerator, append, mac
 
         accelerated = accelerator(cluster.member(host.name).run, boot)
         text = xml(
@@ -55,7 +55,7 @@ class Libvirt:
 
 
 def xml(guest: Guest, boot: Boot, kind: str, append: str = "", card: tuple[str, str] | None = None) -> str:
-    """The domain of a guest; `card` is the bridge its card is on, and the card's address."""
+    """The XML of a guest's domain; `card` is the bridge and the address of its network card."""
     top = ET.Element("domain", type=kind)
     ET.SubElement(top, "name").text = guest.name
     ET.SubElement(top, "memory", unit="KiB").text = str(guest.memory >> 10)

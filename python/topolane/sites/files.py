@@ -1,4 +1,4 @@
-"""The sites file: what a manager is told."""
+"""Reads the sites file, the configuration of a manager."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topolane._engine import InputError, site_policies
 from topolane.mpi.address import Address
 from topolane.reading import MOST_CORES, Table, read
 from topolane.sites.model import Guest, Host, Link, Site
-from topolane.sites.moving import DRIVERS, WANT_ADDRESS
+from topolane.sites.movers import DRIVERS, WANT_ADDRESS
 
 
 @dataclass(frozen=True)
@@ -21,40 +21,41 @@ class Config:
     sites: tuple[Site, ...]
     links: tuple[Link, ...]
     guests: tuple[Guest, ...]
-    """Those that no host daemon reports."""
+    """Guests that no host daemon reports."""
     listen: tuple[Address, ...]
-    """Of the HTTP interface."""
+    """Addresses of the HTTP interface."""
     programs: tuple[Address, ...]
-    """Where programs report."""
+    """Addresses where programs report."""
     state: str
     """URL of the database."""
     policy: str = "predicted-loss"
     act: bool = False
-    """Whether plans are carried out; else they are only proposed."""
+    """Whether plans are carried out; otherwise they are only proposed."""
     interval: float = 5.0
     """Seconds between two looks."""
     silence: float = 30.0
-    """Seconds without a report after which a host that reported before is taken for gone, and without any rank
-    connected after which a program is."""
+    """Seconds without a report after which a host counts as silent. Also the seconds without a connected rank
+    after which a program counts as ended.
+    """
     at_once: int = 1
-    """Moves at one time."""
+    """How many moves may run at once."""
     keep: float = 30.0
-    """Days for which what has ended is kept: programs, guests, moves."""
+    """Days for which ended programs, guests and moves are kept."""
     token: str | None = None
-    """For all of the HTTP interface."""
+    """Token for all requests of the HTTP interface."""
     report_token: str | None = None
-    """For programs, and for reports of hosts and guests only."""
+    """Token for programs, and for reports of hosts and guests only."""
     certificate: str | None = None
     key: str | None = None
 
     @property
     def hosts(self) -> tuple[Host, ...]:
-        """Of all sites."""
+        """The hosts of all sites."""
         return tuple(host for site in self.sites for host in site.hosts)
 
 
 def read_config(path: str | Path) -> Config:
-    """Reads a sites file. Raises InputError, in one sentence, for what cannot be used."""
+    """Reads a sites file. Raises InputError for invalid content."""
     top = read(path)
     sites = _sites(top)
     links = tuple(_link(table, {site.name for site in sites}) for table in top.tables("link"))
@@ -127,7 +128,7 @@ def _host(table: Table, site: str) -> Host:
 
 
 def _driver(table: Table) -> tuple[str, str]:
-    """The driver and the address of a host, or of the hosts of a site that report themselves."""
+    """The driver and the address of a host, or of a site whose hosts report themselves."""
     driver, address = table.word("driver", "dry-run"), table.word("address", "")
     if driver not in DRIVERS:
         raise table.refuse("driver", f"{driver!r} is not known; there are {', '.join(DRIVERS)}")
@@ -195,7 +196,7 @@ def _address(table: Table, key: str, text: str) -> Address:
 
 
 def _database(table: Table, folder: Path) -> str:
-    """A URL; a path is that of an SQLite file."""
+    """The URL of the database. A path names an SQLite file."""
     text = table.word("state", "sites.db")
     if urlsplit(text).scheme.startswith("postgresql"):
         return text.replace("postgresql://", "postgresql+psycopg://", 1)

@@ -1,4 +1,4 @@
-"""What a request must show before its body is read: a token, this host's own origin, a body of the usual size."""
+"""Checks a request before its body is read: its token, its origin, and the size of its body."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ OPERATOR = "topolane.operator"
 
 
 class Gate:
-    """An ASGI middleware that refuses a request by its head alone, and reads no body longer than its path may have."""
+    """An ASGI middleware that refuses requests by their head, and reads no body longer than its path allows."""
 
     def __init__(self, app: ASGIApp, *, token: str | None, report_token: str | None) -> None:
-        """token: opens all paths; None for a socket that only its owner can open. report_token: opens reports."""
+        """token: allows all paths; None for a socket that only its owner can open. report_token: allows
+        reports.
+        """
         self._app, self._token, self._report_token = app, token, report_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,7 +50,9 @@ class Gate:
             await self._app(scope, _replay(body, receive), send)
 
     def _is_operator(self, headers: Headers, path: str) -> bool:
-        """Whether the operator asks; otherwise a host or a guest that reports. Raises _Refused."""
+        """Whether the request comes from the operator; otherwise from a host or a guest that reports. Raises
+        _Refused.
+        """
         shown = _bearer(headers)
         operator = self._token is None or _same(shown, self._token)
         if not operator and not (REPORT.fullmatch(path) and _same(shown, self._report_token)):
@@ -60,7 +64,7 @@ class Gate:
 
 
 class _Refused(Exception):
-    """A request is answered with this status, in a sentence."""
+    """The request is refused with this status and sentence."""
 
     def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(why)
@@ -77,7 +81,7 @@ def _same(shown: str, token: str | None) -> bool:
 
 
 def _is_own(origin: str, host: str) -> bool:
-    """Whether a page of this origin came from the host that it asks."""
+    """Whether a page of this origin came from the host of the request."""
     try:
         return urlsplit(origin).netloc.lower() == host.lower() != ""
     except ValueError:
@@ -85,7 +89,7 @@ def _is_own(origin: str, host: str) -> bool:
 
 
 async def _body(headers: Headers, receive: Receive, most: int) -> bytes | None:
-    """The whole body; None if the other end went away. Raises _Refused."""
+    """The whole body; None if the client disconnected. Raises _Refused."""
     too_long = _Refused(413, f"a body here has at most {most} bytes")
     declared = headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:18]) > most:
@@ -107,7 +111,7 @@ async def _body(headers: Headers, receive: Receive, most: int) -> bytes | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that has been read to the application, then what comes after it."""
+    """Passes a body that has been read to the application, then later messages."""
     waiting: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:

@@ -1,4 +1,4 @@
-"""The daemon in a guest: what runs there, and a way to the manager for the ranks that run there."""
+"""The daemon in a guest: reports what runs there, and relays the reports of its ranks to the manager."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from topolane._engine import InputError
 from topolane.mpi.address import remove_dead_socket
 
 MOST_PROCESSES = 20
-"""How many are told of, those that kept the processors busiest."""
+"""How many processes to report: the busiest ones."""
 PIECE = 64 << 10
-"""Bytes taken on at a time."""
+"""Bytes relayed at a time."""
 MOST_RANKS = 256
 """Connections relayed at a time: any user of the guest may open them, and each takes two descriptors."""
 
@@ -58,10 +58,10 @@ class GuestWatch:
 
 
 async def relay(path: str, host: str, port: int) -> asyncio.Server:
-    """Listens on a Unix socket, and takes what comes there to the manager and back, byte for byte.
+    """Listens on a Unix socket, and relays bytes between its clients and the manager.
 
-    Where the manager cannot be reached the connection ends, and the rank comes again: it keeps what it has to say.
-    Raises InputError where the path cannot be listened on.
+    If the manager cannot be reached, the connection ends. The rank keeps its data and connects again. Raises
+    InputError if it cannot listen on the path.
     """
 
     relayed = 0

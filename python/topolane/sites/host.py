@@ -1,4 +1,4 @@
-"""The daemon of a host: what it has, what its guests do, told to the manager every few seconds."""
+"""The daemon of a host: reports its resources and its guests to the manager every few seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Report = dict[str, Any]
 
 
 def every(seconds: float, manager: Client, path: str, look: Callable[[], Report]) -> None:
-    """Posts what `look` finds, for ever. A manager that is away is asked again; that is said once."""
+    """Posts what `look` returns, for ever. If the manager does not answer, it logs that once and tries again."""
     silent = None
     while True:
         began = time.monotonic()
@@ -47,12 +47,12 @@ class HostWatch:
         self._traffic: tuple[float, int, int] | None = None
         self._busy: dict[int, psutil.Process] = {}
         self._seen: dict[str, Report] = {}
-        """What each QEMU process said last: one that is alive and does not answer is there all the same."""
+        """The last answer of each QEMU process, for processes that are alive but do not answer now."""
 
     def look(self) -> Report:
-        """One report; see the HTTP interface's `HostReport`, whose further fields are those of `use`.
+        """One report; see `HostReport` in the HTTP interface. Its additional fields are those of `use`.
 
-        Raises InputError where the guests cannot be seen: that is no report of a host without any.
+        Raises InputError if the guests cannot be listed, so that the host is not reported as empty.
         """
         host = self._host
         return {
@@ -86,7 +86,7 @@ class HostWatch:
         return []
 
     def _of_folder(self) -> list[Report]:
-        from topolane.sites.watching import watched
+        from topolane.sites.guest_monitor import guest_state
 
         if not Path(self._host.address).exists():
             return []
@@ -97,12 +97,12 @@ class HostWatch:
         alive = {name: pid for name in folder.guests() if (pid := folder.pid(name)) is not None}
         self._seen = {name: seen for name, seen in self._seen.items() if name in alive}
         for name in alive:
-            if (seen := asyncio.run(watched(folder, name))) is not None:
+            if (seen := asyncio.run(guest_state(folder, name))) is not None:
                 self._seen[name] = seen
         return [{"name": name, **seen, **self._process(alive[name])} for name, seen in self._seen.items()]
 
     def _process(self, pid: int) -> dict[str, float]:
-        """Cores that a guest's process keeps busy, since the look before, and bytes that it holds."""
+        """The busy cores of a guest's process since the last look, and its bytes of memory."""
         try:
             process = self._busy.setdefault(pid, psutil.Process(pid))
             return {"cpu": process.cpu_percent() / 100, "resident": float(process.memory_info().rss)}
@@ -123,7 +123,7 @@ class HostWatch:
 
 
 def _told(domain: Any) -> Report | None:
-    """What libvirt says of a domain; None for one that has ended since. Raises libvirtError."""
+    """The state of a domain in libvirt; None if it has ended meanwhile. Raises libvirtError."""
     import libvirt
 
     try:

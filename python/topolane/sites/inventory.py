@@ -1,4 +1,4 @@
-"""Which sites, hosts and guests there are now: from the sites file, from clusters, and from what daemons report."""
+"""The present sites, hosts and guests, from the sites file, from clusters, and from reports of daemons."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from topolane.reading import MOST_CORES
 from topolane.sites.files import Config
 from topolane.sites.model import Guest, Host, Link
-from topolane.sites.reported import MOST_KNOWN, positive, reported_guest, reported_name
+from topolane.sites.report_parsing import MOST_KNOWN, positive, reported_guest, reported_name
 from topolane.sites.state import State, StateError
 
 _SETTLING = 10.0
-"""Seconds after a move for which a report, which may be older, does not say where the guest is."""
+"""Seconds after a move for which reports, which may be older, do not change the guest's host."""
 
 
 class Inventory:
-    """Sites, hosts and guests. What was reported is kept in the database, and known again after a restart."""
+    """Sites, hosts and guests. Reports are stored in the database and read again after a restart."""
 
     def __init__(self, config: Config, state: State) -> None:
         self.sites = [site.name for site in config.sites]
@@ -29,21 +29,21 @@ class Inventory:
         self.guests: dict[str, Guest] = {guest.name: guest for guest in config.guests}
         self.clusters: dict[str, dict[str, Any]] = state.get("cluster")
         self.reports: dict[str, dict[str, Any]] = {}
-        """The newest of every host, of this run."""
+        """The newest report of every host, in this run."""
         self.guest_reports: dict[str, dict[str, Any]] = {}
         self.away: set[str] = set()
         """Hosts that have gone silent."""
         self.moving: Callable[[], set[str]] = set
-        """Guests that are being moved; of them reports say nothing."""
+        """Guests that are being moved; reports do not change them."""
         self._running: dict[str, set[str]] = {}
         self._state, self._silence = state, config.silence
         self._file, self._named = set(self.hosts), set(self.guests)
         self._nowhere: dict[str, float] = state.get("nowhere")
-        """Since when guests that nothing names run nowhere, seconds since 1970."""
+        """When guests that neither a file nor a cluster names stopped running, in seconds since 1970."""
         self._heard: dict[str, float] = {}
         self._moved: dict[str, float] = {}
         self._unwritten: set[tuple[str, str]] = set()
-        """Kind and name of what reports changed and the database does not have yet."""
+        """Kind and name of changes by reports that are not yet in the database."""
         self._writing = threading.Lock()
         """Held while a host or a guest is written, so that no older value is written after a newer one."""
         self._drives = {site.name: (site.driver, site.address) for site in config.sites}
@@ -55,30 +55,30 @@ class Inventory:
             self.guests[name] = Guest(**fields)
 
     def site_of(self, host: str | None) -> str | None:
-        """The site of a host; None where nobody knows it."""
+        """The site of a host; None if it is unknown."""
         found = self.hosts.get(host) if host is not None else None
         return found.site if found else None
 
     def guest_of(self, name: str) -> Guest | None:
-        """The guest that calls itself so: by its name, with or without a domain, or its address."""
+        """The guest that uses this name for itself: its name, with or without a domain, or its address."""
         found = self.guests.get(name) or self.guests.get(name.partition(".")[0])
         return found or next((one for one in self.guests.values() if one.address == name), None)
 
     def place_of(self, name: str) -> str | None:
-        """The site of a guest or a host that calls itself so."""
+        """The site of the guest or host that uses this name for itself."""
         guest = self.guest_of(name)
         if guest is not None:
             return self.site_of(guest.host)
         return self.site_of(name) or self.site_of(name.partition(".")[0])
 
     def host_report(self, name: str, report: Mapping[str, Any], *, may_add: bool) -> list[str]:
-        """Takes what a host says of itself; answers with sentences on what has changed. `write` keeps it.
+        """Processes the report of a host. Returns sentences on what has changed. `write` stores it.
 
-        may_add: whether a host that is not known yet may come in, and a known one change its site or size; else that
-        raises PermissionError. What drives a host, and at which address, only the sites file says.
+        may_add: whether to accept an unknown host, or a new site or size of a known one; otherwise these
+        raise PermissionError. A host's driver and address come only from the sites file.
 
-        Fields: site, cores, memory (bytes), driver; guests, a list of name, cluster, cores, memory, state, address,
-        dirty. Raises KeyError, ValueError or TypeError for what cannot be used.
+        Fields: site, cores, memory (bytes), driver; guests, a list of name, cluster, cores, memory, state,
+        address, dirty. Raises KeyError, ValueError or TypeError for an invalid report.
         """
         told = []
         if name not in self._file:
@@ -129,7 +129,7 @@ class Inventory:
         return host
 
     def _driven(self, host: Host) -> Host:
-        """The host with the driver and the address that the sites file gives. Raises ValueError for an odd name."""
+        """The host with the driver and the address in the sites file. Raises ValueError for an invalid name."""
         driver, address = self._drives[host.site]
         if "{host}" in address and not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]*", host.name):
             raise ValueError(
@@ -138,9 +138,10 @@ class Inventory:
         return replace(host, driver=driver, address=address.replace("{host}", host.name))
 
     def write(self) -> None:
-        """Writes what reports have changed, in one transaction. Raises StateError; it is then written next time.
+        """Writes changes by reports in one transaction. Raises StateError; the changes are then written next
+        time.
 
-        Blocks: to be called from a thread of its own.
+        This blocks: call it from a thread of its own.
         """
         with self._writing:
             keys, self._unwritten = self._unwritten, set()
@@ -153,7 +154,9 @@ class Inventory:
                 raise
 
     def _gone(self, host: str, there: set[str]) -> list[str]:
-        """Guests of its report before that are on a host no more, and that nobody else has reported since."""
+        """Guests of the host's previous report that are no longer on it, and that no other host has reported
+        since.
+        """
         before = self._running.get(host, set())
         self._running[host] = there
         told = []
@@ -192,12 +195,12 @@ class Inventory:
         )
 
     def guest_report(self, name: str, report: Mapping[str, Any]) -> None:
-        """Keeps what a guest says runs in it."""
+        """Stores a guest's report of what runs in it."""
         guest = self.guest_of(name)
         self.guest_reports[guest.name if guest else name] = {**report, "time": time.time()}
 
     def silent(self) -> list[str]:
-        """The hosts that have newly gone silent."""
+        """The hosts that have become silent since the last call."""
         now = time.monotonic()
         gone = [
             name
@@ -208,7 +211,7 @@ class Inventory:
         return gone
 
     def moved(self, guest: str, host: str | None) -> None:
-        """A guest runs somewhere else now, or nowhere."""
+        """Records that a guest now runs on another host, or on none."""
         self._moved[guest] = time.monotonic()
         if guest in self.guests:
             self._keep(replace(self.guests[guest], host=host))
@@ -244,7 +247,7 @@ class Inventory:
         return [guest for guest in self.guests.values() if guest.host in wanted]
 
     def forget(self, before: float, now: float) -> None:
-        """Drops guests that neither a file nor a cluster names and that were running nowhere before a time already."""
+        """Deletes guests that neither a file nor a cluster names, and that stopped running before a time."""
         for name, guest in list(self.guests.items()):
             if guest.host is not None or name in self._named or guest.cluster in self.clusters:
                 if self._nowhere.pop(name, None) is not None:

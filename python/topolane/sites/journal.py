@@ -1,4 +1,4 @@
-"""What has happened, for people: kept in memory until it is written and said, about once a second."""
+"""Events for operators. They stay in memory until they are stored and logged, about once a second."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from topolane.mpi.limits import Event
 from topolane.sites.state import Row, State, StateError
 
 _MOST_WAITING = 1000
-"""A flood of events, which a hostile sender can make, is cut to so many a second."""
+"""Most events per second, since a hostile sender can cause a flood."""
 OF_RANKS = {"rank-gone", "rank-began-again", "frames-dropped", "garbled", "refused"}
-"""Kinds of which anyone who can connect can make any number: they are kept and not said."""
+"""Kinds that any client can cause in any number: they are stored but not logged."""
 _MOST_OF_RANKS = 100
-"""So many of these are kept each time; the rest are counted, so that they cannot push out all that is kept."""
+"""How many of these are stored each time. The rest are only counted, so that they cannot displace other
+events.
+"""
 
 
 class Journal:
-    """Events on their way to the database, and to whoever runs the manager.
+    """Events on their way to the database and to the log.
 
-    say: takes a line for each.
+    say: called with a line for each event.
     """
 
     def __init__(self, state: State, say: Callable[[str], None] = lambda _: None) -> None:
@@ -31,7 +33,7 @@ class Journal:
         """Events of these kinds since the last writing."""
 
     def tell(self, kind: str, subject: str, text: str) -> None:
-        """Something happened to a program, a guest or a host."""
+        """Records an event of a program, a guest or a host."""
         row = {"time": time.time(), "kind": kind[:32], "subject": subject[:255], "text": text}
         if kind in OF_RANKS:
             self._of_ranks += 1
@@ -42,11 +44,11 @@ class Journal:
         self._waiting.append(row)
 
     def happened(self, event: Event) -> None:
-        """Something happened at the receiver."""
+        """Records an event of the receiver."""
         self.tell(event.kind, event.program, event.text)
 
     def write(self) -> None:
-        """Says and writes down what waits; keeps what is to be written where the database does not answer."""
+        """Logs and stores pending events. If the database does not answer, they stay pending."""
         unkept, self._of_ranks = self._of_ranks - _MOST_OF_RANKS, 0
         if unkept > 0:
             self.tell("not-recorded", "", f"{unkept} more events of ranks and connections")

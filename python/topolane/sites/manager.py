@@ -10,21 +10,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from topolane.mpi.acknowledging import Taken
-from topolane.mpi.counts import Watched
+from topolane.mpi.acknowledger import Taken
+from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.limits import Limits
 from topolane.mpi.listener import Slots
 from topolane.mpi.receiver import Receiver
-from topolane.sites.arriving import Arrival, make_room, place
+from topolane.sites.arrivals import Arrival, make_room, place
 from topolane.sites.files import Config
-from topolane.sites.forgetting import forget
 from topolane.sites.inventory import Inventory
 from topolane.sites.journal import Journal
-from topolane.sites.keeping import program_row, rank_rows, watched
 from topolane.sites.moves import Moves
-from topolane.sites.planning import make
+from topolane.sites.planner import make
 from topolane.sites.plans import Plan
-from topolane.sites.problem import Problem, picture
+from topolane.sites.problem import Problem, current_problem
+from topolane.sites.program_rows import program_of, program_row, rank_rows
+from topolane.sites.retention import forget
 from topolane.sites.state import State, StateError
 
 KEEP_PLANS = 50
@@ -33,7 +33,7 @@ KEEP_EVERY = 2.0
 
 
 class Manager:
-    """All parts of a manager, and the loop that goes round them."""
+    """All parts of a manager, and its loop."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Manager:
         say: Callable[[str], None] = lambda _: None,
         slots: Slots | None = None,
     ) -> None:
-        """say: takes a line for each thing that happens. slots: for the connections of programs."""
+        """say: called with a line for each event. slots: for the connections of programs."""
         self.config, self.state = config, state
         self.act = config.act and not dry_run
         self.dry_run = dry_run
@@ -64,12 +64,12 @@ class Manager:
         settings = state.get("setting")
         self.paused: bool = settings.get("paused", False)
         self.remaining: dict[str, tuple[float, float]] = {}
-        """By program: seconds that were declared to remain, and when (seconds since 1970)."""
+        """By program: the declared remaining seconds, and the time of the declaration (seconds since 1970)."""
         for name, (seconds, when) in state.get("remaining").items():
             self.remaining[name] = (seconds, when)
         self.plans = {name: Plan.of(fields) for name, fields in state.get("plan").items()}
         self.latest: Plan | None = max(self.plans.values(), key=lambda plan: plan.made, default=None)
-        """What the loop thinks now, whether or not anything is to be moved."""
+        """The loop's last plan, even if it moves nothing."""
         self._proposed: set[tuple[str, str]] = set()
         self._settling: asyncio.Task[None] | None = None
         self._silent: dict[str, float] = {}
@@ -81,7 +81,7 @@ class Manager:
                 self.receiver.adopt(program)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Listens to programs and goes round until it is told to stop. Raises InputError at the start."""
+        """Listens to programs and loops until it is stopped. Raises InputError at the start."""
         for address in self.config.programs:
             token = self.config.report_token if address.path is None else None
             bound = await self.receiver.listen(address, token=token)
@@ -99,7 +99,7 @@ class Manager:
         self.journal.write()
 
     async def look(self) -> None:
-        """One round."""
+        """One round of the loop."""
         if self._settling is None or self._settling.done():
             self._settling = asyncio.create_task(self._settle())
         self._say_silent(self.inventory.silent())
@@ -113,13 +113,13 @@ class Manager:
             self.moves.start()
         forget(self)
 
-    def picture(self) -> Problem:
-        """What there is now, for a policy to look at."""
+    def current_problem(self) -> Problem:
+        """The present hosts, guests and programs, as input for a policy."""
         now = time.time()
         declared = {
             name: max(0.0, seconds - (now - when)) for name, (seconds, when) in self.remaining.items()
         }
-        return picture(
+        return current_problem(
             self.inventory,
             self.receiver.programs,
             now,
@@ -129,50 +129,50 @@ class Manager:
         )
 
     async def _settle(self) -> None:
-        """Beside the looks: a driver may wait for minutes for its own decision."""
+        """Settles moves in parallel with the loop, since a driver may wait for minutes."""
         try:
             await self.moves.settle()
         except StateError as error:
             self.journal.tell("state-failed", "", f"{error}; looked at again")
 
     async def plan(self) -> Plan:
-        """What the policy would do now."""
-        return await asyncio.to_thread(make, self.picture(), self.config.policy)
+        """The policy's plan for the present state."""
+        return await asyncio.to_thread(make, self.current_problem(), self.config.policy)
 
     async def place(self, arrival: Arrival) -> list[str]:
-        """A host for every guest of a cluster that is about to be built; empty where there is no room."""
-        return await asyncio.to_thread(place, self.picture(), arrival, self.config.policy)
+        """A host for every guest of a cluster that is about to be built; empty if there is no room."""
+        return await asyncio.to_thread(place, self.current_problem(), arrival, self.config.policy)
 
     async def make_room(self, arrival: Arrival) -> Plan:
-        """Moves after which such a cluster fits on one site, kept so that they can be applied."""
-        return self._remember(await asyncio.to_thread(make_room, self.picture(), arrival))
+        """A stored plan, after whose moves such a cluster fits on one site."""
+        return self._remember(await asyncio.to_thread(make_room, self.current_problem(), arrival))
 
     async def propose(self) -> Plan:
-        """What the policy would do now, kept so that it can be applied by its id."""
+        """The policy's plan for the present state, stored so that it can be applied by its id."""
         return self._remember(await self.plan())
 
     def apply(self, plan: Plan) -> int:
-        """Journals the moves of a plan, as far as they are still what is wanted; answers with how many."""
+        """Journals the moves of a plan that are still valid. Returns how many."""
         added = [self.moves.add(move) for move in plan.moves]
         return sum(move is not None for move in added)
 
     def pause(self, paused: bool) -> None:
-        """Stops planning and starting moves, or goes on. Moves that run go on."""
+        """Pauses or resumes planning and starting moves. Running moves continue."""
         self.paused = paused
         self.state.put("setting", "paused", paused)
         self.journal.tell("paused" if paused else "resumed", "", "by hand")
 
     def declare(self, program: str, seconds: float) -> None:
-        """Says how long a program is expected to run on."""
+        """Declares how long a program is expected to run on."""
         self.remaining[program] = (seconds, time.time())
         self.state.put("remaining", program, self.remaining[program])
 
-    def program(self, id: str) -> Watched | None:
+    def program(self, id: str) -> WatchedProgram | None:
         """A program in memory or in the database."""
         return self.receiver.programs.get(id) or self._load(id)
 
     def _answer(self, plan: Plan) -> None:
-        """Does what the loop's plan says, or says once what it would do."""
+        """Carries out the loop's plan, or logs it once."""
         moves = {(move.guest, move.target) for move in plan.moves}
         if moves and self.act:
             self.apply(self._remember(plan))
@@ -200,12 +200,14 @@ class Manager:
             ranks = [row for one, which in programs for row in rank_rows(one, which)]
             await asyncio.to_thread(self.state.keep, rows, ranks)
 
-    def _load(self, id: str) -> Watched | None:
+    def _load(self, id: str) -> WatchedProgram | None:
         found = self.state.program(id)
-        return watched(*found) if found else None
+        return program_of(*found) if found else None
 
-    async def _tell_sites(self, program: Watched) -> None:
-        """Sends the ranks a new map where a site has changed; kept first, so that no epoch is given twice."""
+    async def _tell_sites(self, program: WatchedProgram) -> None:
+        """Sends the ranks a new map if a site has changed. The map is stored first, so that no epoch is used
+        twice.
+        """
         if program.ended is not None or len(program.hosts) < program.ranks:
             return
         places = [self.inventory.place_of(program.hosts[rank]) for rank in range(program.ranks)]

@@ -1,4 +1,4 @@
-"""What Prometheus may read of a manager."""
+"""A manager's metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topolane.sites.model import Stage
 
 
 def exposition(manager: Manager) -> tuple[bytes, str]:
-    """The figures of this moment, and their media type."""
+    """The present metrics, and their media type."""
     registry = CollectorRegistry()
 
     def gauge(name: str, words: str, labels: tuple[str, ...] = ()) -> Gauge:

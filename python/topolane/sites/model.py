@@ -1,6 +1,6 @@
-"""What a site manager knows: sites, hosts, virtual clusters and their guests, programs, moves.
+"""The data of a site manager: sites, hosts, virtual clusters and their guests, programs, moves.
 
-Plain immutable values; `state` keeps them in a database, `moving` acts on them.
+These are plain immutable values. `state` stores them in a database; `movers` acts on them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Host:
     driver: str = "dry-run"
     """Which mover acts on it: libvirt, qmp, nova, slurm or dry-run."""
     address: str = ""
-    """What that driver needs to reach it: a libvirt URI, a folder of QMP sockets, a Nova host, a Slurm node."""
+    """Its address for that driver: a libvirt URI, a folder of QMP sockets, a Nova host, a Slurm node."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Link:
     bandwidth: float
     """Bytes per second, each way."""
     window: float | None = None
-    """Bytes that one connection may have under way: TCP's window, where it is what limits."""
+    """Bytes that one connection may have in flight: TCP's window, if that limits the rate."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Site:
     name: str
     hosts: tuple[Host, ...]
     driver: str = "dry-run"
-    """What drives a host that reports itself as one of this site."""
+    """The driver of hosts that report themselves as part of this site."""
     address: str = ""
-    """The address of such a host for its driver; `{host}` stands for the host's name."""
+    """The address of such hosts for that driver; `{host}` stands for the host's name."""
 
 
 @dataclass(frozen=True)
 class Guest:
-    """A virtual machine, or whatever a mover moves as one."""
+    """A virtual machine, or anything else that a mover moves as one."""
 
     name: str
     cluster: str
@@ -59,11 +59,11 @@ class Guest:
     memory: int
     """Bytes."""
     host: str | None
-    """Where it runs; none while it is down."""
+    """The host that it runs on; None while it is down."""
     address: str = ""
-    """Its address on the cluster's own network; it keeps it when it moves."""
+    """Its address on the cluster's own network. It keeps the address when it moves."""
     dirty: float | None = None
-    """Bytes of memory rewritten a second, where known."""
+    """Bytes of memory rewritten per second, if known."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +75,21 @@ class Program:
     cluster: str | None
     ranks: int
     hosts: tuple[str, ...]
-    """Of every rank, as it calls its own: the name of a guest, or of a host."""
+    """The host name that every rank reports: the name of a guest, or of a host."""
     started: float
     ended: float | None = None
 
 
 class Stage(enum.StrEnum):
-    """How far a move has come. Only the last three are final."""
+    """The stage of a move. Only the last three are final."""
 
     PLANNED = "planned"
     COPYING = "copying"
     DONE = "done"
     ROLLED_BACK = "rolled-back"
-    """Failed; the guest runs where it ran before."""
+    """Failed; the guest runs on its source."""
     LOST = "lost"
-    """The guest runs nowhere any more, and not by our doing; a person must look."""
+    """The guest no longer runs anywhere, and an operator must find out why."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,6 @@ class Move:
     stage: Stage = Stage.PLANNED
     why: str = ""
     progress: float = 0.0
-    """Of its memory, 0 to 1."""
+    """The copied share of its memory, 0 to 1."""
     detail: dict[str, float] = field(default_factory=dict)
     """What the mover measured: seconds, downtime, bytes."""

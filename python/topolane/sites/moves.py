@@ -1,4 +1,4 @@
-"""Carrying out moves: journalled first, so many at once, and settled after a crash."""
+"""Carries out moves: journals them first, limits how many run at once, and settles them after a crash."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import replace
 from topolane._engine import InputError
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Move, Stage
-from topolane.sites.moving import GuestLost, MoveFailed, Mover, OutcomeUnknown, mover
+from topolane.sites.movers import GuestLost, MoveFailed, Mover, OutcomeUnknown, mover
 from topolane.sites.plans import PlannedMove
 from topolane.sites.state import State, StateError
 
 PATIENCE = 600.0
-"""Seconds that a planned move waits for room at its target."""
+"""Seconds for which a planned move waits for room at its target."""
 
 
 class Moves:
-    """The moves that wait and run. Of one event loop; drivers block in threads of their own."""
+    """The waiting and running moves. They belong to one event loop; drivers block in threads of their own."""
 
     def __init__(
         self, state: State, inventory: Inventory, at_once: int, tell: Callable[[str, str, str], None]
@@ -42,13 +42,13 @@ class Moves:
 
     @property
     def moving(self) -> set[str]:
-        """Guests that wait for their move, are under way, or are not settled yet."""
+        """Guests whose move waits, runs, or is not yet settled."""
         waiting = {move.guest for move, _ in self._waiting}
         return waiting | {move.guest for move in [*self._running.values(), *self._unsettled]}
 
     @property
     def under_way(self) -> list[Move]:
-        """Those that run, with their progress."""
+        """The running moves, with their progress."""
         return list(self._running.values())
 
     def last(self, guest: str) -> float | None:
@@ -56,7 +56,7 @@ class Moves:
         return self._last.get(guest)
 
     def add(self, planned: PlannedMove) -> Move | None:
-        """Journals a move that is to be made; None where its guest is being moved or is elsewhere by now."""
+        """Journals a move. Returns None if its guest is already being moved, or is no longer on the source."""
         guest = self._inventory.guests.get(planned.guest)
         if planned.guest in self.moving or guest is None or guest.host != planned.source:
             return None
@@ -65,7 +65,7 @@ class Moves:
         return move
 
     def start(self) -> None:
-        """Starts what waits, as far as there is room."""
+        """Starts waiting moves, as far as there is room."""
         # Out of the list comes what has been journalled: the database may refuse.
         for move, since in list(self._waiting):
             guest, source, target = self._parts(move)
@@ -85,7 +85,7 @@ class Moves:
             self._waiting.remove((move, since))
 
     async def settle(self) -> None:
-        """Finishes or takes back what an earlier manager left half done, where the hosts are known."""
+        """Finishes or undoes moves that an earlier manager left unfinished, if their hosts are known."""
         for move in list(self._unsettled):
             guest, source, target = self._parts(move)
             if guest is None or source is None or target is None:
@@ -106,7 +106,7 @@ class Moves:
             self._unsettled_why.pop(move.id, None)
 
     async def finish(self) -> None:
-        """Waits for the moves that run; those that wait are not begun."""
+        """Waits for the running moves. Waiting moves are not started."""
         await asyncio.gather(*self._tasks)
 
     def _run(self, move: Move, guest: Guest, source: Host, target: Host) -> None:
@@ -151,7 +151,7 @@ class Moves:
             self._end(replace(move, progress=1.0, detail=detail), Stage.DONE, "")
 
     def _say_unsettled(self, move: Move, why: str) -> None:
-        """Once for each reason: it is tried again at every look."""
+        """Logs each reason once: the move is settled again at every look."""
         if self._unsettled_why.get(move.id) != why:
             self._unsettled_why[move.id] = why
             self._tell("not-settled", move.guest, f"{why}; it is tried again")

@@ -1,6 +1,7 @@
-"""OpenVPN between a host that can be dialled and hosts behind NAT: frames, into the bridge of a cluster.
+"""OpenVPN from hosts behind NAT to a reachable host, for the Ethernet frames of a cluster's bridge.
 
-Each end has a certificate of its own that the other knows by its fingerprint; there is no authority to keep.
+Each end has its own certificate, which the other end knows by its fingerprint. No certificate authority is
+needed.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ verb 1
 def start(
     cluster: str, bridge: str, hub: Sequence[str], address: str, hidden: Mapping[str, Sequence[str]]
 ) -> None:
-    """Starts a server on the hub and a client on each hidden host, and puts their interfaces into the bridge.
+    """Starts a server on the hub and a client on each hidden host, and adds their interfaces to the bridge.
 
-    What runs already stays. Raises CommandFailed.
+    Running ones stay. Raises CommandFailed.
     """
     places: dict[str, Sequence[str]] = {"": hub} | {name: run for name, run in hidden.items()}
     if all(_runs(cluster, run) for run in places.values()):
@@ -53,7 +54,7 @@ def start(
 
 
 def stop(cluster: str, run: Sequence[str]) -> None:
-    """Ends what `start` started on a host, if anything. Raises CommandFailed, with its files kept, if it goes on."""
+    """Ends what `start` started on a host. Raises CommandFailed, and keeps its files, if it does not end."""
     if _runs(cluster, run):
         try:
             command(run, ["kill", command(run, ["cat", _file(cluster, run, "pid")]).strip()])
@@ -66,7 +67,7 @@ def stop(cluster: str, run: Sequence[str]) -> None:
 
 
 def tap(cluster: str) -> str:
-    """Name of its interface."""
+    """The name of its interface."""
     return f"tlo{zlib.crc32(cluster.encode()):08x}"
 
 
@@ -109,6 +110,6 @@ def _block(name: str, content: str) -> str:
 
 
 def _file(cluster: str, run: Sequence[str], ending: str) -> str:
-    """On machines that stand for several hosts, as network namespaces do, each has its own."""
+    """A file of OpenVPN. Several hosts on one machine, such as network namespaces, have separate files."""
     host = zlib.crc32(" ".join(run).encode())
     return f"{FOLDER}/{cluster}-{host:08x}.{ending}"

@@ -1,9 +1,9 @@
 """A private network for a virtual cluster, over the hosts it may use.
 
-On every host a bridge, which the guests' cards are on. The bridges of hosts that reach each other are joined by
-VXLAN (RFC 7348), without multicast: each knows the tunnel addresses of the others. A host behind NAT dials out to one
-that is not, by OpenVPN, and its bridge joins there. A guest keeps its address and its peers wherever it runs; the
-bridges learn its new place from what QEMU announces after a move.
+Every host has a bridge for the guests' network cards. VXLAN (RFC 7348) joins the bridges of hosts that reach
+each other, without multicast: each knows the tunnel addresses of the others. A host behind NAT connects by
+OpenVPN to one that is reachable. A guest keeps its address and its peers wherever it runs; after a move,
+QEMU's announcement tells the bridges its new position.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 
 VXLAN_PORT = 4789
 VXLAN_MTU = 1450
-"""Of an Ethernet of 1500 bytes, less the headers of VXLAN over IPv4."""
-NOBODY = "00:00:00:00:00:00"
-"""The entry of VXLAN's table that says where frames go whose receiver is not known yet."""
+"""The MTU: 1500 bytes of Ethernet, minus the headers of VXLAN over IPv4."""
+UNKNOWN_RECEIVER = "00:00:00:00:00:00"
+"""The entry of VXLAN's table for frames with an unknown receiver."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A host that takes part."""
+    """A host in the network."""
 
     name: str
     run: tuple[str, ...]
     """See `remote.command`."""
     tunnel: str
-    """Its address towards the others."""
+    """Its address for the other hosts."""
     behind_nat: bool = False
     own: str | None = None
-    """The host's own address in the network, with its prefix length, if it is to have one."""
+    """The host's own address in the network, with its prefix length, if any."""
 
 
 def bridge(cluster: str) -> str:
-    """The bridge's name on every host; Linux allows 15 letters."""
+    """The name of the bridge on every host. Linux allows 15 letters."""
     return f"tlb{zlib.crc32(cluster.encode()):08x}"
 
 
 def up(cluster: str, members: Sequence[Member]) -> None:
-    """Builds it, or what is missing of it. Raises CommandFailed, with nothing left behind that was not there."""
+    """Builds the network, or its missing parts. Raises CommandFailed after removing what it had built."""
     before = {member.name for member in members if _there(cluster, member)}
     try:
         _join(cluster, members)
@@ -58,7 +58,7 @@ def up(cluster: str, members: Sequence[Member]) -> None:
 
 
 def down(cluster: str, members: Sequence[Member]) -> list[str]:
-    """Takes it down, as far as it is there, on every host; returns what could not be removed, in sentences."""
+    """Removes the network on every host. Returns sentences on what could not be removed."""
     left = []
     for member in members:
         try:
@@ -112,8 +112,8 @@ def _tunnel(cluster: str, member: Member, others: Sequence[str]) -> None:
     command(member.run, ["ip", "link", "set", name, "mtu", str(VXLAN_MTU), "master", bridge(cluster), "up"])
     known = command(member.run, ["bridge", "fdb", "show", "dev", name])
     for other in others:
-        if f"{NOBODY} dst {other} " not in known:
-            command(member.run, ["bridge", "fdb", "append", NOBODY, "dev", name, "dst", other])
+        if f"{UNKNOWN_RECEIVER} dst {other} " not in known:
+            command(member.run, ["bridge", "fdb", "append", UNKNOWN_RECEIVER, "dev", name, "dst", other])
 
 
 def _vxlan(cluster: str) -> str:
@@ -121,7 +121,7 @@ def _vxlan(cluster: str) -> str:
 
 
 def _links(member: Member) -> set[str]:
-    """Names of its interfaces."""
+    """The names of its interfaces."""
     printed = command(member.run, ["ip", "-o", "link", "show"])
     return set(re.findall(r"^\d+: ([^:@\s]+)", printed, re.MULTILINE))
 

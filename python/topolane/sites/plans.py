@@ -1,4 +1,6 @@
-"""What a plan is: which guests move where, and what that brings each program. Plain values, JSON and back."""
+"""A plan: which guests move where, and the benefit for each program. Plain values, with conversion to JSON
+and back.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +17,30 @@ class PlannedMove:
     source: str
     target: str
     programs: tuple[str, ...]
-    """For which it moves."""
+    """The programs for which it moves."""
     why: str
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Programs that share guests, and so move together, as a policy sees them."""
+class ProgramAssessment:
+    """A policy's assessment of programs that share guests, and so move together."""
 
     programs: tuple[str, ...]
     guests: int
     now: dict[str, int]
-    """Guests on each site."""
+    """How many guests are on each site."""
     then: dict[str, int]
     turns: float
-    """A second across the best middle, of the rank that waits most."""
+    """Turns per second across the best middle, of the rank that waits most."""
     bytes: float
-    """A second across it, in the busier direction."""
+    """Bytes per second across it, in the busier direction."""
     loss_now: float
     """Seconds that a second of the run on one site takes longer."""
     loss_then: float
     remaining: float
-    """Seconds the programs are expected to run on."""
+    """Seconds that the programs are expected to run on."""
     gain: float
-    """Seconds of these that are saved."""
+    """Seconds of these that the moves save."""
     cost: float
     """Seconds that the moves cost."""
     moves: int
@@ -52,22 +54,24 @@ class Plan:
     made: float
     """Seconds since 1970."""
     policy: str
-    judged: tuple[Judged, ...]
+    judged: tuple[ProgramAssessment, ...]
     moves: tuple[PlannedMove, ...]
     seconds: float
-    """That making it took."""
+    """Seconds that making the plan took."""
     left_out: dict[str, str]
-    """Programs for which nothing can be moved now, with the reason."""
+    """Programs that cannot be moved now, with the reason."""
     room: tuple[str, ...] = ()
-    """Of a plan that makes room for guests that arrive: a host for each of them, after the moves."""
+    """If the plan makes room for arriving guests: a host for each of them, after the moves."""
 
     def json(self) -> dict[str, Any]:
-        """For JSON."""
+        """The plan for JSON."""
         return asdict(self)
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> Plan:
-        """From that JSON."""
-        judged = tuple(Judged(**{**one, "programs": tuple(one["programs"])}) for one in fields["judged"])
+        """The plan of that JSON."""
+        judged = tuple(
+            ProgramAssessment(**{**one, "programs": tuple(one["programs"])}) for one in fields["judged"]
+        )
         moves = tuple(PlannedMove(**{**one, "programs": tuple(one["programs"])}) for one in fields["moves"])
         return Plan(**{**fields, "judged": judged, "moves": moves, "room": tuple(fields.get("room", ()))})

@@ -1,4 +1,4 @@
-"""What a plan is made from: a picture of hosts, guests and programs at one moment."""
+"""The input of a plan: hosts, guests and programs at one moment."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topolane.mpi.counts import Matrix, Watched
+from topolane.mpi.counts import Matrix, WatchedProgram
 from topolane.sites.bisect import Parts
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Link
 
 LEAST_OBSERVED = 10.0
-"""Seconds that a program must have been watched before anything is moved for it."""
+"""Seconds for which a program must be watched before its guests are moved."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Group:
     programs: tuple[str, ...]
     guests: tuple[Guest, ...]
     matrix: Matrix
-    """Recent rates, of the ranks of all its programs one after another."""
+    """Recent rates between the ranks of all its programs, one program after the other."""
     guest_of: Parts
-    """Of every rank, an index of `guests`."""
+    """The index in `guests` of every rank."""
     sites: tuple[str, ...]
-    """Those that its cluster allows; none for all."""
+    """The sites that its cluster allows; empty for all."""
     remaining: float
     settled: float
     """Seconds since one of its guests moved."""
@@ -35,34 +35,35 @@ class Group:
 
 @dataclass(frozen=True)
 class Problem:
-    """All that a policy looks at."""
+    """The input of a policy."""
 
     sites: tuple[str, ...]
     hosts: tuple[Host, ...]
     links: tuple[Link, ...]
     down: frozenset[str]
-    """Hosts to which nothing may move."""
+    """Hosts to which no guest may move."""
     groups: tuple[Group, ...]
     others: tuple[Guest, ...]
-    """Guests that hold their place."""
+    """Guests that stay in their places."""
     left_out: dict[str, str]
 
 
-def picture(
+def current_problem(
     inventory: Inventory,
-    programs: Mapping[str, Watched],
+    programs: Mapping[str, WatchedProgram],
     now: float,
     *,
     remaining: Mapping[str, float],
     moved: Callable[[str], float | None],
     moving: set[str],
 ) -> Problem:
-    """What there is now.
+    """The present input.
 
-    remaining: seconds declared, by program; moved: when a guest was last moved; moving: guests under way.
+    remaining: declared seconds, by program. moved: when a guest was last moved. moving: guests that are being
+    moved.
     """
     left_out: dict[str, str] = {}
-    movable: list[tuple[Watched, list[Guest]]] = []
+    movable: list[tuple[WatchedProgram, list[Guest]]] = []
     for program in programs.values():
         if program.ended is None:
             guests, reason = _guests(inventory, program, moving)
@@ -88,8 +89,8 @@ def picture(
     )
 
 
-def _guests(inventory: Inventory, program: Watched, moving: set[str]) -> tuple[list[Guest], str]:
-    """The guest of every rank, or why the program is left alone."""
+def _guests(inventory: Inventory, program: WatchedProgram, moving: set[str]) -> tuple[list[Guest], str]:
+    """The guest of every rank, or the reason why the program is left out."""
     if len(program.hosts) < program.ranks:
         return [], f"{len(program.hosts)} of its {program.ranks} ranks have reported"
     guests = []
@@ -109,9 +110,11 @@ def _guests(inventory: Inventory, program: Watched, moving: set[str]) -> tuple[l
     return guests, ""
 
 
-def _sharing(movable: list[tuple[Watched, list[Guest]]]) -> list[list[tuple[Watched, list[Guest]]]]:
-    """Programs together that share guests."""
-    groups: list[tuple[set[str], list[tuple[Watched, list[Guest]]]]] = []
+def _sharing(
+    movable: list[tuple[WatchedProgram, list[Guest]]],
+) -> list[list[tuple[WatchedProgram, list[Guest]]]]:
+    """The programs, grouped by shared guests."""
+    groups: list[tuple[set[str], list[tuple[WatchedProgram, list[Guest]]]]] = []
     for program, guests in movable:
         names = {guest.name for guest in guests}
         members = [(program, guests)]
@@ -128,7 +131,7 @@ def _sharing(movable: list[tuple[Watched, list[Guest]]]) -> list[list[tuple[Watc
 
 def _group(
     inventory: Inventory,
-    together: list[tuple[Watched, list[Guest]]],
+    together: list[tuple[WatchedProgram, list[Guest]]],
     now: float,
     remaining: Mapping[str, float],
     moved: Callable[[str], float | None],

@@ -1,4 +1,4 @@
-"""Plain QEMU processes of a host, kept in a folder: what is there, starting and ending one.
+"""Plain QEMU processes of a host, described in a folder: lists, starts and ends them.
 
 host.json      how to run a command on that host
 GUEST.json     the machine: QEMU's arguments, the bridge it is on
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 BINARY = "qemu-system-x86_64"
 ENDING = 20.0
-"""Seconds a process is given to end by itself."""
+"""Seconds in which a process may end by itself."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What is started."""
+    """The description of a QEMU process to start."""
 
     name: str
     arguments: tuple[str, ...]
-    """QEMU's, without monitors and network; `{folder}` is the host's."""
+    """QEMU's arguments, without monitors and network; `{folder}` stands for the host's folder."""
     bridge: str | None = None
-    """The network its one card is on."""
+    """The bridge of its only network card."""
     mac: str = ""
     mtu: int = 1500
 
@@ -55,14 +55,14 @@ class Folder:
 
     path: Path
     run: tuple[str, ...] = field(default=())
-    """What to put before a command so that it runs on the host: `ip netns exec NAME`, say."""
+    """The prefix of commands that run on the host, such as `ip netns exec NAME`."""
 
     @classmethod
     def of(cls, host: Host) -> Folder:
-        """That of a host whose `address` is a folder.
+        """The folder of a host, from its `address`.
 
-        Raises CommandFailed where it cannot be read, and where another user may write there: its files say what is
-        executed.
+        Raises CommandFailed if it cannot be read, or if another user may write there: its files define what
+        is executed.
         """
         path = Path(host.address)
         try:
@@ -84,11 +84,11 @@ class Folder:
         return self.path / f"{guest}.{kind}"
 
     def guests(self) -> list[str]:
-        """Names of the guests that are known here, running or not."""
+        """The names of the guests in the folder, running or not."""
         return sorted(file.stem for file in self.path.glob("*.json") if file.name != "host.json")
 
     def machine(self, guest: str) -> Machine:
-        """How a guest was started. Raises CommandFailed."""
+        """The description with which a guest was started. Raises CommandFailed."""
         try:
             told = read_json(self.file(guest, "json"))
             return Machine(**{**told, "arguments": tuple(told["arguments"])})
@@ -96,7 +96,7 @@ class Folder:
             raise CommandFailed(f"{self.file(guest, 'json')}: {error}") from error
 
     def pid(self, guest: str) -> int | None:
-        """The guest's process, if it is alive; one that got the same number later is told apart."""
+        """The guest's process, if it is alive. Another process that got the same number later does not count."""
         with contextlib.suppress(OSError, ValueError, psutil.Error):
             pid = int(self.file(guest, "pid").read_text())
             process = psutil.Process(pid)
@@ -105,7 +105,9 @@ class Folder:
         return None
 
     def start(self, machine: Machine, incoming: bool = False) -> None:
-        """Starts it, or where it is to come in, lets it wait. Raises CommandFailed, with nothing left behind."""
+        """Starts a guest; with `incoming`, it waits for a move. Raises CommandFailed with nothing left
+        behind.
+        """
         name = machine.name
         try:
             files.write(self.file(name, "json"), json.dumps(asdict(machine)), "guest")
@@ -134,7 +136,7 @@ class Folder:
             raise
 
     def end(self, guest: str) -> None:
-        """Ends its process, if there is one, and forgets it here."""
+        """Ends its process, if there is one, and deletes its files."""
         if (pid := self.pid(guest)) is not None:
             _end(pid)
         with contextlib.suppress(CommandFailed):
@@ -145,7 +147,7 @@ class Folder:
             self.file(guest, kind).unlink(missing_ok=True)
 
     def command(self, words: Sequence[str]) -> str:
-        """What a command on the host prints. Raises CommandFailed with what it complains of."""
+        """The output of a command on the host. Raises CommandFailed with its error."""
         return command(self.run, words)
 
     def _plug(self, machine: Machine) -> None:
@@ -157,7 +159,7 @@ class Folder:
 
 
 def tap(guest: str) -> str:
-    """Name of its interface on a host: Linux allows 15 letters."""
+    """The name of its interface on a host. Linux allows 15 letters."""
     return f"tl{zlib.crc32(guest.encode()):08x}"
 
 

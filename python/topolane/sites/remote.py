@@ -1,4 +1,4 @@
-"""Running a command on a host."""
+"""Runs commands on hosts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PATIENCE = 120.0
-"""Seconds a command may take."""
+"""Time limit of a command in seconds."""
 
 
 class CommandFailed(Exception):
-    """A command on a host failed: what it said, in a sentence."""
+    """A command on a host failed. The message is its error, as a sentence."""
 
 
 def command(run: Sequence[str], words: Sequence[str], given: str | None = None) -> str:
-    """What a command prints, on the host that the prefix `run` leads to. Raises CommandFailed.
+    """The output of a command on the host that the prefix `run` reaches. Raises CommandFailed.
 
-    The prefix is that of a command for one machine, such as `ip netns exec NAME` or `ssh HOST`: words with a blank
-    do not survive the latter.
+    The prefix is a command such as `ip netns exec NAME` or `ssh HOST`. With ssh, words must not contain
+    blanks.
     """
     try:
         done = subprocess.run(

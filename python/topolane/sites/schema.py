@@ -1,4 +1,4 @@
-"""The tables in which a manager keeps what it knows."""
+"""The database tables of a manager."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 VERSION = 1
-"""To be raised with every change of the tables."""
+"""Increase this with every change of the tables."""
 
 tables = MetaData()
 

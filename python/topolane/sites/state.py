@@ -1,4 +1,4 @@
-"""What a manager keeps in a database: SQLite, or PostgreSQL by URL. A commit has happened when a call returns."""
+"""The database of a manager: SQLite, or PostgreSQL by URL. When a call returns, its changes are committed."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Row = dict[str, Any]
 
 
 class StateError(OSError):
-    """The database did not do as asked, in a sentence. What was under way is not kept."""
+    """An error of the database, as a sentence. The attempted changes are not stored."""
 
 
 class State:
-    """A database that is this manager's alone. Its calls block, and may come from any thread, one at a time."""
+    """A database that only this manager uses. Its calls block. They may come from any thread, one at a time."""
 
     def __init__(self, url: str) -> None:
-        """Opens it, makes its tables where there are none.
+        """Opens the database, and creates missing tables.
 
-        Raises InputError where it cannot be had, is another version's, or another manager has it.
+        Raises InputError if it cannot be opened, has another version, or is used by another manager.
         """
         shown = make_url(url).render_as_string(hide_password=True)
         self._lock: Any = None
@@ -56,7 +56,7 @@ class State:
             raise
 
     def close(self) -> None:
-        """Lets another manager have it."""
+        """Closes the database, so that another manager can use it."""
         if self._lock is not None:
             self._lock.close()
         self._engine.dispose()
@@ -64,13 +64,13 @@ class State:
     # Programs.
 
     def keep(self, programs: Iterable[Row], ranks: Iterable[Row]) -> None:
-        """Puts programs and their ranks in, all of them or, with StateError, none."""
+        """Stores programs and their ranks: all of them or, with StateError, none."""
         with self._begin() as connection:
             self._put(connection, schema.programs, list(programs))
             self._put(connection, schema.ranks, list(ranks))
 
     def programs(self, *, running: bool = False) -> list[Row]:
-        """All programs, or those that have not ended; the newest first."""
+        """All programs, or those that have not ended; newest first."""
         query = select(schema.programs).order_by(schema.programs.c.started.desc())
         if running:
             query = query.where(schema.programs.c.ended.is_(None))
@@ -83,7 +83,7 @@ class State:
         return (found[0], self._rows(ranks)) if found else None
 
     def forget_programs(self, before: float) -> list[str]:
-        """Deletes the programs that ended before a time; answers with their ids."""
+        """Deletes the programs that ended before a time. Returns their ids."""
         with self._begin() as connection:
             old = select(schema.programs.c.id).where(schema.programs.c.ended < before)
             ids = [row.id for row in connection.execute(old)]
@@ -95,11 +95,11 @@ class State:
     # Values by kind and name.
 
     def put(self, kind: str, name: str, value: object) -> None:
-        """Keeps a value that JSON can hold."""
+        """Stores a value that JSON can represent."""
         self.put_all([(kind, name, value)])
 
     def put_all(self, values: Iterable[tuple[str, str, object]]) -> None:
-        """Keeps values (kind, name, value), all of them or, with StateError, none."""
+        """Stores values (kind, name, value): all of them or, with StateError, none."""
         rows = [{"kind": kind, "name": name, "value": json.dumps(value)} for kind, name, value in values]
         if rows:
             with self._begin() as connection:
@@ -111,7 +111,7 @@ class State:
         return {row["name"]: json.loads(row["value"]) for row in rows}
 
     def drop(self, kind: str, name: str) -> bool:
-        """Deletes one; whether there was any."""
+        """Deletes a value. Returns whether it existed."""
         with self._begin() as connection:
             which = (schema.values.c.kind == kind) & (schema.values.c.name == name)
             return connection.execute(delete(schema.values).where(which)).rowcount > 0
@@ -119,7 +119,7 @@ class State:
     # The journal of moves.
 
     def plan_move(self, guest: str, source: str, target: str, why: str) -> Move:
-        """Writes down a move before it begins."""
+        """Journals a move before it begins."""
         move = {"guest": guest, "source": source, "target": target, "why": why}
         row = move | {"stage": Stage.PLANNED, "progress": 0.0, "detail": "{}", "changed": time.time()}
         with self._begin() as connection:
@@ -128,14 +128,14 @@ class State:
         return Move(made[0], guest, source, target, why=why)
 
     def set_move(self, move: Move) -> None:
-        """Writes down how far it has come."""
+        """Journals the stage of a move."""
         row = {"stage": move.stage, "why": move.why, "progress": move.progress}
         row |= {"detail": json.dumps(move.detail), "changed": time.time()}
         with self._begin() as connection:
             connection.execute(update(schema.moves).where(schema.moves.c.id == move.id).values(row))
 
     def moves(self, limit: int | None = None) -> list[tuple[Move, float]]:
-        """Moves, the newest first, with the time each last changed."""
+        """Moves, newest first, with the time of the last change."""
         query = select(schema.moves).order_by(schema.moves.c.id.desc()).limit(limit)
         return [(_move(row), row["changed"]) for row in self._rows(query)]
 
@@ -148,7 +148,7 @@ class State:
     # Events.
 
     def add_events(self, rows: list[Row]) -> None:
-        """Keeps events (time, kind, subject, text); of all, the newest 10,000."""
+        """Stores events (time, kind, subject, text). The newest 10,000 are kept."""
         if not rows:
             return
         with self._begin() as connection:
@@ -217,7 +217,7 @@ class State:
 
 
 def _private(path: Path) -> IO[bytes]:
-    """Opens a file, made where there is none, that its owner alone may read."""
+    """Opens or creates a file that only its owner may read."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     os.fchmod(descriptor, 0o600)
     return open(descriptor, "r+b")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from topolane._engine import linking_policies
 from topolane.parsing import shown
 from topolane.reading import Table
-from topolane.slurm.candidates import Unfit
-from topolane.slurm.comments import users
+from topolane.slurm.candidates import IneligibleJobError
+from topolane.slurm.comments import user_comment
 from topolane.slurm.records import Job
 
 REQUEST = re.compile(r"(?<![^\s,;])(min-bandwidth|phi)=([^\s,;]*)")
@@ -21,13 +21,13 @@ SHOWN = 20
 def min_bandwidth_of(job: Job, defaults: Mapping[str, float]) -> float | None:
     """The share, above 0 and below 1; None for full bandwidth.
 
-    `min-bandwidth=0.5` as a word of the user's comment outranks `defaults`, by partition. Of several partitions the
-    largest default counts; a partition without a default asks for full bandwidth. Raises Unfit for a value that is
-    no share.
+    The word `min-bandwidth=0.5` in the user's comment overrides `defaults`, which are by partition. If a job
+    names several partitions, the largest default counts. A partition without a default asks for full
+    bandwidth. Raises IneligibleJobError for any other value.
     """
-    requested = {text: name for name, text in REQUEST.findall(users(job.comment))}
+    requested = {text: name for name, text in REQUEST.findall(user_comment(job.comment))}
     if len(requested) > 1:
-        raise Unfit("its comment has more than one min-bandwidth: keep one")
+        raise IneligibleJobError("its comment has more than one min-bandwidth: keep one")
     if not requested:
         share = max((defaults.get(name, 1.0) for name in job.partitions), default=1.0)
     else:
@@ -43,7 +43,9 @@ def _number(name: str, text: str) -> float:
         share = 0.0
     if not 0.0 < share <= 1.0:
         cut = text if len(text) <= SHOWN else text[:SHOWN] + "..."
-        raise Unfit(f"{name}={cut} in its comment: {name} must be a number above 0 and at most 1")
+        raise IneligibleJobError(
+            f"{name}={cut} in its comment: {name} must be a number above 0 and at most 1"
+        )
     return share
 
 

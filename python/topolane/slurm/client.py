@@ -1,4 +1,4 @@
-"""What is asked of Slurm and told to it through slurmrestd, and nothing else.
+"""A client of Slurm, through slurmrestd.
 
 The versions of its interface differ in how they write numbers and states; only this file and rest.py know.
 """
@@ -30,15 +30,15 @@ __all__ = ["Slurm", "SlurmError"]
 MIB = 1 << 20
 
 LONGEST_COMMENT = 1024
-"""Bytes: an update with a longer comment is refused as a whole, and a job is not released."""
+"""Bytes. Slurm refuses an update with a longer comment, and would not release the job."""
 
 
 class Slurm:
     """A Slurm cluster behind slurmrestd.
 
-    address: `unix:/path/to/socket` or `http://host:port`; token_file: a JWT, where slurmrestd wants one.
-    Raises InputError for an address that cannot be, SlurmError where nobody answers or no version
-    of the interface is known.
+    address: `unix:/path/to/socket` or `http://host:port`. token_file: a JWT, if slurmrestd requires one.
+    Raises InputError for an invalid address; SlurmError if slurmrestd does not answer or supports no known
+    version of the interface.
     """
 
     def __init__(self, address: str, *, token_file: str | None = None) -> None:
@@ -50,7 +50,9 @@ class Slurm:
         self._rest.close()
 
     def snapshot(self) -> Snapshot:
-        """All there is now. The clock is read first: what changes later is seen as changed since."""
+        """All jobs, nodes, partitions and reservations. The clock is read first, so a change during the
+        reading is seen next time.
+        """
         try:
             return self._snapshot()
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -58,7 +60,7 @@ class Slurm:
 
     def _snapshot(self) -> Snapshot:
         now = self.clock()
-        # Slurm writes thousands of jobs and nodes as slowly as a second; both at once.
+        # Slurm may take a second to write thousands of jobs and nodes, so read both at once.
         with ThreadPoolExecutor(max_workers=1) as other:
             asked = other.submit(self._get, "nodes", "nodes")
             records = self._get("jobs", "jobs")
@@ -74,7 +76,7 @@ class Slurm:
         return float(_number(self._rest.get("diag")["statistics"]["req_time"]) or 0)
 
     def changed(self, since: float) -> bool:
-        """Whether anything has changed since a moment of Slurm's clock. Cheap where nothing has."""
+        """Whether anything has changed since that time of Slurm's clock. Cheap if nothing has."""
         things = ("jobs", "nodes", "partitions", "reservations")
         return any(self._rest.is_new(thing, since) for thing in things)
 
@@ -85,16 +87,16 @@ class Slurm:
         self._update(self._set_apart(job) if self._rest.parses_data else job.number, change)
 
     def hold(self, job: Job, comment: str, *, keep_nodes: bool) -> None:
-        """Keeps a waiting job from starting, and forgets the nodes it was to start on."""
+        """Holds a waiting job, and clears its node list unless `keep_nodes`."""
         change = {"hold": True, "comment": _cut(comment)}
         self._update(job.record, change if keep_nodes else change | {"nodelist": ""})
 
     def comment(self, job: Job, text: str) -> None:
-        """Writes what the job's user should know on it, or on all waiting tasks of its array."""
+        """Writes a comment for the user on the job, or on all waiting tasks of its array."""
         self._update(job.record, {"comment": _cut(text)})
 
-    def give_back(self, job: Job, comment: str, *, release: bool, clear_nodes: bool) -> None:
-        """Leaves a waiting job, or all waiting tasks of its array, to Slurm."""
+    def return_job(self, job: Job, comment: str, *, release: bool, clear_nodes: bool) -> None:
+        """Returns a waiting job, or all waiting tasks of its array, to Slurm."""
         change: dict[str, Any] = {"comment": comment}
         if clear_nodes:
             change["nodelist"] = ""
@@ -103,8 +105,9 @@ class Slurm:
         self._update(job.record, change)
 
     def _set_apart(self, job: Job) -> str:
-        """The record of this job alone. Tasks of an array wait in one record until one is changed by its
-        number, which data_parser refuses and scontrol does."""
+        """Makes a record for this job alone, and returns its number. Tasks of an array wait in one record
+        until one is changed by its number, which data_parser refuses and scontrol does.
+        """
         if "_" not in job.number:
             return job.record
         scontrol.update(job.number, f"Comment={job.comment}")
@@ -122,7 +125,9 @@ class Slurm:
     def _update(self, job: str, change: Mapping[str, Any]) -> None:
         hosts = change.get("nodelist")
         if self._rest.parses_data:
-            job = job.partition("_")[0]  # the last task of an array can only be named with all of it there
+            job = job.partition("_")[
+                0
+            ]  # there the last task of an array can only be named by the number of the array
         if hosts is not None and self._rest.parses_data:
             # There `nodelist` is ignored with a mere warning, and a released job starts anywhere.
             change = {key: value for key, value in change.items() if key != "nodelist"}
@@ -131,14 +136,14 @@ class Slurm:
 
 
 def _cut(text: str) -> str:
-    """As much of a comment as Slurm takes."""
+    """The comment, cut to the length that Slurm accepts."""
     if len(text.encode()) <= LONGEST_COMMENT:
         return text
     return text.encode()[: LONGEST_COMMENT - 3].decode(errors="ignore") + "..."
 
 
 def _number(value: Any) -> int | None:
-    """A number; newer versions say `{set, infinite, number}`. None where there is none."""
+    """A number, or None. Newer versions write `{set, infinite, number}`."""
     if isinstance(value, dict):
         value = value.get("number") if value.get("set") and not value.get("infinite") else None
     return None if value is None or value < 0 else int(value)
@@ -151,7 +156,7 @@ def _signed(value: Any) -> int:
 
 
 def _words(value: Any) -> list[str]:
-    """A word or several; newer versions say states as lists."""
+    """One or several words. Newer versions write states as lists."""
     return [value] if isinstance(value, str) else [str(word) for word in value or ()]
 
 
@@ -179,7 +184,7 @@ def _jobs(record: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Ite
 def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     states = _words(job["job_state"])
     names = tuple(name for name in str(job["partition"]).split(",") if name)
-    # Of a job that says none Slurm gives that of its partition; none at all is no limit.
+    # For a job without a limit Slurm gives that of its partition; without either there is no limit.
     walltime = _minutes(job["time_limit"])
     longest = [partitions[name].longest_walltime for name in names if name in partitions]
     if walltime is None and longest:
@@ -188,7 +193,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     processes = _number(job["tasks"]) or 1
     # Slurm's own estimate may exceed what the user allows.
     fewest = max(min(_number(job["node_count"]) or 1, most or 2**31), 1)
-    # Slurm 26.05 says as many nodes as processes where no node count was asked for.
+    # Slurm 26.05 reports as many nodes as processes if no node count was requested.
     most_is_tasks = isinstance(job["max_nodes"], Mapping) and fewest < most == processes
     number, array = int(job["job_id"]), _number(job["array_job_id"]) or 0
     task = _number(job["array_task_id"])
@@ -219,14 +224,14 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         walltime=walltime,
         submit=float(_number(job["submit_time"]) or 0),
         start=0.0 if states == ["PENDING"] else float(_number(job["start_time"]) or 0),
-        # Before it has ended, the time by which it must.
+        # Before it has ended, this is the time by which it must end.
         end=0.0 if HOLDING & {*states} or states == ["PENDING"] else float(_number(job["end_time"]) or 0),
         begin=float(_number(job["eligible_time"]) or 0),
         array=array,
         array_limit=_number(job["array_max_tasks"]) or 0,
         dependency=job["dependency"] or "",
         reservation=job["resv_name"] or "",
-        unknown_wish=_unknown_wish(job),
+        unsupported_option=_unsupported_option(job),
         note=job["admin_comment"] or "",
         comment=job["comment"] or "",
         nice=_signed(job["nice"]),
@@ -237,19 +242,19 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
 
 
 def _reason(job: Mapping[str, Any]) -> str:
-    # A job that Slurm could not launch is "JobHeldUser" too, and only the words for people tell.
+    # A job that Slurm could not launch is "JobHeldUser" too; only the description differs.
     described = str(job["state_description"] or "")
     return described if described.endswith(HELD_BY_SLURM) else job["state_reason"] or ""
 
 
-def _unknown_wish(job: Mapping[str, Any]) -> str:
+def _unsupported_option(job: Mapping[str, Any]) -> str:
     if _number(job["het_job_id"]):
         return "a heterogeneous job"
     if job["contiguous"]:
         return "--contiguous"
-    wishes = ",".join(job[f"tres_per_{what}"] or "" for what in ("job", "node", "socket", "task"))
+    requested = ",".join(job[f"tres_per_{what}"] or "" for what in ("job", "node", "socket", "task"))
     # Slurm 24 repeats --cpus-per-task there.
-    return next((wish for wish in wishes.split(",") if wish and not wish.startswith("cpu=")), "")
+    return next((each for each in requested.split(",") if each and not each.startswith("cpu=")), "")
 
 
 def _cores_held(resources: Mapping[str, Any] | None) -> int:
@@ -288,7 +293,7 @@ def _node(node: Mapping[str, Any]) -> Node:
 
 
 def _of(record: Mapping[str, Any], group: str, key: str) -> Any:
-    """What data_parser says in a group of keys; None where there is no such group."""
+    """The value of a key in a group, as data_parser writes it; None without that group."""
     return record.get(group, {}).get(key)
 
 

@@ -1,54 +1,56 @@
-"""What is written into a job's comment for its user, and read back from it.
+"""What the daemon writes into a job's comment for its user, and reads back.
 
-The comment is the only place that slurmrestd lets one write to. The user's own stays behind ` | `.
+slurmrestd lets the daemon write only to this field. The user's own comment is kept after ` | `.
 """
 
 from __future__ import annotations
 
 from topolane.slurm.records import Job
 
-OURS = "topolane: "
+PREFIX = "topolane: "
 MARK = "topolane"
-"""What the submission hook writes into the administrator's comment of a job that it holds for us."""
-HELD_BY_USER = OURS + "held by its user"
-"""Written by the submission hook: not to be started until released."""
-TO_BE_PLACED = OURS + "to be placed"
-"""Written by the submission hook on a release, and here on a job that is held anew."""
+"""The submission hook writes this into the administrator's comment of a job that it holds for the daemon."""
+HELD_BY_USER = PREFIX + "held by its user"
+"""Written by the submission hook: the user holds the job, so the daemon does not start it."""
+TO_BE_PLACED = PREFIX + "to be placed"
+"""Written by the submission hook when its user releases a job, and by the daemon when it holds a job again."""
 
 
-def with_own(text: str, job: Job) -> str:
-    """`text` as the job's comment, with what its user wrote there."""
-    own = users(job.comment)
+def with_user_comment(text: str, job: Job) -> str:
+    """The comment of a job: `text`, then what its user wrote there."""
+    own = user_comment(job.comment)
     return f"{text} | {own}" if own else text
 
 
-def users(comment: str) -> str:
-    """What the user wrote."""
-    if not comment.startswith(OURS):
+def user_comment(comment: str) -> str:
+    """The part of a comment that the user wrote."""
+    if not comment.startswith(PREFIX):
         return comment
     return comment.partition(" | ")[2]
 
 
-def ours(comment: str) -> str:
-    """What was written for the user, or nothing."""
-    return comment.partition(" | ")[0] if comment.startswith(OURS) else ""
+def daemon_comment(comment: str) -> str:
+    """The part of a comment that the daemon or the submission hook wrote; empty without one."""
+    return comment.partition(" | ")[0] if comment.startswith(PREFIX) else ""
 
 
-def placed(hosts: str, *, as_asked: bool) -> str:
-    """On a job that is released onto `hosts`, in order of its ranks; `as_asked` if its user named them."""
-    return f"{OURS}{'as asked ' if as_asked else ''}on {hosts}"
+def placement_comment(hosts: str, *, as_asked: bool) -> str:
+    """The comment of a job that is released onto `hosts`, in order of its ranks; `as_asked` if its user named
+    them.
+    """
+    return f"{PREFIX}{'as asked ' if as_asked else ''}on {hosts}"
 
 
-def placed_here(job: Job) -> bool:
-    """Whether the nodes that it requires are those it was once given, not its user's wish."""
-    return ours(job.comment).startswith(f"{OURS}on ")
+def placed_by_daemon(job: Job) -> bool:
+    """Whether its required nodes were written by the daemon, and not by its user."""
+    return daemon_comment(job.comment).startswith(f"{PREFIX}on ")
 
 
 def was_released(job: Job) -> bool:
-    """Whether it was released onto nodes and not been held by us since."""
-    return ours(job.comment).startswith((f"{OURS}on ", f"{OURS}as asked on "))
+    """Whether the daemon has released it onto nodes, and has not held it since."""
+    return daemon_comment(job.comment).startswith((f"{PREFIX}on ", f"{PREFIX}as asked on "))
 
 
-def marked(job: Job) -> bool:
-    """Whether it was held for us when it was submitted."""
+def has_hook_mark(job: Job) -> bool:
+    """Whether the submission hook held it for the daemon."""
     return job.note == MARK or job.note.startswith(MARK + " ")

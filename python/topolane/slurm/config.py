@@ -18,47 +18,50 @@ from topolane.slurm.programs import Program
 FORMER_KEYS = {"phi": "min-bandwidth", "service-lanes": "service-uplinks"}
 """Keys of an earlier release, accepted for one release, and their present names."""
 MOST = 1e18
-"""Of what is said of a program: more is a slip."""
+"""The largest number that a program's description may contain."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What the daemon is told."""
+    """The settings of the daemon."""
 
     slurmrestd: str
     """`unix:/path` or `http://host:port`."""
     partitions: tuple[str, ...]
-    """The partitions whose jobs it starts."""
+    """The partitions that it manages."""
     policy: str = "isolated"
     queue: str = "easy"
     min_bandwidth: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """The minimum share of full bandwidth that jobs of a partition accept on dedicated links, unless a job's comment
-    says another; full bandwidth for a partition without one."""
+    """By partition, the minimum share of full bandwidth that its jobs accept on dedicated links, unless a
+    job's comment gives another. Full bandwidth for other partitions.
+    """
     topology: str | None = None
-    """A machine file; by default what `scontrol show topology` says."""
+    """A machine file [default: the output of `scontrol show topology`]."""
     whole_nodes: bool = True
     """Whether every job has its nodes to itself (select/linear, or OverSubscribe=EXCLUSIVE)."""
     by_priority: bool = False
-    """Whether the priorities that Slurm would give order the queue; else submission."""
+    """Whether the queue is ordered by the priorities that Slurm would give; otherwise by submission."""
     cores_per_node: str | None = None
     """`fixed:K` or `auto`, where a job says only how many processes it has; by default all cores."""
     programs: tuple[Program, ...] = ()
-    """For `auto`: what is known of programs, by the names of their jobs."""
+    """For `auto`: the known programs, by the names of their jobs."""
     routing: str = "d-mod-k"
     contention: str = "full"
     """For `auto`: routes and model of the prediction."""
     routes: str | None = None
-    """Where to write forwarding tables for the links that jobs own; the topology is then a file of ibnetdiscover."""
+    """The file for forwarding tables that keep jobs on their dedicated links. The topology must then be a
+    file of ibnetdiscover.
+    """
     routes_command: tuple[str, ...] = ()
-    """What installs them: a program and its arguments."""
+    """The program that installs them, with its arguments."""
     service: str | None = None
     """Hosts of storage and services, which need not be nodes of Slurm."""
     service_uplinks: int = 0
     """How many of the highest uplink slots of every switch are reserved for traffic to and from these hosts."""
     state: str | None = None
-    """Where to keep which links jobs were given; beside the tables (`ROUTES.state`) where not named."""
+    """The file for the dedicated links of running jobs [default: `ROUTES.state`, next to the tables]."""
     fabric: str | None = None
-    """A file that says which links have failed, read again when it changes: output of ibnetdiscover, or a list."""
+    """A file of the failed links: output of ibnetdiscover, or a list. It is read again when it changes."""
     interval: float = 1.0
     """Seconds between two looks at Slurm."""
     token_file: str | None = None
@@ -69,7 +72,7 @@ class Config:
 
     @property
     def state_file(self) -> str | None:
-        """Where it is kept which links jobs were given."""
+        """The file for the dedicated links of running jobs, if any."""
         return self.state or (None if self.routes is None else f"{self.routes}.state")
 
 
@@ -156,6 +159,6 @@ def _loopback(table: Table) -> str | None:
         return value
     raise table.refuse(
         "metrics",
-        "must be HOST:PORT on a loopback address, such as 127.0.0.1:9753 (whoever reads there need not say who he "
-        f"is), not {shown(value)}",
+        "must be HOST:PORT on a loopback address, such as 127.0.0.1:9753 (its readers are not authenticated), "
+        f"not {shown(value)}",
     )

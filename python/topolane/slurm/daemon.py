@@ -1,4 +1,4 @@
-"""The loop: look at Slurm, tell the scheduler, release what starts."""
+"""The daemon's loop: read Slurm's state, update the scheduler, release the jobs that start."""
 
 from __future__ import annotations
 
@@ -8,32 +8,39 @@ import time
 from collections.abc import Callable
 
 from topolane._engine import InputError
-from topolane.live.held import Share
+from topolane.live.allocation import BandwidthHistory
+from topolane.live.links_file import DedicatedLinksFile
 from topolane.live.log import Log
-from topolane.live.state import Given
 from topolane.policy import resolve
-from topolane.slurm.alone import claim
 from topolane.slurm.client import Slurm, SlurmError
-from topolane.slurm.comments import OURS, TO_BE_PLACED, placed, placed_here, with_own
+from topolane.slurm.comments import (
+    PREFIX,
+    TO_BE_PLACED,
+    placed_by_daemon,
+    placement_comment,
+    with_user_comment,
+)
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_partitions, check_rights, machine_of
 from topolane.slurm.metrics import Metrics
 from topolane.slurm.mirror import Changes, Start
+from topolane.slurm.partition_locks import claim
 from topolane.slurm.records import Job, Snapshot
 from topolane.slurm.routes import Routes
 from topolane.slurm.setup import mirror_of
 
 PATIENCE = 10.0
-"""Seconds between two attempts to reach a Slurm that does not answer, and between two looks at jobs that
-wait for a time which only Slurm's records tell."""
+"""Seconds between two attempts to reach a Slurm that does not answer. Also the seconds between two looks at
+jobs that wait for a time that only Slurm's records contain.
+"""
 
 
 class Daemon:
     """Decides for the partitions of one Slurm.
 
-    dry_run: Slurm starts the jobs itself; what would have been done is written beside what it does,
-    and nothing is changed. Raises InputError where machine, partitions or configuration do not go
-    with what Slurm has; nothing is touched then.
+    dry_run: Slurm starts the jobs itself. The daemon changes nothing; it logs what it would have done and
+    what Slurm does. Raises InputError, before any change, if machine, partitions or configuration do not
+    match Slurm.
     """
 
     def __init__(self, config: Config, slurm: Slurm, log: Log, *, dry_run: bool = False) -> None:
@@ -47,10 +54,10 @@ class Daemon:
         if self.metrics is not None:
             log.listeners.append(self.metrics.heard)
         self._routes = None if config.routes is None else Routes(config, log.write)
-        self._given = self._given_of(config, snapshot)
-        remembered = {} if self._given is None else self._given.read()
+        self._links_file = self._links_file_of(config, snapshot)
+        remembered = {} if self._links_file is None else self._links_file.read()
         self.mirror = mirror_of(config, snapshot, log.write, shadow=dry_run)
-        self.mirror.owned.update(remembered)
+        self.mirror.dedicated.update(remembered)
         machine = self.mirror.machine
         for limit in machine.limits(resolve(config.policy)):
             log.write("limit", policy=config.policy, says=limit)
@@ -58,20 +65,24 @@ class Daemon:
         self.stopping = threading.Event()
         self._clock = Clock(slurm)
         self._seen: float | None = None
-        """Slurm's time of the last look; None when it must look anew."""
+        """Slurm's time at the last look; None if the next look must read everything."""
         self._has_failed = False
-        """Whether something could not be done in this look: nothing need change in Slurm to try it again."""
+        """Whether an action failed in this look, so the next look tries it again even if nothing changes in
+        Slurm.
+        """
         self._looked = 0.0
-        """Seconds that Slurm took to answer at the last look; 0 where nothing had changed."""
-        self._shares: dict[int, Share] = {job: one.share for job, one in remembered.items() if one.share}
-        """Of the jobs that own links: what of full bandwidth they have had."""
+        """Seconds that Slurm took to answer at the last look; 0 if nothing had changed."""
+        self._shares: dict[int, BandwidthHistory] = {
+            job: one.share for job, one in remembered.items() if one.share
+        }
+        """The bandwidth so far of the jobs with dedicated links."""
         self._lent = 0
         """How many links are lent."""
         self._would: dict[int, str] = {}
         """In a dry run: where jobs would have been started."""
 
     def run(self) -> None:
-        """Goes on until `stopping` is set."""
+        """Runs until `stopping` is set."""
         self.log.write("started", version=self.slurm.version, dry_run=self.dry_run)
         while not self.stopping.is_set():
             begun = time.monotonic()
@@ -86,13 +97,13 @@ class Daemon:
                 pause = min(PATIENCE, 5 * pause)
                 self._looked = time.monotonic() - begun
             spent = time.monotonic() - begun
-            # A Slurm that is slow to answer is asked less often. Releases do not count: after a long
-            # row of them nodes are free that nobody has seen yet.
+            # A slow Slurm is read less often. Time for releases does not count: after many of them, nodes
+            # may be free that the last look did not see.
             self.stopping.wait(max(pause - spent, self._looked if self._looked > pause else 0.0))
         self.log.write("stopped")
 
     def step(self) -> list[Start]:
-        """Looks once and acts; answers what was released."""
+        """Looks once and acts. Returns the jobs that it released."""
         self._looked = 0.0
         if not (self._priorities_are_due() or self._has_fabric_changed() or self._is_due()):
             return []
@@ -101,8 +112,8 @@ class Daemon:
         self._clock.set(snapshot.time, asked)
         self._looked = time.monotonic() - asked
         if snapshot.nodes.keys() != self._nodes:
-            # A job on a node that is not on the tree would leave its other nodes free here.
-            raise SlurmError("the nodes of Slurm are no longer those of the topology: start the daemon anew")
+            # The other nodes of a job with a node outside the tree would seem free.
+            raise SlurmError("the nodes of Slurm are no longer those of the topology: restart the daemon")
         self._has_failed = False
         changes = self.mirror.update(snapshot)
         self._act(changes)
@@ -110,7 +121,7 @@ class Daemon:
         begun = time.perf_counter()
         starts = self.mirror.decide(snapshot.time)
         seconds = time.perf_counter() - begun
-        # Before a job is released: nothing that it sends goes over links of another.
+        # Before a job is released: nothing that it sends goes over links of another job.
         self._keep_links(snapshot.time)
         if self.metrics is not None:
             self.metrics.looked(snapshot, self.mirror, begun - looking, len(starts), seconds, self._lent)
@@ -119,42 +130,44 @@ class Daemon:
         self._seen = None if self._has_failed else snapshot.time
         return starts
 
-    def _given_of(self, config: Config, snapshot: Snapshot) -> Given | None:
+    def _links_file_of(self, config: Config, snapshot: Snapshot) -> DedicatedLinksFile | None:
         file = config.state_file
         if file is None:
             return None
         machine = machine_of(config, snapshot) if self._routes is None else self._routes.machine
-        return Given(file, machine)
+        return DedicatedLinksFile(file, machine)
 
     def _keep_links(self, now: float) -> None:
-        """Writes down who owns which links and is lent which, and the tables that keep them there."""
+        """Writes the file of dedicated links, lent ones included, and the forwarding tables for them."""
         if self.dry_run:
             return
         lent = {} if self._routes is None else self.mirror.lent()
         held = {}
-        for job, one in self.mirror.on_links().items():
+        for job, one in self.mirror.link_allocations().items():
             links, having = lent.get(job, ((), one.bandwidth_share))
-            share = self._shares.get(job) or one.share or Share(now, now, having, 0.0)
+            share = self._shares.get(job) or one.share or BandwidthHistory(now, now, having, 0.0)
             held[job] = dataclasses.replace(one, lent=links, share=share.changed(having, now))
-        if self._given is not None:
+        if self._links_file is not None:
             try:
-                self._given.keep(held)
+                self._links_file.keep(held)
             except InputError as error:
                 self.log.write("state-error", error=str(error))
                 self._has_failed = True
         if self._routes is not None and not self._routes.keep(held):
-            self._has_failed = True  # what is lent, and not in tables, nobody has
+            self._has_failed = True  # links that are lent but not in the tables are not usable
             held = {job: dataclasses.replace(one, lent=()) for job, one in held.items()}
         self._lent = sum(len(one.lent) for one in held.values())
-        # Where a job has lost its links while it completes, what it had stands until it has ended.
-        self._shares = {job: share for job, share in self._shares.items() if self.mirror.is_on_nodes(job)} | {
+        # A completing job may have lost its links; its recorded share stays until it has ended.
+        self._shares = {
+            job: share for job, share in self._shares.items() if self.mirror.holds_nodes_now(job)
+        } | {
             job: one.share if one.lent else one.share.changed(one.bandwidth_share, now)
             for job, one in held.items()
             if one.share is not None
         }
 
     def _priorities_are_due(self) -> bool:
-        """Whether Slurm has calculated priorities anew meanwhile; what they are made of is then read."""
+        """Whether Slurm has recalculated priorities; if so, reads the factors again."""
         if self.mirror.priorities is None or not self.mirror.priorities.refresh_due(self._clock.now()):
             return False
         try:
@@ -164,26 +177,26 @@ class Daemon:
         return True
 
     def _has_fabric_changed(self) -> bool:
-        return self.mirror.failing is not None and self.mirror.failing.has_changed
+        return self.mirror.failures is not None and self.mirror.failures.has_changed
 
     def _follow_links(self) -> None:
-        failing = self.mirror.failing
-        if failing is None:
+        failures = self.mirror.failures
+        if failures is None:
             return
-        before = failing.out
+        before = failures.out
         try:
             affected = self.mirror.follow_links()
         except (InputError, OSError) as error:
             self.log.write("fabric-error", error=str(error))
             return
-        if failing.out != before:
-            out, back = failing.names(failing.out - before), failing.names(before - failing.out)
+        if failures.out != before:
+            out, back = failures.names(failures.out - before), failures.names(before - failures.out)
             self.log.write("fabric", failed=out, back=back)
         for job, cables in sorted(affected.items()):
-            self.log.write("affected", id=job, job=self.mirror.seen(job).number, links=failing.names(cables))
+            self.log.write("affected", id=job, job=self.mirror.seen(job).number, links=failures.names(cables))
 
     def _is_due(self) -> bool:
-        """Whether anything may have changed since the last look: in Slurm, or by the clock alone."""
+        """Whether anything may have changed since the last look, in Slurm or because of the time."""
         if self._seen is None or self._clock.has_jumped() or self.mirror.is_overdue(self._clock.now()):
             return True
         if self.mirror.is_timed and self._clock.now() - self._seen > PATIENCE:
@@ -203,12 +216,12 @@ class Daemon:
             if share is not None and self.metrics is not None:
                 self.metrics.ended(share.mean(at))
         told: set[str] = set()
-        for job, reason in changes.unfit:
+        for job, reason in changes.ineligible:
             self.log.write("unfit", job=job.number, reason=reason)
             if job.record not in told:
                 told.add(job.record)
-                self._tell(job, OURS + reason)
-        for job, reason in changes.escaped:
+                self._tell(job, PREFIX + reason)
+        for job, reason in changes.to_hold:
             self.log.write("escaped", job=job.number, reason=reason)
             if not self.dry_run:
                 self._hold(job)
@@ -219,27 +232,27 @@ class Daemon:
             if self._would.get(job.id) != start.hosts:
                 self._would[job.id] = start.hosts
                 self.log.write("would-start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6))
-            self.mirror.take_back(job.id)
+            self.mirror.withdraw_release(job.id)
             return
         given = start.decision
         own = {"links": len(given.links), "bandwidth_share": given.bandwidth_share} if given.links else {}
         self.log.write("start", job=job.number, nodes=start.hosts, seconds=round(seconds, 6), **own)
-        comment = with_own(placed(start.hosts, as_asked=start.as_asked), job)
+        comment = with_user_comment(placement_comment(start.hosts, as_asked=start.as_asked), job)
         try:
             self.slurm.release(job, start.hosts, len(given.nodes), comment)
         except SlurmError as error:
             self.log.write("not-released", job=job.number, error=str(error))
-            self.mirror.not_released(job.id, now)
+            self.mirror.retry_release(job.id, now)
             self._has_failed = True
 
     def _hold(self, job: Job) -> None:
-        text, keep = with_own(TO_BE_PLACED, job), bool(job.required) and not placed_here(job)
+        text, keep = with_user_comment(TO_BE_PLACED, job), bool(job.required) and not placed_by_daemon(job)
         self._try("hold", job, lambda: self.slurm.hold(job, text, keep_nodes=keep))
 
     def _tell(self, job: Job, text: str) -> None:
         if self.dry_run:
             return
-        comment = with_own(text, job)
+        comment = with_user_comment(text, job)
         # A mere comment would release it (docs/reference/slurm-rest.md, section 10).
         if job.reason == "BadConstraints":
             self._try("tell", job, lambda: self.slurm.hold(job, comment, keep_nodes=True))
@@ -247,7 +260,9 @@ class Daemon:
             self._try("tell", job, lambda: self.slurm.comment(job, comment))
 
     def _try(self, what: str, job: Job, action: Callable[[], None]) -> None:
-        """Does what may fail because the job has changed meanwhile: the next look tells."""
+        """Tries an action, which may fail if the job has changed meanwhile; the next look then sees the
+        change.
+        """
         try:
             action()
         except SlurmError as error:
@@ -256,12 +271,14 @@ class Daemon:
 
 
 class Clock:
-    """Slurm's clock between two looks at it: ours may be another, and either may be set anew."""
+    """Estimates Slurm's clock between two readings of it. It may differ from the local clock, and both may be
+    set.
+    """
 
     EVERY = 30.0
-    """Seconds of our own after which Slurm's is read again."""
+    """Seconds of the local clock after which Slurm's clock is read again."""
     TOLERANCE = 2.0
-    """Slurm's counts whole seconds."""
+    """Seconds. Slurm's clock counts whole seconds."""
 
     def __init__(self, slurm: Slurm) -> None:
         self._slurm = slurm
@@ -273,11 +290,11 @@ class Clock:
         self._ours = self._checked = ours
 
     def now(self) -> float:
-        """Slurm's time, as far as we know."""
+        """The estimate of Slurm's time."""
         return self._slurms + time.monotonic() - self._ours
 
     def has_jumped(self) -> bool:
-        """Whether Slurm's clock is not where it should be; looked at now and then."""
+        """Whether Slurm's clock differs from the estimate. Checked now and then."""
         if time.monotonic() - self._checked < self.EVERY:
             return False
         self._checked = time.monotonic()

@@ -14,7 +14,7 @@ TERM = re.compile(
 
 
 class Dependencies:
-    """Follows them among the jobs of one snapshot."""
+    """Evaluates the dependencies between the jobs of one snapshot."""
 
     def __init__(self, jobs: Iterable[Job], now: float) -> None:
         self._now = now
@@ -27,10 +27,10 @@ class Dependencies:
             self._of_name[job.user, job.name].append(job)
 
     def unmet(self, job: Job) -> str | None:
-        """What `job` still waits for, or None.
+        """The dependencies that `job` still waits for, or None.
 
-        Slurm looks again when the job is released, so what this cannot read (expand, burst buffers)
-        and what Slurm has forgotten count as met.
+        Dependencies that this cannot evaluate (expand, burst buffers), or on jobs that Slurm has forgotten,
+        count as met: Slurm checks again when the job is released.
         """
         if not job.dependency:
             return None
@@ -59,10 +59,10 @@ class Dependencies:
 
     @staticmethod
     def _goes_before(other: Job, job: Job) -> bool:
-        """Whether a job of the same name must have ended before, by Slurm's rule for singletons."""
+        """Whether `other`, of the same name, must end before `job` starts, by Slurm's rule for singletons."""
         return other.state in HOLDING or (other.waits and (other.submit, other.id) < (job.submit, job.id))
 
 
 def _has_begun(job: Job, before: float) -> bool:
-    """Whether it started then or earlier, or was cancelled."""
+    """Whether it was cancelled, or started at or before that time."""
     return not job.waits and (job.start <= before or job.state not in HOLDING)

@@ -1,4 +1,4 @@
-"""The tree that Slurm's nodes are on, and whether it is that of this Slurm."""
+"""The machine of Slurm's nodes, and checks that it matches this Slurm."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from topolane._engine import InputError, Machine
 from topolane.live.clients.scontrol import configuration, scontrol
 from topolane.slurm.config import Config
 from topolane.slurm.records import Node, Snapshot
-from topolane.slurm.scontrol import who_holds
+from topolane.slurm.scontrol import hook_answer
 
 
 def machine_of(config: Config, snapshot: Snapshot) -> Machine:
-    """The fabric: the configured file, or the tree and the nodes that Slurm tells. Raises InputError."""
+    """The machine in the configured file, or else the tree and the nodes in Slurm. Raises InputError."""
     if config.topology is not None:
         return sources.machine(config.topology)
     try:
@@ -27,21 +27,21 @@ def machine_of(config: Config, snapshot: Snapshot) -> Machine:
     except InputError as error:
         raise InputError(f"{error}: name a topology file") from error
     tree = Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
-    return Machine.parse(with_insides(tree, snapshot.nodes), "scontrol show topology", "toml")
+    return Machine.parse(with_node_resources(tree, snapshot.nodes), "scontrol show topology", "toml")
 
 
 def net_of(config: Config) -> str | None:
-    """The text of ibnetdiscover that the machine is read from, if it is."""
+    """The output of ibnetdiscover that describes the machine; None if it comes from another format."""
     if config.topology is None or not Path(config.topology).is_file():
         return None
     text = texts.read_text(config.topology, texts.LARGE)
     return text if Machine.format_of(text, config.topology) == "ibnetdiscover" else None
 
 
-def with_insides(tree: Machine, nodes: Mapping[str, Node]) -> str:
-    """The tree as a machine file, with the cores and the memory that Slurm says its nodes have."""
+def with_node_resources(tree: Machine, nodes: Mapping[str, Node]) -> str:
+    """The tree as a machine file, with the cores and the memory of each node in Slurm."""
     known = {index: nodes[name] for index in range(tree.nodes) if (name := tree.node_name(index)) in nodes}
-    insides = Counter(map(_inside, known.values()))
+    insides = Counter(map(_resources, known.values()))
     file = tomlkit.parse(tree.to("toml"))
     others = tomlkit.aot()
     for rank, (inside, _) in enumerate(insides.most_common()):
@@ -51,7 +51,7 @@ def with_insides(tree: Machine, nodes: Mapping[str, Node]) -> str:
         table = tomlkit.table() if rank else file["node"]
         table.update({"sockets": sockets, "cores-per-socket": cpus // sockets, "memory": memory})
         if rank:
-            own = [index for index, node in known.items() if _inside(node) == inside]
+            own = [index for index, node in known.items() if _resources(node) == inside]
             table["nodes"] = tree.hostlist(own)
             others.append(table)
     if others:
@@ -59,13 +59,14 @@ def with_insides(tree: Machine, nodes: Mapping[str, Node]) -> str:
     return tomlkit.dumps(file)
 
 
-def _inside(node: Node) -> tuple[int, int, int]:
+def _resources(node: Node) -> tuple[int, int, int]:
     return node.cpus, node.sockets, node.memory
 
 
 def topology_conf(text: str) -> str:
-    """What `scontrol show topology` prints as a topology.conf: there a switch has nodes or switches, and
-    its level is not named."""
+    """The output of `scontrol show topology` as a topology.conf. There, a switch has either nodes or
+    switches, and no level.
+    """
     lines = []
     for line in text.splitlines():
         words = [word for word in line.split() if not word.startswith("Level=")]
@@ -76,7 +77,7 @@ def topology_conf(text: str) -> str:
 
 
 def check_partitions(partitions: Collection[str], snapshot: Snapshot) -> None:
-    """Whether Slurm has them. Raises InputError."""
+    """Raises InputError if Slurm lacks one of these partitions."""
     for name in partitions:
         if name not in snapshot.partitions:
             raise InputError(f"Slurm has no partition {name}; there are {', '.join(snapshot.partitions)}")
@@ -90,9 +91,9 @@ def service_hosts(config: Config, machine: Machine) -> list[int]:
         raise InputError(f"service = {config.service!r}: {error}") from error
 
 
-def check_nodes(machine: Machine, snapshot: Snapshot, beside: Collection[str] = ()) -> None:
-    """Whether the machine's nodes are Slurm's, or hosts `beside` those. Raises InputError."""
-    ours = {machine.node_name(node) for node in range(machine.nodes)} - (set(beside) - set(snapshot.nodes))
+def check_nodes(machine: Machine, snapshot: Snapshot, extra: Collection[str] = ()) -> None:
+    """Raises InputError unless the machine's nodes are those of Slurm and the hosts in `extra`."""
+    ours = {machine.node_name(node) for node in range(machine.nodes)} - (set(extra) - set(snapshot.nodes))
     for odd, text in (
         (sorted(ours - set(snapshot.nodes)), "is in the topology and not in Slurm"),
         (sorted(set(snapshot.nodes) - ours), "is in Slurm and not in the topology"),
@@ -102,18 +103,18 @@ def check_nodes(machine: Machine, snapshot: Snapshot, beside: Collection[str] = 
 
 
 def check_rights(partitions: Collection[str]) -> None:
-    """Whether jobs are held on submission, and can be started by this user. Raises InputError."""
+    """Raises InputError unless jobs are held on submission, and this user can start them."""
     told = configuration()
     plugins = told.get("JobSubmitPlugins", "")
     if "lua" not in plugins.split(","):
         raise InputError(
-            f"JobSubmitPlugins={plugins} has no lua: Slurm would start the jobs before anybody chose their nodes "
+            f"JobSubmitPlugins={plugins} has no lua: Slurm would start the jobs before the daemon chooses their nodes "
             "(`topolane slurm install` says what to do)"
         )
     slurms = re.match(r"(\S+)\((\d+)\)", told.get("SlurmUser", ""))
     if slurms is not None and os.geteuid() not in (0, int(slurms[2])):
         raise InputError(f"user {os.geteuid()} may not start the jobs of others: run as {slurms[1]} or root")
-    held = re.search(r"topolane: the jobs of ([^\n(]+) \(", who_holds())
+    held = re.search(r"topolane: the jobs of ([^\n(]+) \(", hook_answer())
     for name in partitions:
         if held is None or name not in held[1].split(", "):
             raise InputError(

@@ -1,8 +1,7 @@
-"""When waiting jobs will start, if every job runs to its walltime and nobody else comes.
+"""When waiting jobs will start, if every job runs to its walltime and no other job is submitted.
 
-The snapshot is played on: its records are changed as Slurm would change them, and the mirror, its
-scheduler and all that holds jobs back (dependencies, arrays, reservations, begin times) are those of the
-daemon.
+The forecast simulates what follows the snapshot. It changes the records as Slurm would, and uses the daemon's
+own mirror, scheduler and rules that hold jobs back (dependencies, arrays, reservations, begin times).
 """
 
 from __future__ import annotations
@@ -22,27 +21,28 @@ BUDGET = 2.0
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """What is known of the starts to come."""
+    """The expected starts."""
 
     starts: dict[int, tuple[float, Start]]
     """When and where jobs start, by their identity."""
     until: float | None
-    """It was not played on beyond this time; None where it was played to its end."""
+    """The time at which the simulation stopped; None if it reached its end."""
 
 
 def forecast(
     mirror: Mirror, snapshot: Snapshot, changes: Changes, starts: list[Start], *, budget: float = BUDGET
 ) -> Forecast:
-    """Plays on from `snapshot`, which `mirror` has just been told: what it then asked for and started.
+    """Simulates what follows `snapshot`. `mirror` has just been updated with it, which gave `changes` and
+    `starts`.
 
-    A job past its walltime ends now, and so does one that is completing. Jobs end well: what waits for
-    another's failure waits for ever. `mirror` is at the end of it all afterwards.
-    budget: seconds of computing after which it stops.
+    A job past its walltime ends now, and so does a completing job. All jobs succeed, so a job that depends on
+    a failure never starts. This advances `mirror` to the end of the simulation. budget: seconds of computing
+    after which it stops.
     """
     give_up = time.perf_counter() + budget
     play = _Play(mirror, snapshot)
     play.act(changes, starts)
-    while play.is_anybody_waiting() and (then := play.next()) is not None:
+    while play.has_waiting_jobs() and (then := play.next()) is not None:
         if time.perf_counter() > give_up:
             return Forecast(play.starts, play.now)
         play.go_to(then)
@@ -65,14 +65,14 @@ class _Play:
         self.edges = sorted(edge for edge in edges if self.now < edge < float("inf"))
         self.watched = _watched(job for job in snapshot.jobs.values() if job.waits)
         self.must_look = False
-        """Whether the mirror must be told all again: something that others wait for has happened."""
+        """Whether the mirror must be updated: something has happened that other jobs wait for."""
 
-    def is_anybody_waiting(self) -> bool:
+    def has_waiting_jobs(self) -> bool:
         mirror = self.mirror
         return bool(mirror.scheduler.scheduler.waiting or mirror.reasons)
 
     def next(self) -> float | None:
-        """When something happens next."""
+        """The time of the next event."""
         if self.must_look:
             return self.now
         times = [max(end, self.now) for end in self.ends.values() if end < float("inf")]
@@ -92,19 +92,19 @@ class _Play:
             changes = self.mirror.update(dataclasses.replace(self.snapshot, time=now, jobs=self.jobs))
         else:
             for job in ended:
-                self.mirror.take_back(job)
+                self.mirror.withdraw_release(job)
         self.must_look = False
         self.act(changes, self.mirror.decide(now))
 
     def _matters(self, job: Job) -> bool:
-        """Whether its start or end may let others go on that are not in the scheduler's queue."""
+        """Whether its start or end may release jobs that are not in the scheduler's queue."""
         return self.mirror.has_blocked_nodes or not self.watched.isdisjoint(
             (job.number, str(job.array), (job.user, job.name))
         )
 
     def act(self, changes: Changes, starts: list[Start]) -> None:
-        """Does to the records what the daemon does in Slurm."""
-        for job, _ in changes.escaped:
+        """Changes the records as the daemon would change Slurm."""
+        for job, _ in changes.to_hold:
             self.jobs[job.id] = dataclasses.replace(job, priority=0, comment=TO_BE_PLACED, required="")
             self.ends.pop(job.id, None)
             self.must_look = True

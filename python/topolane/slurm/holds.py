@@ -1,17 +1,17 @@
-"""Why a held job is not even asked for yet: somebody wants it held, or it must wait for others."""
+"""Why a held job is not yet submitted to the scheduler: a user holds it, or it must wait for other jobs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from topolane.slurm.comments import HELD_BY_USER, marked, ours, was_released
+from topolane.slurm.comments import HELD_BY_USER, daemon_comment, has_hook_mark, was_released
 from topolane.slurm.dependencies import Dependencies
 from topolane.slurm.records import HELD_BY_SLURM, Job, Snapshot
 
 
 class Holds:
-    """Answers for the jobs of one snapshot."""
+    """Finds the reasons for the jobs of one snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -21,7 +21,7 @@ class Holds:
         self._let_through: Counter[int] = Counter()
 
     def why(self, job: Job) -> str | None:
-        """Why `job` is not to be placed yet, or None. Tasks of an array are asked about in order."""
+        """Why `job` must not be placed yet, or None. Call this for the tasks of an array in their order."""
         if held := _held(job):
             return held
         partitions = [self._snapshot.partitions.get(name) for name in job.partitions]
@@ -42,10 +42,10 @@ class Holds:
 def _held(job: Job) -> str | None:
     if not job.is_held:
         return None
-    if not marked(job):
+    if not has_hook_mark(job):
         return "held, and not by the submission hook"
-    text = ours(job.comment)
-    # Of a job that was held here, and then perhaps refused, the comment says so: the hold is ours.
+    text = daemon_comment(job.comment)
+    # The comment of a job that the daemon held, or refused, says so.
     is_anothers = not text or was_released(job)
     if job.reason.endswith(HELD_BY_SLURM) and is_anothers:
         return f"Slurm holds it: {job.reason}"

@@ -22,7 +22,7 @@ class JobRanks:
 
 
 def machinefile(ranks: JobRanks) -> str:
-    """MPICH's: `mpiexec -f FILE`, a host with its number of ranks a line."""
+    """A machine file for MPICH (`mpiexec -f FILE`): each line has a host and its number of ranks."""
     blocks = ((host, len(list(block))) for host, block in itertools.groupby(ranks.hosts))
     return "".join(f"{host}:{count}\n" for host, count in blocks)
 
@@ -33,8 +33,8 @@ FORMATS = {"hostfile": hostfile, "rankfile": rankfile, "mpich": machinefile}
 def ranks_of(job: str, environment: Mapping[str, str]) -> JobRanks:
     """Where the ranks of a running job are, in the order of the nodes that it was placed on.
 
-    Within the job (`environment` is its own) tasks per node are Slurm's; from outside they are counted
-    from what the job asked for. Raises InputError for a job that has no nodes or was given no order.
+    Inside the job (`environment` is the job's), Slurm gives the tasks per node. Outside, they are derived
+    from the job's request. Raises InputError if the job has no nodes, or was not placed in an order.
     """
     facts = _facts(job)
     nodes, order = _expanded(facts["NodeList"]), _expanded(_placed_on(facts))
@@ -60,7 +60,9 @@ def _placed_on(facts: Mapping[str, str]) -> str:
 
 
 def _counted(facts: Mapping[str, str], nodes: int) -> list[int]:
-    """Tasks of each node in Slurm's order: as asked for, else as even as can be, more on the first."""
+    """The tasks of each node in Slurm's order: as requested, else as even as possible, with more on the first
+    nodes.
+    """
     tasks = int(facts.get("NumTasks", nodes))
     per_node = int(facts.get("NtasksPerN:B:S:C", "0").split(":")[0])
     if per_node:
@@ -80,7 +82,7 @@ def _listed(text: str) -> list[int]:
 
 
 def _facts(job: str) -> dict[str, str]:
-    """What `scontrol show job` says, by name; a comment is all of its line."""
+    """The fields of `scontrol show job`, by name. A comment takes the rest of its line."""
     if not re.fullmatch(r"[0-9]{1,10}(_[0-9]{1,10})?", job):
         raise InputError(f"{job!r} is no number of a job")
     facts: dict[str, str] = {}

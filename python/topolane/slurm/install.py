@@ -1,4 +1,4 @@
-"""Turning the driver on in a Slurm: the stanza in job_submit.lua, and slurmctld's answer to it."""
+"""Installs the driver in a Slurm: writes the stanza in job_submit.lua and checks that slurmctld runs it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from topolane._engine import InputError
 from topolane.live.clients.scontrol import configuration, scontrol
 from topolane.slurm.config import Config
-from topolane.slurm.scontrol import who_holds
-from topolane.slurm.stanza import BEGIN, END, answer, put_in, stanza, without
+from topolane.slurm.scontrol import hook_answer
+from topolane.slurm.stanza import BEGIN, END, answer, insert_stanza, remove_stanza, stanza
 
 NOTHING = b"""\
 -- topolane: nothing is left of it here, but slurmctld does not start without these functions as long as
@@ -22,23 +22,23 @@ NOTHING = b"""\
 function slurm_job_submit(job, partitions, uid) return slurm.SUCCESS end
 function slurm_job_modify(job, record, partitions, uid) return slurm.SUCCESS end
 """
-"""What takes the place of a file that was made for the stanza alone."""
+"""Replaces a file that contained only the stanza."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Controller:
-    """What slurmctld says of itself."""
+    """The settings of slurmctld."""
 
     slurm_conf: Path
     plugins: tuple[str, ...]
     """JobSubmitPlugins."""
     user: int
-    """SlurmUser's number."""
+    """The user id of SlurmUser."""
     partitions: tuple[str, ...]
 
     @property
     def job_submit(self) -> Path:
-        """Where it looks for job_submit.lua."""
+        """The job_submit.lua that it reads."""
         return self.slurm_conf.parent / "job_submit.lua"
 
     @property
@@ -48,7 +48,7 @@ class Controller:
 
 
 def controller() -> Controller:
-    """Asks slurmctld by scontrol. Raises InputError where there is no answer."""
+    """Reads the settings of slurmctld with scontrol. Raises InputError if it does not answer."""
     said = configuration()
     user = re.search(r"\((\d+)\)", said.get("SlurmUser", ""))
     plugins = said.get("JobSubmitPlugins", "(null)").split(",")
@@ -64,7 +64,7 @@ def controller() -> Controller:
 
 @dataclasses.dataclass(frozen=True)
 class Installation:
-    """What is to be written where, and what that means."""
+    """What to write into which file, and what follows from it."""
 
     slurm: Controller
     partitions: tuple[str, ...]
@@ -72,7 +72,7 @@ class Installation:
     own: bytes
     """The stanza."""
     old: bytes | None
-    """The file as it is; None where there is none."""
+    """The present content of the file; None if it does not exist."""
     new: bytes
 
     @property
@@ -81,12 +81,12 @@ class Installation:
         return self.slurm.runs_lua and self.path == self.slurm.job_submit
 
     def write(self) -> None:
-        """Writes the file and has slurmctld read it. Raises InputError; the old file is there then."""
+        """Writes the file and makes slurmctld read it. Raises InputError with the old file in place."""
         if self.new != self.old:
             write(self.path, self.new)
         if not self.is_read:
             return
-        said = who_holds()
+        said = hook_answer()
         if answer(self.own) in said:
             return
         if self.old is None:
@@ -99,7 +99,7 @@ class Installation:
         )
 
     def sentences(self) -> list[str]:
-        """What was done, what it does and what is left to do."""
+        """Sentences that say what was done, what it does and what is left to do."""
         names = ", ".join(self.partitions)
         done = "has the stanza already" if self.new == self.old else "now has the stanza"
         then = "A" if self.is_read else "Once slurmctld runs it, a"
@@ -107,7 +107,7 @@ class Installation:
             f"{self.path} {done} for {names}, from `{BEGIN.decode()}` to `{END.decode().strip()}`.",
             f"{then} job submitted to {names} waits, held, until `topolane slurm run` gives it its nodes.",
         ]
-        before = b"" if self.old is None else without(self.old, str(self.path))
+        before = b"" if self.old is None else remove_stanza(self.old, str(self.path))
         if before not in (b"", NOTHING):
             told.append(
                 "The functions that were in the file are called first, and a refusal of theirs stands."
@@ -129,9 +129,10 @@ class Installation:
 
 
 def installation(config: Config, job_submit: str | None = None) -> Installation:
-    """What `topolane slurm install` would write; nothing is touched.
+    """What `topolane slurm install` would write. This changes nothing.
 
     job_submit: the file, by default the one that slurmctld reads. Raises InputError.
+
     """
     slurm = controller()
     for name in config.partitions:
@@ -139,23 +140,24 @@ def installation(config: Config, job_submit: str | None = None) -> Installation:
             raise InputError(f"Slurm has no partition {name}; there are {', '.join(slurm.partitions)}")
     path = Path(job_submit).absolute() if job_submit else slurm.job_submit
     old = read(path)
-    before = b"" if old is None else without(old, str(path))
+    before = b"" if old is None else remove_stanza(old, str(path))
     rest = b"" if before == NOTHING else before
     own = stanza(config.partitions, {0, slurm.user}, rest)
-    new = put_in(rest, own, str(path))
+    new = insert_stanza(rest, own, str(path))
     return Installation(slurm, config.partitions, path, own, old, new)
 
 
 def take_out(slurm: Controller, job_submit: str | None, *, dry_run: bool) -> str:
-    """Takes the stanza out of job_submit.lua and has slurmctld read that; says what was done.
+    """Removes the stanza from job_submit.lua and makes slurmctld read the file again. Returns sentences on
+    what was done.
 
-    Raises InputError; the file is as it was then.
+    Raises InputError with the file unchanged.
     """
     path = Path(job_submit).absolute() if job_submit else slurm.job_submit
     old = read(path)
     if old is None:
         return f"{path} is not there."
-    rest = without(old, str(path))
+    rest = remove_stanza(old, str(path))
     is_read = slurm.runs_lua and path == slurm.job_submit
     if rest == old and (old != NOTHING or is_read):
         return f"{path} has no stanza of topolane."
@@ -165,7 +167,7 @@ def take_out(slurm: Controller, job_submit: str | None, *, dry_run: bool) -> str
         return f"{path} is removed."
     if not dry_run:
         write(path, rest or NOTHING)
-        if is_read and "topolane: the jobs of" in who_holds():
+        if is_read and "topolane: the jobs of" in hook_answer():
             raise InputError(
                 f"{path} is without the stanza, and slurmctld goes on with it: restart slurmctld"
             )
@@ -179,7 +181,7 @@ def take_out(slurm: Controller, job_submit: str | None, *, dry_run: bool) -> str
 
 
 def read(path: Path) -> bytes | None:
-    """A file's bytes, None where there is none. Raises InputError."""
+    """The content of a file; None if it does not exist. Raises InputError."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -189,7 +191,7 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, text: bytes) -> None:
-    """Puts a file in the place of another, whole, with its owner and mode. Raises InputError."""
+    """Replaces a file atomically; the owner and mode stay. Raises InputError."""
     target = path.resolve()
     try:
         was = target.stat() if target.exists() else None
@@ -203,7 +205,7 @@ def write(path: Path, text: bytes) -> None:
                     os.fchown(file.fileno(), was.st_uid, was.st_gid)
                 file.flush()
                 os.fsync(file.fileno())
-            # slurmctld reads a file anew whose time, in whole seconds, is later than that of what it has.
+            # slurmctld reads a file again if its time, in whole seconds, is later than at the last reading.
             moment = max(int(time.time()), int(was.st_mtime) + 1 if was else 0)
             os.utime(draft, (moment, moment))
             draft.replace(target)

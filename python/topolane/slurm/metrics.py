@@ -1,4 +1,4 @@
-"""What Prometheus may read of the daemon."""
+"""The daemon's metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTED = {
     "escaped": ("topolane_jobs_held_again", "Jobs that Slurm might have started by itself"),
     "slurm-error": ("topolane_slurm_errors", "Looks and requests that failed, releases aside"),
 }
-"""The events of the log that are counted: the counter's name and what it counts."""
+"""The log events that are counted: name and help text of each counter."""
 
 FORMER = " (former name, for one release)"
 DECISION = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 1e-2, 0.1, 1.0)
@@ -26,9 +26,9 @@ LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 
 
 class Metrics:
-    """Counts what the daemon does, and serves that at `address` (host:port) until the process ends.
+    """Counts what the daemon does, and serves the metrics at `address` (host:port) until the process ends.
 
-    Raises InputError where nothing can listen there.
+    Raises InputError if that address cannot be used.
     """
 
     def __init__(self, address: str) -> None:
@@ -56,7 +56,7 @@ class Metrics:
         ]
         self._reserved = Gauge(
             "topolane_reserved_start_time_seconds",
-            "Latest start of the first in the queue, Unix time; NaN where nobody is promised one",
+            "Latest start of the first in the queue, Unix time; NaN if no job has one",
             registry=registry,
         )
         self._look = Histogram("topolane_look_seconds", "A look at Slurm", buckets=LOOK, registry=registry)
@@ -72,18 +72,18 @@ class Metrics:
         serve(address, registry)
 
     def heard(self, event: str) -> None:
-        """An event of the log."""
+        """Counts an event of the log."""
         event = "slurm-error" if event in ("not-hold", "not-tell") else event
         if event in self._counters:
             self._counters[event].inc()
 
     def ended(self, bandwidth_share: float) -> None:
-        """A job with dedicated links has ended; it had this share of full bandwidth in the mean."""
+        """Records that a job with dedicated links has ended, with its mean share of full bandwidth."""
         for summary in self._bandwidth_share:
             summary.observe(bandwidth_share)
 
     def reached(self) -> None:
-        """Slurm has answered, whether or not anything had changed there."""
+        """Records that Slurm has answered, whether or not anything had changed."""
         self._reached = time.monotonic()
 
     def looked(
@@ -95,7 +95,9 @@ class Metrics:
         deciding: float,
         lent: int = 0,
     ) -> None:
-        """What was seen, after so many seconds, and decided, so many jobs in `deciding` seconds; links that are lent."""
+        """Records one look that took `seconds`, its `decisions`, the seconds for `deciding`, and how many
+        links are lent.
+        """
         self._look.observe(seconds)
         for _ in range(max(decisions, 1)):
             self._decision.observe(deciding / max(decisions, 1))
@@ -115,10 +117,10 @@ class Metrics:
         self._nodes.labels("busy").set(nodes.busy)
         self._nodes.labels("out_of_service").set(nodes.out_of_service)
         holders = {job: nodes for job, nodes in holding(snapshot, mirror.machine).items() if nodes}
-        owned = mirror.on_links()
-        self._shared.set(Links(mirror.machine, holders, {}, owned).shared())
+        dedicated = mirror.link_allocations()
+        self._shared.set(Links(mirror.machine, holders, {}, dedicated).shared())
         for gauge in self._dedicated:
-            gauge.set(sum(len(one.links) for one in owned.values()))
+            gauge.set(sum(len(one.links) for one in dedicated.values()))
         self._lent.set(lent)
         promised = mirror.scheduler.scheduler.reservation
         self._reserved.set(float("nan") if promised is None else promised[1])

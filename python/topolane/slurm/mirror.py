@@ -1,4 +1,4 @@
-"""Slurm's jobs and nodes in a scheduler: what changed there is told here, and what starts is asked."""
+"""Mirrors Slurm's jobs and nodes in a scheduler: passes changes on to it, and asks it what starts."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import contextlib
 import dataclasses
 
 from topolane._engine import Decision, InputError
-from topolane.live.ask import Ask
-from topolane.live.held import Held
+from topolane.live.allocation import Allocation
+from topolane.live.job_request import JobRequest
 from topolane.live.journal import Recorder
-from topolane.slurm.candidates import Nodes, Unfit
-from topolane.slurm.comments import placed_here, was_released
-from topolane.slurm.failing import Failing
+from topolane.slurm.candidates import IneligibleJobError, NodeSelector
+from topolane.slurm.comments import placed_by_daemon, was_released
 from topolane.slurm.holds import Holds, by_submission
+from topolane.slurm.link_failures import LinkFailures
 from topolane.slurm.priority import Priorities
 from topolane.slurm.records import Job, Snapshot
-from topolane.slurm.requests import Terms, ask_of, memory_of
+from topolane.slurm.requests import RequestSettings, memory_of, request_of
 
 PATIENCE = 60.0
 """Seconds that a released job may wait for its nodes before it is held and placed again."""
 SHORT_PATIENCE = 10.0
-"""The same where one of its nodes is not usable any more."""
+"""The same if one of its nodes is no longer usable."""
 LONGEST_PAUSE = 3600.0
 """Seconds, at most, before a job that Slurm does not start is tried again; doubled each time."""
 
@@ -39,156 +39,159 @@ class Start:
 
 @dataclasses.dataclass
 class Changes:
-    """What a snapshot asks to be done in Slurm, and what it tells."""
+    """What the daemon must do in Slurm after a snapshot, and what the snapshot shows."""
 
-    unfit: list[tuple[Job, str]] = dataclasses.field(default_factory=list)
+    ineligible: list[tuple[Job, str]] = dataclasses.field(default_factory=list)
     """Jobs that stay held, and why."""
-    escaped: list[tuple[Job, str]] = dataclasses.field(default_factory=list)
+    to_hold: list[tuple[Job, str]] = dataclasses.field(default_factory=list)
     """Waiting jobs that Slurm might start by itself, to be held again, and why."""
     started: list[Job] = dataclasses.field(default_factory=list)
     """Jobs first seen on their nodes."""
     ended: list[tuple[int, float]] = dataclasses.field(default_factory=list)
-    """Jobs that were on nodes and are there no more, and when they ended."""
+    """Jobs that have left their nodes, and when they ended."""
 
 
 class Mirror:
-    """Keeps a scheduler in step with Slurm, which alone knows the truth.
+    """Keeps a scheduler in step with Slurm, whose state is authoritative.
 
-    A mirror made anew from one snapshot is as good as one that has followed them all. In the
-    shadow, Slurm starts the jobs itself: waiting jobs need not be held to be asked for.
+    A new mirror of one snapshot equals one that has followed all snapshots. With `shadow`, Slurm starts the
+    jobs itself, so waiting jobs need not be held.
     """
 
     def __init__(
         self,
-        terms: Terms,
+        terms: RequestSettings,
         scheduler: Recorder,
         partitions: frozenset[str],
         *,
         priorities: Priorities | None = None,
-        failing: Failing | None = None,
+        failures: LinkFailures | None = None,
         shadow: bool = False,
     ) -> None:
         self.terms, self.machine, self.scheduler = terms, terms.machine, scheduler
         self._names = [self.machine.node_name(node) for node in range(self.machine.nodes)]
         self._partitions = partitions
         self.priorities = priorities
-        self.failing = failing
-        """The links that have failed; None where nobody tells."""
+        self.failures = failures
+        """The failed links; None if no file of them is configured."""
         self._ordered_at = 0.0
         self._shadow = shadow
-        self._nodes: Nodes | None = None
-        self._waiting: dict[int, Ask] = {}
+        self._nodes: NodeSelector | None = None
+        self._waiting: dict[int, JobRequest] = {}
         self._running: dict[int, tuple[frozenset[int], float]] = {}
-        """Nodes and walltime of the jobs that the scheduler has on nodes."""
+        """Nodes and walltime of the jobs that run in the scheduler."""
         self._released: dict[int, float] = {}
-        """Those of them that have not been seen there yet: since when."""
-        self.owned: dict[int, Held] = {}
-        """What jobs were given that own links: of an earlier daemon's too, as long as it is not known that they
-        have ended."""
+        """The time of release of the jobs that have not yet been seen on their nodes."""
+        self.dedicated: dict[int, Allocation] = {}
+        """The allocations of jobs with dedicated links, including those by an earlier daemon, until the jobs
+        are known to have ended.
+        """
         self._blocked: dict[int, tuple[int, ...]] = {}
-        """Nodes of running jobs that could not be taken over: nobody else may start there."""
+        """Nodes of running jobs that the scheduler could not adopt: no other job may start there."""
         self._in_service = [True] * self.machine.nodes
         self._seen: dict[int, Job] = {}
-        """Jobs as they were when they were last looked at: most are the same in the next snapshot."""
+        """Jobs as they were at the last look. Most do not change until the next snapshot."""
         self._pauses: dict[int, tuple[float, float]] = {}
-        """Jobs that Slurm did not start: how long they were left alone last, and until when."""
+        """For jobs that Slurm did not start: the length of the last pause, and its end."""
         self._over: set[int] = set()
-        """Jobs that have been on nodes and have ended, as long as Slurm knows them."""
+        """Jobs that ran and have ended, as long as Slurm knows them."""
         self._has_looked = False
         self.is_timed = False
         """Whether a job waits for some minutes after the start of another."""
         self.reasons: dict[int, str] = {}
         """Why waiting jobs are not in the scheduler's queue."""
         self.refused: set[int] = set()
-        """Those of them that cannot be placed as they are."""
+        """Waiting jobs that can never be placed as submitted."""
 
     def is_overdue(self, now: float) -> bool:
-        """Whether a job was released that should be on its nodes by now, and is not."""
+        """Whether a released job should be on its nodes by now, and is not."""
         return any(now - since > SHORT_PATIENCE for since in self._released.values())
 
     @property
     def has_blocked_nodes(self) -> bool:
-        """Whether jobs hold nodes in a way that the scheduler does not know of."""
+        """Whether jobs hold nodes that the scheduler could not give them."""
         return bool(self._blocked)
 
     def manages(self, job: Job) -> bool:
-        """Whether its start is decided here."""
+        """Whether the daemon decides when it starts."""
         return bool(job.partitions) and self._partitions.issuperset(job.partitions)
 
     def seen(self, job: int) -> Job:
         """A job as it was last seen."""
         return self._seen[job]
 
-    def ask(self, job: int) -> Ask | None:
-        """What the scheduler was asked for, where the job is in its queue."""
+    def request(self, job: int) -> JobRequest | None:
+        """The request of a job in the scheduler's queue; None for other jobs."""
         return self._waiting.get(job)
 
     def update(self, snapshot: Snapshot) -> Changes:
-        """Tells the scheduler what has changed in Slurm since the last snapshot."""
+        """Updates the scheduler with the changes in Slurm since the last snapshot."""
         changes = Changes()
-        self._leave(snapshot, changes)
+        self._remove_ended(snapshot, changes)
         self._find_missed(snapshot, changes)
-        if self._nodes is None or not self._nodes.still_hold(snapshot):
-            self._nodes = Nodes(self.machine, snapshot)
-            self._look_anew()
+        if self._nodes is None or not self._nodes.is_current(snapshot):
+            self._nodes = NodeSelector(self.machine, snapshot)
+            self._reconsider_waiting()
         if self.priorities is not None and self.priorities.read_at != self._ordered_at:
             self._ordered_at = self.priorities.read_at
-            self._look_anew()
+            self._reconsider_waiting()
         jobs = by_submission(snapshot.jobs.values())
         for job in jobs:
             if job.holds_nodes and (self._seen.get(job.id) != job or job.id in self._blocked):
-                self._runs(job, snapshot, changes)
+                self._update_running(job, snapshot, changes)
         waiting = [job for job in jobs if job.waits and self.manages(job)]
         self.is_timed = any("+" in job.dependency for job in waiting)
         for job in waiting:
             if not job.is_held and not self._shadow:
-                self._may_start(job, snapshot, changes)
+                self._check_startable(job, snapshot, changes)
         holds = Holds(snapshot)
         for job in waiting:
             if (job.is_held or self._shadow) and not self._is_as_it_was(job, snapshot):
-                self._waits(job, snapshot, holds, changes)
+                self._update_waiting(job, snapshot, holds, changes)
         self._set_service(snapshot)
         return changes
 
     def follow_links(self) -> dict[int, frozenset[int]]:
-        """Tells the scheduler which links have failed or are back; answers the jobs on those that failed, and on which.
+        """Tells the scheduler which links have failed or are back. Returns the failed links of each affected
+        job.
 
-        Raises InputError where the file that tells cannot be used.
+        Raises InputError if the file of failed links cannot be used.
         """
-        if self.failing is None:
+        if self.failures is None:
             return {}
-        return self.failing.follow(self.scheduler, self._running, keep=not self._shadow)
+        return self.failures.follow(self.scheduler, self._running, keep=not self._shadow)
 
     def decide(self, now: float) -> list[Start]:
-        """What starts now, in order."""
+        """The jobs that start now, in order."""
         starts = []
         for decision in self.scheduler.start(now):
             job = decision.id
-            self.owned[job] = Held.of(decision)
-            ask = self._waiting.pop(job)
-            self._running[job] = (self.owned[job].nodes, ask.walltime)
+            self.dedicated[job] = Allocation.of(decision)
+            request = self._waiting.pop(job)
+            self._running[job] = (self.dedicated[job].nodes, request.walltime)
             self._released[job] = now
             asked = self._seen[job]
-            as_asked = bool(asked.required) and not placed_here(asked)
+            as_asked = bool(asked.required) and not placed_by_daemon(asked)
             starts.append(Start(asked, decision, self.machine.hostlist(decision.nodes), as_asked))
         return starts
 
-    def take_back(self, job: int) -> None:
-        """A release that was not made: the job will be looked at anew."""
+    def withdraw_release(self, job: int) -> None:
+        """Undoes a release that was not made: the next look considers the job again."""
         self._forget(job)
 
-    def not_released(self, job: int, now: float) -> None:
-        """A release that Slurm refused: tried again, later each time, so that it does not keep its nodes
-        from others for ever."""
+    def retry_release(self, job: int, now: float) -> None:
+        """Schedules another try after Slurm refused a release. Each pause is longer, so the job does not
+        block its nodes for ever.
+        """
         self._forget(job)
         self._pause(job, now, 1.0)
 
-    def _look_anew(self) -> None:
-        """At all jobs that wait, although nothing changed of their own."""
+    def _reconsider_waiting(self) -> None:
+        """Makes the next update consider all waiting jobs, even unchanged ones."""
         self._seen = {job: seen for job, seen in self._seen.items() if not seen.waits}
 
-    def _leave(self, snapshot: Snapshot, changes: Changes) -> None:
-        """Forgets what has ended, and what runs no more: only then their nodes are free for others."""
+    def _remove_ended(self, snapshot: Snapshot, changes: Changes) -> None:
+        """Removes jobs that have ended or no longer run. Only then their nodes are free."""
         for job in list(self._seen):
             now = snapshot.jobs.get(job)
             if now is None or not (now.holds_nodes or now.waits):
@@ -198,7 +201,7 @@ class Mirror:
                 if self.terms.programs is not None:
                     self.terms.programs.forget(job)
                 self._forget(job)
-                self.owned.pop(job, None)
+                self.dedicated.pop(job, None)
                 self._pauses.pop(job, None)
             elif now.waits and (now.is_held or job not in self._released) and job in self._running:
                 if now.reason == "BadConstraints":  # Slurm never starts it on these nodes
@@ -208,7 +211,7 @@ class Mirror:
                 self._forget(job)
 
     def _find_missed(self, snapshot: Snapshot, changes: Changes) -> None:
-        """Jobs that ran and ended between two looks."""
+        """Finds jobs that started and ended between two looks."""
         over = {job.id for job in snapshot.jobs.values() if job.end and job.start and job.nodes}
         for job in over - self._over if self._has_looked else ():
             changes.started.append(snapshot.jobs[job])
@@ -224,8 +227,8 @@ class Mirror:
             known.pop(job, None)
         self.refused.discard(job)
 
-    def _runs(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
-        """A job on its nodes, ours or not: they are taken."""
+    def _update_running(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
+        """Gives a running job its nodes in the scheduler, whichever partition it is in."""
         nodes = _nodes_of(job.nodes, self)
         is_new = job.id not in self._running or job.id in self._released
         if is_new and job.id not in self._blocked:
@@ -234,7 +237,7 @@ class Mirror:
         walltime = _walltime(job)
         known = self._running.get(job.id)
         if is_new or known is None or known[0] != frozenset(nodes):
-            # Also where it was released onto these nodes: it started later than that.
+            # Also if it was released onto these nodes, since it started later than its release.
             self._forget(job.id)
             if not self._adopt(job, nodes, job.start or snapshot.time):
                 self._blocked[job.id] = nodes  # Slurm shares nodes that are whole here
@@ -248,9 +251,9 @@ class Mirror:
         share = None
         if not self.terms.whole_nodes and not job.exclusive and job.cores_held:
             share = job.cores_held, memory_of(job, job.cores_held)
-        given = self.owned.get(job.id)
+        given = self.dedicated.get(job.id)
         if given is None or given.nodes != frozenset(nodes):
-            given = Held(frozenset(nodes), ())
+            given = Allocation(frozenset(nodes), ())
         for links in dict.fromkeys((given.links, ())):
             with contextlib.suppress(InputError):
                 self.scheduler.adopt(
@@ -259,32 +262,34 @@ class Mirror:
                 return True
         return False
 
-    def is_on_nodes(self, job: int) -> bool:
-        """Whether it holds nodes, or has been released onto some."""
+    def holds_nodes_now(self, job: int) -> bool:
+        """Whether it holds nodes, or has been released onto nodes."""
         return job in self._running or job in self._blocked
 
-    def on_links(self) -> dict[int, Held]:
-        """The jobs that hold nodes and own links, released ones too."""
+    def link_allocations(self) -> dict[int, Allocation]:
+        """The allocations of the jobs with dedicated links that run or have been released."""
         found = {}
         for decision, _, _ in self.scheduler.scheduler.running:
-            held, known = Held.of(decision), self.owned.get(decision.id)
+            held, known = Allocation.of(decision), self.dedicated.get(decision.id)
             if held.links:
                 same = known is not None and (known.nodes, known.links) == (held.nodes, held.links)
                 found[decision.id] = known if known is not None and same else held
         return found
 
     def lent(self) -> dict[int, tuple[tuple[int, ...], float]]:
-        """Links that nobody owns and the jobs that may go over them, as of the last decision; and the share of full
-        bandwidth that each has with them."""
-        return {job: (tuple(links), phi) for job, links, phi in self.scheduler.scheduler.lent}
+        """For each job, the links that it is lent since the last decision, and its share of full bandwidth
+        with them.
+        """
+        return {job: (tuple(links), share) for job, links, share in self.scheduler.scheduler.lent}
 
-    def _may_start(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
-        """A waiting job that Slurm may start: on the nodes that it was given here, or an earlier daemon
-        gave it, or else on any, which is not to happen."""
+    def _check_startable(self, job: Job, snapshot: Snapshot, changes: Changes) -> None:
+        """Checks a waiting job that Slurm may start. Slurm must start it on the nodes that this or an earlier
+        daemon chose; otherwise it is held again.
+        """
         nodes = _nodes_of(job.required, self)
         if job.begin > snapshot.time + 1:
             self._withdraw(job)
-            changes.escaped.append((job, "requeued"))
+            changes.to_hold.append((job, "requeued"))
             return
         if job.id not in self._released:
             whole = len(nodes) == job.fewest_nodes == job.most_nodes and was_released(job)
@@ -293,7 +298,7 @@ class Mirror:
                 self._released[job.id] = snapshot.time
             else:
                 self._withdraw(job)
-                changes.escaped.append((job, "Slurm might start it anywhere"))
+                changes.to_hold.append((job, "Slurm might start it anywhere"))
         self._seen[job.id] = job
         since = snapshot.time - self._released.get(job.id, snapshot.time)
         taken = {node for others in self._blocked.values() for node in others}
@@ -302,34 +307,38 @@ class Mirror:
         if since > PATIENCE or never or (broken and since > SHORT_PATIENCE):
             first = SHORT_PATIENCE if never else PATIENCE
             self._pause(job.id, snapshot.time, first, at_once=broken)
-            changes.escaped.append((job, f"Slurm does not start it: {job.reason}"))
+            changes.to_hold.append((job, f"Slurm does not start it: {job.reason}"))
 
     def _pause(self, job: int, now: float, first: float, *, at_once: bool = False) -> None:
         pause = min(2 * self._pauses.get(job, (first / 2, 0.0))[0], LONGEST_PAUSE)
         self._pauses[job] = (pause, now if at_once else now + pause)
 
-    def _waits(self, job: Job, snapshot: Snapshot, holds: Holds, changes: Changes) -> None:
-        ask = why = None
+    def _update_waiting(self, job: Job, snapshot: Snapshot, holds: Holds, changes: Changes) -> None:
+        request = why = None
         try:
             why = holds.why(job)
             if why is None and self._nodes is not None:
                 priority = self._priority_of(job, snapshot)
-                ask = ask_of(
+                request = request_of(
                     job, snapshot, self._nodes, self.terms, priority=priority, cores_of=self._cores_of
                 )
                 _, until = self._pauses.get(job.id, (0.0, 0.0))
-                ask = dataclasses.replace(ask, begin=max(ask.begin, until)) if until > ask.begin else ask
-        except (Unfit, InputError) as reason:
+                request = (
+                    dataclasses.replace(request, begin=max(request.begin, until))
+                    if until > request.begin
+                    else request
+                )
+        except (IneligibleJobError, InputError) as reason:
             self._refuse(job, str(reason), changes)
             return
-        if ask is None or self._waiting.get(job.id) != ask:
+        if request is None or self._waiting.get(job.id) != request:
             self._withdraw(job)
-            refusal = None if ask is None else self.scheduler.submit(job.id, ask)
+            refusal = None if request is None else self.scheduler.submit(job.id, request)
             if refusal is not None:
                 self._refuse(job, refusal.why, changes)
                 return
-            if ask is not None:
-                self._waiting[job.id] = ask
+            if request is not None:
+                self._waiting[job.id] = request
         self._seen[job.id] = job
         self.refused.discard(job.id)
         if why is None:
@@ -338,7 +347,7 @@ class Mirror:
             self.reasons[job.id] = why
 
     def _is_as_it_was(self, job: Job, snapshot: Snapshot) -> bool:
-        """Whether it is in the queue as it should be, and only a change of its own could alter that."""
+        """Whether it is already in the queue correctly, and only a change of the job itself could alter that."""
         by_others = job.dependency or job.array_limit or snapshot.reservations
         return not by_others and job.id in self._waiting and self._seen.get(job.id) == job
 
@@ -356,7 +365,7 @@ class Mirror:
         self.refused.add(job.id)
         if self.reasons.get(job.id) != reason:
             self.reasons[job.id] = reason
-            changes.unfit.append((job, reason))
+            changes.ineligible.append((job, reason))
         self._seen[job.id] = job
 
     def _withdraw(self, job: Job) -> None:

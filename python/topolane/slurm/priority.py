@@ -1,4 +1,4 @@
-"""Priorities that Slurm's multifactor plugin would give to jobs, were they not held.
+"""The priorities that Slurm's multifactor plugin would give to held jobs.
 
 Slurm computes none for a held job: its priority is 0. The factors are those of
 src/plugins/priority/multifactor of Slurm 22.05 (set_priority_factors and _get_priority_internal),
@@ -20,14 +20,14 @@ Key = TypeVar("Key", int, str)
 
 HIGHEST = 2.0**32 - 1
 TIER = 2.0**34
-"""What a partition of a higher tier is ahead: more than any priority, aged or not."""
+"""The advantage of a partition of a higher tier: more than any priority."""
 UNLIMITED = 2.0**32 - 1
 """Minutes of a job without a time limit, as Slurm has them here."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Cluster:
-    """What priorities need to know of nodes and partitions."""
+    """The properties of nodes and partitions that priorities depend on."""
 
     nodes: int
     cpus: int
@@ -38,33 +38,34 @@ class _Cluster:
 class Priorities:
     """Orders held jobs as Slurm would.
 
-    Reads Slurm's configuration once, and the shares and priorities of associations and QOS when
-    they are due. Raises InputError where the priorities of this Slurm cannot be computed, SlurmError
-    where it does not answer.
+    Reads Slurm's configuration once, and the shares and priorities of associations and QOS when they are due.
+    Raises InputError if the priorities of this Slurm cannot be computed, SlurmError if it does not answer.
     """
 
     def __init__(self) -> None:
         self.settings: Settings = priority_settings.read()
         self._epoch = time.time()
         self.read_at = 0.0
-        """When it was last refreshed, or tried to be."""
+        """The time of the last refresh, or attempt."""
         self._fair_shares: dict[int, float] = {}
         self._associations: dict[int, float] = {}
         self._qos: dict[str, float] = {}
         self._met: dict[int, float] = {}
-        """Since when jobs no longer wait for others: a job does not age before."""
+        """When the dependencies of jobs were met: a job does not age before."""
         self._snapshot: Snapshot | None = None
         self._cluster = _Cluster(1, 1, 0, ())
         self.refresh(self._epoch)
 
     def refresh_due(self, now: float) -> bool:
-        """Whether Slurm has calculated anew since the last refresh: all waiting jobs are then to be
-        asked for again."""
+        """Whether Slurm has recalculated since the last refresh. If so, the request of every waiting job must
+        be computed again.
+        """
         return not 0.0 <= now - self.read_at < self.settings.period
 
     def refresh(self, now: float) -> None:
-        """Reads what Slurm itself changes. Raises SlurmError; what was known then counts until the
-        next refresh is due."""
+        """Reads the factors that Slurm changes. Raises SlurmError; then the old factors stay until the next
+        refresh is due.
+        """
         settings = self.settings
         self.read_at = now
         if settings.fair_share:
@@ -82,17 +83,18 @@ class Priorities:
             self._met = {job: met for job, met in self._met.items() if job in self._snapshot.jobs}
 
     def number(self, job: Job, snapshot: Snapshot, now: float) -> int:
-        """The priority that squeue would show. For a job of several partitions that of sprio in the one
-        that is considered first."""
+        """The priority that squeue would show. For a job of several partitions: the one that sprio shows for
+        the partition that Slurm considers first.
+        """
         best = max(self._by_partition(job, snapshot, now), default=(0, 1.0))
         return int(best[1])
 
     def of(self, job: Job, snapshot: Snapshot, now: float) -> float:
-        """The higher, the earlier: ordered by partition tier, then by priority.
+        """A number that orders jobs by partition tier, then by priority. The highest comes first.
 
-        All jobs that wait age alike, so what every one gains with time is left out: the number stays
-        the same as long as the job ages, and is another when it is too old to age any more or when
-        something changed. To be asked for a job that waits for others only once it no longer does.
+        All waiting jobs age at the same rate, so the gain with time is left out. The number changes only if a
+        job is too old to age further, or if one of its factors changes. If a job waits for dependencies, call
+        this once they are met.
         """
         tier, priority = max(self._by_partition(job, snapshot, now), default=(0, 1.0))
         rate = self.settings.age / self.settings.max_age if self.settings.age else 0.0

@@ -1,4 +1,4 @@
-"""What Slurm's multifactor plugin is told: its weights and flags, as `scontrol show config` prints them."""
+"""The settings of Slurm's multifactor plugin: weights and flags, from `scontrol show config`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ NORMAL = frozenset({"NO_NORMAL_ASSOC", "NO_NORMAL_PART", "NO_NORMAL_QOS", "NO_NO
 FOLLOWED = NORMAL | {
     "ACCRUE_ALWAYS",
     "SMALL_RELATIVE_TO_TIME",
-    # These have their effect in numbers that are read from Slurm.
+    # These affect only numbers that are read from Slurm.
     *("DEPTH_OBLIVIOUS", "NO_FAIR_TREE", "FAIR_TREE", "MAX_TRES", "MAX_TRES_GRES"),
-    "CALCULATE_RUNNING",  # of no effect on jobs that wait
+    "CALCULATE_RUNNING",  # no effect on waiting jobs
 }
-"""Flags that are honoured. INCR_ONLY is not: a held job has no priority in Slurm that could only grow."""
+"""The supported flags. INCR_ONLY is not supported: Slurm keeps no priority of a held job, so none can only
+grow.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Weights, each for a factor that is mostly from 0 to 1, and what else makes priorities."""
+    """Weights, most of them for a factor from 0 to 1, and the other settings of priorities."""
 
     age: float
     association: float
@@ -39,20 +41,19 @@ class Settings:
     tres: Mapping[str, float]
     """Weights per unit of each resource's factor."""
     max_age: float
-    """Seconds after which a job ages no more."""
+    """Seconds after which a job stops ageing."""
     favours_small: bool
     flags: frozenset[str]
     whole_nodes: bool
-    """Whether a job's cores are all those of its nodes: select/linear."""
+    """Whether a job gets all cores of its nodes (select/linear)."""
     period: float
-    """Seconds between two calculations of Slurm's own."""
+    """Seconds between two calculations by Slurm."""
 
 
 def read() -> Settings:
-    """What the Slurm of this environment is told.
+    """The settings of the Slurm of this environment.
 
-    Raises InputError, in one sentence, where its priorities cannot be computed from outside, and
-    SlurmError where it does not answer.
+    Raises InputError if its priorities cannot be computed from outside, and SlurmError if it does not answer.
     """
     told = dict(re.findall(r"^(\w+) *= ?(.*?) *$", said("scontrol", "show", "config"), re.MULTILINE))
     if told.get("PriorityType") != "priority/multifactor":
@@ -83,7 +84,7 @@ def read() -> Settings:
 
 
 def said(*command: str) -> str:
-    """What a command of Slurm prints. Raises SlurmError."""
+    """The output of a Slurm command. Raises SlurmError."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -136,7 +137,7 @@ def _seconds(told: Mapping[str, str], key: str) -> float:
 def _flags(told: Mapping[str, str]) -> frozenset[str]:
     flags = set(filter(None, told.get("PriorityFlags", "").split(",")))
     if "NO_NORMAL_ALL" in flags:
-        # scontrol prints this for any of the four: only the file tells which.
+        # scontrol prints the same for all four: only the file says which one is set.
         flags = flags - {"NO_NORMAL_ALL"} | _normal_flags(Path(told.get("SLURM_CONF", "")))
     if flags - FOLLOWED:
         raise InputError(f"by-priority cannot follow PriorityFlags={','.join(sorted(flags - FOLLOWED))}")

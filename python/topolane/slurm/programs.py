@@ -1,4 +1,4 @@
-"""How many cores of each node a job takes, where it says only how many processes it has (rank k)."""
+"""Chooses the cores per node of jobs that give only their number of processes (rank k)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from topolane._engine import InputError, Machine, Profile, Scheduler, Traffic
 from topolane.slurm.records import Job
 
 MOST_PROCESSES = 4096
-"""Of a larger program no prediction is made: its traffic between all would hold up the others."""
+"""The largest program with a prediction: the traffic of a larger one would take too long to predict."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What the administrator says of the programs whose jobs have such a name (docs/guides/cores-per-node.md)."""
+    """The administrator's description of the programs whose jobs have such a name
+    (docs/guides/cores-per-node.md).
+    """
 
     name: str
-    """A pattern as of file names: `milc*`."""
+    """A pattern like those for file names: `milc*`."""
     pattern: str
     iterations: float = 1.0
     core_seconds: float = 0.0
@@ -28,7 +30,7 @@ class Program:
 
 
 class Programs:
-    """Chooses k once for each job, in the state in which it is first asked for, as the simulator does."""
+    """Chooses k once for each job, in the state at its first request, like the simulator."""
 
     def __init__(
         self, machine: Machine, programs: Iterable[Program], cores: str, *, routing: str, model: str
@@ -43,7 +45,9 @@ class Programs:
     def cores_of(
         self, job: Job, eligible: tuple[int, ...], running: Iterable[Job], scheduler: Scheduler
     ) -> int | None:
-        """Cores to take of each node, or None for all; the job communicates beside those that run."""
+        """The cores to use on each node, or None for all. The prediction includes the traffic of the running
+        jobs.
+        """
         if job.most_nodes or job.processes_per_node or not 1 < job.processes <= MOST_PROCESSES:
             return None
         if self._cores != "auto":
@@ -58,7 +62,7 @@ class Programs:
         return kept[1] or None
 
     def forget(self, job: int) -> None:
-        """A job that is there no more."""
+        """Forgets a job that has ended."""
         self._chosen.pop(job, None)
 
     def _choose(
@@ -69,14 +73,14 @@ class Programs:
         running: Iterable[Job],
         scheduler: Scheduler,
     ) -> int:
-        """k, or 0 where none fits."""
+        """k, or 0 if no k fits."""
         profile, _ = self._profile(program, job.processes)
         placed = {given.id: given.nodes for given, _, _ in scheduler.running}
-        beside = []
+        running_traffic = []
         for other in running:
             its = self._program(other)
             if its is not None and other.id in placed and 1 < other.processes <= MOST_PROCESSES:
-                beside.append(
+                running_traffic.append(
                     (_node_of_each(other, placed[other.id]), self._profile(its, other.processes)[1])
                 )
         for empty in (False, True):
@@ -85,7 +89,7 @@ class Programs:
                 profile,
                 cores=self._cores,
                 model=self._model,
-                jobs=beside,
+                jobs=running_traffic,
                 id=job.id,
                 eligible=eligible,
                 empty=empty,

@@ -1,4 +1,4 @@
-"""What Slurm says of its jobs and nodes, in the words of this package. Times in seconds, Unix time."""
+"""Slurm's jobs, nodes, partitions and reservations. Times in seconds, Unix time."""
 
 from __future__ import annotations
 
@@ -7,44 +7,45 @@ import dataclasses
 HOLDING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING"}
 )
-"""States in which a job has its nodes."""
+"""States in which a job holds nodes."""
 
 UNUSABLE = frozenset(
     {"down", "drain", "draining", "drained", "fail", "failing", "error", "unknown", "not_responding"}
     | {"reboot", "reboot_requested", "reboot_issued", "powering_down", "power_down", "future"}
 )
-"""Words of a node's state that keep new jobs off it. Those of reservations are not among them, nor
-POWERED_DOWN: Slurm wakes such a node for the job that it is given."""
+"""Words of a node's state that exclude new jobs. Words for reservations are not listed; neither is
+POWERED_DOWN, since Slurm wakes such a node for its job.
+"""
 
 HELD_BY_SLURM = "requeued held"
-"""How the reason ends of a job that Slurm itself holds: its launch has failed, its node went wrong."""
+"""The end of the reason of a job that Slurm itself holds, because its launch or its node has failed."""
 
 
 def task_id(array: int, task: int) -> int:
-    """The identity of an array's task: above all job numbers, which end at 67,043,328 < 2^26."""
+    """The identity of a task of an array, above all job numbers (at most 67,043,328 < 2^26)."""
     return array << 26 | task
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A job as Slurm has it; every task of an array is one."""
+    """A job in Slurm. Every task of an array is one."""
 
     id: int
     """Slurm's number; a task's is made of its array's and its own (`task_id`)."""
     number: str
     """As Slurm prints it: 12, or 12_3 for a task."""
     record: str
-    """What names the record that it is in, and nothing else: a waiting array's tasks are in one."""
+    """The name of its record. The waiting tasks of an array share one record."""
     name: str
     user: str
     state: str
-    """PENDING, RUNNING, ...; of several the one that says whether it holds nodes."""
+    """PENDING, RUNNING, ... If there are several, the one that says whether it holds nodes."""
     reason: str
-    """Why it waits, says Slurm."""
+    """Slurm's reason why it waits."""
     priority: int
     partitions: tuple[str, ...]
     nodes: str
-    """Hostlist of where it runs; empty while it waits."""
+    """Hostlist of its nodes; empty while it waits."""
     required: str
     excluded: str
     features: str
@@ -58,9 +59,9 @@ class Job:
     """Bytes."""
     exclusive: bool
     cores_held: int
-    """The most that it holds on one node; 0 where Slurm does not say."""
+    """The most cores that it holds on one node; 0 if Slurm does not tell."""
     walltime: float | None
-    """None where neither the job nor its partition says one."""
+    """None if neither the job nor its partition has one."""
     submit: float
     start: float
     """When it started; 0 while it waits."""
@@ -74,22 +75,22 @@ class Job:
     """How many of the array's tasks may run at once; 0 for any number."""
     dependency: str
     reservation: str
-    unknown_wish: str
-    """The first thing it asks for that nothing here can place (generic resources, ...), or nothing."""
+    unsupported_option: str
+    """The first requested resource that the driver cannot place (generic resources, ...); empty without one."""
     note: str
-    """The administrator's comment: what the submission hook wrote."""
+    """The administrator's comment, written by the submission hook."""
     comment: str
-    """The user's comment, or what was written there for the user."""
+    """The comment, written by the user, the daemon or both."""
     nice: int
     qos: str
     association: int
     """The number of its user's association in the accounting; 0 without."""
     tres: str
-    """What it asks for at least, in Slurm's form: `cpu=2,mem=62.50G,node=2`."""
+    """The resources that it needs at least, in Slurm's form: `cpu=2,mem=62.50G,node=2`."""
 
     @property
     def holds_nodes(self) -> bool:
-        """Whether nodes are its own now."""
+        """Whether it holds nodes now."""
         return self.state in HOLDING and bool(self.nodes)
 
     @property
@@ -105,11 +106,11 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """A node as Slurm has it."""
+    """A node in Slurm."""
 
     name: str
     words: frozenset[str]
-    """Its state and the flags of its state, in small letters."""
+    """Its state and the flags of its state, in lower case."""
     cpus: int
     sockets: int
     memory: int
@@ -124,36 +125,36 @@ class Node:
 
 @dataclasses.dataclass(frozen=True)
 class Partition:
-    """A partition as Slurm has it."""
+    """A partition in Slurm."""
 
     name: str
     nodes: str
     up: bool
-    """Whether jobs that wait in it may start: UP, or DRAIN, which takes no new ones."""
+    """Whether its waiting jobs may start: UP, or DRAIN, which only refuses new jobs."""
     longest_walltime: float | None
     priority_factor: int
     priority_tier: int
     tres: str
-    """What it has, in Slurm's form."""
+    """Its resources, in Slurm's form."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Reservation:
-    """Nodes that are kept for some jobs for some time."""
+    """A reservation in Slurm."""
 
     name: str
     nodes: str
-    """Empty for one of licences alone."""
+    """Empty if it reserves only licences."""
     start: float
     end: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """All of it at one moment."""
+    """The state of Slurm at one moment."""
 
     time: float
-    """Of Slurm's clock."""
+    """By Slurm's clock."""
     jobs: dict[int, Job]
     nodes: dict[str, Node]
     partitions: dict[str, Partition]

@@ -1,4 +1,4 @@
-"""Giving the jobs that are held for the daemon back to Slurm."""
+"""Returns the jobs that are held for the daemon to Slurm."""
 
 from __future__ import annotations
 
@@ -7,42 +7,49 @@ import subprocess
 import time
 
 from topolane.slurm.client import Slurm, SlurmError
-from topolane.slurm.comments import HELD_BY_USER, MARK, marked, ours, placed_here, users
+from topolane.slurm.comments import (
+    HELD_BY_USER,
+    MARK,
+    daemon_comment,
+    has_hook_mark,
+    placed_by_daemon,
+    user_comment,
+)
 from topolane.slurm.records import Job
 
 HELD_BY_ADMINISTRATOR = f"{MARK} held by an administrator"
-"""The administrator's comment of a job whose hold no user may end, as the submission hook writes it."""
+"""The submission hook writes this into the administrator's comment of a job that no user may release."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Given:
-    """A job, or the waiting tasks of an array, and what becomes of it."""
+class ReturnedJob:
+    """A job, or the waiting tasks of an array, and what was done with it."""
 
     job: str
     """Slurm's number."""
     tasks: int
-    """How many wait under this number."""
+    """How many tasks wait under this number."""
     partition: str
     what: str
     is_released: bool
 
 
-def give_back(slurm: Slurm, *, wait: float, dry_run: bool) -> list[Given]:
-    """Releases every job that is held for the daemon, in the order of submission, without the node lists
-    that the daemon wrote. What a user or an administrator holds stays held.
+def return_jobs(slurm: Slurm, *, wait: float, dry_run: bool) -> list[ReturnedJob]:
+    """Releases every job that is held for the daemon, in order of submission, and clears the node lists that
+    the daemon wrote. Jobs that a user or an administrator holds stay held.
 
-    wait: seconds after which it is looked whether they are free still. Raises SlurmError where Slurm does
-    not answer.
+    wait: seconds after which to check that they are still released. Raises SlurmError if Slurm does not
+    answer.
     """
     jobs = [job for job in slurm.snapshot().jobs.values() if _is_ours(job)]
     jobs.sort(key=lambda job: (job.submit, job.id))
     # The waiting tasks of an array are one record, and are released together.
     records = {job.record: job for job in reversed(jobs)}
     first = [job for job in jobs if records[job.record] is job]
-    given = [_given(job, sum(other.record == job.record for other in jobs)) for job in first]
+    given = [_returned(job, sum(other.record == job.record for other in jobs)) for job in first]
     if dry_run or not given:
         return given
-    said = {job.record: _let_go(slurm, job) for job in first}
+    said = {job.record: _return(slurm, job) for job in first}
     time.sleep(wait)
     held = {job.record for job in slurm.snapshot().jobs.values() if job.waits and job.is_held}
     return [
@@ -54,38 +61,38 @@ def give_back(slurm: Slurm, *, wait: float, dry_run: bool) -> list[Given]:
 
 
 def _is_ours(job: Job) -> bool:
-    return job.waits and marked(job) and (job.is_held or _is_placed(job))
+    return job.waits and has_hook_mark(job) and (job.is_held or _is_placed(job))
 
 
 def _is_placed(job: Job) -> bool:
-    """Whether its node list is the daemon's, and not its user's."""
-    return bool(job.required) and placed_here(job)
+    """Whether the daemon, and not its user, wrote its node list."""
+    return bool(job.required) and placed_by_daemon(job)
 
 
 def _holder(job: Job) -> str | None:
-    """Who holds it but us."""
+    """The user or administrator that holds it; None if only the daemon does."""
     if not job.is_held:
         return None
     if job.note.startswith(HELD_BY_ADMINISTRATOR):
         return "an administrator"
-    return "its user" if ours(job.comment) == HELD_BY_USER else None
+    return "its user" if daemon_comment(job.comment) == HELD_BY_USER else None
 
 
-def _given(job: Job, tasks: int) -> Given:
+def _returned(job: Job, tasks: int) -> ReturnedJob:
     holder = _holder(job)
     what = f"stays held by {holder}" if holder else "released"
     if _is_placed(job):
         what += ", its node list cleared"
-    return Given(job.record, tasks, ",".join(job.partitions), what, is_released=not holder)
+    return ReturnedJob(job.record, tasks, ",".join(job.partitions), what, is_released=not holder)
 
 
-def _let_go(slurm: Slurm, job: Job) -> str:
-    """What Slurm says against it."""
+def _return(slurm: Slurm, job: Job) -> str:
+    """Returns one job to Slurm. Returns Slurm's error, or an empty text."""
     holder = _holder(job)
-    # What stays held keeps its mark: a daemon that is turned on again must know whose hold it is.
-    comment = job.comment if holder else users(job.comment)
+    # A job that stays held keeps its mark, so that a later daemon knows who holds it.
+    comment = job.comment if holder else user_comment(job.comment)
     try:
-        slurm.give_back(job, comment, release=not holder, clear_nodes=_is_placed(job))
+        slurm.return_job(job, comment, release=not holder, clear_nodes=_is_placed(job))
     except SlurmError as error:
         return str(error)
     finally:

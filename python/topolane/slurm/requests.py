@@ -1,4 +1,4 @@
-"""A waiting job as a request to the scheduler, or the reason why it cannot be one."""
+"""Converts a waiting job to a request for the scheduler, or says why that is not possible."""
 
 from __future__ import annotations
 
@@ -7,57 +7,60 @@ import math
 from collections.abc import Callable, Mapping
 
 from topolane._engine import Machine
-from topolane.live.ask import Ask
+from topolane.live.job_request import JobRequest
 from topolane.slurm.bandwidth import min_bandwidth_of
-from topolane.slurm.candidates import Nodes, Unfit, closed_to
-from topolane.slurm.comments import placed_here
+from topolane.slurm.candidates import IneligibleJobError, NodeSelector, closed_to
+from topolane.slurm.comments import placed_by_daemon
 from topolane.slurm.programs import Programs
 from topolane.slurm.records import Job, Snapshot
 
 
 @dataclasses.dataclass(frozen=True)
-class Terms:
-    """How jobs become requests here."""
+class RequestSettings:
+    """Settings for the conversion of jobs to requests."""
 
     machine: Machine
     whole_nodes: bool = True
-    """Whether every job of the partitions has its nodes to itself."""
+    """Whether every job of the partitions has whole nodes."""
     programs: Programs | None = None
-    """Chooses cores per node where a job says only how many processes it has."""
+    """Chooses cores per node for jobs that give only their number of processes."""
     min_bandwidth: Mapping[str, float] | None = None
-    """The default of each partition; None where the policy uses no minimum bandwidth share."""
+    """The default of each partition; None if the policy uses no minimum bandwidth share."""
 
 
-def ask_of(
+def request_of(
     job: Job,
     snapshot: Snapshot,
-    nodes: Nodes,
-    terms: Terms,
+    nodes: NodeSelector,
+    terms: RequestSettings,
     *,
     priority: float,
     cores_of: Callable[[Job, tuple[int, ...]], int | None],
-) -> Ask:
-    """What `job` asks for; `cores_of` it and the nodes that it may use says how many cores of each to
-    take. Raises Unfit."""
-    if job.unknown_wish:
-        raise Unfit(f"{job.unknown_wish} is not understood here: submit without it")
+) -> JobRequest:
+    """The request of `job`. `cores_of` takes the job and its candidate nodes, and returns the cores to use on
+    each. Raises IneligibleJobError.
+    """
+    if job.unsupported_option:
+        raise IneligibleJobError(f"{job.unsupported_option} is not understood here: submit without it")
     if job.reservation and job.reservation not in snapshot.reservations:
-        raise Unfit(f"there is no reservation {job.reservation} any more")
+        raise IneligibleJobError(f"there is no reservation {job.reservation} any more")
     walltime = math.inf if job.walltime is None else job.walltime
     closed = closed_to(job, walltime, snapshot)
     candidates = nodes.of(job, closed)
     fewest, most = _node_counts(job, candidates.cores, cores_of(job, candidates.nodes))
-    if job.required and not placed_here(job) and len(candidates.nodes) != fewest and not closed:
-        raise Unfit(
+    if job.required and not placed_by_daemon(job) and len(candidates.nodes) != fewest and not closed:
+        raise IneligibleJobError(
             f"--nodelist names {len(candidates.nodes)} nodes for a job of {fewest}: name all of them, "
             "or exclude others"
         )
     if closed and len(candidates.nodes) < fewest:
-        raise Unfit(f"with its walltime it would run into the reservation {', '.join(sorted(closed))}")
+        raise IneligibleJobError(
+            f"with its walltime it would run into the reservation {', '.join(sorted(closed))}"
+        )
     begin = job.begin
     if job.reservation:
         begin = max(begin, snapshot.reservations[job.reservation].start)
-    return Ask(
+    return JobRequest(
         nodes=fewest,
         most=most,
         walltime=walltime,
@@ -91,5 +94,5 @@ def _share(job: Job, nodes: int) -> tuple[int, int]:
 
 
 def memory_of(job: Job, cores: int) -> int:
-    """Bytes of memory that it takes of a node with so many cores."""
+    """Bytes of memory that it takes on a node with that many cores."""
     return (job.memory_per_node if job.memory_per_cpu is None else cores * job.memory_per_cpu) or 0

@@ -1,6 +1,6 @@
-"""slurmrestd over a Unix socket or HTTP: addresses, tokens, versions of its interface, what it refuses.
+"""Connections to slurmrestd over a Unix socket or HTTP: addresses, tokens, versions of its interface, errors.
 
-What the versions say and want is in docs/reference/slurm-rest.md.
+docs/reference/slurm-rest.md describes the versions.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from topolane._engine import InputError
 from topolane.slurm.tokens import SlurmError, Token
 
 VERSIONS = ("v0.0.44", "v0.0.43", "v0.0.42", "v0.0.41", "v0.0.40", "v0.0.45", "v0.0.38")
-"""Interfaces that can be used, the best one first. v0.0.45 does not say whether a job is exclusive; every
-Slurm with v0.0.39 has v0.0.38 or v0.0.40 too."""
+"""The supported versions of the interface, the best first. v0.0.45 does not tell whether a job is exclusive;
+every Slurm with v0.0.39 also has v0.0.38 or v0.0.40.
+"""
 
 UNCHANGED_SIZE = 4096
-"""Bytes: an answer that nothing has changed is shorter, even where it is an answer in words."""
+"""Bytes. An answer that says that nothing has changed is shorter, even if it is a sentence."""
 
 
 BAD_TOKEN = (-1, 1007)
-"""Error numbers where slurmctld does not know the token: `Unspecified error` up to Slurm 22.05, else
-`Protocol authentication error`."""
+"""Error numbers if slurmctld does not know the token: `Unspecified error` up to Slurm 22.05, else `Protocol
+authentication error`.
+"""
 
 
 class Rest:
     """A connection to slurmrestd.
 
-    address: `unix:/path/to/socket`, `http://host:port` or `https://host:port`; token: where slurmrestd
-    wants one. Raises InputError for an address that cannot be, or that would show the token to a
-    network, SlurmError where nobody answers or no version of the interface is known.
+    address: `unix:/path/to/socket`, `http://host:port` or `https://host:port`. token: if slurmrestd requires
+    one. Raises InputError for an invalid address, or one that would show the token to a network; SlurmError
+    if slurmrestd does not answer or supports no known version.
     """
 
     def __init__(self, address: str, token: Token | None = None) -> None:
@@ -45,18 +47,18 @@ class Rest:
             self._http = httpx.Client(base_url=_checked(address, token), auth=token, timeout=60)
         self.version = self._negotiate()
         self.parses_data = self.version != "v0.0.38"
-        """Whether a data_parser plugin reads what is sent: names and types differ from those before."""
+        """Whether a data_parser plugin reads requests: its names and types differ from the older ones."""
 
     def close(self) -> None:
         """Ends the connection."""
         self._http.close()
 
     def get(self, path: str) -> dict[str, Any]:
-        """What slurmrestd answers. Raises SlurmError."""
+        """The answer to a GET. Raises SlurmError."""
         return self._call("GET", f"/slurm/{self.version}/{path}")
 
     def post(self, path: str, body: Mapping[str, Any]) -> None:
-        """Has something changed. Raises SlurmError where Slurm refuses, or did but a part of it."""
+        """Requests a change. Raises SlurmError if Slurm refuses all or part of it."""
         answer = self._call("POST", f"/slurm/{self.version}/{path}", body)
         for said in answer.get("warnings") or ():
             text = str(said.get("description"))
@@ -64,8 +66,9 @@ class Rest:
                 raise SlurmError(f"Slurm did only a part of POST {path}: {text}")
 
     def is_new(self, thing: str, since: float) -> bool:
-        """Whether any of the jobs, nodes, ... has changed since a moment of Slurm's clock. Cheap where
-        none has."""
+        """Whether any of the jobs, nodes, ... has changed since that time of Slurm's clock. Cheap if none
+        has.
+        """
         when = f"uts{int(since)}" if self.parses_data else str(int(since))
         try:
             path = f"/slurm/{self.version}/{thing}"
@@ -80,7 +83,7 @@ class Rest:
             raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
         except ValueError:
             return True
-        # Of jobs that have not changed a list of none and a warning are sent.
+        # If no job has changed, the answer is an empty list and a warning.
         return bool(answer.get("errors") or answer.get(thing) or not answer.get("warnings"))
 
     def _negotiate(self) -> str:
@@ -98,7 +101,7 @@ class Rest:
         try:
             return self._http.request(method, path, json=body)
         except (httpx.ReadError, httpx.RemoteProtocolError):
-            # slurmrestd drops a connection now and then. A change may have been made: not asked again.
+            # slurmrestd drops a connection now and then. A change may have been made, so it is not repeated.
             if method != "GET":
                 raise
         return self._http.request(method, path, json=body)
@@ -118,7 +121,7 @@ class Rest:
         for said in answer.get("errors") or ():
             if said.keys() & {"error", "error_number", "error_code"}:
                 raise SlurmError(f"Slurm refuses {method} {path}: {self._in_words(said)}")
-            # Without one of these v0.0.38 speaks of an update of an array, which worked.
+            # Without one of these, v0.0.38 reports an update of an array that succeeded.
         return answer
 
     def _in_words(self, error: Mapping[str, Any]) -> str:

@@ -1,4 +1,6 @@
-"""Forwarding tables that follow the jobs: written before a job starts on links of its own, and when one has ended."""
+"""Keeps forwarding tables up to date: writes them before a job starts on dedicated links, and after such a
+job ends.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,20 @@ import subprocess
 from collections.abc import Callable, Mapping
 
 from topolane import files
-from topolane._engine import ForwardingTables, InputError, Machine, DedicatedRoutes
-from topolane.live.held import Held
+from topolane._engine import DedicatedRoutes, ForwardingTables, InputError, Machine
+from topolane.live.allocation import Allocation
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import net_of, service_hosts
 
 LIMIT = 60.0
-"""Seconds that the command which installs the tables may take."""
+"""Time limit in seconds for the command that installs the tables."""
 
 Routed = tuple[frozenset[int], tuple[int, ...]]
-"""Nodes of a job and the cables that its traffic goes over."""
+"""Nodes of a job, and the cables that its traffic uses."""
 
 
 class Routes:
-    """The tables in one file. Raises InputError where the machine is no file of ibnetdiscover."""
+    """The tables in one file. Raises InputError if the machine does not come from a file of ibnetdiscover."""
 
     def __init__(self, config: Config, write: Callable[..., None]) -> None:
         assert config.routes is not None
@@ -37,15 +39,15 @@ class Routes:
         self._held: dict[int, Routed] = {}
         """The jobs that those tables are for."""
         self._last: dict[int, Routed] | None = None
-        """The jobs that the tables in the file are for, where they could be installed."""
+        """The jobs that the tables in the file are for; None if these could not be installed."""
 
     @property
     def machine(self) -> Machine:
         """The subnet."""
         return self._machine
 
-    def keep(self, jobs: Mapping[int, Held]) -> bool:
-        """Writes and installs the tables for these jobs, if they are others than before; False where that failed."""
+    def keep(self, jobs: Mapping[int, Allocation]) -> bool:
+        """Writes and installs the tables for these jobs, if they have changed. Returns False if that failed."""
         held = {job: one.routed for job, one in jobs.items() if one.links}
         if held == self._last:
             return True

@@ -1,4 +1,4 @@
-"""What slurmrestd does not tell, from Slurm's own commands."""
+"""Calls of Slurm's own commands, for what slurmrestd lacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topolane.live.clients.scontrol import scontrol
 from topolane.slurm.tokens import SlurmError
 
 QUESTION = "topolane: who holds?"
-"""A comment by which the submission hook is asked for its partitions; no job comes of it."""
+"""A job with this comment makes the submission hook answer with its partitions; the job itself is refused."""
 
 
 def update(job: str, change: str) -> None:
@@ -21,8 +21,8 @@ def update(job: str, change: str) -> None:
         raise SlurmError(str(error)) from error
 
 
-def who_holds() -> str:
-    """What sbatch says when the stanza that slurmctld runs is asked for its partitions."""
+def hook_answer() -> str:
+    """The submission hook's answer about its partitions, as sbatch prints it."""
     words = ["sbatch", "--test-only", f"--comment={QUESTION}", "--wrap", "true"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SBATCH_")}
     try:

@@ -1,4 +1,4 @@
-"""Slurm's plugin that brings the order of the ranks into jobs (native/slurm)."""
+"""Slurm's plugin that sets the order of ranks in jobs (native/slurm)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SOURCE = Path(__file__).parent / "native" / "topolane_spank.c"
 
 
 def build(compiler: str, directory: Path) -> str:
-    """Compiles the plugin into a directory; the line for plugstack.conf that loads it.
+    """Compiles the plugin into a directory. Returns the line for plugstack.conf that loads it.
 
-    It must be built with the headers of the Slurm that loads it. Raises InputError where the compiler or
-    slurm/spank.h is missing, and where the directory cannot be written.
+    It must be built with the headers of the Slurm that loads it. Raises InputError if the compiler or
+    slurm/spank.h is missing, or if the directory cannot be written.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Topolane's part of job_submit.lua: made from one template, put into a file and taken out again.
+"""Topolane's stanza in job_submit.lua: made from a template, inserted into a file and removed again.
 
-All of this is on bytes: what is not Topolane's stays as it is, whatever its encoding and line ends.
+This works on bytes, so the rest of the file keeps its encoding and line ends.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from topolane._engine import InputError
 BEGIN, END = b"-- topolane: begin", b"-- topolane: end\n"
 
 VERSIONS = ("lua54", "lua53", "lua52", "lua51")
-"""Of Lua; a Slurm is built with any of them."""
+"""Versions of Lua that a Slurm may be built with."""
 
 
 def stanza(partitions: Collection[str], trusted: Collection[int], rest: bytes) -> bytes:
     """The stanza for these partitions.
 
-    trusted: numbers of the users as one of whom the daemon speaks to Slurm; rest: of the file, for which
-    the stanza has a mark. Raises InputError for names that Slurm's own files cannot hold.
+    trusted: user ids that the daemon may have when it talks to Slurm. rest: the rest of the file, of which
+    the stanza contains a mark. Raises InputError for names that Slurm's own files cannot contain.
     """
     for name in partitions:
         if not re.fullmatch(r"[^\s\"'\\,=\x00-\x1f]+", name):
@@ -38,16 +38,16 @@ def stanza(partitions: Collection[str], trusted: Collection[int], rest: bytes) -
 
 
 def answer(own: bytes) -> str:
-    """What slurmctld says when it runs this stanza in this file, and is asked for it."""
+    """The answer of a slurmctld that runs this stanza in this file."""
     names = sorted(re.findall(r'\["([^"]+)"\] = true', own.decode()))
     mark = re.search(r'" \(([0-9a-f]{8})\)"', own.decode())
     return f"topolane: the jobs of {', '.join(names)} ({mark[1] if mark else ''})"
 
 
-def without(text: bytes, name: str) -> bytes:
-    """The file without the stanza: what was there before it was put in.
+def remove_stanza(text: bytes, name: str) -> bytes:
+    """The file without the stanza, as it was before `insert_stanza`.
 
-    name: of the file, for errors. Raises InputError where only a part of the stanza is there.
+    name: of the file, for errors. Raises InputError if only a part of the stanza is there.
     """
     begins, ends = text.count(BEGIN), text.count(END)
     if begins == ends == 0:
@@ -59,21 +59,21 @@ def without(text: bytes, name: str) -> bytes:
             f"{name}:{line}: a stanza of topolane that is not whole ({begins} begin, {ends} end): "
             "take its lines out by hand"
         )
-    # In a file that was there before, a line break is put in with the stanza.
+    # In an existing file, a line break is inserted together with the stanza.
     return text[: start - 1 if start else 0] + text[end + len(END) :]
 
 
-def put_in(text: bytes, own: bytes, name: str) -> bytes:
-    """The file `text`, which has no stanza, with the stanza `own` after all that it defines.
+def insert_stanza(text: bytes, own: bytes, name: str) -> bytes:
+    """The file `text`, which has no stanza, with the stanza `own` after all its definitions.
 
-    That is at its end, or before the `return` that ends it. Raises InputError where `text` is not Lua.
+    The stanza is inserted at the end, or before the final `return`. Raises InputError if `text` is not Lua.
     """
     if not text:
         return own
     lua = _version_of(text, name)
     if _error(lua, text + b"\nlocal _ = 0\n") is None:
         return text + b"\n" + own
-    # Nothing can follow the `return` of a chunk. It is the one that the file is whole without.
+    # Nothing can follow the final `return` of a chunk: it is the one without which the file is still valid.
     for found in reversed(list(re.finditer(rb"\breturn\b", text))):
         head, tail = text[: found.start()], text[found.start() :]
         new = head + b"\n" + own + tail
@@ -95,7 +95,7 @@ def _version_of(text: bytes, name: str) -> str:
 
 
 def _error(lua: str, text: bytes) -> str | None:
-    """What the compiler of that version says against it."""
+    """The error of that version's compiler; None if there is none."""
     version = importlib.import_module(f"lupa.{lua}")
     # As luaL_loadfile does, pass over a first line such as #!/usr/bin/lua.
     text = b"--" + text if text.startswith(b"#") else text

@@ -1,4 +1,6 @@
-"""A token of Slurm in a file: a JWT, as `scontrol token` prints it. It lives short and is read anew."""
+"""Reads a token of Slurm (a JWT, as `scontrol token` prints it) from a file for each request, since tokens
+expire soon.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,15 @@ from topolane import parsing, texts
 
 
 class SlurmError(Exception):
-    """Slurm did not do what was asked, in one sentence."""
+    """An error of Slurm, in one sentence."""
 
 
 class Token(httpx.Auth):
-    """Puts what a file holds now into each request, with the name of the token's user.
+    """Adds the token in a file to each request, with the name of the token's user.
 
-    The file is whatever renews it writes there: the token alone, or the line `SLURM_JWT=...` of `scontrol
-    token`. Each request raises SlurmError where it cannot be read or holds no token that lasts: Slurm
-    22.05 answers such a token with `Unspecified error`.
+    The file contains the token alone, or the line `SLURM_JWT=...` of `scontrol token`. A request raises
+    SlurmError if the file cannot be read or its token has expired: Slurm 22.05 answers an expired token with
+    `Unspecified error`.
     """
 
     def __init__(self, path: str) -> None:

@@ -53,10 +53,11 @@ WantedBy=multi-user.target
 
 
 def unit(config: Config, path: str) -> str:
-    """A unit file for the daemon with the configuration at `path`. Raises InputError where no command
-    `topolane` is installed."""
-    beside = Path(sys.executable).with_name("topolane")
-    command = str(beside) if beside.exists() else shutil.which("topolane")
+    """A unit file for the daemon with the configuration at `path`. Raises InputError if no command `topolane`
+    is installed.
+    """
+    sibling = Path(sys.executable).with_name("topolane")
+    command = str(sibling) if sibling.exists() else shutil.which("topolane")
     if command is None:
         raise InputError("there is no command topolane on the PATH for the unit to start")
     conf = os.environ.get("SLURM_CONF", "/etc/slurm/slurm.conf")
@@ -70,7 +71,7 @@ def unit(config: Config, path: str) -> str:
 
 
 def _word(text: str) -> str:
-    """A word of a unit file: % and $ stand for themselves there only when doubled."""
+    """A word of a unit file, with % and $ doubled so that systemd takes them literally."""
     if any(mark in text for mark in "\n\"'\\"):
         raise InputError(f"{text!r} cannot be written into a unit file")
     quoted = text.replace("%", "%%").replace("$", "$$")

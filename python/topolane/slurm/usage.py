@@ -1,4 +1,4 @@
-"""Which nodes are used, by whom, and which cannot be."""
+"""Which jobs hold which nodes, and which nodes are out of service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from topolane.slurm.records import Snapshot
 
 
 def holding(snapshot: Snapshot, machine: Machine) -> dict[int, list[int]]:
-    """The nodes of every job that has some in Slurm, of whatever partition."""
+    """The nodes of every job that holds nodes, in any partition."""
     return {job.id: machine.nodes_named(job.nodes) for job in snapshot.jobs.values() if job.holds_nodes}
 
 
@@ -21,11 +21,11 @@ class NodeCounts:
     busy: int
     """Held by a job."""
     out_of_service: int
-    """Held by none, and closed to new ones."""
+    """Held by no job, and closed to new jobs."""
 
 
 def closed_nodes(snapshot: Snapshot, machine: Machine) -> frozenset[int]:
-    """Nodes that are closed to new jobs, hosts that Slurm does not know among them."""
+    """Nodes that are closed to new jobs, including hosts that Slurm does not know."""
     usable = {name for name, node in snapshot.nodes.items() if node.usable}
     return frozenset(node for node in range(machine.nodes) if machine.node_name(node) not in usable)
 

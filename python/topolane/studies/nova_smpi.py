@@ -88,15 +88,15 @@ def platform(run: Run) -> str:
     routing = run.setting.machine().routing("d-mod-k")
     groups = [run.hosts, *(group.hosts for group in nova.other_groups(run.setting, run.seed))]
     pairs = [pair for hosts in groups for pair in itertools.permutations(hosts, 2)]
-    ways = [routing.path(*pair) for pair in pairs]
-    ends = {channel for way in ways for channel in (way[0], way[-1])}
+    paths = [routing.path(*pair) for pair in pairs]
+    ends = {channel for path in paths for channel in (path[0], path[-1])}
     senders = background(run.setting, run.seed)
     hosts = nova.LEAVES * nova.HOSTS
-    lines = [f"{hosts} {run.setting.speed!r} {routing.channels} {len(ways)} {len(senders)}"]
+    lines = [f"{hosts} {run.setting.speed!r} {routing.channels} {len(paths)} {len(senders)}"]
     for channel, capacity in enumerate(routing.capacity.tolist()):
         lines.append(f"{capacity!r} {HOST_LATENCY if channel in ends else UPLINK_LATENCY!r}")
-    for pair, way in zip(pairs, ways):
-        lines.append(" ".join(map(str, (*pair, len(way), *way))))
+    for pair, path in zip(pairs, paths):
+        lines.append(" ".join(map(str, (*pair, len(path), *path))))
     return "\n".join([*lines, *senders]) + "\n"
 
 

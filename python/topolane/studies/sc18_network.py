@@ -149,11 +149,11 @@ def measure(case: Case) -> Speedups:
     isolated = [nodes for _, _, nodes in jobs]
     found = {}
     for routing in ROUTINGS:
-        ways = fabric.routing(routing)
+        routes = fabric.routing(routing)
         for model in MODELS:
-            best = _engine.contend(ways, model, list(zip(isolated, traffic))).times
+            best = _engine.contend(routes, model, list(zip(isolated, traffic))).times
             for name, placement in placements.items():
-                times = _engine.contend(ways, model, list(zip(placement, traffic))).times
+                times = _engine.contend(routes, model, list(zip(placement, traffic))).times
                 found[name, routing, model] = (times / best).tolist()
     return Speedups([name for name, _, _ in jobs], sizes, found)
 

@@ -1,4 +1,4 @@
-"""Guests that libvirt knows."""
+"""Clients of libvirt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ libvirt.registerErrorHandler(lambda _, __: None, None)
 
 @contextlib.contextmanager
 def opened(uri: str | None) -> Iterator[libvirt.virConnect]:
-    """The libvirt of that URI; of None that of LIBVIRT_DEFAULT_URI, or of this machine. Raises libvirt.libvirtError."""
+    """A connection to the libvirt of that URI [default: LIBVIRT_DEFAULT_URI, or this machine]. Raises libvirtError."""
     made = libvirt.open(uri)
     try:
         yield made
@@ -23,7 +23,7 @@ def opened(uri: str | None) -> Iterator[libvirt.virConnect]:
 
 
 def domain(made: libvirt.virConnect, guest: str) -> libvirt.virDomain | None:
-    """The domain of a guest, running or not; None where libvirt answers that there is none."""
+    """The domain of a guest, running or not; None if libvirt answers that it does not exist."""
     try:
         return made.lookupByName(guest)
     except libvirt.libvirtError as error:

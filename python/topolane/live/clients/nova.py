@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Now:
-    """A server as Nova has it at this moment."""
+class ServerState:
+    """The state of a server in Nova at this moment."""
 
     host: str | None
     status: str
@@ -24,15 +24,15 @@ class NovaServers:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def look(self, server: str) -> Now | None:
-        """The server now; None if there is none any more."""
+    def look(self, server: str) -> ServerState | None:
+        """The state of the server now; None if it no longer exists."""
         from openstack import exceptions
 
         try:
             found = self._connection.compute.get_server(server)
         except exceptions.NotFoundException:
             return None
-        return Now(found.compute_host, found.status, found.task_state is not None)
+        return ServerState(found.compute_host, found.status, found.task_state is not None)
 
     def members(self, group: str) -> dict[str, str]:
         """The host of every server of the group that has one."""
@@ -41,10 +41,10 @@ class NovaServers:
         return {member: now.host for member, now in found.items() if now is not None and now.host is not None}
 
     def migrate(self, server: str, host: str, forced: bool = False) -> str | None:
-        """Starts a live migration, which the scheduler's filters must allow; a sentence why Nova refuses it.
+        """Starts a live migration. Returns None, or a sentence that says why Nova refuses it.
 
-        If forced only Placement is asked for the room, and the hosts themselves: what Nova takes up to microversion 2.67,
-        of which openstacksdk asks 2.30.
+        Nova's scheduler must allow the host. If `forced`, its filters are bypassed: only Placement and the hosts
+        check that there is room. Nova accepts that up to microversion 2.67; openstacksdk requests 2.30.
         """
         from openstack import exceptions
 

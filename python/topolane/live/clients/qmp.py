@@ -1,4 +1,4 @@
-"""Asking a running QEMU: its monitor, by QMP."""
+"""A client of the monitor of a running QEMU, by QMP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SILENT = (OSError, EOFError, QMPError, TimeoutError)
 
 @contextlib.asynccontextmanager
 async def monitor(path: str) -> AsyncIterator[QMPClient]:
-    """A client of the monitor at a socket. Raises one of SILENT where nobody answers there as one."""
+    """A client of the monitor at a socket. Raises one of SILENT if no monitor answers there."""
     client = QMPClient(path)
     # A client that tries again says why on its own: ours are told by exceptions.
     client.logger.setLevel(logging.CRITICAL)
@@ -35,6 +35,6 @@ async def monitor(path: str) -> AsyncIterator[QMPClient]:
 
 
 async def ask(client: QMPClient, command: str, **words: object) -> Any:
-    """What it answers to a command. Raises one of SILENT."""
+    """The monitor's answer to a command. Raises one of SILENT."""
     named = {word.replace("_", "-"): value for word, value in words.items()}
     return await asyncio.wait_for(client.execute(command, named or None), ANSWER)

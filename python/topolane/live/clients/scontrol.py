@@ -9,9 +9,9 @@ from topolane._engine import InputError
 
 
 def scontrol(*words: str) -> str:
-    """What scontrol prints; it waits for slurmctld no longer than Slurm's MessageTimeout.
+    """What scontrol prints. It waits for slurmctld no longer than Slurm's MessageTimeout.
 
-    Raises InputError where it cannot be had.
+    Raises InputError if scontrol fails or is not installed.
     """
     called = f"scontrol {' '.join(words)[:60]}"
     try:

@@ -1,0 +1,135 @@
+"""Places the group of one request, instance by instance: the cost of every host."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane._engine import Refusal, State
+from topolane.nova.concurrent_requests import Entry
+from topolane.nova.topology import Topology
+from topolane.nova.traffic import Ranks
+
+POLICIES = {"isolated": "isolated-hop-bytes", "spread": "spread"}
+"""The engine's policy for every placement. The operator chooses the one for compact groups."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HostCosts:
+    """The cost of every node, or why no node is allowed."""
+
+    costs: NDArray[np.float64] | None
+    """By node; infinite if the server must not use it."""
+    refusal: str | None = None
+    """A sentence, if no node is allowed."""
+    shares: bool = False
+    """Whether it was refused because it would share links."""
+
+
+@dataclasses.dataclass
+class GroupPlacement:
+    """The placement of the servers of one request, instance by instance."""
+
+    topology: Topology
+    policy: str
+    stacked: bool
+    """Whether several members may share a host, or the links of the hosts themselves matter."""
+    members: list[int]
+    """Nodes of the members that have a host, including those of this request."""
+    awaiting: int
+    """Servers of the request without a host."""
+    ranks: Ranks | None = None
+    """The group's traffic, if it names a profile."""
+    beyond: int = 0
+    """How many members are on hosts outside the machine."""
+    others: Sequence[tuple[list[int], bool, bool]] = ()
+    """For every other group: its nodes, whether its links are dedicated, and whether some members are outside
+    the machine.
+    """
+
+    def __post_init__(self) -> None:
+        self._concurrent: list[Entry] = []
+        self._met = 0
+        self._members_there: list[int] = []
+        self._build()
+
+    def update_concurrent(self, group: str, concurrent: list[Entry]) -> None:
+        """Updates the requests that are placed at the same time, including those for the same group."""
+        if concurrent == self._concurrent:
+            return
+        self._concurrent = concurrent
+        self._met += 1
+        given = [host for entry in concurrent if entry.group == group for host in entry.given]
+        self._members_there = self._nodes(given)
+        self._build()
+        for entry in concurrent:
+            if entry.group != group and (nodes := self._nodes(entry.hosts)):
+                self._state.overlay(nodes, entry.dedicated, len(nodes) < len(entry.hosts))
+                # The links of hosts matter if groups must not share them.
+                self.stacked = self.stacked or entry.dedicated
+
+    @property
+    def times_updated(self) -> int:
+        """How often concurrent requests were updated: earlier answers are then outdated."""
+        return self._met
+
+    def _nodes(self, hosts: list[str]) -> list[int]:
+        return [node for host in hosts if (node := self.topology.node_of.get(host)) is not None]
+
+    def _build(self) -> None:
+        self._state = State(self.topology.machine)
+        for nodes, dedicated, beyond in self.others:
+            self._state.overlay(nodes, dedicated, beyond)
+
+    def give(self, host: str) -> None:
+        """Records that a server of the request was given the host."""
+        node = self.topology.node_of.get(host)
+        if node is not None:
+            self.members.append(node)
+        else:
+            self.beyond += 1
+        self.awaiting = max(1, self.awaiting - 1)
+        if self.ranks is not None:
+            self.ranks.give(node)
+
+    def costs(self, slots: NDArray[np.uint32]) -> HostCosts:
+        """The cost of placing the current server on each node; `slots` are the free slots by node."""
+        free = int(slots.sum()) if self.stacked else int(np.count_nonzero(slots))
+        if free == 0:
+            return HostCosts(None, "no host that is on the topology has room")
+        # If not all fit, the request will fail, or hosts outside the topology take the rest.
+        wanted = min(self.awaiting, free)
+        if wanted < self.awaiting and self.policy == POLICIES["isolated"]:
+            return HostCosts(None, f"{self.awaiting} servers do not fit: {free} slots are free")
+        members = [*self.members, *self._members_there]
+        costs = self._state.costs(
+            self.policy,
+            wanted,
+            members=members,
+            slots=slots.tolist(),
+            stacked=self.stacked,
+            beyond=self.beyond,
+        )
+        if isinstance(costs, Refusal):
+            return HostCosts(None, costs.why, shares=costs.name == "would-share-links")
+        if self.ranks is not None and self.policy != POLICIES["spread"]:
+            costs = self.ranks.sharpen(self._state, self.policy, wanted, members, slots, self.stacked, costs)
+        return HostCosts(costs)
+
+
+def tiers(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Weights of hosts on `nodes` (-1: not on the machine): whole numbers, highest for the best host.
+
+    Hosts of the same cost have the same weight. A host that must not be used, or is not known, has 0; any
+    other has at least 1.
+    """
+    cost = np.where(nodes >= 0, costs[nodes], np.inf)
+    known = np.isfinite(cost)
+    ranks = np.zeros(len(nodes))
+    if known.any():
+        _, inverse = np.unique(cost[known], return_inverse=True)
+        ranks[known] = inverse.max() + 1 - inverse
+    return ranks

@@ -1,0 +1,67 @@
+"""Placement hints of server groups, from scheduler hints or the flavor's extra specs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+PLACEMENTS = ("compact", "isolated", "spread")
+PLACEMENT = "topolane:placement"
+TRAFFIC = "topolane:traffic"
+SIZE = "topolane:size"
+LARGEST = 1000
+"""The largest size. Any user may set it, and the scheduler's work grows with its square."""
+PROFILE_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
+"""A traffic profile's name is part of a path: no slashes, no leading dots."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PlacementHint:
+    """The placement that a group requests."""
+
+    placement: str | None
+    """One of `PLACEMENTS`; None if Nova decides alone."""
+    traffic: str | None = None
+    """The name of its traffic profile."""
+    size: int | None = None
+    """How many members the group will have, if they are not all requested at once."""
+    problem: str | None = None
+    """A sentence about an invalid hint. Such a group is refused, not placed by a guess."""
+
+
+def hint_of(hints: Any, extra_specs: Any, default: str = "none") -> PlacementHint:
+    """The hint in scheduler hints and extra specs. The user's scheduler hints override the flavor's extra
+    specs.
+    """
+    known = (PLACEMENT, TRAFFIC, SIZE)
+    keys = [key for source in (hints, extra_specs) if isinstance(source, Mapping) for key in source]
+    if unknown := [key for key in keys if key.startswith("topolane:") and key not in known]:
+        return PlacementHint(None, problem=f"{unknown[0]!r} is none of {', '.join(known)}")
+    placement, traffic, asked = (_asked(key, hints, extra_specs) for key in known)
+    if asked is not None and not (re.fullmatch("[1-9][0-9]{0,4}", asked) and int(asked) <= LARGEST):
+        return PlacementHint(None, problem=f"{SIZE}={asked!r} is not a number from 1 to {LARGEST}")
+    size = int(asked) if asked is not None else None
+    if traffic is not None and not re.fullmatch(PROFILE_NAME, traffic):
+        return PlacementHint(None, problem=f"{TRAFFIC}={traffic!r} is not the name of a profile")
+    if placement is None:
+        # Who names a profile or a size wants it used.
+        placement = "compact" if (traffic or size) and default == "none" else default
+        return PlacementHint(None if placement == "none" else placement, traffic, size)
+    if placement == "none":
+        return PlacementHint(None)
+    if placement not in PLACEMENTS:
+        names = ", ".join(PLACEMENTS)
+        return PlacementHint(None, problem=f"{PLACEMENT}={placement!r} is none of {names}, none")
+    return PlacementHint(placement, traffic, size)
+
+
+def _asked(key: str, *sources: Any) -> str | None:
+    for source in sources:
+        value = source.get(key) if isinstance(source, Mapping) else None
+        if isinstance(value, (list, tuple)) and len(value) == 1:
+            value = value[0]
+        if value is not None:
+            return str(value)
+    return None

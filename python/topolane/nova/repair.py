@@ -1,0 +1,287 @@
+"""Finds live migrations that make room for an isolated group that Nova refuses: the engine's repair, in an
+order that Nova allows.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+
+from topolane._engine import Decision, Refusal, Repair, State, repair
+from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
+from topolane.nova.group_placement import POLICIES, GroupPlacement
+from topolane.nova.hints import PlacementHint
+from topolane.nova.plan import Migration, Plan
+from topolane.nova.steps import Step, Where, moved, nodes_of, order, others_on
+
+TRIES = 16
+"""How many repairs to try. Each leaves out some groups of the earlier ones."""
+
+Layout = tuple[dict[str, list[int]], list[int]]
+"""The target nodes of the moved groups, and the nodes of the new group."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RepairPlan:
+    """The result of a repair for one group."""
+
+    refusal: str | None
+    """Why the group is refused now; None if it fits without moves."""
+    plan: Plan | None
+    """Migrations after which the group is admitted; None if none were found."""
+    hosts: list[str]
+    """The hosts where the group then fits."""
+    groups: int
+    """How many groups could be moved."""
+    unordered: int
+    """How many repairs were found without an order in which every migration is allowed."""
+
+
+def wanted_group(flavor: dict[str, Any], zone: str | None) -> ServerGroup:
+    """An isolated group without running servers, with at most one server per host."""
+    one = Server("", "", None, "", flavor, {}, zone, busy=False)
+    return ServerGroup("", "", "", 1, [one], PlacementHint("isolated"))
+
+
+def find(
+    cloud: Cloud,
+    wanted: ServerGroup,
+    servers: int,
+    free: list[int],
+    *,
+    most_groups: int,
+    most: int | None = None,
+    only: Collection[str] = (),
+    sharing: bool = False,
+) -> RepairPlan:
+    """Finds the repair with the fewest forced migrations, then the fewest migrations.
+
+    wanted: a group of one server, which gives the flavor and the zone of all servers. free: the free slots of
+    every node for it. most: the limit of migrations. only: ids of the groups that may be moved [default:
+    all]. sharing: whether groups may share links while they move, which Nova's filter does not allow.
+    """
+    where = {group.id: {s.id: s.host for s in group.servers if s.host} for group in cloud.groups}
+    movable = [group for group in _movable(cloud, wanted, where) if not only or group.id in only]
+    refusal = _refusal(cloud, where, servers, free)
+    proposed = RepairPlan(refusal, Plan([], {}) if refusal is None else None, [], len(movable), 0)
+    if refusal is None:
+        return proposed
+    left: collections.deque[frozenset[int]] = collections.deque([frozenset()])
+    tried: set[frozenset[int]] = set()
+    while left and len(tried) < TRIES:
+        without = left.popleft()
+        if without in tried:
+            continue
+        tried.add(without)
+        those = {index: group for index, group in enumerate(movable) if index not in without}
+        state = _state(cloud, wanted, where, free, list(those.values()))
+        running: list[tuple[int, list[int], list[int]]] = [
+            (index, nodes_of(cloud, where[group.id].values()), []) for index, group in those.items()
+        ]
+        found = repair(state, POLICIES["isolated"], servers, running, most=most_groups)
+        if isinstance(found, Refusal) or not found.moved:
+            continue
+        left.extend(without | {moved.id} for moved in found.moved)
+        groups = [movable[moved.id] for moved in found.moved]
+        layouts = list(_layouts(cloud, wanted, where, free, servers, groups, found))
+        best = _best(cloud, wanted, where, free, servers, layouts, sharing)
+        if best is None:
+            proposed = dataclasses.replace(proposed, unordered=proposed.unordered + 1)
+            continue
+        plan, hosts = best
+        if len(plan.migrations) <= (most or len(plan.migrations)) and (
+            proposed.plan is None or _price(plan) < _price(proposed.plan)
+        ):
+            proposed = dataclasses.replace(proposed, plan=plan, hosts=hosts)
+    return proposed
+
+
+def _layouts(
+    cloud: Cloud,
+    wanted: ServerGroup,
+    where: Where,
+    free: list[int],
+    servers: int,
+    groups: list[ServerGroup],
+    found: Repair,
+) -> Iterator[Layout]:
+    """A repair as found, and variants with the new group in each part of the tree where a moved group is now.
+
+    The engine minimises the number of moved groups, and ignores how many of their servers may stay.
+    """
+    machine = cloud.topology.machine
+    yield (
+        {group.id: moved.nodes for group, moved in zip(groups, found.moved, strict=True)},
+        found.decision.nodes,
+    )
+    old = {node for group in groups for node in nodes_of(cloud, where[group.id].values())}
+    # No group of the tree is large enough for a group that spans sites.
+    for start, end in machine.homes(servers):
+        if not any(start <= node < end for node in old):
+            continue
+        state = _state(cloud, wanted, where, free, groups)
+        home = state.place(POLICIES["isolated"], servers, eligible=range(start, end))
+        if isinstance(home, Decision):
+            places: dict[str, list[int]] = {}
+            state.overlay(home.nodes, True)
+            for group in sorted(groups, key=lambda one: -len(where[one.id])):
+                placed = state.place(POLICIES["isolated"], len(where[group.id]))
+                if isinstance(placed, Refusal):
+                    break
+                state.overlay(placed.nodes, True)
+                places[group.id] = placed.nodes
+            if len(places) == len(groups):
+                yield places, home.nodes
+
+
+def _fewest_moves(cloud: Cloud, where: Where, layout: Layout) -> Layout:
+    """The same layout by leaves, with as many servers as possible left on their hosts."""
+    places, home = layout
+    now = {name: set(nodes_of(cloud, where[name].values())) for name in places}
+    then: dict[str, list[int]] = {name: [] for name in places}
+    rest: list[int] = []
+    every = sorted({*home, *(node for nodes in [*places.values(), *now.values()] for node in nodes)})
+    leaf_of = dict(zip(every, cloud.topology.machine.leaves_of(every)))
+    for leaf in sorted(set(leaf_of.values())):
+        inside = {name: [node for node in nodes if leaf_of[node] == leaf] for name, nodes in places.items()}
+        here = [node for node in home if leaf_of[node] == leaf]
+        stay = {
+            name: sorted(node for node in now[name] if leaf_of[node] == leaf)[: len(nodes)]
+            for name, nodes in inside.items()
+        }
+        kept = {node for nodes in stay.values() for node in nodes}
+        pool = sorted({node for nodes in [*inside.values(), here] for node in nodes} - kept)
+        for name, nodes in inside.items():
+            more = len(nodes) - len(stay[name])
+            then[name] += stay[name] + pool[:more]
+            pool = pool[more:]
+        rest += pool[: len(here)]
+    return then, rest
+
+
+def _best(
+    cloud: Cloud,
+    wanted: ServerGroup,
+    where: Where,
+    free: list[int],
+    servers: int,
+    layouts: list[Layout],
+    sharing: bool,
+) -> tuple[Plan, list[str]] | None:
+    """The cheapest plan of the layouts that have an allowed order and make room, and the hosts for the new
+    group.
+    """
+    found: list[tuple[Plan, list[str]]] = []
+    for places, home in (_fewest_moves(cloud, where, layout) for layout in layouts):
+        goes = {name: [_host(cloud, node) for node in nodes] for name, nodes in places.items()}
+        steps = order(cloud, where, goes)
+        if steps is None and sharing:
+            steps = order(cloud, where, goes, sharing=True)
+        if steps is not None and _makes_room(cloud, wanted, where, free, servers, steps):
+            found.append((_plan(cloud, where, steps), [_host(cloud, node) for node in sorted(home)]))
+    return min(found, key=lambda one: _price(one[0]), default=None)
+
+
+def _price(plan: Plan) -> tuple[int, int]:
+    """Sort key of plans: the number of forced migrations, then of all."""
+    return sum(migration.forced for migration in plan.migrations), len(plan.migrations)
+
+
+def _movable(cloud: Cloud, wanted: ServerGroup, where: Where) -> list[ServerGroup]:
+    """The groups whose servers can trade places with servers of the new group.
+
+    Each has one server per host, without other groups there; all its servers are on the machine, and Nova can
+    migrate them live.
+    """
+    (model,) = wanted.servers
+    zones = {model.zone} if model.zone is not None else set(cloud.zones.values())
+    on = collections.Counter(host for hosts in where.values() for host in hosts.values())
+
+    def may(group: ServerGroup) -> bool:
+        pinned = {server.zone for server in group.servers if server.zone is not None}
+        return (
+            bool(group.servers)
+            and group.hint.placement in ("compact", "isolated")
+            and group.hint.problem is None
+            and (not pinned or (pinned == zones and len(zones) == 1))
+            and all(server.movable and alike(server.flavor, model.flavor) for server in group.servers)
+            and all(on[host] == 1 and host in cloud.topology.node_of for host in where[group.id].values())
+        )
+
+    return [group for group in cloud.groups if may(group)]
+
+
+def _state(
+    cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], movable: list[ServerGroup]
+) -> State:
+    """The machine with all groups that stay. Hosts without room for the new group are out of service."""
+    state = State(cloud.topology.machine)
+    names = {group.id for group in movable}
+    held = {host for name in names for host in where[name].values()}
+
+    out = [
+        node
+        for host, node in cloud.topology.node_of.items()
+        if (not _may_be_on(cloud, wanted, host) if host in held else free[node] == 0)
+    ]
+    state.take_out(out)
+    for nodes, dedicated, beyond in others_on(cloud, where, names):
+        state.overlay(nodes, dedicated, beyond)
+    return state
+
+
+def _may_be_on(cloud: Cloud, wanted: ServerGroup, host: str) -> bool:
+    """Whether the new group may use a host that has room."""
+    (model,) = wanted.servers
+    return host not in cloud.closed and model.zone in (None, cloud.zones.get(host))
+
+
+def _refusal(cloud: Cloud, where: Where, servers: int, free: list[int]) -> str | None:
+    """Why the filter refuses an isolated group of `servers` servers on distinct hosts, or None."""
+    placing = GroupPlacement(
+        cloud.topology,
+        POLICIES["isolated"],
+        stacked=True,
+        members=[],
+        awaiting=servers,
+        others=list(others_on(cloud, where, ())),
+    )
+    return placing.costs(np.minimum(free, 1).astype(np.uint32)).refusal
+
+
+def _makes_room(
+    cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], servers: int, steps: list[Step]
+) -> bool:
+    """Whether the filter admits the group after the migrations."""
+    then, left = moved(where, steps), list(free)
+    for step in steps:
+        left[cloud.topology.node_of[step.target]] = 0
+        if _may_be_on(cloud, wanted, step.source):
+            left[cloud.topology.node_of[step.source]] = 1
+    return _refusal(cloud, then, servers, left) is None
+
+
+def _plan(cloud: Cloud, where: Where, steps: list[Step]) -> Plan:
+    """A plan of these steps, with the hops of their groups before and after each."""
+    now = moved(where, [])
+
+    def hops(group: str) -> float:
+        return cloud.topology.machine.quality(sorted(nodes_of(cloud, now[group].values())))[1]
+
+    plan = Plan([], {step.group: hops(step.group) for step in steps}, in_order=True)
+    for group, server, source, target, forced in steps:
+        before = hops(group)
+        now[group][server.id] = target
+        after = hops(group)
+        plan.migrations.append(
+            Migration(server.id, server.name, group, source, target, before, after, forced=forced)
+        )
+    return plan
+
+
+def _host(cloud: Cloud, node: int) -> str:
+    return cloud.topology.machine.node_name(node)

@@ -1,0 +1,169 @@
+"""Builds virtual clusters and takes them down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import psutil
+
+from topolane import files
+from topolane._engine import InputError
+from topolane.sites import overlay
+from topolane.sites.movers import OutcomeUnknown, mover
+from topolane.sites.qemu import Folder, Machine
+from topolane.sites.remote import CommandFailed, command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topolane.sites.clusters import Boot, Cluster
+    from topolane.sites.model import Guest, Host
+
+TCG_STEP = 256 << 10
+"""QEMU before 9.0 loses writes of an emulated guest during a move if its memory is a multiple of this:
+"physmem: Fix migration dirty bitmap coherency with TCG memory access".
+"""
+
+
+class Builder(Protocol):
+    """Starts and ends guests of one driver. Raises CommandFailed."""
+
+    def start(self, cluster: Cluster, guest: Guest, boot: Boot, host: Host) -> None: ...
+
+    def end(self, cluster: Cluster, guest: Guest, host: Host) -> None: ...
+
+
+def builder(driver: str) -> Builder:
+    """The builder of a driver. Raises CommandFailed."""
+    if driver == "libvirt":
+        from topolane.sites.domains import Libvirt
+
+        return Libvirt()
+    return Qemu()
+
+
+def located(cluster: Cluster) -> tuple[Cluster, frozenset[str]]:
+    """The cluster with running guests on their present hosts, and the names of these guests. Raises
+    CommandFailed.
+    """
+    where = {guest.name: _found(cluster, guest) for guest in cluster.guests}
+    guests = tuple(replace(guest, host=where[guest.name] or guest.host) for guest in cluster.guests)
+    return replace(cluster, guests=guests), frozenset(name for name, host in where.items() if host)
+
+
+def up(cluster: Cluster, there: frozenset[str], tell: Callable[[str], None]) -> None:
+    """Builds the missing parts of a cluster; `there` names the guests that run already.
+
+    Raises CommandFailed after taking down everything that it had built.
+    """
+    started: list[Guest] = []
+    try:
+        overlay.up(cluster.name, cluster.members)
+        for guest, boot in zip(cluster.guests, cluster.boots):
+            if guest.name in there:
+                tell(f"{guest.name} is on {guest.host} already")
+                continue
+            host = cluster.host(str(guest.host))
+            started.append(guest)
+            builder(host.driver).start(cluster, guest, boot, host)
+            tell(f"{guest.name} is on {host.name}")
+    except (CommandFailed, KeyboardInterrupt, SystemExit):
+        for guest in started:
+            with contextlib.suppress(CommandFailed):
+                host = cluster.host(str(guest.host))
+                builder(host.driver).end(cluster, guest, host)
+        if not there:
+            overlay.down(cluster.name, cluster.members)
+        raise
+
+
+def down(cluster: Cluster, tell: Callable[[str], None]) -> list[str]:
+    """Takes a cluster down on every host. Returns sentences on what could not be removed."""
+    left = []
+    for guest in cluster.guests:
+        for host in cluster.hosts:
+            try:
+                if _is_on(guest, host):
+                    builder(host.driver).end(cluster, guest, host)
+                    tell(f"{guest.name} is ended on {host.name}")
+            except (CommandFailed, InputError, OSError, psutil.Error) as error:
+                left.append(f"{guest.name} on {host.name}: {error}")
+    return left + overlay.down(cluster.name, cluster.members)
+
+
+def mac(cluster: str, guest: str) -> str:
+    """An address for a guest's card: locally administered, the same wherever it is built."""
+    number = zlib.crc32(f"{cluster}/{guest}".encode())
+    return "52:54:" + ":".join(f"{number >> shift & 255:02x}" for shift in (24, 16, 8, 0))
+
+
+def accelerator(run: tuple[str, ...], boot: Boot) -> str:
+    """The accelerator that the guest requests; else `kvm` if the host has it, else `tcg`."""
+    if boot.accelerator:
+        return boot.accelerator
+    try:
+        command(run, ["test", "-w", "/dev/kvm"])
+    except CommandFailed:
+        return "tcg"
+    return "kvm"
+
+
+def append(cluster: Cluster, guest: Guest, boot: Boot) -> str:
+    """The kernel's command line."""
+    return boot.append.format(name=guest.name, address=guest.address, prefix=cluster.prefix)
+
+
+class Qemu:
+    """Plain QEMU processes, in the folder that is the host's address."""
+
+    def start(self, cluster: Cluster, guest: Guest, boot: Boot, host: Host) -> None:
+        """Starts one."""
+        member = cluster.member(host.name)
+        path = Path(host.address)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.write(path / "host.json", json.dumps({"run": member.run}), "host.json", 0o600)
+        except OSError as error:
+            raise CommandFailed(f"host {host.name}: {path}: {error.strerror}") from error
+        except InputError as error:
+            raise CommandFailed(f"host {host.name}: {error}") from error
+        machine = self._machine(cluster, guest, boot, accelerator(member.run, boot))
+        Folder.of(host).start(machine)
+
+    def end(self, cluster: Cluster, guest: Guest, host: Host) -> None:
+        """Ends one."""
+        Folder.of(host).end(guest.name)
+
+    def _machine(self, cluster: Cluster, guest: Guest, boot: Boot, accelerated: str) -> Machine:
+        memory = guest.memory
+        if accelerated == "tcg" and memory % TCG_STEP == 0:
+            memory -= 8 << 10
+        words = ["-M", "q35", "-accel", "kvm" if accelerated == "kvm" else "tcg,tb-size=64"]
+        words += ["-smp", str(guest.cores), "-m", f"{memory >> 10}k", "-display", "none"]
+        words += ["-chardev", f"file,id=console,path={{folder}}/{guest.name}.console,append=on"]
+        words += ["-serial", "chardev:console"]
+        if boot.kernel:
+            words += ["-kernel", str(Path(boot.kernel).resolve()), "-append", append(cluster, guest, boot)]
+        if boot.initramfs:
+            words += ["-initrd", str(Path(boot.initramfs).resolve())]
+        if boot.image:
+            words += ["-drive", f"file={Path(boot.image).resolve()},if=virtio"]
+        bridge = overlay.bridge(cluster.name)
+        return Machine(guest.name, tuple(words), bridge, mac(cluster.name, guest.name), overlay.VXLAN_MTU)
+
+
+def _is_on(guest: Guest, host: Host) -> bool:
+    try:
+        return bool(mover(host.driver).where(guest, (host,)))
+    except OutcomeUnknown as error:
+        raise CommandFailed(f"host {host.name}: {error}") from error
+
+
+def _found(cluster: Cluster, guest: Guest) -> str | None:
+    """The host that the guest is on, or None."""
+    return next((host.name for host in cluster.hosts if _is_on(guest, host)), None)
