@@ -10,7 +10,7 @@ import click
 
 import topolane
 from topolane import texts
-from topolane._engine import ForwardingTables, InputError, Machine, DedicatedRoutes
+from topolane._engine import DedicatedRoutes, ForwardingTables, InputError, Machine
 from topolane.cli import common
 from topolane.cli.place import cables_of, check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
