@@ -124,10 +124,14 @@ def machine(name: str) -> Machine:
 
 @functools.cache
 def workload(source: Source, limit: int, seed: int, logs: Path) -> Workload:
-    """The first jobs of a source."""
+    """The first jobs of a source, less those of them that are wider than the machine."""
     where = logs / source.name if source.log else source.name
-    shape = dataclasses.replace(source.shape, limit=limit)
-    jobs = sources.workload(where, machine(source.machine).nodes, seed=seed, shape=shape)
+    # A limit counts the jobs that the machine can hold: on this one, all.
+    changes = ("days", "nodes_x", "squeeze", "load", "jitter")
+    shape = dataclasses.replace(source.shape, limit=limit, **dict.fromkeys(changes))
+    jobs = sources.workload(where, 2**32 - 1, seed=seed, shape=shape)
+    changed = {name: getattr(source.shape, name) for name in changes}
+    jobs = jobs.shaped(machine(source.machine).nodes, seed=seed, **changed)
     return rewritten(jobs, source, seed) if source.rewritten else jobs
 
 

@@ -605,7 +605,6 @@ class Workload:
         path: str,
         *,
         cores_per_node: int | None = None,
-        limit: int | None = None,
         partition: str | None = None,
         shared: bool = False,
     ) -> Workload:
@@ -629,8 +628,8 @@ class Workload:
     ) -> Workload:
         """The workload changed for a machine of that many nodes.
 
-        In this order: its first days, its jobs wider, those wider than the machine left out, its
-        submissions squeezed or set to a load, its run times cut by up to the part `jitter`.
+        In this order: its first days, its jobs wider, those wider than the machine left out, the first
+        `limit` of the others kept, its submissions squeezed or set to a load, its run times cut by up to the part `jitter`.
         """
 
     def to(self, format: str) -> str:
