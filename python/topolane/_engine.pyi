@@ -683,6 +683,12 @@ class Outcome:
     def links_csv(self) -> bytes | None:
         """`links.csv`: a row for every direction of every link; None without a network."""
 
+    def job_links_csv(self) -> bytes | None:
+        """`job-links.csv`: the links of every job in the course of time; None where no job owned any."""
+
+    def moves_csv(self) -> bytes | None:
+        """`moves.csv`: a row for every move of a running job; None where none may be moved."""
+
     def placements(self) -> list[NDArray[uint32]]:
         """The nodes of every job in rank order, in the order of `jobs_csv`."""
 

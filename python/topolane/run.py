@@ -132,6 +132,8 @@ class Run:
     utilization_csv: bytes
     network: str | None = None
     links_csv: bytes | None = None
+    job_links_csv: bytes | None = None
+    moves_csv: bytes | None = None
 
     @functools.cached_property
     def jobs(self) -> polars.DataFrame:
@@ -166,6 +168,28 @@ class Run:
         return polars.read_csv(
             io.BytesIO(self.utilization_csv), schema_overrides=schema | {"waiting_jobs": polars.Int64}
         )
+
+    @functools.cached_property
+    def job_links(self) -> polars.DataFrame | None:
+        """The links of every job in the course of time; None where no job owned any."""
+        import polars
+
+        if self.job_links_csv is None:
+            return None
+        kinds = {polars.Float64: "from until bandwidth_share", polars.String: "links lent_links"}
+        schema = {name: kind for kind, names in kinds.items() for name in names.split()}
+        return polars.read_csv(io.BytesIO(self.job_links_csv), schema_overrides=schema)
+
+    @functools.cached_property
+    def moves(self) -> polars.DataFrame | None:
+        """A row for every move of a running job; None where none may be moved."""
+        import polars
+
+        if self.moves_csv is None:
+            return None
+        kinds = {polars.Float64: "time pause", polars.String: "from_nodes to_nodes", polars.UInt64: "job_id"}
+        schema = {name: kind for kind, names in kinds.items() for name in names.split()}
+        return polars.read_csv(io.BytesIO(self.moves_csv), schema_overrides=schema)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -241,4 +265,6 @@ def simulate(
         utilization_csv=outcome.utilization_csv(),
         network=how.network.model if how.network else None,
         links_csv=outcome.links_csv(),
+        job_links_csv=outcome.job_links_csv(),
+        moves_csv=outcome.moves_csv(),
     )

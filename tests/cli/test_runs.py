@@ -260,6 +260,8 @@ def test_a_second_run_replaces_its_own_files_only(topolane, toy, log):
         path.write_text("mine")
     both = ("--machine", toy, "--trace", log, "--out", "out")
     topolane("compare", *both, "--jobs", 1, "--parquet", "--no-report")
+    topolane("simulate", *both, "--policy", "dedicated", "--network", "congestion", "--parquet", "--defrag", 0.1)
+    assert all((out / f"{table}.csv").exists() for table in ("links", "job-links", "moves"))
     topolane("simulate", *both, "--policy", "random")
     first = (out / "jobs.csv").read_text()
     topolane("simulate", *both, "--policy", "isolated", "--no-report")

@@ -7,8 +7,8 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use topolane_simulator::{
-    JobOutcome, Metrics, Moving, Options, Outage, Scenario, simulate as run_events, write_jobs,
-    write_links, write_utilization,
+    JobOutcome, Metrics, Moving, Options, Outage, Scenario, simulate as run_events,
+    write_job_links, write_jobs, write_links, write_moves, write_utilization,
 };
 
 use crate::error::{RunError, bad_input, input_error};
@@ -26,9 +26,7 @@ const BETWEEN_REPORTS: Duration = Duration::from_millis(100);
 pub struct Outcome {
     workload: Py<Workload>,
     machine_nodes: u32,
-    network: Option<topolane_simulator::Network>,
-    /// How many outages there were.
-    outages: usize,
+    options: Options,
     outcome: topolane_simulator::Outcome,
     metrics: Metrics,
 }
@@ -108,8 +106,7 @@ pub fn simulate(
     Ok(Outcome {
         workload: workload.clone().unbind(),
         machine_nodes: fabric.nodes(),
-        network: options.network,
-        outages: options.outages.len(),
+        options,
         outcome,
         metrics,
     })
@@ -121,10 +118,7 @@ impl Outcome {
     fn jobs_csv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let jobs = &self.workload.get().jobs;
         let mut text = Vec::new();
-        py.detach(|| {
-            let (network, outages) = (self.network.as_ref(), self.outages > 0);
-            write_jobs(&mut text, jobs, &self.outcome, &self.metrics, network, outages)
-        })?;
+        py.detach(|| write_jobs(&mut text, jobs, &self.outcome, &self.metrics, &self.options))?;
         Ok(PyBytes::new(py, &text))
     }
 
@@ -137,9 +131,29 @@ impl Outcome {
 
     /// `links.csv` as bytes: a row for every direction of every link; None without a network.
     fn links_csv<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let Some(network) = &self.network else { return Ok(None) };
+        let Some(network) = &self.options.network else { return Ok(None) };
         let mut text = Vec::new();
         py.detach(|| write_links(&mut text, network, &self.outcome, &self.metrics))?;
+        Ok(Some(PyBytes::new(py, &text)))
+    }
+
+    /// `job-links.csv` as bytes: the links of every job in the course of time; None where no job owned any.
+    fn job_links_csv<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if self.outcome.jobs.iter().all(|job| job.links.is_empty()) {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        py.detach(|| write_job_links(&mut text, &self.workload.get().jobs, &self.outcome))?;
+        Ok(Some(PyBytes::new(py, &text)))
+    }
+
+    /// `moves.csv` as bytes: a row for every move of a running job; None where none may be moved.
+    fn moves_csv<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if self.options.moving.is_none() {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        py.detach(|| write_moves(&mut text, &self.workload.get().jobs, &self.outcome))?;
         Ok(Some(PyBytes::new(py, &text)))
     }
 
@@ -218,16 +232,16 @@ impl Outcome {
         summary.set_item("without_walltime", jobs.without_walltime())?;
         summary.set_item("late_against_log", self.outcome.late_against_log)?;
         summary.set_item("left_out", left_out)?;
-        if self.outages > 0 {
+        if !self.options.outages.is_empty() {
             let affected = self.outcome.jobs.iter().filter(|job| job.affected);
             let ids: Vec<u64> = affected.map(|job| jobs.jobs[job.job].id).collect();
             let facts = PyDict::new(py);
-            facts.set_item("outages", self.outages)?;
+            facts.set_item("outages", self.options.outages.len())?;
             facts.set_item("affected", ids.len())?;
             facts.set_item("ids", ids)?;
             summary.set_item("outages", facts)?;
         }
-        if let Some(network) = &self.network {
+        if let Some(network) = &self.options.network {
             summary.set_item("contention", self.contention(py, network)?)?;
         }
         Ok(summary)

@@ -7,12 +7,13 @@ use topolane_fabric::Direction;
 use crate::FORMULA;
 use crate::metrics::Metrics;
 use crate::network::Network;
-use crate::simulate::Outcome;
+use crate::simulate::{Options, Outcome};
 use crate::workload::Workload;
 
 /// Writes `jobs.csv`: the columns that Batsim writes (so that evalys reads it), then ours.
 /// Times in seconds since the workload's epoch; `allocated_resources` is an interval set;
-/// `pattern` is empty without a `network`; with `outages` a last column says whom they affected.
+/// `pattern` is empty without a network. Two last columns stand there only where they have something to say:
+/// `affected` with outages, and `moves` where jobs may be moved.
 ///
 /// # Errors
 /// What the writer returns.
@@ -21,10 +22,10 @@ pub fn write_jobs(
     workload: &Workload,
     outcome: &Outcome,
     metrics: &Metrics,
-    network: Option<&Network>,
-    outages: bool,
+    options: &Options,
 ) -> io::Result<()> {
-    let patterns: Vec<String> = network.map_or_else(Vec::new, |network| {
+    let (outages, moving) = (!options.outages.is_empty(), options.moving.is_some());
+    let patterns: Vec<String> = options.network.as_ref().map_or_else(Vec::new, |network| {
         (0..network.patterns.len()).map(|pattern| quoted(&network.pattern_name(pattern))).collect()
     });
     write!(
@@ -34,7 +35,8 @@ pub fn write_jobs(
          waiting_time,turnaround_time,stretch,allocated_resources,consumed_energy,metadata,\
          slowdown,aph,least_aph,hop_bytes,links_shared,pattern,contention"
     )?;
-    writeln!(to, "{}", if outages { ",affected" } else { "" })?;
+    write!(to, "{}", if outages { ",affected" } else { "" })?;
+    writeln!(to, "{}", if moving { ",moves" } else { "" })?;
     let name = quoted(&workload.name);
     let mut row = Vec::with_capacity(512);
     for (index, job) in outcome.jobs.iter().enumerate() {
@@ -67,6 +69,9 @@ pub fn write_jobs(
         write!(row, "{},{pattern},{:.6}", metrics.links_shared[index], job.contention())?;
         if outages {
             write!(row, ",{}", u8::from(job.affected))?;
+        }
+        if moving {
+            write!(row, ",{}", job.moves.len())?;
         }
         row.push(b'\n');
         to.write_all(&row)?;
@@ -127,6 +132,59 @@ pub fn write_links(
     Ok(())
 }
 
+/// Writes `moves.csv`: a row for every move of a running job, in order of the jobs' starts and of time.
+///
+/// # Errors
+/// What the writer returns.
+pub fn write_moves(to: &mut impl Write, workload: &Workload, outcome: &Outcome) -> io::Result<()> {
+    writeln!(to, "job_id,time,from_nodes,to_nodes,pause")?;
+    let mut row = Vec::with_capacity(256);
+    for job in &outcome.jobs {
+        let after = job.places().skip(1).map(|(_, placement)| placement);
+        for (step, after) in job.moves.iter().zip(after) {
+            row.clear();
+            write!(row, "{},", workload.jobs[job.job].id)?;
+            number(&mut row, step.time)?;
+            write_intervals(&mut row, step.from.nodes())?;
+            row.push(b',');
+            write_intervals(&mut row, after.nodes())?;
+            writeln!(row, ",{:.6}", step.pause)?;
+            to.write_all(&row)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes `job-links.csv`: of every job that owned links a row for each time in which it had the same ones, in order
+/// of the jobs' starts and of time; cables as interval sets.
+///
+/// # Errors
+/// What the writer returns.
+pub fn write_job_links(
+    to: &mut impl Write,
+    workload: &Workload,
+    outcome: &Outcome,
+) -> io::Result<()> {
+    writeln!(to, "job_id,from,until,bandwidth_share,links,lent_links")?;
+    let mut row = Vec::with_capacity(256);
+    for job in &outcome.jobs {
+        let ends = job.links.iter().skip(1).map(|held| held.from).chain([job.finish]);
+        for (held, until) in job.links.iter().zip(ends) {
+            row.clear();
+            write!(row, "{},", workload.jobs[job.job].id)?;
+            number(&mut row, held.from)?;
+            number(&mut row, until)?;
+            number(&mut row, held.phi)?;
+            write_intervals(&mut row, held.placement.links())?;
+            row.push(b',');
+            write_intervals(&mut row, &held.lent)?;
+            row.push(b'\n');
+            to.write_all(&row)?;
+        }
+    }
+    Ok(())
+}
+
 /// A number and a comma; whole numbers without a fraction, which is also quicker.
 fn number(row: &mut Vec<u8>, value: f64) -> io::Result<()> {
     if value.fract() == 0.0 && value.abs() < 1e15 {
@@ -136,9 +194,9 @@ fn number(row: &mut Vec<u8>, value: f64) -> io::Result<()> {
     }
 }
 
-/// Node indices as an interval set: `0-3 7`.
-fn write_intervals(row: &mut Vec<u8>, nodes: &[u32]) -> io::Result<()> {
-    let mut sorted = nodes.to_vec();
+/// Indices of nodes or cables as an interval set: `0-3 7`.
+fn write_intervals(row: &mut Vec<u8>, indices: &[u32]) -> io::Result<()> {
+    let mut sorted = indices.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
     for (index, run) in sorted.chunk_by(|a, b| a + 1 == *b).enumerate() {

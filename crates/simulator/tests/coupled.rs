@@ -205,7 +205,7 @@ proptest! {
             let outcome = try_run(&jobs, &fabric, "random", "easy", &options).unwrap();
             let metrics = Metrics::of(&jobs, &fabric, &outcome);
             let mut table = Vec::new();
-            write_jobs(&mut table, &jobs, &outcome, &metrics, Some(&network), false).unwrap();
+            write_jobs(&mut table, &jobs, &outcome, &metrics, &options).unwrap();
             write_links(&mut table, &network, &outcome, &metrics).unwrap();
             table
         };

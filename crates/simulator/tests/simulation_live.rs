@@ -91,7 +91,7 @@ proptest! {
             let outcome = try_run(&jobs, &fabric, policy, "easy", &options).unwrap();
             let metrics = Metrics::of(&jobs, &fabric, &outcome);
             let mut bytes = Vec::new();
-            write_jobs(&mut bytes, &jobs, &outcome, &metrics, None, false).unwrap();
+            write_jobs(&mut bytes, &jobs, &outcome, &metrics, &options).unwrap();
             bytes
         };
         prop_assert_eq!(bytes("isolated", seed), bytes("isolated", seed));

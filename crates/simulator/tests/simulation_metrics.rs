@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use simulation_support::{description, job, jobs, run, tree, workload};
+use simulation_support::{PLAIN, description, job, jobs, run, tree, workload};
 use topolane_fabric::{Fabric, MissingCable, WanDescription};
 use topolane_placement::{Placement, Share, least_aph};
 use topolane_simulator::workload::Workload;
@@ -89,7 +89,7 @@ fn tables_to_the_byte() {
     jobs.name = "a,\"b\"".to_owned();
     let metrics = Metrics::of(&jobs, &fabric, &outcome);
     let (mut table, mut minutes) = (Vec::new(), Vec::new());
-    write_jobs(&mut table, &jobs, &outcome, &metrics, None, false).unwrap();
+    write_jobs(&mut table, &jobs, &outcome, &metrics, &PLAIN).unwrap();
     write_utilization(&mut minutes, fabric.nodes(), &metrics).unwrap();
     let expected = "job_id,workload_name,profile,submission_time,requested_number_of_resources,\
         requested_time,success,final_state,starting_time,execution_time,finish_time,waiting_time,\
@@ -112,7 +112,7 @@ fn nodes_are_written_as_intervals() {
     let outcome = run(&jobs, &fabric, "scattered", "fcfs");
     let metrics = Metrics::of(&jobs, &fabric, &outcome);
     let mut table = Vec::new();
-    write_jobs(&mut table, &jobs, &outcome, &metrics, None, false).unwrap();
+    write_jobs(&mut table, &jobs, &outcome, &metrics, &PLAIN).unwrap();
     let row = String::from_utf8(table).unwrap().lines().nth(1).unwrap().to_owned();
     assert_eq!(row.split(',').nth(14), Some("0-2 4 6"), "{row}");
 }
