@@ -140,7 +140,7 @@ def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
     fabric, columns = machine(source.machine), {key: col.tolist() for key, col in jobs.columns().items()}
     if source.rewritten == "recorded":
         run = _engine.simulate(jobs, fabric, "slurm-tree", "easy", seed=seed)
-        rows = csv.DictReader(io.StringIO(run.jobs_csv().decode()))
+        rows = csv.DictReader(io.StringIO(run.tables()["jobs"].csv().decode()))
         facts = zip(rows, run.placements(), strict=True)
         held = {int(row["job_id"]): (row["starting_time"], nodes.tolist()) for row, nodes in facts}
         columns["start"] = [held[job][0] for job in columns["id"]]
@@ -176,7 +176,7 @@ def run(
         network=meet.on(fabric, seed) if meet else None,
         **options,
     )
-    rows = csv.DictReader(io.StringIO(outcome.jobs_csv().decode()))
+    rows = csv.DictReader(io.StringIO(outcome.tables()["jobs"].csv().decode()))
     for row, nodes in zip(rows, outcome.placements(), strict=True):
         start, end = float(row["starting_time"]), float(row["finish_time"])
         yield f"{row['job_id']} {start.hex()} {end.hex()} {nodes.tolist()}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 TABLES = ("jobs", "utilization", "links", "job-links", "moves")
-"""The tables of a run. The last three are written where the run has something to say in them."""
+"""The tables of a run. The last three are written if the run has them."""
 
 
 def run_name(run: Run) -> str:
@@ -43,13 +43,12 @@ def write_all(
         if len(runs) > 1:
             place = directory / "runs" / re.sub(r"[^\w.-]+", "-", run_name(run))
             place.mkdir(parents=True)
-        for name in TABLES:
-            attribute = name.replace("-", "_")
-            text = getattr(run, f"{attribute}_csv")
-            if text is not None:
-                (place / f"{name}.csv").write_bytes(text)
-                if parquet:
-                    getattr(run, attribute).write_parquet(place / f"{name}.parquet")
+        for name, table in run.tables.items():
+            (place / f"{name}.csv").write_bytes(table.csv())
+            if parquet:
+                import polars
+
+                polars.DataFrame(table).write_parquet(place / f"{name}.parquet")
     facts = [run.facts for run in runs]
     (directory / "summary.json").write_text(json.dumps(facts if len(runs) > 1 else facts[0], indent=2) + "\n")
     if report:

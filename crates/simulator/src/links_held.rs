@@ -16,7 +16,7 @@ pub struct LinksHeld {
     /// Links that it is lent, ascending.
     pub lent: Box<[CableId]>,
     /// Its share of full bandwidth on all of them.
-    pub phi: f64,
+    pub bandwidth_share: f64,
 }
 
 /// The running jobs that own links, or did before they were moved.
@@ -45,7 +45,7 @@ impl LinkLog {
             from: now,
             placement: Arc::clone(placement),
             lent: Box::default(),
-            phi: placement.bandwidth_share(),
+            bandwidth_share: placement.bandwidth_share(),
         };
         let holder = self.running.entry(id).or_insert_with(|| Holder {
             begin: start,
@@ -58,13 +58,17 @@ impl LinkLog {
     }
 
     /// From now on the job is lent these links, and has this share.
-    pub fn lend(&mut self, id: u64, lent: &[CableId], phi: f64, now: f64) {
+    pub fn lend(&mut self, id: u64, lent: &[CableId], bandwidth_share: f64, now: f64) {
         let Some(holder) = self.running.get_mut(&id) else { return };
         let Some(last) = holder.held.last() else { return };
-        let changed = last.phi.total_cmp(&phi).is_ne() || *last.lent != *lent;
+        let changed =
+            last.bandwidth_share.total_cmp(&bandwidth_share).is_ne() || *last.lent != *lent;
         let placement = Arc::clone(&last.placement);
         if changed {
-            holder.change(LinksHeld { from: now, placement, lent: lent.into(), phi }, now);
+            holder.change(
+                LinksHeld { from: now, placement, lent: lent.into(), bandwidth_share },
+                now,
+            );
         } else {
             holder.count(now);
         }
@@ -89,8 +93,8 @@ impl LinkLog {
 impl Holder {
     /// Adds up the share until now.
     fn count(&mut self, now: f64) {
-        let phi = self.held.last().map_or(1.0, |held| held.phi);
-        self.had += phi * (now - self.since);
+        let bandwidth_share = self.held.last().map_or(1.0, |held| held.bandwidth_share);
+        self.had += bandwidth_share * (now - self.since);
         self.since = now;
     }
 

@@ -82,7 +82,7 @@ fn the_links_of_a_job_are_told_for_all_its_time() {
         for (held, until) in job.links.iter().zip(ends) {
             let place = job.places().find(|&(left, _)| held.from < left || left >= job.finish);
             assert_eq!(held.placement.links(), place.unwrap().1.links());
-            had += held.phi * (until - held.from);
+            had += held.bandwidth_share * (until - held.from);
         }
         assert!((had / (job.finish - job.start) - job.phi).abs() < 1e-9);
         moved_with_less += u32::from(!job.moves.is_empty() && job.phi < 1.0);
