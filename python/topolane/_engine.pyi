@@ -15,6 +15,8 @@ from topolane.policy import Policy
 __all__ = [
     "Contended",
     "Cut",
+    "Decision",
+    "DedicatedRoutes",
     "ForwardingTables",
     "GangAgent",
     "GangHeld",
@@ -26,14 +28,16 @@ __all__ = [
     "GangRound",
     "GangSwitch",
     "InputError",
+    "LinkUse",
     "Loads",
     "Machine",
     "Mapping",
     "Network",
+    "Obstacle",
     "Outcome",
-    "OwnedRoutes",
     "Profile",
     "Rank",
+    "Refusal",
     "Repair",
     "Request",
     "Routing",
@@ -48,10 +52,12 @@ __all__ = [
     "assign",
     "choose_sites",
     "contend",
+    "crossings",
     "efforts",
     "gang_policies",
     "isolating_policies",
     "linking_policies",
+    "links_shared",
     "map_ranks",
     "max_min",
     "models",
@@ -59,6 +65,7 @@ __all__ = [
     "patterns",
     "phases",
     "policies",
+    "policy_name",
     "presets",
     "queues",
     "rank_k",
@@ -687,7 +694,8 @@ class Workload:
         """The workload changed for a machine of that many nodes.
 
         In this order: its first days, its jobs wider, those wider than the machine left out, the first
-        `limit` of the others kept, its submissions squeezed or set to a load, its run times cut by up to the part `jitter`.
+        `limit` of the others kept, its submissions squeezed or set to a load, its run times cut by up to
+        the part `jitter`.
         """
 
     def to(self, format: str) -> str:
@@ -749,7 +757,7 @@ class Outcome:
     """What happened in a run, and its measures."""
 
     def tables(self) -> dict[str, Table]:
-        """The tables of the run by name, those that it has something to say in: jobs, utilization, links, job-links, moves."""
+        """The tables of the run by name: jobs, utilization, and links, job-links and moves if the run has them."""
 
     def placements(self) -> list[NDArray[uint32]]:
         """The nodes of every job in rank order, in the order of the table `jobs`."""
@@ -880,7 +888,7 @@ class LinkUse:
     one group may meet there, unless both own links.
     """
 
-    def __init__(self, machine: Machine, jobs: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> None:
+    def __new__(cls, machine: Machine, jobs: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> Self:
         """Of jobs: (identity, nodes, cables between switches that it owns)."""
 
     shared: int
