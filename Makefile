@@ -92,6 +92,7 @@ lint: build $(VENV)/.test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest --concise topolane._engine
 
 # The documentation as a site in site/. --strict fails on a link or an anchor that leads nowhere and on a page that
 # is missing from the navigation; the second command fails if a page would load anything from another host.

@@ -124,10 +124,14 @@ def machine(name: str) -> Machine:
 
 @functools.cache
 def workload(source: Source, limit: int, seed: int, logs: Path) -> Workload:
-    """The first jobs of a source."""
+    """The first jobs of a source, less those of them that are wider than the machine."""
     where = logs / source.name if source.log else source.name
-    shape = dataclasses.replace(source.shape, limit=limit)
-    jobs = sources.workload(where, machine(source.machine).nodes, seed=seed, shape=shape)
+    # A limit counts the jobs that the machine can hold: on this one, all.
+    changes = ("days", "nodes_x", "squeeze", "load", "jitter")
+    shape = dataclasses.replace(source.shape, limit=limit, **dict.fromkeys(changes))
+    jobs = sources.workload(where, 2**32 - 1, seed=seed, shape=shape)
+    changed = {name: getattr(source.shape, name) for name in changes}
+    jobs = jobs.shaped(machine(source.machine).nodes, seed=seed, **changed)
     return rewritten(jobs, source, seed) if source.rewritten else jobs
 
 
@@ -136,7 +140,7 @@ def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
     fabric, columns = machine(source.machine), {key: col.tolist() for key, col in jobs.columns().items()}
     if source.rewritten == "recorded":
         run = _engine.simulate(jobs, fabric, "slurm-tree", "easy", seed=seed)
-        rows = csv.DictReader(io.StringIO(run.jobs_csv().decode()))
+        rows = csv.DictReader(io.StringIO(run.tables()["jobs"].csv().decode()))
         facts = zip(rows, run.placements(), strict=True)
         held = {int(row["job_id"]): (row["starting_time"], nodes.tolist()) for row, nodes in facts}
         columns["start"] = [held[job][0] for job in columns["id"]]
@@ -172,7 +176,7 @@ def run(
         network=meet.on(fabric, seed) if meet else None,
         **options,
     )
-    rows = csv.DictReader(io.StringIO(outcome.jobs_csv().decode()))
+    rows = csv.DictReader(io.StringIO(outcome.tables()["jobs"].csv().decode()))
     for row, nodes in zip(rows, outcome.placements(), strict=True):
         start, end = float(row["starting_time"]), float(row["finish_time"])
         yield f"{row['job_id']} {start.hex()} {end.hex()} {nodes.tolist()}"

@@ -12,6 +12,71 @@ from numpy.typing import NDArray
 
 from topolane.policy import Policy
 
+__all__ = [
+    "Contended",
+    "Cut",
+    "Decision",
+    "DedicatedRoutes",
+    "ForwardingTables",
+    "GangAgent",
+    "GangHeld",
+    "GangJob",
+    "GangJobOutcome",
+    "GangLimits",
+    "GangMeans",
+    "GangOutcome",
+    "GangRound",
+    "GangSwitch",
+    "InputError",
+    "LinkUse",
+    "Loads",
+    "Machine",
+    "Mapping",
+    "Network",
+    "Obstacle",
+    "Outcome",
+    "Profile",
+    "Rank",
+    "Refusal",
+    "Repair",
+    "Request",
+    "Routing",
+    "Scheduler",
+    "SiteChoice",
+    "SiteProgram",
+    "State",
+    "StateView",
+    "Table",
+    "Traffic",
+    "Workload",
+    "assign",
+    "choose_sites",
+    "contend",
+    "crossings",
+    "efforts",
+    "gang_policies",
+    "isolating_policies",
+    "linking_policies",
+    "links_shared",
+    "map_ranks",
+    "max_min",
+    "models",
+    "parts",
+    "patterns",
+    "phases",
+    "policies",
+    "policy_name",
+    "presets",
+    "queues",
+    "rank_k",
+    "repair",
+    "routings",
+    "simulate",
+    "simulate_gangs",
+    "site_policies",
+    "workload_presets",
+]
+
 class InputError(ValueError):
     """Input that cannot be used: one sentence that names the file, the line and the value."""
 
@@ -180,13 +245,13 @@ class Routing:
 class DedicatedRoutes:
     """The routes on a machine that keep the traffic of jobs on the links they own. Immutable."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         machine: Machine,
         jobs: Sequence[tuple[str, Sequence[int], Sequence[int]]],
-        service: Sequence[int] = [],
+        service: Sequence[int] = ...,
         uplinks: int = 0,
-    ) -> None:
+    ) -> Self:
         """The routes for jobs, each (name, nodes, cables between switches that it owns).
 
         uplinks: how many of the highest uplink slots of every switch are reserved for traffic to and from
@@ -353,9 +418,9 @@ class Cut:
     across the cut of whom one sends the other most. Raises InputError for what is no number from 0.
     """
 
-    def __init__(
-        self, turns: float, bytes: float, busiest_bursts: float = 0.0, busiest_bytes: float = 0.0
-    ) -> None: ...
+    def __new__(
+        cls, turns: float, bytes: float, busiest_bursts: float = 0.0, busiest_bytes: float = 0.0
+    ) -> Self: ...
     @property
     def turns(self) -> float: ...
     @property
@@ -380,22 +445,22 @@ class SiteProgram:
     memory rewritten a second; remaining: seconds it is expected to run on; settled: seconds since its last move.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         guests: int,
         cut: Cut,
         *,
-        apart: Sequence[Cut] = (),
+        apart: Sequence[Cut] = ...,
         here: Cut | None = None,
         exchange: int = 0,
         cores: int = 1,
         memory: int = 0,
-        nodes: Sequence[int] = (),
-        sites: Sequence[int] = (),
+        nodes: Sequence[int] = ...,
+        sites: Sequence[int] = ...,
         dirty: float = 0.0,
         remaining: float = 3600.0,
         settled: float = ...,
-    ) -> None: ...
+    ) -> Self: ...
 
 @final
 class SiteChoice:
@@ -433,8 +498,8 @@ def choose_sites(
     programs: Sequence[SiteProgram],
     *,
     policy: str = "predicted-loss",
-    held: Sequence[tuple[Sequence[int], int, int]] = (),
-    down: Sequence[int] = (),
+    held: Sequence[tuple[Sequence[int], int, int]] = ...,
+    down: Sequence[int] = ...,
     window: float | None = None,
     margin: float | None = None,
     least: float | None = None,
@@ -454,8 +519,8 @@ def choose_sites(
 class Network:
     """How the jobs of a run meet on the network. Immutable."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         routing: Routing,
         model: str,
         communication: float,
@@ -463,7 +528,7 @@ class Network:
         *,
         kill_at_walltime: bool = False,
         cores_per_node: str | None = None,
-    ) -> None:
+    ) -> Self:
         """`communication`: the part of its run time alone that a job communicates, 0 to 1.
 
         `cores_per_node`: "auto", "fixed:k" or a number; None leaves jobs the nodes of the log.
@@ -516,8 +581,8 @@ def max_min(
 class Profile:
     """A program of some processes: what it computes, holds and sends. Immutable."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         processes: int,
         traffic: str | Traffic,
         *,
@@ -527,7 +592,7 @@ class Profile:
         memory: int = 0,
         collective: bool = True,
         seed: int = 0,
-    ) -> None:
+    ) -> Self:
         """What it sends in one iteration is `traffic`: a pattern by name, or a matrix.
 
         `core_seconds`: of computation, all processes together, each alone on a node of the
@@ -605,7 +670,6 @@ class Workload:
         path: str,
         *,
         cores_per_node: int | None = None,
-        limit: int | None = None,
         partition: str | None = None,
         shared: bool = False,
     ) -> Workload:
@@ -629,8 +693,9 @@ class Workload:
     ) -> Workload:
         """The workload changed for a machine of that many nodes.
 
-        In this order: its first days, its jobs wider, those wider than the machine left out, its
-        submissions squeezed or set to a load, its run times cut by up to the part `jitter`.
+        In this order: its first days, its jobs wider, those wider than the machine left out, the first
+        `limit` of the others kept, its submissions squeezed or set to a load, its run times cut by up to
+        the part `jitter`.
         """
 
     def to(self, format: str) -> str:
@@ -672,20 +737,30 @@ class Workload:
         """Columns id (uint64), nodes (uint32), submit, run, walltime (float64 seconds, NaN where absent)."""
 
 @final
+class Table:
+    """A table of a run. What reads Arrow by `__arrow_c_stream__` reads it: `polars.DataFrame(table)`. Immutable."""
+
+    def csv(self) -> bytes:
+        """The table as CSV."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        """The table as a stream of Arrow's C interface. A schema that is asked for is passed over."""
+
+    def __len__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @staticmethod
+    def _read(bytes: bytes) -> Table:
+        """The table that another process has sent."""
+
+@final
 class Outcome:
     """What happened in a run, and its measures."""
 
-    def jobs_csv(self) -> bytes:
-        """`jobs.csv`: a row for every job that ran, in order of start."""
-
-    def utilization_csv(self) -> bytes:
-        """`utilization.csv`: a row for every full minute."""
-
-    def links_csv(self) -> bytes | None:
-        """`links.csv`: a row for every direction of every link; None without a network."""
+    def tables(self) -> dict[str, Table]:
+        """The tables of the run by name: jobs, utilization, and links, job-links and moves if the run has them."""
 
     def placements(self) -> list[NDArray[uint32]]:
-        """The nodes of every job in rank order, in the order of `jobs_csv`."""
+        """The nodes of every job in rank order, in the order of the table `jobs`."""
 
     def summary(self) -> dict[str, Any]:
         """The run in a few figures."""
@@ -813,7 +888,7 @@ class LinkUse:
     one group may meet there, unless both own links.
     """
 
-    def __init__(self, machine: Machine, jobs: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> None:
+    def __new__(cls, machine: Machine, jobs: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> Self:
         """Of jobs: (identity, nodes, cables between switches that it owns)."""
 
     shared: int
@@ -844,7 +919,7 @@ class Scheduler:
     What the simulator runs on, for a live driver. Times in seconds, on the driver's clock.
     """
 
-    def __init__(self, machine: Machine, policy: str | Policy, queue: str, *, seed: int = 0) -> None: ...
+    def __new__(cls, machine: Machine, policy: str | Policy, queue: str, *, seed: int = 0) -> Self: ...
     def submit(
         self,
         id: int,
@@ -857,7 +932,7 @@ class Scheduler:
         begin: float = 0.0,
         min_bandwidth: float | None = None,
         share: tuple[int, int] | None = None,
-        members: Sequence[int] = (),
+        members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
         phi: float | None = None,
     ) -> Refusal | None:
@@ -877,7 +952,7 @@ class Scheduler:
         walltime: float,
         *,
         share: tuple[int, int] | None = None,
-        links: Sequence[int] = [],
+        links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         phi: float | None = None,
     ) -> None:
@@ -972,7 +1047,7 @@ class State:
         self,
         nodes: Sequence[int],
         share: tuple[int, int] | None = None,
-        links: Sequence[int] = [],
+        links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         *,
         phi: float | None = None,
@@ -1098,7 +1173,7 @@ def simulate(
     phi: float | None = None,
     moving: tuple[int, float, float] | None = None,
     network: Network | None = None,
-    outages: Sequence[tuple[Sequence[int], float, float]] = (),
+    outages: Sequence[tuple[Sequence[int], float, float]] = ...,
     progress: Callable[[float], object] | None = None,
 ) -> Outcome:
     """Runs a workload on a machine under a policy and a queue.
@@ -1129,6 +1204,7 @@ def presets() -> list[tuple[str, str]]:
 def workload_presets() -> list[tuple[str, str]]:
     """(name, summary) of every workload that can be made up."""
 
+@final
 class GangLimits:
     """How long slices may be. Times in seconds. Immutable."""
 
@@ -1154,6 +1230,7 @@ class GangLimits:
         overhead: float | None = None,
     ) -> Self: ...
 
+@final
 class GangHeld:
     """A job, as it is. Times in seconds, of all its threads together."""
 
@@ -1182,6 +1259,7 @@ class GangHeld:
     stopping: str | None
     """How it is stopped: freeze, freezer or signals."""
 
+@final
 class GangRound:
     """The slices now. Immutable."""
 
@@ -1194,6 +1272,7 @@ class GangRound:
     now: tuple[list[int], list[int]]
     """(first jobs, fillers) that run now."""
 
+@final
 class GangSwitch:
     """A switch. Times in seconds of CLOCK_MONOTONIC. Immutable."""
 
@@ -1209,6 +1288,7 @@ class GangSwitch:
     first: list[int]
     fillers: list[int]
 
+@final
 class GangMeans:
     """What the agent works with. Immutable."""
 
@@ -1224,6 +1304,7 @@ class GangMeans:
     groups: list[Path]
     """Its own control groups; those of jobs are below."""
 
+@final
 class GangAgent:
     """Runs gangs of real processes. The methods raise InputError for what cannot be done."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import io
 from typing import TYPE_CHECKING, Any
 
 from topolane import _engine, outages
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars
 
-    from topolane._engine import Machine, Routing, Workload
+    from topolane._engine import Machine, Routing, Table, Workload
     from topolane.outages import Outage
 
 
@@ -128,44 +127,44 @@ class Run:
     queue: str
     scenario: str
     summary: dict[str, Any]
-    jobs_csv: bytes
-    utilization_csv: bytes
+    tables: dict[str, Table]
+    """By name: jobs, utilization, and links, job-links and moves if the run has them (docs/reference/outputs.md)."""
     network: str | None = None
-    links_csv: bytes | None = None
 
     @functools.cached_property
     def jobs(self) -> polars.DataFrame:
         """A row for every job that ran: Batsim's columns, then slowdown, aph, ..."""
-        import polars
-
-        # All columns by name, because a run of no jobs has no values to guess their types by.
-        times = "submission_time requested_time starting_time execution_time finish_time waiting_time"
-        floats = f"{times} turnaround_time stretch slowdown aph least_aph hop_bytes contention"
-        whole = "requested_number_of_resources success consumed_energy links_shared"
-        text = "workload_name profile final_state allocated_resources metadata pattern"
-        kinds = {polars.Float64: floats, polars.Int64: whole, polars.String: text, polars.UInt64: "job_id"}
-        schema = {name: kind for kind, names in kinds.items() for name in names.split()}
-        return polars.read_csv(io.BytesIO(self.jobs_csv), schema_overrides=schema)
-
-    @functools.cached_property
-    def links(self) -> polars.DataFrame | None:
-        """A row for every direction of every link, with its mean load; None without a network."""
-        import polars
-
-        if self.links_csv is None:
-            return None
-        schema = {"level": polars.String, "bandwidth": polars.Float64, "mean_load": polars.Float64}
-        return polars.read_csv(io.BytesIO(self.links_csv), schema_overrides=schema)
+        return self._frame(self.tables["jobs"])
 
     @functools.cached_property
     def utilization(self) -> polars.DataFrame:
         """A row for every full minute: time, busy_nodes, waiting_jobs, utilization."""
+        return self._frame(self.tables["utilization"])
+
+    @functools.cached_property
+    def links(self) -> polars.DataFrame | None:
+        """A row for every direction of every link, with its mean load; None without a network."""
+        return self._optional("links")
+
+    @functools.cached_property
+    def job_links(self) -> polars.DataFrame | None:
+        """The links of every job in the course of time; None where no job owned any."""
+        return self._optional("job-links")
+
+    @functools.cached_property
+    def moves(self) -> polars.DataFrame | None:
+        """A row for every move of a running job; None where none may be moved."""
+        return self._optional("moves")
+
+    def _optional(self, name: str) -> polars.DataFrame | None:
+        table = self.tables.get(name)
+        return None if table is None else self._frame(table)
+
+    @staticmethod
+    def _frame(table: Table) -> polars.DataFrame:
         import polars
 
-        schema = dict.fromkeys(("time", "busy_nodes", "utilization"), polars.Float64)
-        return polars.read_csv(
-            io.BytesIO(self.utilization_csv), schema_overrides=schema | {"waiting_jobs": polars.Int64}
-        )
+        return polars.DataFrame(table)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -237,8 +236,6 @@ def simulate(
         queue=queue,
         scenario=how.scenario,
         summary=summary,
-        jobs_csv=outcome.jobs_csv(),
-        utilization_csv=outcome.utilization_csv(),
+        tables=outcome.tables(),
         network=how.network.model if how.network else None,
-        links_csv=outcome.links_csv(),
     )

@@ -48,7 +48,9 @@ class Shape:
         "N: turn processors of the log into nodes of N cores [default: as its header says]. auto or fixed:K, with "
         "--network: cores of each node that a job uses (docs/guides/cores-per-node.md).",
     )
-    limit: int | None = option(None, "Only so many jobs.")
+    limit: int | None = option(
+        None, "Use only the first so many jobs by submission, counted after all others that are left out."
+    )
     partition: str | None = option(None, "Use only the jobs of this partition of the log.")
     shared: bool = option(False, "Let jobs of a sacct log share nodes, by cores and memory.")
     days: float | None = option(None, "Use only the jobs submitted in the first so many days.")
@@ -75,7 +77,6 @@ def workload(
         jobs = Workload.read(
             str(path),
             cores_per_node=shape.cores_per_node,
-            limit=shape.limit,
             partition=shape.partition,
             shared=shape.shared,
         )

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from topolane.sweep import Task
 
 
+TABLES = ("jobs", "utilization", "links", "job-links", "moves")
+"""The tables of a run. The last three are written if the run has them."""
+
+
 def run_name(run: Run) -> str:
     """A name that distinguishes a run from the others of its comparison."""
     name = f"{run.policy}-{run.queue}-{run.scenario}"
@@ -39,15 +43,12 @@ def write_all(
         if len(runs) > 1:
             place = directory / "runs" / re.sub(r"[^\w.-]+", "-", run_name(run))
             place.mkdir(parents=True)
-        (place / "jobs.csv").write_bytes(run.jobs_csv)
-        (place / "utilization.csv").write_bytes(run.utilization_csv)
-        if run.links_csv is not None:
-            (place / "links.csv").write_bytes(run.links_csv)
-        if parquet:
-            run.jobs.write_parquet(place / "jobs.parquet")
-            run.utilization.write_parquet(place / "utilization.parquet")
-            if run.links is not None:
-                run.links.write_parquet(place / "links.parquet")
+        for name, table in run.tables.items():
+            (place / f"{name}.csv").write_bytes(table.csv())
+            if parquet:
+                import polars
+
+                polars.DataFrame(table).write_parquet(place / f"{name}.parquet")
     facts = [run.facts for run in runs]
     (directory / "summary.json").write_text(json.dumps(facts if len(runs) > 1 else facts[0], indent=2) + "\n")
     if report:

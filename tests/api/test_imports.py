@@ -21,6 +21,7 @@ RUNNING = READING | {
     "run",
     "sweep",
     "mapping",
+    "moment",
 }
 """What `import topolane` offers."""
 

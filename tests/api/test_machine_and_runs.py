@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import pickle
 
 import numpy
 import polars
+import polars.testing
 import pytest
 import topolane
 from topolane import Shape, Task
@@ -116,7 +119,8 @@ def test_the_columns_of_a_workload(jobs):
     assert list(columns) == ["id", "submit", "run", "walltime", "nodes"]
     for name, column in columns.items():
         assert (column.dtype, column.shape) == (kinds.get(name, numpy.float64), (60,))
-    assert (len(jobs), jobs.name, jobs.span, jobs.left_out) == (60, "exp-2", 0, {})
+    assert (len(jobs), jobs.name, jobs.span) == (60, "exp-2", 0)
+    assert jobs.left_out == {"beyond the limit": 4937, "wider than the machine": 3}
 
 
 def test_the_tables_of_a_run(toy, jobs):
@@ -163,7 +167,7 @@ def test_a_run_without_jobs_has_tables_of_the_same_kinds(toy, jobs):
 def test_placements_are_what_the_table_says(toy, jobs):
     outcome = topolane._engine.simulate(jobs, toy, "random", "easy", seed=1)
     run = topolane.simulate(jobs, toy, policy="random", queue="easy", seed=1)
-    assert outcome.jobs_csv() == run.jobs_csv
+    assert outcome.tables()["jobs"].csv() == run.tables["jobs"].csv()
     for nodes, row in zip(outcome.placements(), run.jobs.iter_rows(named=True), strict=True):
         assert nodes.dtype == numpy.uint32
         assert len(set(nodes.tolist())) == row["requested_number_of_resources"]
@@ -174,7 +178,7 @@ def test_placements_are_what_the_table_says(toy, jobs):
 def test_the_same_seed_gives_the_same(toy):
     def run(seed: int) -> bytes:
         work = topolane.workload("exp-3", toy.nodes, seed=seed, shape=Shape(limit=40))
-        return topolane.simulate(work, toy, policy="random", seed=seed).jobs_csv
+        return topolane.simulate(work, toy, policy="random", seed=seed).tables["jobs"].csv()
 
     assert run(5) == run(5) != run(6)
 
@@ -220,8 +224,16 @@ def test_compare_keeps_the_order_and_matches_simulate(toy):
     assert [(run.policy, run.queue, run.scenario) for run in runs] == [
         (task.policy, task.queue, task.scenario) for task in tasks
     ]
-    assert [run.jobs_csv for run in runs] == [task.run().jobs_csv for task in tasks]
-    assert [run.facts for run in topolane.compare(tasks[:2], workers=2)] == [run.facts for run in runs[:2]]
+    texts = [[table.csv() for table in run.tables.values()] for run in runs]
+    assert texts == [[table.csv() for table in task.run().tables.values()] for task in tasks]
+    others = topolane.compare(tasks[:2], workers=2)
+    assert [run.facts for run in others] == [run.facts for run in runs[:2]]
+    for run, other in zip(runs, others):
+        # Tables come back from other processes to the last bit.
+        assert [table.csv() for table in other.tables.values()] == [
+            table.csv() for table in run.tables.values()
+        ]
+        assert other.jobs.equals(run.jobs) and other.utilization.equals(run.utilization)
     assert topolane.compare([]) == []
     with pytest.raises(topolane.InputError, match="neither dask"):
         topolane.compare(tasks, executor="ray://x")
@@ -272,3 +284,38 @@ def test_a_machine_of_some_nodes_only(toy):
 
 def test_exported_names_are_there():
     assert all(hasattr(topolane, name) for name in topolane.__all__)
+
+
+def test_tables_are_read_as_arrow():
+    """As often as wanted, whole or not at all, and after the table itself is gone; what is absent is null."""
+    sites = [f'[[site]]\nname = "{name}"\nchildren = [4, 2]\nparents = [1, 2]\n' for name in ("a", "b")]
+    wan = '[[wan]]\nbetween = ["a", "b"]\nlatency = 0.005\nbandwidth = 1.25e8\n'
+    machine = topolane.Machine.parse("".join(['name = "two"\n', *sites, wan]), "two.toml")
+    jobs = topolane.workload("exp-3", machine.nodes, shape=Shape(limit=40))
+    network = Network(patterns=("ring",))
+    tables = topolane.simulate(jobs, machine, policy="random", network=network).tables
+    csv_of = {name: table.csv() for name, table in tables.items()}
+    assert [*tables] == ["jobs", "utilization", "links"]
+    for name in [*tables]:
+        table = tables.pop(name)
+        for _ in range(3):
+            table.__arrow_c_stream__()
+        frames = [polars.DataFrame(table) for _ in range(2)]
+        again = polars.DataFrame(pickle.loads(pickle.dumps(table)))
+        assert len(table) == len(frames[0])
+        del table
+        gc.collect()
+        text = polars.read_csv(io.BytesIO(csv_of[name]), schema_overrides=frames[0].schema)
+        for frame in (*frames, again):
+            polars.testing.assert_frame_equal(frame, text, abs_tol=1e-5, rel_tol=0)
+            assert frame.null_count().equals(text.null_count())
+    assert frames[0]["group"].null_count() == (frames[0]["level"] == "wan").sum() == 2
+
+
+def test_a_table_that_was_not_sent(toy, jobs):
+    table = topolane.simulate(jobs, toy).tables["jobs"]
+    read, (given,) = table.__reduce__()
+    assert read(given).csv() == table.csv()
+    for wrong in (b"", b"\xff" * 40, given[:-1]):
+        with pytest.raises(topolane.InputError, match="not a table that was sent"):
+            read(wrong)

@@ -51,7 +51,7 @@ def test_keywords_of_the_library_keep_their_former_names():
     machine = library.machine("fat-tree(radix=8)")
     jobs = library.workload("exp-8", machine.nodes, seed=1, shape=Shape(limit=200))
     runs = [
-        library.simulate(jobs, machine, policy="dedicated", **options).jobs_csv
+        library.simulate(jobs, machine, policy="dedicated", **options).tables["jobs"].csv()
         for options in ({"phi": 0.5}, {"min_bandwidth": 0.5}, {})
     ]
     assert runs[0] == runs[1] != runs[2]

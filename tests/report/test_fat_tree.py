@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import polars
 import pytest
 from schedules import NUMBERS, finish, picture
+from topolane.moment import MOVE_COLUMNS, intervals
 from topolane.report import Group, MachinePicture
 from topolane.report.bins import bin_label, size_bins
-from topolane.report.fat_tree import held, intervals
+from topolane.report.fat_tree import held
 from topolane.report.figures.fat_tree import _uplinks
 from topolane.report.style import LOCAL, SHARED
 from topolane.report.tree_layout import ROW_LEAVES, lay_out
@@ -76,6 +79,16 @@ def test_a_job_inside_a_leaf_is_grey_and_crosses_nothing():
 def test_a_job_holds_its_nodes_until_it_finishes():
     assert held(run_of("0-2"), picture(RADIX_SIX), 599.9).busy == 3
     assert held(run_of("0-2"), picture(RADIX_SIX), 600.0).busy == 0
+
+
+def test_a_job_that_moved_is_drawn_where_it_was_then():
+    """Job 1 begins on nodes 0-1, is on 3-4 from 100 s, and on 6-7 from 200 s to its end."""
+    rows = [(1, 100.0, "0-1", "3-4", 5.0), (1, 200.0, "3-4", "6-7", 5.0)]
+    moves = polars.DataFrame(rows, schema=[*MOVE_COLUMNS], orient="row")
+    run = dataclasses.replace(run_of("6-7"), moves=moves)
+    for time, nodes in ((0.0, (0, 1)), (99.9, (0, 1)), (100.0, (3, 4)), (200.0, (6, 7)), (599.0, (6, 7))):
+        holder = held(run, picture(RADIX_SIX), time).holder
+        assert tuple(node for node, job in enumerate(holder) if job == 1) == nodes
 
 
 @pytest.mark.parametrize(

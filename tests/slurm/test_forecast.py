@@ -12,7 +12,7 @@ import pytest
 import topolane
 from topolane import Machine, Workload
 from topolane.live.journal import Recorder
-from topolane.report.fat_tree import intervals
+from topolane.moment import intervals
 from topolane.slurm.comments import MARK
 from topolane.slurm.forecast import Forecast, forecast
 from topolane.slurm.mirror import Mirror

@@ -1,5 +1,6 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
+mod arrow;
 mod decision;
 mod dedicated;
 mod error;
@@ -23,6 +24,7 @@ mod run;
 mod scheduler;
 mod sites;
 mod state;
+mod table;
 mod tables;
 mod traffic;
 mod workload;
@@ -74,6 +76,8 @@ mod _engine {
     use crate::sites::{Cut, SiteChoice, SiteProgram, choose_sites, site_policies};
     #[pymodule_export]
     use crate::state::{RequestView, State, StateView};
+    #[pymodule_export]
+    use crate::table::Table;
     #[pymodule_export]
     use crate::tables::Loads;
     #[pymodule_export]

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyDict, PyList};
 use topolane_simulator::{
-    JobOutcome, Metrics, Moving, Options, Outage, Scenario, simulate as run_events, write_jobs,
-    write_links, write_utilization,
+    Metrics, Moving, Options, Outage, Scenario, Summary, simulate as run_events, tables,
 };
 
 use crate::error::{RunError, bad_input, input_error};
@@ -16,6 +15,7 @@ use crate::former;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::policy::{policy_from, queue_names};
+use crate::table::Table;
 use crate::workload::Workload;
 
 /// How often Python is asked whether to go on, and told how far the run is.
@@ -26,9 +26,7 @@ const BETWEEN_REPORTS: Duration = Duration::from_millis(100);
 pub struct Outcome {
     workload: Py<Workload>,
     machine_nodes: u32,
-    network: Option<topolane_simulator::Network>,
-    /// How many outages there were.
-    outages: usize,
+    options: Options,
     outcome: topolane_simulator::Outcome,
     metrics: Metrics,
 }
@@ -108,8 +106,7 @@ pub fn simulate(
     Ok(Outcome {
         workload: workload.clone().unbind(),
         machine_nodes: fabric.nodes(),
-        network: options.network,
-        outages: options.outages.len(),
+        options,
         outcome,
         metrics,
     })
@@ -117,194 +114,32 @@ pub fn simulate(
 
 #[pymethods]
 impl Outcome {
-    /// `jobs.csv` as bytes: a row for every job that ran, in order of start.
-    fn jobs_csv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    /// The tables of the run by name: jobs, utilization, and links, job-links and moves if the run has them.
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let jobs = &self.workload.get().jobs;
-        let mut text = Vec::new();
-        py.detach(|| {
-            let (network, outages) = (self.network.as_ref(), self.outages > 0);
-            write_jobs(&mut text, jobs, &self.outcome, &self.metrics, network, outages)
-        })?;
-        Ok(PyBytes::new(py, &text))
+        let made = py.detach(|| {
+            tables(jobs, self.machine_nodes, &self.outcome, &self.metrics, &self.options)
+        });
+        let found = PyDict::new(py);
+        for (name, table) in made {
+            found.set_item(name, Table::from(table).into_pyobject(py)?)?;
+        }
+        Ok(found)
     }
 
-    /// `utilization.csv` as bytes: a row for every full minute.
-    fn utilization_csv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut text = Vec::new();
-        py.detach(|| write_utilization(&mut text, self.machine_nodes, &self.metrics))?;
-        Ok(PyBytes::new(py, &text))
-    }
-
-    /// `links.csv` as bytes: a row for every direction of every link; None without a network.
-    fn links_csv<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let Some(network) = &self.network else { return Ok(None) };
-        let mut text = Vec::new();
-        py.detach(|| write_links(&mut text, network, &self.outcome, &self.metrics))?;
-        Ok(Some(PyBytes::new(py, &text)))
-    }
-
-    /// The nodes of every job, in the order of `jobs_csv`: a list of uint32 arrays in rank order.
+    /// The nodes of every job, in the order of the table `jobs`: a list of uint32 arrays in rank order.
     fn placements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let nodes = self.outcome.jobs.iter().map(|job| job.placement.nodes());
         PyList::new(py, nodes.map(|nodes| nodes.to_vec().into_pyarray(py)))
     }
 
     /// The run in a few figures.
-    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let metrics = &self.metrics;
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let jobs = &self.workload.get().jobs;
-        let mut waits = metrics.wait.clone();
-        waits.sort_unstable_by(f64::total_cmp);
-        // Average hops mean nothing to a job of one node.
-        let several: Vec<usize> = (0..waits.len())
-            .filter(|&index| self.outcome.jobs[index].placement.nodes().len() > 1)
-            .collect();
-        let over_several =
-            |values: &[f64]| mean(&several.iter().map(|&index| values[index]).collect::<Vec<_>>());
-        let sizes = PyList::empty(py);
-        for bin in &metrics.wait_by_size {
-            let row = PyDict::new(py);
-            row.set_item("low", bin.low)?;
-            row.set_item("high", (bin.high < u32::MAX).then_some(bin.high))?;
-            row.set_item("jobs", bin.jobs)?;
-            row.set_item("mean_wait", bin.mean_wait)?;
-            sizes.append(row)?;
-        }
-        let fragmentation = PyDict::new(py);
-        fragmentation.set_item("jobs", self.outcome.fragmented_jobs)?;
-        fragmentation.set_item("seconds", self.outcome.fragmented_seconds)?;
-        let mut left_out = jobs.left_out.clone();
-        for (_, refusal) in &self.outcome.refused {
-            *left_out.entry(format!("refused by the policy: {}", refusal.name())).or_default() += 1;
-        }
-        if self.outcome.elsewhere > 0 {
-            let reason = "ran on nodes that the machine does not have".to_owned();
-            left_out.insert(reason, self.outcome.elsewhere as u64);
-        }
-        let accounted =
-            self.outcome.jobs.len() + self.outcome.refused.len() + self.outcome.elsewhere;
-        if let Some(waiting @ 1..) = jobs.jobs.len().checked_sub(accounted) {
-            left_out.insert("still waiting at the end".to_owned(), waiting as u64);
-        }
-        let summary = PyDict::new(py);
-        summary.set_item("nodes", self.machine_nodes)?;
-        summary.set_item("jobs", self.outcome.jobs.len())?;
-        summary.set_item("load", Some(jobs.load(self.machine_nodes)).filter(|l| l.is_finite()))?;
-        summary.set_item("mean_wait", mean(&metrics.wait))?;
-        summary.set_item("mean_wait_by_work", self.mean_wait_by_work())?;
-        summary.set_item("median_wait", quantile(&waits, 0.5))?;
-        summary.set_item("p95_wait", quantile(&waits, 0.95))?;
-        summary.set_item("wait_by_size", sizes)?;
-        summary.set_item("utilization", metrics.utilization)?;
-        summary.set_item("utilization_while_waiting", metrics.utilization_while_waiting)?;
-        summary.set_item("makespan", metrics.makespan)?;
-        let turnaround = |job: &JobOutcome| job.finish - jobs.jobs[job.job].submit;
-        let turnarounds: Vec<f64> = self.outcome.jobs.iter().map(turnaround).collect();
-        summary.set_item("mean_turnaround", mean(&turnarounds))?;
-        summary.set_item("mean_slowdown", mean(&metrics.slowdown))?;
-        summary.set_item("mean_aph", over_several(&metrics.aph))?;
-        summary.set_item("mean_least_aph", over_several(&metrics.least_aph))?;
-        summary.set_item("mean_hop_bytes", over_several(&metrics.hop_bytes))?;
-        let sharing = metrics.links_shared.iter().filter(|&&links| links > 0).count();
-        summary.set_item("jobs_sharing_links", sharing)?;
-        summary.set_item("mean_bandwidth_share", self.mean_bandwidth_share())?;
-        summary.set_item("fragmentation", fragmentation)?;
-        let killed = self.outcome.jobs.iter().filter(|job| job.killed).count();
-        summary.set_item("moves", self.outcome.moves)?;
-        let (searches, cut_short) = self.outcome.searches;
-        summary.set_item("searches", searches)?;
-        summary.set_item("searches_cut_short", cut_short)?;
-        summary.set_item("killed_at_walltime", killed)?;
-        summary.set_item("without_walltime", jobs.without_walltime())?;
-        summary.set_item("late_against_log", self.outcome.late_against_log)?;
-        summary.set_item("left_out", left_out)?;
-        if self.outages > 0 {
-            let affected = self.outcome.jobs.iter().filter(|job| job.affected);
-            let ids: Vec<u64> = affected.map(|job| jobs.jobs[job.job].id).collect();
-            let facts = PyDict::new(py);
-            facts.set_item("outages", self.outages)?;
-            facts.set_item("affected", ids.len())?;
-            facts.set_item("ids", ids)?;
-            summary.set_item("outages", facts)?;
-        }
-        if let Some(network) = &self.network {
-            summary.set_item("contention", self.contention(py, network)?)?;
-        }
-        Ok(summary)
+        let summary =
+            Summary::of(jobs, self.machine_nodes, &self.outcome, &self.metrics, &self.options);
+        let text = serde_json::to_string(&summary)
+            .map_err(|error| bad_input(format!("a summary that cannot be written: {error}")))?;
+        py.import("json")?.call_method1("loads", (text,))
     }
-}
-
-impl Outcome {
-    /// How much longer jobs ran beside others than alone: all of more than one node, by pattern.
-    fn contention<'py>(
-        &self,
-        py: Python<'py>,
-        network: &topolane_simulator::Network,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let several = self.outcome.jobs.iter().filter(|job| job.placement.spans_nodes());
-        let lost = |job: &JobOutcome| {
-            job.placement.nodes().len() as f64 * (job.finish - job.start - job.alone)
-        };
-        let facts = PyDict::new(py);
-        facts.set_item("model", network.model.name)?;
-        facts.set_item("routing", network.routing.name())?;
-        facts.set_item("communication", network.communication)?;
-        spread(&facts, several.clone().map(JobOutcome::contention).collect())?;
-        facts.set_item("node_seconds_lost", several.clone().map(lost).sum::<f64>())?;
-        facts.set_item("overran", several.clone().filter(|job| job.overran).count())?;
-        facts.set_item("late_heads", self.outcome.late_heads)?;
-        let patterns = PyList::empty(py);
-        for index in 0..network.patterns.len() {
-            let row = PyDict::new(py);
-            row.set_item("pattern", network.pattern_name(index))?;
-            let own = several.clone().filter(|job| job.pattern == index);
-            spread(&row, own.map(JobOutcome::contention).collect())?;
-            patterns.append(row)?;
-        }
-        facts.set_item("by_pattern", patterns)?;
-        Ok(facts)
-    }
-
-    /// The share of full bandwidth of jobs on links of their own, weighted by node-seconds; 1 where there are none.
-    fn mean_bandwidth_share(&self) -> f64 {
-        let (mut share, mut work) = (0.0, 0.0);
-        for job in self.outcome.jobs.iter().filter(|job| !job.placement.links().is_empty()) {
-            let own = job.placement.nodes().len() as f64 * (job.finish - job.start);
-            share += own * job.phi;
-            work += own;
-        }
-        if work > 0.0 { share / work } else { 1.0 }
-    }
-
-    /// Mean wait weighted by node-seconds: small jobs that overtake do not hide what wide ones wait.
-    fn mean_wait_by_work(&self) -> f64 {
-        let (mut waited, mut work) = (0.0, 0.0);
-        for (job, wait) in self.outcome.jobs.iter().zip(&self.metrics.wait) {
-            let own = job.placement.nodes().len() as f64 * (job.finish - job.start);
-            waited += own * wait;
-            work += own;
-        }
-        if work > 0.0 { waited / work } else { 0.0 }
-    }
-}
-
-/// Jobs, how many are slowed, and mean, 95th percentile and largest of what they suffer.
-fn spread(row: &Bound<'_, PyDict>, mut values: Vec<f64>) -> PyResult<()> {
-    values.sort_unstable_by(f64::total_cmp);
-    row.set_item("jobs", values.len())?;
-    // Differences of times of a month carry rounding of about 1e-9.
-    row.set_item("slowed", values.iter().filter(|&&value| value > 1.0 + 1e-6).count())?;
-    row.set_item("mean", if values.is_empty() { 1.0 } else { mean(&values) })?;
-    row.set_item("p95", if values.is_empty() { 1.0 } else { quantile(&values, 0.95) })?;
-    row.set_item("max", values.last().copied().unwrap_or(1.0))
-}
-
-fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
-}
-
-/// The value at a share of sorted values, the lower of two.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let index = (share * sorted.len().saturating_sub(1) as f64) as usize;
-    sorted.get(index).copied().unwrap_or_default()
 }

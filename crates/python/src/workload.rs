@@ -19,16 +19,15 @@ pub struct Workload {
 impl Workload {
     /// Reads a log: SWF, CSV or the output of `sacct -P`, plain or gzipped.
     #[staticmethod]
-    #[pyo3(signature = (path, *, cores_per_node=None, limit=None, partition=None, shared=false))]
+    #[pyo3(signature = (path, *, cores_per_node=None, partition=None, shared=false))]
     fn read(
         py: Python<'_>,
         path: &str,
         cores_per_node: Option<u32>,
-        limit: Option<usize>,
         partition: Option<String>,
         shared: bool,
     ) -> PyResult<Workload> {
-        let options = workload::ReadOptions { cores_per_node, limit, partition, shared };
+        let options = workload::ReadOptions { cores_per_node, partition, shared };
         let jobs = py.detach(|| workload::read(path, &options)).map_err(input_error)?;
         Ok(Workload { jobs })
     }
@@ -40,9 +39,9 @@ impl Workload {
         Ok(Workload { jobs })
     }
 
-    /// The workload changed for a machine of that many nodes: its first days, its jobs wider,
-    /// those wider than the machine left out, its submissions squeezed or set to a load, its run times
-    /// cut by up to the part `jitter`, drawn from the seed.
+    /// The workload changed for a machine of that many nodes: its first days, its jobs wider, those wider than the
+    /// machine left out, the first `limit` of the others kept, its submissions squeezed or set to a load, its run
+    /// times cut by up to the part `jitter`, drawn from the seed.
     #[pyo3(signature = (machine_nodes, *, days=None, nodes_x=None, squeeze=None, load=None, limit=None, jitter=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn shaped(
@@ -57,8 +56,7 @@ impl Workload {
         seed: u64,
     ) -> PyResult<Workload> {
         let mut jobs = self.jobs.clone();
-        jobs.jobs.truncate(limit.unwrap_or(usize::MAX));
-        let shape = workload::Shape { days, nodes_x, squeeze, load, jitter, seed };
+        let shape = workload::Shape { days, nodes_x, limit, squeeze, load, jitter, seed };
         workload::apply(&mut jobs, &shape, machine_nodes).map_err(input_error)?;
         Ok(Workload { jobs })
     }

@@ -1,27 +1,32 @@
 //! A month of jobs in a second: workloads, the event loop, metrics and outputs.
 
 mod ends;
+mod links_held;
 mod metrics;
 mod moving;
 mod network;
 mod outages;
-mod output;
 mod recorded;
 mod scenario;
 mod shared_links;
-mod shares;
 mod simulate;
+mod summary;
+mod table;
+mod tables;
 mod widths;
 pub mod workload;
 
 /// What a cell of CSV begins with that a spreadsheet takes for a formula.
 pub(crate) const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
+pub use links_held::LinksHeld;
 pub use metrics::{Metrics, Minute, SIZE_BINS, SizeBin};
-pub use moving::Moving;
+pub use moving::{Move, Moving};
 pub use network::Network;
 pub use outages::Outage;
-pub use output::{write_jobs, write_links, write_utilization};
 pub use scenario::Scenario;
 pub use shared_links::{Stay, links_shared};
 pub use simulate::{JobOutcome, Options, Outcome, Progress, simulate};
+pub use summary::{Contention, Fragmentation, OfPattern, OutageFacts, SizeRow, Spread, Summary};
+pub use table::{Column, Table, Texts, Values, Written};
+pub use tables::{job_links, jobs, links, moves, tables, utilization};

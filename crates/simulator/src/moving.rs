@@ -1,4 +1,6 @@
-//! What moves of running jobs cost.
+//! Moves of running jobs, and what they cost.
+
+use std::sync::Arc;
 
 use topolane_fabric::Fabric;
 use topolane_placement::Placement;
@@ -11,6 +13,17 @@ pub struct Moving {
     /// Moves for every job started, at most.
     pub per_start: f64,
     /// Seconds for which a moved job stands still beside the copying.
+    pub pause: f64,
+}
+
+/// A running job that changed its places.
+#[derive(Debug, Clone)]
+pub struct Move {
+    /// When, seconds since the workload's epoch.
+    pub time: f64,
+    /// Where it was until then.
+    pub from: Arc<Placement>,
+    /// Seconds for which it stood still.
     pub pause: f64,
 }
 

@@ -89,10 +89,7 @@ pub(crate) fn stays(outcome: &Outcome) -> Vec<Stay<'_>> {
     let mut stays = Vec::with_capacity(outcome.jobs.len());
     for (index, job) in outcome.jobs.iter().enumerate() {
         let mut from = job.start;
-        let last = (job.finish, &job.placement);
-        for (until, placement) in
-            job.moved.iter().map(|(until, place)| (*until, place)).chain([last])
-        {
+        for (until, placement) in job.places() {
             if until > from {
                 stays.push(Stay { job: index, from, until, placement });
             }

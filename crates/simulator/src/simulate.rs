@@ -8,12 +8,12 @@ use topolane_placement::{Lent, Placement, Policy, Refusal, Request};
 use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
-use crate::moving::{Moving, meet};
+use crate::links_held::{LinkLog, LinksHeld};
+use crate::moving::{Move, Moving, meet};
 use crate::network::{Coupling, Network};
 use crate::outages::{Outage, Outages};
 use crate::recorded::RecordedNodes;
 use crate::scenario::Scenario;
-use crate::shares::Shares;
 use crate::widths::{Width, Widths};
 use crate::workload::{Job, Workload};
 
@@ -63,13 +63,21 @@ pub struct JobOutcome {
     pub affected: bool,
     /// Index of its pattern among the network's; 0 without a network.
     pub pattern: usize,
-    /// Where it ran before it was moved, and until when.
-    pub moved: Vec<(f64, Arc<Placement>)>,
+    /// Its moves in order of time.
+    pub moves: Vec<Move>,
+    /// The links that it had in the course of time; empty for one that owned none.
+    pub links: Vec<LinksHeld>,
     /// Where it ran; of one that was moved, at the end.
     pub placement: Arc<Placement>,
 }
 
 impl JobOutcome {
+    /// Where it was, each with the time until then: before its moves, and at the end.
+    pub fn places(&self) -> impl Iterator<Item = (f64, &Placement)> {
+        let before = self.moves.iter().map(|step| (step.time, &*step.from));
+        before.chain([(self.finish, &*self.placement)])
+    }
+
     /// How many times longer than alone it ran beside others.
     pub fn contention(&self) -> f64 {
         if self.alone > 0.0 { (self.finish - self.start) / self.alone } else { 1.0 }
@@ -133,7 +141,7 @@ pub fn simulate<E: From<InputError>>(
         widths,
         chosen: HashMap::new(),
         order: HashMap::new(),
-        shares: Shares::default(),
+        link_log: LinkLog::default(),
         promise: None,
         outcome: Outcome::default(),
         fragmented: HashSet::new(),
@@ -234,7 +242,7 @@ struct Run<'a> {
     chosen: HashMap<u64, Width>,
     /// The places of the jobs in the order of starts, by identity.
     order: HashMap<u64, usize>,
-    shares: Shares,
+    link_log: LinkLog,
     /// The earliest start that the head of the queue was promised.
     promise: Option<Reservation>,
     outcome: Outcome,
@@ -254,7 +262,10 @@ impl Run<'_> {
                         coupling.leave(id, done);
                     }
                     let job = &mut self.outcome.jobs[order];
-                    job.phi = self.shares.end(id, now).unwrap_or(job.phi);
+                    if let Some((links, phi)) = self.link_log.end(id, now) {
+                        job.links = links;
+                        job.phi = phi;
+                    }
                     job.finish = now;
                     job.killed |= killed;
                     if killed {
@@ -324,16 +335,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Notes which share of full bandwidth those have whose own links carry less.
+    /// Records the links lent to jobs whose own links carry less than full bandwidth, and their share of it.
     fn follow_lending(&mut self, now: f64) {
-        for &Lent { id, bandwidth_share, .. } in self.scheduler.last_lent() {
+        for &Lent { id, bandwidth_share, ref links } in self.scheduler.last_lent() {
             let order = self.order.get(&id);
             let Some(placed) =
                 order.map(|&order| self.outcome.jobs[order].placement.bandwidth_share())
             else {
                 continue;
             };
-            self.shares.set(id, bandwidth_share, now);
+            self.link_log.lend(id, links, bandwidth_share, now);
             let coupling = self.coupling.as_ref();
             if let Some(pace) =
                 coupling.and_then(|coupling| coupling.own_pace(id, bandwidth_share / placed))
@@ -350,12 +361,13 @@ impl Run<'_> {
         for (id, placement) in self.scheduler.last_moved().to_vec() {
             let Some(&order) = self.order.get(&id) else { continue };
             let job = &mut self.outcome.jobs[order];
+            self.link_log.place(id, &placement, job.start, now);
             let before = std::mem::replace(&mut job.placement, placement);
-            job.moved.push((now, Arc::clone(&before)));
+            let pause = moving.seconds(self.scheduler.occupancy().fabric(), &before);
+            job.moves.push(Move { time: now, from: Arc::clone(&before), pause });
             self.outcome.moves += 1;
-            let seconds = moving.seconds(self.scheduler.occupancy().fabric(), &before);
-            self.pause(id, seconds, now);
-            vacated.push((before, seconds));
+            self.pause(id, pause, now);
+            vacated.push((before, pause));
         }
         vacated
     }
@@ -407,6 +419,7 @@ impl Run<'_> {
         if self.promise.is_some_and(|promise| promise.id == request.id && now > promise.at) {
             self.outcome.late_heads += 1;
         }
+        self.link_log.place(request.id, &placement, now, now);
         self.outcome.jobs.push(JobOutcome {
             job: index,
             start: now,
@@ -418,7 +431,8 @@ impl Run<'_> {
             overran: false,
             affected: false,
             pattern,
-            moved: Vec::new(),
+            moves: Vec::new(),
+            links: Vec::new(),
             placement,
         });
         self.order.insert(request.id, order);

@@ -12,7 +12,7 @@ use simulation_support::{PLAIN, jobs, rule, try_run};
 use topolane_fabric::{InputError, ROUTINGS};
 use topolane_scheduler::{Pass, Queue, Reservation, View, queue};
 use topolane_simulator::workload::Workload;
-use topolane_simulator::{Metrics, Network, Options, Outcome, simulate, write_jobs, write_links};
+use topolane_simulator::{Metrics, Network, Options, Outcome, simulate, tables};
 use topolane_traffic::{Flows, MODELS, contention};
 
 /// Notes what the discipline promises.
@@ -205,8 +205,9 @@ proptest! {
             let outcome = try_run(&jobs, &fabric, "random", "easy", &options).unwrap();
             let metrics = Metrics::of(&jobs, &fabric, &outcome);
             let mut table = Vec::new();
-            write_jobs(&mut table, &jobs, &outcome, &metrics, Some(&network), false).unwrap();
-            write_links(&mut table, &network, &outcome, &metrics).unwrap();
+            for (_, each) in tables(&jobs, fabric.nodes(), &outcome, &metrics, &options) {
+                each.write_csv(&mut table).unwrap();
+            }
             table
         };
         prop_assert!(bytes() == bytes());

@@ -37,8 +37,8 @@ fn a_move_takes_its_time() {
     let mut moves = 0;
     for job in &outcome.jobs {
         let longer = job.finish - job.start - job.alone;
-        assert!(longer > job.moved.len() as f64 * pause - 1e-6, "{longer} {}", job.moved.len());
-        moves += job.moved.len() as u64;
+        assert!(longer > job.moves.len() as f64 * pause - 1e-6, "{longer} {}", job.moves.len());
+        moves += job.moves.len() as u64;
     }
     assert!(outcome.moves > 0 && outcome.moves == moves);
     assert!(outcome.moves as f64 <= per_start * outcome.jobs.len() as f64);
@@ -46,7 +46,7 @@ fn a_move_takes_its_time() {
     let jobs = workload();
     let shared = Metrics::of(&jobs, &fabric, &outcome).links_shared;
     assert!(shared.iter().all(|&links| links == 0), "wherever they were, on links of their own");
-    let undisturbed = outcome.jobs.iter().filter(|job| job.moved.is_empty());
+    let undisturbed = outcome.jobs.iter().filter(|job| job.moves.is_empty());
     let as_alone = undisturbed.filter(|job| (job.finish - job.start - job.alone).abs() < 1e-6);
     assert!(as_alone.count() * 2 > outcome.jobs.len());
 }
@@ -63,4 +63,29 @@ fn idle_links_are_lent() {
     let on_links = || half.jobs.iter().filter(|job| !job.placement.links().is_empty());
     let mean = on_links().map(|job| job.phi).sum::<f64>() / on_links().count() as f64;
     assert!(mean > 0.55, "{mean}");
+}
+
+/// The links of a job are told without a gap from its start to its end, and its mean share is that of what is told: of
+/// full bandwidth inside one leaf, of what its own and lent links carry elsewhere, before a move and after it.
+#[test]
+fn the_links_of_a_job_are_told_for_all_its_time() {
+    let outcome = run(Some(Moving { most: 3, per_start: 0.2, pause: 5.0 }), Some(0.5));
+    let mut moved_with_less = 0;
+    for job in &outcome.jobs {
+        let Some(first) = job.links.first() else {
+            assert!(job.places().all(|(_, place)| place.links().is_empty()));
+            continue;
+        };
+        assert!(job.links.is_sorted_by(|one, other| one.from < other.from));
+        let ends = job.links.iter().skip(1).map(|held| held.from).chain([job.finish]);
+        let mut had = first.from - job.start;
+        for (held, until) in job.links.iter().zip(ends) {
+            let place = job.places().find(|&(left, _)| held.from < left || left >= job.finish);
+            assert_eq!(held.placement.links(), place.unwrap().1.links());
+            had += held.bandwidth_share * (until - held.from);
+        }
+        assert!((had / (job.finish - job.start) - job.phi).abs() < 1e-9);
+        moved_with_less += u32::from(!job.moves.is_empty() && job.phi < 1.0);
+    }
+    assert!(moved_with_less > 0);
 }

@@ -259,7 +259,7 @@ fn logs() {
     let readers: [(&str, &str, Reader); 3] = [
         ("swf", SWF, |bytes, options| swf(bytes, options)),
         ("sacct", SACCT, |bytes, options| sacct(bytes, options)),
-        ("csv", CSV, |bytes, options| csv(bytes, options)),
+        ("csv", CSV, |bytes, _| csv(bytes)),
     ];
     for (name, good, read) in readers {
         fuzz(name, &[good], |bytes| {

@@ -11,7 +11,7 @@ use topolane_fabric::Fabric;
 use topolane_placement::Request;
 use topolane_scheduler::{Scheduler, queue};
 use topolane_simulator::workload::Workload;
-use topolane_simulator::{Metrics, Options, Scenario, write_jobs};
+use topolane_simulator::{Metrics, Options, Scenario};
 
 /// A cluster of its own: it looks at its clock every second, notices which jobs have ended by
 /// themselves, takes what was submitted and asks the scheduler, again and again until nothing
@@ -91,7 +91,9 @@ proptest! {
             let outcome = try_run(&jobs, &fabric, policy, "easy", &options).unwrap();
             let metrics = Metrics::of(&jobs, &fabric, &outcome);
             let mut bytes = Vec::new();
-            write_jobs(&mut bytes, &jobs, &outcome, &metrics, None, false).unwrap();
+            topolane_simulator::jobs(&jobs, &outcome, &metrics, &options)
+                .write_csv(&mut bytes)
+                .unwrap();
             bytes
         };
         prop_assert_eq!(bytes("isolated", seed), bytes("isolated", seed));

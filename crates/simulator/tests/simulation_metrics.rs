@@ -8,13 +8,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use simulation_support::{description, job, jobs, run, tree, workload};
+use simulation_support::{PLAIN, description, job, jobs, run, tree, workload};
 use topolane_fabric::{Fabric, MissingCable, WanDescription};
 use topolane_placement::{Placement, Share, least_aph};
 use topolane_simulator::workload::Workload;
-use topolane_simulator::{
-    JobOutcome, Metrics, Minute, Outcome, SIZE_BINS, write_jobs, write_utilization,
-};
+use topolane_simulator::{JobOutcome, Metrics, Minute, Outcome, SIZE_BINS, utilization};
 
 /// Four nodes. Job 1 holds 2 of them from 0 to 100, job 2 all from 100 to 160 after a wait of
 /// 70, job 3 one from 160 to 165 after a wait of 110.
@@ -89,8 +87,8 @@ fn tables_to_the_byte() {
     jobs.name = "a,\"b\"".to_owned();
     let metrics = Metrics::of(&jobs, &fabric, &outcome);
     let (mut table, mut minutes) = (Vec::new(), Vec::new());
-    write_jobs(&mut table, &jobs, &outcome, &metrics, None, false).unwrap();
-    write_utilization(&mut minutes, fabric.nodes(), &metrics).unwrap();
+    topolane_simulator::jobs(&jobs, &outcome, &metrics, &PLAIN).write_csv(&mut table).unwrap();
+    utilization(fabric.nodes(), &metrics).write_csv(&mut minutes).unwrap();
     let expected = "job_id,workload_name,profile,submission_time,requested_number_of_resources,\
         requested_time,success,final_state,starting_time,execution_time,finish_time,waiting_time,\
         turnaround_time,stretch,allocated_resources,consumed_energy,metadata,slowdown,aph,least_aph,\
@@ -112,7 +110,7 @@ fn nodes_are_written_as_intervals() {
     let outcome = run(&jobs, &fabric, "scattered", "fcfs");
     let metrics = Metrics::of(&jobs, &fabric, &outcome);
     let mut table = Vec::new();
-    write_jobs(&mut table, &jobs, &outcome, &metrics, None, false).unwrap();
+    topolane_simulator::jobs(&jobs, &outcome, &metrics, &PLAIN).write_csv(&mut table).unwrap();
     let row = String::from_utf8(table).unwrap().lines().nth(1).unwrap().to_owned();
     assert_eq!(row.split(',').nth(14), Some("0-2 4 6"), "{row}");
 }

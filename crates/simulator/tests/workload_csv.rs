@@ -2,12 +2,10 @@
 
 use proptest::prelude::*;
 use topolane_placement::Share;
-use topolane_simulator::workload::{Job, ReadOptions, Recorded, Workload, csv, to_csv};
+use topolane_simulator::workload::{Job, Recorded, Workload, csv, to_csv};
 
 fn read(text: &str) -> Result<Vec<Job>, String> {
-    csv(text.as_bytes(), &ReadOptions::default())
-        .map(|workload| workload.jobs)
-        .map_err(|error| error.to_string())
+    csv(text.as_bytes()).map(|workload| workload.jobs).map_err(|error| error.to_string())
 }
 
 fn whole(id: u64, submit: f64, run: f64, walltime: Option<f64>, nodes: u32) -> Job {
@@ -65,7 +63,7 @@ fn an_error_names_the_line_and_the_value() {
     for (text, message) in cases {
         assert_eq!(read(text), Err(message.into()));
     }
-    let error = csv(&b"id,submit,run,nodes\n1,0,1,\xff\n"[..], &ReadOptions::default());
+    let error = csv(&b"id,submit,run,nodes\n1,0,1,\xff\n"[..]);
     assert_eq!(error.unwrap_err().message, "not UTF-8 text");
 }
 

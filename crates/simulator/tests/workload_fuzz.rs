@@ -21,11 +21,8 @@ const GOOD: [&str; 3] = [
 
 /// Reads with every reader.
 fn read(bytes: &[u8], options: &ReadOptions) {
-    for workload in
-        [swf(bytes, options), sacct(bytes, options), csv(bytes, options)].into_iter().flatten()
-    {
+    for workload in [swf(bytes, options), sacct(bytes, options), csv(bytes)].into_iter().flatten() {
         assert!(workload.jobs.is_sorted_by(|a, b| a.submit <= b.submit));
-        assert!(options.limit.is_none_or(|limit| workload.jobs.len() <= limit));
         for job in &workload.jobs {
             assert!(job.nodes >= 1 && job.submit >= 0.0 && job.run >= 0.0);
             assert!(job.run.is_finite() && job.submit.is_finite());
@@ -36,13 +33,8 @@ fn read(bytes: &[u8], options: &ReadOptions) {
 
 fn options() -> impl Strategy<Value = ReadOptions> {
     let partition = prop_oneof![Just(None), Just(Some("pbatch".to_string()))];
-    (prop::option::of(0..9_u32), prop::option::of(0..3_usize), partition, any::<bool>()).prop_map(
-        |(cores_per_node, limit, partition, shared)| ReadOptions {
-            cores_per_node,
-            limit,
-            partition,
-            shared,
-        },
+    (prop::option::of(0..9_u32), partition, any::<bool>()).prop_map(
+        |(cores_per_node, partition, shared)| ReadOptions { cores_per_node, partition, shared },
     )
 }
 

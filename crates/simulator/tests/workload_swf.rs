@@ -123,14 +123,6 @@ fn a_partition_is_chosen_by_number_or_by_its_name_in_the_header() {
 }
 
 #[test]
-fn reading_stops_as_soon_as_the_limit_is_kept() {
-    let jobs = ["1", "2"].map(|id| record([id, "0", "-1", "60", "8", "8", "-1", "1", "-1"]));
-    let text = format!("{}never looked at", jobs.concat());
-    let options = ReadOptions { limit: Some(2), ..ReadOptions::default() };
-    assert_eq!(swf(text.as_bytes(), &options).unwrap().jobs.len(), 2);
-}
-
-#[test]
 fn jobs_come_by_submission_and_then_by_position() {
     let rows = [("1", "50"), ("2", "10"), ("3", "50"), ("4", "10")];
     let text = rows.map(|(id, at)| record([id, at, "-1", "60", "8", "8", "-1", "1", "-1"]));

@@ -55,6 +55,23 @@ fn days_count_from_the_first_submission() {
     assert!(workload.jobs[0].recorded.is_some(), "what is left did happen");
 }
 
+/// The limit counts jobs that the days, the widths and the machine have left, and comes before the load.
+#[test]
+fn the_limit_counts_what_is_left() {
+    let jobs = [(0.0, 9.0, 8), (1.0, 9.0, 1), (2.0, 9.0, 5), (3.0, 9.0, 2), (4.0, 9.0, 1)];
+    let mut limited = workload(&jobs);
+    let shape = Shape { limit: Some(2), nodes_x: Some(2.0), ..Shape::default() };
+    assert_eq!(apply(&mut limited, &shape, 8), Ok(TooWide { jobs: 2, widest: 16 }));
+    assert_eq!(submits(&limited), [1.0, 3.0]);
+    assert_eq!(limited.left_out["beyond the limit"], 1);
+    let mut enough = workload(&jobs);
+    apply(&mut enough, &Shape { limit: Some(5), ..Shape::default() }, 8).unwrap();
+    assert_eq!((enough.jobs.len(), enough.left_out.len()), (5, 0));
+    let mut loaded = workload(&jobs);
+    apply(&mut loaded, &Shape { limit: Some(2), load: Some(0.5), ..Shape::default() }, 8).unwrap();
+    assert!((loaded.load(8) - 0.5).abs() < 1e-9, "of the two jobs that are left");
+}
+
 /// Jitter cuts run times by up to its part, evenly, each job's by a draw of its own from the seed; all else stays, and so
 /// does the order of submission.
 #[test]

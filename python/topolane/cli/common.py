@@ -13,6 +13,7 @@ import click
 
 from topolane import files, texts
 from topolane._engine import InputError
+from topolane.writing import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -92,17 +93,13 @@ def source_of(workload: str | None, trace: str | None, default: str | None = Non
     return source
 
 
-TABLES = (
-    "jobs.csv",
-    "utilization.csv",
-    "links.csv",
-    "jobs.parquet",
-    "utilization.parquet",
-    "links.parquet",
-)
 OWN = (
-    *TABLES,
-    *(f"runs/*/{table}" for table in TABLES),
+    *(
+        f"{place}{table}.{form}"
+        for place in ("", "runs/*/")
+        for table in TABLES
+        for form in ("csv", "parquet")
+    ),
     "summary.json",
     "report.html",
     "figures/fat-tree-*.???",

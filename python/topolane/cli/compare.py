@@ -52,7 +52,7 @@ def names(text: str) -> list[str]:
     "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
 )
 @common.at_option
-@click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
+@click.option("--parquet", is_flag=True, help="Also write the tables as Parquet.")
 @click.option(
     "--jobs", "workers", type=click.IntRange(1), help="Number of processes to run in [default: one per core]."
 )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import topolane
-from topolane import texts
+from topolane import moment, texts
 from topolane._engine import DedicatedRoutes, ForwardingTables, InputError, Machine
 from topolane.cli import common
 from topolane.cli.place import cables_of, check_keys, identity_of, member, nodes_of, ranks_so_far, read
@@ -29,8 +29,13 @@ class Job:
 
 @click.command("routes")
 @common.machine_options
+@click.option("--state", help="Running jobs, their nodes and dedicated links: JSON, see below.")
+@click.option("--run", help="Directory of a run instead of a state (`topolane simulate --out`).")
 @click.option(
-    "--state", required=True, help="Running jobs, their nodes and dedicated links: JSON, see below."
+    "--at",
+    type=float,
+    callback=common.moment,
+    help="With --run: hours after the first submission [default: the busiest minute].",
 )
 @click.option(
     "--out", required=True, help="File to write the tables to (load it with opensm -R file -U FILE)."
@@ -50,7 +55,9 @@ def command(
     machine: str,
     machine_format: str | None,
     nodes: str | None,
-    state: str,
+    state: str | None,
+    run: str | None,
+    at: float | None,
     out: str,
     previous: str | None,
     service: str | None,
@@ -65,21 +72,31 @@ def command(
     {"running": [{"id": 7, "nodes": "cab[1-2,19-20]", "links": [1296, 1297, 1314, 1315]},
                  {"id": 8, "nodes": "cab[3-8]"}]}
 
+    With --run, the jobs are those of a simulated run at one moment. Name the machine that the run had.
+
     If the machine is a file of ibnetdiscover, LIDs and ports are those in the file; otherwise they are made up.
     """
     if nodes is not None:
         raise InputError("--nodes: forwarding tables are for the whole machine")
     if service_uplinks and service is None:
         raise InputError("--service-uplinks reserves uplink slots for nodes: name these nodes with --service")
+    if (state is None) == (run is None):
+        raise InputError("the jobs are either in a state or in a run: give one of --state and --run")
+    if at is not None and run is None:
+        raise InputError("--at names a moment of a run: give its directory with --run")
     fabric, net, source = subnet(machine, machine_format)
-    jobs = jobs_of(fabric, read(state), state)
+    if run is not None:
+        given, jobs = run, jobs_of_run(fabric, run, at)
+    else:
+        given = str(state)
+        jobs = jobs_of(fabric, read(given), given)
     served = [] if service is None else named(fabric, service)
     try:
         routes = DedicatedRoutes(
             fabric, [(job.id, job.nodes, job.links) for job in jobs], served, service_uplinks
         )
     except InputError as error:
-        raise InputError(f"{state}: {error}") from error
+        raise InputError(f"{given}: {error}") from error
     tables = routes.tables(net, source)
     report = Report.of(fabric, jobs, tables)
     if previous is not None:
@@ -116,6 +133,23 @@ def jobs_of(fabric: Machine, given: dict[str, Any], source: str) -> list[Job]:
         if found.setdefault(job.id, job) is not job:
             raise InputError(f"{where}: there is a job {job.id} already")
     return list(found.values())
+
+
+def jobs_of_run(fabric: Machine, directory: str, at: float | None) -> list[Job]:
+    """The jobs that ran at one moment of a run."""
+    jobs = []
+    for job in moment.read(directory, at):
+        nodes, links, lent = (
+            [index for low, end in ranges for index in range(low, end)]
+            for ranges in (job.nodes, job.links, job.lent)
+        )
+        if nodes and max(nodes) >= fabric.nodes:
+            raise InputError(
+                f"{directory}: job {job.job} has node {max(nodes)}, and machine {fabric.name} {fabric.nodes} nodes: "
+                "name the machine of the run with --machine"
+            )
+        jobs.append(Job(str(job.job), nodes, links + lent))
+    return jobs
 
 
 def named(fabric: Machine, hosts: str) -> list[int]:

@@ -15,12 +15,12 @@ from topolane.sweep import Task
 @settings.workload_options
 @settings.run_options
 @settings.network_options
-@click.option("--out", help="Directory for jobs.csv, utilization.csv, summary.json and the report.")
+@click.option("--out", help="Directory for jobs.csv and the other tables, summary.json and the report.")
 @click.option(
     "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
 )
 @common.at_option
-@click.option("--parquet", is_flag=True, help="Also write jobs and utilisation as Parquet.")
+@click.option("--parquet", is_flag=True, help="Also write the tables as Parquet.")
 @common.json_option
 def command(
     workload: str | None,

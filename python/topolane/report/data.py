@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from topolane.moment import MOVE_COLUMNS
+
 if TYPE_CHECKING:
     import polars
 
@@ -66,6 +68,7 @@ class Run:
     summary: Mapping[str, Any]
     network: str | None = None  # the model of contention
     links: polars.DataFrame | None = None  # a row for every direction of every link; with a network
+    moves: polars.DataFrame | None = None  # a row for every move of a running job; where jobs may be moved
 
     def __post_init__(self) -> None:
         tables = [("jobs", self.jobs, JOB_COLUMNS), ("utilization", self.utilization, UTILIZATION_COLUMNS)]
@@ -73,6 +76,8 @@ class Run:
             tables[0] = ("jobs", self.jobs, (*JOB_COLUMNS, *NETWORK_COLUMNS))
         if self.links is not None:
             tables.append(("links", self.links, LINK_COLUMNS))
+        if self.moves is not None:
+            tables.append(("moves", self.moves, MOVE_COLUMNS))
         for table, frame, columns in tables:
             missing = [column for column in columns if column not in frame.columns]
             if missing:

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from topolane import parsing, texts
+from topolane._engine import InputError
 
 
 class SlurmError(Exception):
@@ -39,15 +40,17 @@ class Token(httpx.Auth):
 
     def _read(self) -> tuple[str, dict[str, Any]]:
         try:
-            text = texts.read_bytes(self.path).decode("ascii").strip().removeprefix("SLURM_JWT=")
+            content = texts.read_bytes(self.path)
+        except InputError as error:
+            raise SlurmError(f"token-file {error}") from error
+        try:
+            text = content.decode("ascii").strip().removeprefix("SLURM_JWT=")
             # A JWT is three parts in base64 without its padding (RFC 7519); the second one is the claims.
             _, part, _ = text.split(".")
             claims = parsing.parse_json(
                 base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode(), self.path
             )
             expires = float(claims.get("exp", "inf"))
-        except OSError as error:
-            raise SlurmError(f"token-file {self.path}: {error.strerror}") from error
         except (ValueError, AttributeError, TypeError) as error:
             raise SlurmError(
                 f"token-file {self.path} holds no token such as `scontrol token` prints"

@@ -8,14 +8,13 @@ use topolane_placement::Share;
 
 use super::job::{Job, Recorded, Workload};
 use super::parse::{Kept, Records, count, seconds, shown, unreadable};
-use super::read::ReadOptions;
 
 /// Reads comma-separated jobs; seconds and bytes, columns in any order, others passed over.
 ///
 /// # Errors
 /// A missing or doubled column, a row of another length, a value that cannot be read, the same
 /// job twice, a record of more than a mebibyte, an input without rows.
-pub fn csv(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
+pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(Records::new(input));
     let header = reader.headers().map_err(|error| broken(1, &error))?;
@@ -23,7 +22,7 @@ pub fn csv(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
     let mut kept = Kept::default();
     let mut row = StringRecord::new();
     let mut rows = false;
-    while !kept.is_full(options) {
+    loop {
         reader.get_mut().begin();
         let line = reader.position().line() as usize;
         if !reader.read_record(&mut row).map_err(|error| broken(line, &error))? {
@@ -34,7 +33,7 @@ pub fn csv(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
             InputError::at(row.position().map_or(0, |at| at.line() as usize), message)
         })?;
     }
-    if !rows && !kept.is_full(options) {
+    if !rows {
         return Err(InputError::whole("a header line and no jobs"));
     }
     Ok(kept.into_workload(1))

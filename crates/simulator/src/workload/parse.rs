@@ -6,7 +6,6 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use topolane_fabric::InputError;
 
 use super::job::{Job, Workload};
-use super::read::ReadOptions;
 
 /// Times beyond this (30 million years) are a mistake.
 pub(super) const LATEST: f64 = 1e15;
@@ -68,12 +67,12 @@ impl Kept {
     /// Keeps a job, unless its id was there before or the log is longer than the memory may be.
     pub(super) fn keep(&mut self, job: Job) -> Result<(), String> {
         if self.jobs.len() >= MOST_JOBS {
-            return Err(format!("more than {MOST_JOBS} jobs: read a part of them (--limit)"));
+            return Err(format!("more than {MOST_JOBS} jobs: give a part of the log"));
         }
         self.host_letters += job.recorded.as_ref().map_or(0, |recorded| recorded.hosts.len());
         if self.host_letters > MOST_HOST_LETTERS {
             return Err(format!(
-                "node lists of more than {MOST_HOST_LETTERS} bytes: read a part of the jobs (--limit)"
+                "node lists of more than {MOST_HOST_LETTERS} bytes: give a part of the log"
             ));
         }
         let rising = self.highest.is_none_or(|highest| job.id > highest);
@@ -89,11 +88,6 @@ impl Kept {
         }
         self.jobs.push(job);
         Ok(())
-    }
-
-    /// Whether no further job is wanted.
-    pub(super) fn is_full(&self, options: &ReadOptions) -> bool {
-        options.limit.is_some_and(|limit| self.jobs.len() >= limit)
     }
 
     /// The workload, its jobs by submission and then by position in the log.

@@ -16,8 +16,6 @@ use super::{csv::csv, sacct::sacct, swf::swf};
 pub struct ReadOptions {
     /// Cores of a node, to turn processors into nodes; by default the log's header says.
     pub cores_per_node: Option<u32>,
-    /// Stop after so many jobs.
-    pub limit: Option<usize>,
     /// Only the jobs of this partition (SWF: its number or name; sacct: its name).
     pub partition: Option<String>,
     /// Jobs take cores and memory of nodes that others may share (sacct); else whole nodes.
@@ -72,7 +70,7 @@ fn read_plain(
         Some(Format::Csv) if options.partition.is_some() => {
             Err(InputError::whole("a CSV log names no partitions, so none can be chosen"))
         }
-        Some(Format::Csv) => csv(input, options),
+        Some(Format::Csv) => csv(input),
         Some(Format::Sacct) => sacct(input, options),
         None => Err(InputError::whole(
             "not a log known here: SWF, CSV with a header line, or the output of sacct -P",

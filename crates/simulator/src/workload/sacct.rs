@@ -26,8 +26,7 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
     let columns = Columns::new(&header, options).map_err(|message| InputError::at(1, message))?;
     let mut kept = Kept::default();
     let mut rows = 0_u64;
-    while !kept.is_full(options) {
-        let Some(line) = lines.next()? else { break };
+    while let Some(line) = lines.next()? {
         // Exports one after the other repeat their header.
         if line.is_empty() || line == header.as_bytes() {
             continue;
@@ -46,7 +45,7 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
             Err(message) => return Err(InputError::at(lines.number, message)),
         }
     }
-    if rows == 0 && !kept.is_full(options) {
+    if rows == 0 {
         return Err(InputError::whole("a header line and no rows"));
     }
     let mut workload = kept.into_workload(1);

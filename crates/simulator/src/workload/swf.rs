@@ -29,7 +29,7 @@ const WALLTIME: usize = 8;
 const STATUS: usize = 10;
 const PARTITION: usize = 15;
 
-/// Reads a log in the Standard Workload Format; it stops reading at `options.limit` jobs.
+/// Reads a log in the Standard Workload Format.
 ///
 /// # Errors
 /// A record of fewer than 18 fields, a field that is no number or beyond belief, the same job
@@ -39,8 +39,7 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
     let mut header = Header::default();
     let mut setting: Option<Setting> = None;
     let mut kept = Kept::default();
-    while !kept.is_full(options) {
-        let Some(line) = lines.next()? else { break };
+    while let Some(line) = lines.next()? {
         let line = line.trim_ascii_start();
         match line.first() {
             None => {}
@@ -58,7 +57,7 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
             }
         }
     }
-    if setting.is_none() && !kept.is_full(options) {
+    if setting.is_none() {
         return Err(InputError::whole("no job records: not a log in the Standard Workload Format"));
     }
     let cores_per_node = setting.map_or(1, |setting| setting.cores_per_node);

@@ -13,6 +13,8 @@ pub struct Shape {
     pub days: Option<f64>,
     /// Multiply the nodes of every job, rounded, at least 1.
     pub nodes_x: Option<f64>,
+    /// Keep the first so many jobs of those that are left.
+    pub limit: Option<usize>,
     /// Multiply the distances between submissions: 0.6 squeezes them.
     pub squeeze: Option<f64>,
     /// Multiply the distances between submissions by the one factor that gives this load.
@@ -36,10 +38,10 @@ pub struct TooWide {
 /// Changes a workload for a machine of `machine_nodes` nodes.
 ///
 /// In this order: the first days of the log as it was written; the jobs wider; those wider than
-/// the machine left out; the submissions squeezed or spread to the load; run times jittered, so
-/// that submissions do not hang on the seed. The load is therefore that of the jobs that are left,
-/// before jitter. What was recorded is dropped as soon as widths or times change: it happened to
-/// another workload.
+/// the machine left out; the first jobs up to the limit kept; the submissions squeezed or spread to
+/// the load; run times jittered, so that submissions do not hang on the seed. The load is therefore
+/// that of the jobs that are left, before jitter. What was recorded is dropped as soon as widths or
+/// times change: it happened to another workload.
 ///
 /// # Errors
 /// A factor that is not a number above 0, a jitter of 1 or more, `squeeze` together with `load`, a load that no spread
@@ -80,6 +82,9 @@ pub fn apply(
         }
     }
     let too_wide = leave_out_too_wide(workload, machine_nodes);
+    let over = workload.jobs.len().saturating_sub(shape.limit.unwrap_or(usize::MAX));
+    workload.jobs.truncate(workload.jobs.len() - over);
+    leave_out(workload, "beyond the limit", over as u64);
     if let Some(factor) = shape.squeeze {
         spread(workload, factor);
     }

@@ -1,0 +1,312 @@
+//! A run in a few figures: means, quantiles, counts.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metrics::Metrics;
+use crate::network::Network;
+use crate::simulate::{JobOutcome, Options, Outcome};
+use crate::workload::Workload;
+
+/// A run in a few figures, as `summary.json` has them. Times in seconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// Nodes of the machine.
+    pub nodes: u32,
+    /// Jobs that ran.
+    pub jobs: usize,
+    /// Node-seconds asked for over those there are; `None` where all jobs come at once.
+    pub load: Option<f64>,
+    /// Mean wait of jobs.
+    pub mean_wait: f64,
+    /// Mean wait weighted by node-seconds: small jobs that overtake do not hide what wide ones wait.
+    pub mean_wait_by_work: f64,
+    /// Median wait.
+    pub median_wait: f64,
+    /// 95th percentile of waits.
+    pub p95_wait: f64,
+    /// Mean wait by job size.
+    pub wait_by_size: Vec<SizeRow>,
+    /// Share of the machine in use.
+    pub utilization: f64,
+    /// The same while jobs wait.
+    pub utilization_while_waiting: f64,
+    /// First submission to last end.
+    pub makespan: f64,
+    /// Mean time from submission to end.
+    pub mean_turnaround: f64,
+    /// Mean bounded slowdown.
+    pub mean_slowdown: f64,
+    /// Mean of the average pairwise hops of jobs of several nodes.
+    pub mean_aph: f64,
+    /// What it would be on an empty machine.
+    pub mean_least_aph: f64,
+    /// Mean hop-bytes of these jobs.
+    pub mean_hop_bytes: f64,
+    /// Jobs whose traffic may have met another's.
+    pub jobs_sharing_links: usize,
+    /// Share of full bandwidth of jobs on links of their own, weighted by node-seconds; 1 where there are none.
+    pub mean_bandwidth_share: f64,
+    /// Heads of the queue that were refused though enough nodes were free.
+    pub fragmentation: Fragmentation,
+    /// Moves of running jobs.
+    pub moves: u64,
+    /// How often the policy searched.
+    pub searches: u64,
+    /// How often a limit ended that.
+    pub searches_cut_short: u64,
+    /// Jobs ended at their walltime.
+    pub killed_at_walltime: usize,
+    /// Jobs that named no walltime.
+    pub without_walltime: usize,
+    /// Jobs that started later than the log says.
+    pub late_against_log: usize,
+    /// Jobs that did not run, by reason.
+    pub left_out: BTreeMap<String, u64>,
+    /// What outages did; of a run without, nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outages: Option<OutageFacts>,
+    /// What jobs on a network cost each other; of a run without, nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
+}
+
+/// Mean wait of jobs of some sizes.
+#[derive(Debug, Clone, Serialize)]
+pub struct SizeRow {
+    /// Fewest nodes.
+    pub low: u32,
+    /// Most nodes; `None`: as many as there are.
+    pub high: Option<u32>,
+    /// Jobs of these sizes.
+    pub jobs: u64,
+    /// Their mean wait.
+    pub mean_wait: f64,
+}
+
+/// How often and how long the head of the queue was refused though enough nodes were free.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fragmentation {
+    /// Heads that befell.
+    pub jobs: usize,
+    /// For how long in all.
+    pub seconds: f64,
+}
+
+/// What outages did.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutageFacts {
+    /// How many there were.
+    pub outages: usize,
+    /// How many jobs they affected.
+    pub affected: usize,
+    /// The numbers of these jobs.
+    pub ids: Vec<u64>,
+}
+
+/// How much longer jobs of several nodes ran beside others than alone.
+#[derive(Debug, Clone, Serialize)]
+pub struct Contention {
+    /// The model.
+    pub model: String,
+    /// The routing.
+    pub routing: String,
+    /// The part of its time alone that a job communicates.
+    pub communication: f64,
+    /// Of all of them.
+    #[serde(flatten)]
+    pub all: Spread,
+    /// Node-seconds that contention cost.
+    pub node_seconds_lost: f64,
+    /// Jobs that outlasted their walltime.
+    pub overran: usize,
+    /// Heads of the queue that started later than first promised.
+    pub late_heads: usize,
+    /// Of those of each pattern.
+    pub by_pattern: Vec<OfPattern>,
+}
+
+/// What jobs of a pattern suffer.
+#[derive(Debug, Clone, Serialize)]
+pub struct OfPattern {
+    /// Its name.
+    pub pattern: String,
+    /// What they suffer.
+    #[serde(flatten)]
+    pub suffered: Spread,
+}
+
+/// Times longer than alone.
+#[derive(Debug, Clone, Serialize)]
+pub struct Spread {
+    /// Jobs.
+    pub jobs: usize,
+    /// How many of them are slowed.
+    pub slowed: usize,
+    /// Mean.
+    pub mean: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Summary {
+    /// The figures of a run.
+    pub fn of(
+        workload: &Workload,
+        machine_nodes: u32,
+        outcome: &Outcome,
+        metrics: &Metrics,
+        options: &Options,
+    ) -> Self {
+        let mut waits = metrics.wait.clone();
+        waits.sort_unstable_by(f64::total_cmp);
+        // Average hops mean nothing to a job of one node.
+        let several: Vec<usize> = (0..outcome.jobs.len())
+            .filter(|&index| outcome.jobs[index].placement.nodes().len() > 1)
+            .collect();
+        let over_several = |values: &[f64]| mean(several.iter().map(|&index| values[index]));
+        let killed = outcome.jobs.iter().filter(|job| job.killed).count();
+        let turnaround = |job: &JobOutcome| job.finish - workload.jobs[job.job].submit;
+        let (searches, searches_cut_short) = outcome.searches;
+        Summary {
+            nodes: machine_nodes,
+            jobs: outcome.jobs.len(),
+            load: Some(workload.load(machine_nodes)).filter(|load| load.is_finite()),
+            mean_wait: mean(metrics.wait.iter().copied()),
+            mean_wait_by_work: by_work(&outcome.jobs, &metrics.wait).unwrap_or(0.0),
+            median_wait: quantile(&waits, 0.5),
+            p95_wait: quantile(&waits, 0.95),
+            wait_by_size: wait_by_size(metrics),
+            utilization: metrics.utilization,
+            utilization_while_waiting: metrics.utilization_while_waiting,
+            makespan: metrics.makespan,
+            mean_turnaround: mean(outcome.jobs.iter().map(turnaround)),
+            mean_slowdown: mean(metrics.slowdown.iter().copied()),
+            mean_aph: over_several(&metrics.aph),
+            mean_least_aph: over_several(&metrics.least_aph),
+            mean_hop_bytes: over_several(&metrics.hop_bytes),
+            jobs_sharing_links: metrics.links_shared.iter().filter(|&&links| links > 0).count(),
+            mean_bandwidth_share: mean_bandwidth_share(&outcome.jobs),
+            fragmentation: Fragmentation {
+                jobs: outcome.fragmented_jobs,
+                seconds: outcome.fragmented_seconds,
+            },
+            moves: outcome.moves,
+            searches,
+            searches_cut_short,
+            killed_at_walltime: killed,
+            without_walltime: workload.without_walltime(),
+            late_against_log: outcome.late_against_log,
+            left_out: left_out(workload, outcome),
+            outages: (!options.outages.is_empty())
+                .then(|| OutageFacts::of(workload, outcome, options.outages.len())),
+            contention: options.network.as_ref().map(|network| Contention::of(outcome, network)),
+        }
+    }
+}
+
+impl OutageFacts {
+    fn of(workload: &Workload, outcome: &Outcome, outages: usize) -> Self {
+        let affected = outcome.jobs.iter().filter(|job| job.affected);
+        let ids: Vec<u64> = affected.map(|job| workload.jobs[job.job].id).collect();
+        OutageFacts { outages, affected: ids.len(), ids }
+    }
+}
+
+impl Contention {
+    fn of(outcome: &Outcome, network: &Network) -> Self {
+        let several = || outcome.jobs.iter().filter(|job| job.placement.spans_nodes());
+        let lost = |job: &JobOutcome| {
+            job.placement.nodes().len() as f64 * (job.finish - job.start - job.alone)
+        };
+        let of_pattern = |index| OfPattern {
+            pattern: network.pattern_name(index),
+            suffered: Spread::of(several().filter(|job| job.pattern == index)),
+        };
+        Contention {
+            model: network.model.name.to_owned(),
+            routing: network.routing.name().to_owned(),
+            communication: network.communication,
+            all: Spread::of(several()),
+            node_seconds_lost: several().map(lost).sum::<f64>(),
+            overran: several().filter(|job| job.overran).count(),
+            late_heads: outcome.late_heads,
+            by_pattern: (0..network.patterns.len()).map(of_pattern).collect(),
+        }
+    }
+}
+
+impl Spread {
+    fn of<'a>(jobs: impl Iterator<Item = &'a JobOutcome>) -> Self {
+        let mut values: Vec<f64> = jobs.map(JobOutcome::contention).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let or_one = |value: f64| if values.is_empty() { 1.0 } else { value };
+        Spread {
+            jobs: values.len(),
+            // Differences of times of a month carry rounding of about 1e-9.
+            slowed: values.iter().filter(|&&value| value > 1.0 + 1e-6).count(),
+            mean: or_one(mean(values.iter().copied())),
+            p95: or_one(quantile(&values, 0.95)),
+            max: values.last().copied().unwrap_or(1.0),
+        }
+    }
+}
+
+fn wait_by_size(metrics: &Metrics) -> Vec<SizeRow> {
+    let bins = metrics.wait_by_size.iter();
+    bins.map(|bin| SizeRow {
+        low: bin.low,
+        high: (bin.high < u32::MAX).then_some(bin.high),
+        jobs: bin.jobs,
+        mean_wait: bin.mean_wait,
+    })
+    .collect()
+}
+
+/// Jobs that did not run: those the workload has left out already, then those of this run.
+fn left_out(workload: &Workload, outcome: &Outcome) -> BTreeMap<String, u64> {
+    let mut left_out = workload.left_out.clone();
+    for (_, refusal) in &outcome.refused {
+        *left_out.entry(format!("refused by the policy: {}", refusal.name())).or_default() += 1;
+    }
+    if outcome.elsewhere > 0 {
+        let reason = "ran on nodes that the machine does not have".to_owned();
+        left_out.insert(reason, outcome.elsewhere as u64);
+    }
+    let accounted = outcome.jobs.len() + outcome.refused.len() + outcome.elsewhere;
+    if let Some(waiting @ 1..) = workload.jobs.len().checked_sub(accounted) {
+        left_out.insert("still waiting at the end".to_owned(), waiting as u64);
+    }
+    left_out
+}
+
+fn mean_bandwidth_share(jobs: &[JobOutcome]) -> f64 {
+    let with_links = jobs.iter().filter(|job| !job.placement.links().is_empty());
+    let (of, shares): (Vec<_>, Vec<f64>) = with_links.map(|job| (job, job.phi)).unzip();
+    by_work(of, &shares).unwrap_or(1.0)
+}
+
+/// Mean of a value of jobs weighted by their node-seconds; `None` where there are none.
+fn by_work<'a>(jobs: impl IntoIterator<Item = &'a JobOutcome>, values: &[f64]) -> Option<f64> {
+    let (mut sum, mut work) = (0.0, 0.0);
+    for (job, value) in jobs.into_iter().zip(values) {
+        let own = job.placement.nodes().len() as f64 * (job.finish - job.start);
+        sum += own * value;
+        work += own;
+    }
+    (work > 0.0).then(|| sum / work)
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len();
+    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+}
+
+/// The value at a share of sorted values, the lower of two.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let index = (share * sorted.len().saturating_sub(1) as f64) as usize;
+    sorted.get(index).copied().unwrap_or_default()
+}

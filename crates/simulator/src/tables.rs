@@ -1,0 +1,215 @@
+//! The tables that a run leaves behind. Times in seconds since the workload's epoch; nodes and cables as interval sets.
+
+use std::io::Write;
+
+use topolane_fabric::{CableId, Direction};
+
+use crate::metrics::Metrics;
+use crate::network::Network;
+use crate::simulate::{JobOutcome, Options, Outcome};
+use crate::table::{Column, Table, Values, Written};
+use crate::workload::{Job, Workload};
+
+/// The tables of a run by name, those that it has something to say in.
+pub fn tables(
+    workload: &Workload,
+    machine_nodes: u32,
+    outcome: &Outcome,
+    metrics: &Metrics,
+    options: &Options,
+) -> Vec<(&'static str, Table)> {
+    let mut tables = vec![
+        ("jobs", jobs(workload, outcome, metrics, options)),
+        ("utilization", utilization(machine_nodes, metrics)),
+    ];
+    if let Some(network) = &options.network {
+        tables.push(("links", links(network, outcome, metrics)));
+    }
+    if outcome.jobs.iter().any(|job| !job.links.is_empty()) {
+        tables.push(("job-links", job_links(workload, outcome)));
+    }
+    if options.moving.is_some() {
+        tables.push(("moves", moves(workload, outcome)));
+    }
+    tables
+}
+
+/// A row for every job that ran, in order of start: the columns that Batsim writes (so that evalys reads it), then ours.
+/// `pattern` is empty without a network. Two last columns stand there only where they have something to say:
+/// `affected` with outages, and `moves` where jobs may be moved.
+pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: &Options) -> Table {
+    let rows = || outcome.jobs.iter().map(|job| (job, &workload.jobs[job.job]));
+    let number = |name, value: fn(&JobOutcome, &Job) -> f64| {
+        Column::numbers(name, Written::Short, rows().map(|(job, submitted)| value(job, submitted)))
+    };
+    let measure =
+        |name, values: &[f64]| Column::numbers(name, Written::Short, values.iter().copied());
+    let same = |name, text: &str| Column::text(name, rows().map(|_| text));
+    let patterns: Vec<String> = options.network.as_ref().map_or_else(Vec::new, |network| {
+        (0..network.patterns.len()).map(|pattern| network.pattern_name(pattern)).collect()
+    });
+    let pattern = |(job, _): (&JobOutcome, _)| patterns.get(job.pattern).map_or("", String::as_str);
+    let state = |(job, _): (&JobOutcome, _)| {
+        if job.killed { "COMPLETED_WALLTIME_REACHED" } else { "COMPLETED_SUCCESSFULLY" }
+    };
+    let mut columns = vec![
+        Column::new("job_id", Values::Ids(rows().map(|(_, submitted)| submitted.id).collect())),
+        same("workload_name", &workload.name),
+        same("profile", "run"),
+        number("submission_time", |_, submitted| submitted.submit),
+        Column::whole(
+            "requested_number_of_resources",
+            rows().map(|(job, _)| job.placement.nodes().len() as u32),
+        ),
+        number("requested_time", |job, _| job.walltime),
+        Column::whole("success", rows().map(|(job, _)| !job.killed)),
+        Column::text("final_state", rows().map(state)),
+        number("starting_time", |job, _| job.start),
+        number("execution_time", |job, _| job.finish - job.start),
+        number("finish_time", |job, _| job.finish),
+        measure("waiting_time", &metrics.wait),
+        number("turnaround_time", |job, submitted| job.finish - submitted.submit),
+        number("stretch", |job, submitted| {
+            (job.finish - submitted.submit) / (job.finish - job.start).max(1.0)
+        }),
+        Column::text(
+            "allocated_resources",
+            rows().map(|(job, _)| interval_set(job.placement.nodes())),
+        ),
+        Column::whole("consumed_energy", rows().map(|_| -1)),
+        same("metadata", ""),
+        measure("slowdown", &metrics.slowdown),
+        measure("aph", &metrics.aph),
+        measure("least_aph", &metrics.least_aph),
+        measure("hop_bytes", &metrics.hop_bytes),
+        Column::whole("links_shared", metrics.links_shared.iter().copied()),
+        Column::text("pattern", rows().map(pattern)),
+        Column::numbers(
+            "contention",
+            Written::Decimals(6),
+            outcome.jobs.iter().map(JobOutcome::contention),
+        ),
+    ];
+    if !options.outages.is_empty() {
+        columns.push(Column::whole("affected", rows().map(|(job, _)| job.affected)));
+    }
+    if options.moving.is_some() {
+        columns.push(Column::whole("moves", rows().map(|(job, _)| job.moves.len() as u32)));
+    }
+    Table::new(columns)
+}
+
+/// A row for every full minute.
+pub fn utilization(machine_nodes: u32, metrics: &Metrics) -> Table {
+    let minutes = || metrics.minutes.iter();
+    let size = f64::from(machine_nodes);
+    Table::new(vec![
+        Column::numbers("time", Written::Short, minutes().map(|minute| minute.time)),
+        Column::numbers("busy_nodes", Written::Short, minutes().map(|minute| minute.busy_nodes)),
+        Column::whole("waiting_jobs", minutes().map(|minute| minute.waiting_jobs)),
+        Column::numbers(
+            "utilization",
+            Written::Decimals(5),
+            minutes().map(|minute| minute.busy_nodes / size),
+        ),
+    ])
+}
+
+/// A row for every direction of every link, with the share of its capacity that the run's jobs used in the mean over
+/// the makespan.
+pub fn links(network: &Network, outcome: &Outcome, metrics: &Metrics) -> Table {
+    let routing = &*network.routing;
+    let fabric = routing.fabric();
+    let mut rows = Vec::new();
+    for (channel, busy) in (0..).zip(&outcome.channel_busy) {
+        let load = if metrics.makespan > 0.0 { busy / metrics.makespan } else { 0.0 };
+        let there = routing.links(channel).into_iter().filter(|link| fabric.has_cable(link.cable));
+        rows.extend(there.map(|link| (link, fabric.cable_place(link.cable), load)));
+    }
+    let direction = |up| if up { "up" } else { "down" };
+    let level =
+        |level: Option<usize>| level.map_or_else(|| "wan".to_owned(), |level| level.to_string());
+    let place = |name, part: fn((usize, u32, u32, u32, u32)) -> u32| {
+        let parts = rows.iter().map(|&(_, place, _)| place.map_or(0, part).into());
+        let present = rows.iter().map(|&(_, place, _)| place.is_some());
+        Column::new(name, Values::Optional(parts.collect(), present.collect()))
+    };
+    Table::new(vec![
+        Column::whole("link", rows.iter().map(|(link, ..)| link.cable)),
+        Column::text(
+            "direction",
+            rows.iter().map(|(link, ..)| direction(link.direction == Direction::Up)),
+        ),
+        Column::text("level", rows.iter().map(|(_, place, _)| level(place.map(|place| place.0)))),
+        place("group", |place| place.1),
+        place("switch", |place| place.2),
+        place("parent", |place| place.3),
+        place("cable", |place| place.4),
+        Column::numbers(
+            "bandwidth",
+            Written::Exact,
+            rows.iter().map(|(link, ..)| fabric.bandwidth(link.cable)),
+        ),
+        Column::numbers("mean_load", Written::Decimals(6), rows.iter().map(|&(.., load)| load)),
+    ])
+}
+
+/// Of every job that owned links a row for each time in which it had the same ones, in order of the jobs' starts and of
+/// time.
+pub fn job_links(workload: &Workload, outcome: &Outcome) -> Table {
+    let mut rows = Vec::new();
+    for job in &outcome.jobs {
+        let ends = job.links.iter().skip(1).map(|held| held.from).chain([job.finish]);
+        rows.extend(job.links.iter().zip(ends).map(|(held, until)| (job.job, held, until)));
+    }
+    Table::new(vec![
+        ids(workload, rows.iter().map(|row| row.0)),
+        Column::numbers("from", Written::Short, rows.iter().map(|(_, held, _)| held.from)),
+        Column::numbers("until", Written::Short, rows.iter().map(|&(.., until)| until)),
+        Column::numbers(
+            "bandwidth_share",
+            Written::Short,
+            rows.iter().map(|(_, held, _)| held.bandwidth_share),
+        ),
+        Column::text("links", rows.iter().map(|(_, held, _)| interval_set(held.placement.links()))),
+        Column::text("lent_links", rows.iter().map(|(_, held, _)| interval_set(&held.lent))),
+    ])
+}
+
+/// A row for every move of a running job, in order of the jobs' starts and of time.
+pub fn moves(workload: &Workload, outcome: &Outcome) -> Table {
+    let mut rows = Vec::new();
+    for job in &outcome.jobs {
+        let after = job.places().skip(1).map(|(_, placement)| placement);
+        rows.extend(job.moves.iter().zip(after).map(|(step, after)| (job.job, step, after)));
+    }
+    Table::new(vec![
+        ids(workload, rows.iter().map(|row| row.0)),
+        Column::numbers("time", Written::Short, rows.iter().map(|(_, step, _)| step.time)),
+        Column::text("from_nodes", rows.iter().map(|(_, step, _)| interval_set(step.from.nodes()))),
+        Column::text("to_nodes", rows.iter().map(|(.., after)| interval_set(after.nodes()))),
+        Column::numbers("pause", Written::Decimals(6), rows.iter().map(|(_, step, _)| step.pause)),
+    ])
+}
+
+/// The numbers of jobs, each given by its place in the workload.
+fn ids(workload: &Workload, jobs: impl Iterator<Item = usize>) -> Column {
+    Column::new("job_id", Values::Ids(jobs.map(|job| workload.jobs[job].id).collect()))
+}
+
+/// Indices of nodes or cables as an interval set: `0-3 7`.
+fn interval_set(indices: &[CableId]) -> Vec<u8> {
+    let mut sorted = indices.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut text = Vec::new();
+    for run in sorted.chunk_by(|a, b| a + 1 == *b) {
+        // Writing into memory does not fail.
+        let _ = match run {
+            [one] => write!(text, "{one} "),
+            _ => write!(text, "{}-{} ", run[0], run[run.len() - 1]),
+        };
+    }
+    text.pop();
+    text
+}

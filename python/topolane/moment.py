@@ -1,0 +1,127 @@
+"""Which jobs ran at one moment of a run, on which nodes and links: from the tables that a run leaves behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from topolane._engine import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars
+
+INTERVAL = re.compile(r"(\d+)(?:-(\d+))?")
+
+JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "allocated_resources")
+MOVE_COLUMNS = ("job_id", "time", "from_nodes", "to_nodes", "pause")
+JOB_LINK_COLUMNS = ("job_id", "from", "until", "bandwidth_share", "links", "lent_links")
+TEXTS = ("allocated_resources", "from_nodes", "to_nodes", "links", "lent_links")
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """A job at one moment; nodes and cables as half-open ranges."""
+
+    job: int
+    nodes: Sequence[tuple[int, int]]
+    links: Sequence[tuple[int, int]] = ()
+    """Cables between switches that it owns."""
+    lent: Sequence[tuple[int, int]] = ()
+    """Cables that it may use as well, until their owner needs them."""
+
+
+def running_at(
+    time: float,
+    jobs: polars.DataFrame,
+    moves: polars.DataFrame | None = None,
+    job_links: polars.DataFrame | None = None,
+) -> list[Running]:
+    """The jobs that run at `time`, in order of their numbers.
+
+    A job runs from its start until just before its end, and after a move where that took it.
+    Raises ValueError for a table that a run does not write.
+    """
+    import polars
+
+    column = polars.col
+    running = jobs.filter((column("starting_time") <= time) & (column("finish_time") > time)).sort("job_id")
+    nodes: dict[int, str] = dict(running.select("job_id", "allocated_resources").iter_rows())
+    if moves is not None:
+        # Until its next move a job is where that move takes it away from.
+        to_come = moves.filter(column("time") > time).select("job_id", "from_nodes")
+        for job, before in reversed(to_come.rows()):
+            if job in nodes:
+                nodes[job] = before
+    links: dict[int, tuple[Any, Any]] = {}
+    if job_links is not None:
+        now = job_links.filter((column("from") <= time) & (column("until") > time))
+        rows = now.select("job_id", "links", "lent_links").iter_rows()
+        links = {job: (owned, lent) for job, owned, lent in rows}
+    found = []
+    for job, text in nodes.items():
+        owned, lent = links.get(job, ("", ""))
+        found.append(Running(job, intervals(text), intervals(owned), intervals(lent)))
+    return found
+
+
+def intervals(text: str | None) -> list[tuple[int, int]]:
+    """Batsim's interval set as half-open ranges: `0-3 7` is [(0, 4), (7, 8)]. Commas do as well."""
+    ranges = []
+    for part in (text or "").replace(",", " ").split():
+        match = INTERVAL.fullmatch(part)
+        if match is None:
+            raise ValueError(f"not an interval of numbers: {part!r}")
+        low, high = int(match[1]), int(match[2] or match[1])
+        if high < low:
+            raise ValueError(f"an interval ends before it begins: {part!r}")
+        ranges.append((low, high + 1))
+    return ranges
+
+
+def busiest(utilization: polars.DataFrame) -> float:
+    """The first minute with the most busy nodes, or 0 where there is none."""
+    if utilization.is_empty():
+        return 0.0
+    return float(utilization["time"][utilization["busy_nodes"].arg_max() or 0])
+
+
+def read(directory: str | Path, hours: float | None) -> list[Running]:
+    """The jobs that run `hours` after the first submission of a run, or at its busiest minute, from its files.
+
+    Raises InputError where the directory holds no run, or a file is not as a run writes it.
+    """
+    place = Path(directory)
+    if not (place / "jobs.csv").is_file():
+        runs = sorted(path.parent.name for path in place.glob("runs/*/jobs.csv"))
+        several = f"; it holds several in {place / 'runs'}: {', '.join(runs)}" if runs else ""
+        raise InputError(f"{place}: there is no run in it, no jobs.csv{several}")
+    jobs = _table(place / "jobs.csv", JOB_COLUMNS)
+    moves, job_links = (
+        _table(place / name, columns) if (place / name).is_file() else None
+        for name, columns in (("moves.csv", MOVE_COLUMNS), ("job-links.csv", JOB_LINK_COLUMNS))
+    )
+    if hours is None:
+        time = busiest(_table(place / "utilization.csv", ("time", "busy_nodes")))
+    else:
+        first: Any = jobs["submission_time"].min()
+        time = (first or 0.0) + 3600.0 * hours
+    try:
+        return running_at(time, jobs, moves, job_links)
+    except ValueError as error:
+        raise InputError(f"{place}: {error}") from error
+
+
+def _table(file: Path, columns: Sequence[str]) -> polars.DataFrame:
+    import polars
+
+    kinds = {name: polars.String if name in TEXTS else polars.Float64 for name in columns}
+    schema = kinds | {"job_id": polars.UInt64} if "job_id" in columns else kinds
+    try:
+        return polars.read_csv(file, columns=list(columns), schema_overrides=schema)
+    except (OSError, polars.exceptions.PolarsError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{file}: not a table of a run: {reason[:200]}") from error
