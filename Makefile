@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint docs lock audit wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo test test-rust test-python lint docs lock audit header wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -131,6 +131,10 @@ audit: $(VENV)/.installed
 	if unasked=$$(grep -c "could not be audited" $(VENV)/audit.txt); then \
 	  echo "$$unasked Python packages NOT checked: their database cannot be reached here"; fi; exit $$code
 
+
+# The header of the C interface, from its sources; a test holds that it is up to date.
+header: $(VENV)/.installed
+	HEADER=write cargo test --package topolane-capi --test header --locked --quiet
 
 # Two wheels: topolane, and topolane-studies, which has the studies of papers.
 wheel: $(VENV)/.installed

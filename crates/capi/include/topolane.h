@@ -1,0 +1,428 @@
+/* The engine of Topolane for programs in C. Generated from crates/capi by `make header`; do not edit.
+ *
+ * docs/reference/c-api.md has the rules: who frees what, threads, errors and versions. */
+
+#ifndef TOPOLANE_H
+#define TOPOLANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
+ and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
+ */
+#define TOPOLANE_API_VERSION 1
+
+/*
+ How a call ended.
+ */
+typedef enum topolane_status {
+  /*
+   As asked.
+   */
+  TOPOLANE_STATUS_OK = 0,
+  /*
+   The policy refuses the request.
+   */
+  TOPOLANE_STATUS_REFUSED = 1,
+  /*
+   The caller gave something that cannot be: the error text says what.
+   */
+  TOPOLANE_STATUS_BAD_INPUT = 2,
+  /*
+   The library failed. Nothing was changed, but a state that was to be changed is of no use any more.
+   */
+  TOPOLANE_STATUS_FAILED = 3,
+} topolane_status;
+
+/*
+ The nodes and links for a request. It changes nothing until a state claims it.
+ */
+typedef struct topolane_decision topolane_decision;
+
+/*
+ A machine: its nodes and the tree of switches above them. It never changes.
+ */
+typedef struct topolane_machine topolane_machine;
+
+/*
+ A rule that chooses nodes. It never changes.
+ */
+typedef struct topolane_policy topolane_policy;
+
+/*
+ A refusal, and the groups that stand in the way.
+ */
+typedef struct topolane_refusal topolane_refusal;
+
+/*
+ Which job holds what on a machine. One thread at a time may use it.
+ */
+typedef struct topolane_state topolane_state;
+
+/*
+ Numbers that belong to an object.
+ */
+typedef struct topolane_numbers {
+  /*
+   The first; NULL if there are none.
+   */
+  const uint32_t *first;
+  /*
+   How many.
+   */
+  size_t count;
+} topolane_numbers;
+
+/*
+ A group that stands in the way. Its pointers live as long as the refusal.
+ */
+typedef struct topolane_obstacle {
+  /*
+   Its name.
+   */
+  const char *name;
+  /*
+   Its level: 1 is a leaf.
+   */
+  uint32_t level;
+  /*
+   Its index in the level.
+   */
+  uint32_t group;
+  /*
+   Slots in it that the request could use if slots were all it needs.
+   */
+  uint32_t free;
+  /*
+   How many are missing: of its uplinks if `uplinks` is not 0, else slots.
+   */
+  uint32_t missing;
+  /*
+   How many uplinks the group has; 0 where slots are missing.
+   */
+  uint32_t uplinks;
+  /*
+   The jobs that hold what is missing, ascending.
+   */
+  const uint64_t *jobs;
+  /*
+   How many.
+   */
+  size_t job_count;
+} topolane_obstacle;
+
+/*
+ So much of a counted resource: `cores`, `memory` in bytes.
+ */
+typedef struct topolane_amount {
+  /*
+   The name of the resource.
+   */
+  const char *name;
+  /*
+   How much of it.
+   */
+  uint64_t count;
+} topolane_amount;
+
+/*
+ A request for slots. Set it up with `topolane_request_init`, then fill in what is wanted. The arrays belong to the caller and
+ need live only during the call.
+ */
+typedef struct topolane_request {
+  /*
+   The size of this struct where it was compiled: `topolane_request_init` sets it.
+   */
+  size_t size;
+  /*
+   Identity of the job, unique among those that a state holds.
+   */
+  uint64_t id;
+  /*
+   Slots wanted, at least 1: nodes, or parts of nodes if `amounts` are given.
+   */
+  uint32_t slots;
+  /*
+   Whether several slots may lie on one node.
+   */
+  bool stacked;
+  /*
+   The least share of full bandwidth that the job accepts on dedicated links, over 0 and up to 1.
+   */
+  double min_bandwidth;
+  /*
+   What each slot takes from its node; none: the whole node.
+   */
+  const struct topolane_amount *amounts;
+  /*
+   How many amounts.
+   */
+  size_t amount_count;
+  /*
+   Nodes that it may use.
+   */
+  const uint32_t *eligible;
+  /*
+   How many; `SIZE_MAX` for all nodes of the machine, which is what `topolane_request_init` sets.
+   */
+  size_t eligible_count;
+  /*
+   Nodes on which members of the same group run, once per member.
+   */
+  const uint32_t *members;
+  /*
+   How many.
+   */
+  size_t member_count;
+} topolane_request;
+
+/*
+ What a job holds that runs already.
+ */
+typedef struct topolane_held {
+  /*
+   The size of this struct where it was compiled: set it to `sizeof(topolane_held)`.
+   */
+  size_t size;
+  /*
+   Identity of the job.
+   */
+  uint64_t id;
+  /*
+   Its nodes in rank order, once per slot.
+   */
+  const uint32_t *nodes;
+  /*
+   How many.
+   */
+  size_t node_count;
+  /*
+   What each slot takes from its node; none: the whole node.
+   */
+  const struct topolane_amount *amounts;
+  /*
+   How many amounts.
+   */
+  size_t amount_count;
+  /*
+   The cables that only this job may use.
+   */
+  const uint32_t *links;
+  /*
+   How many.
+   */
+  size_t link_count;
+  /*
+   The share of full bandwidth on them.
+   */
+  double bandwidth_share;
+} topolane_held;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/*
+ The version of the interface that this library has: `TOPOLANE_API_VERSION` when it was built.
+ */
+uint32_t topolane_api_version(void);
+
+#if defined(TOPOLANE_TEST_PANIC)
+/*
+ Panics inside the engine, for the tests: answers what every other function would answer then.
+ */
+enum topolane_status topolane_test_panic(struct topolane_state *state, char **error);
+#endif
+
+/*
+ The nodes in rank order, once per slot; none for NULL.
+ */
+struct topolane_numbers topolane_decision_nodes(const struct topolane_decision *decision);
+
+/*
+ The cables between switches that only this job may use, ascending; none from a policy that dedicates none.
+ */
+struct topolane_numbers topolane_decision_links(const struct topolane_decision *decision);
+
+/*
+ Nodes that the job holds and does not use.
+ */
+struct topolane_numbers topolane_decision_spare(const struct topolane_decision *decision);
+
+/*
+ The share of full bandwidth on its links; 1 where there is nothing to share, and for NULL.
+ */
+double topolane_decision_bandwidth_share(const struct topolane_decision *decision);
+
+/*
+ Frees a decision. A state that claimed it keeps what it needs.
+ */
+void topolane_decision_free(struct topolane_decision *decision);
+
+/*
+ Frees a text that the library handed out, such as an error.
+ */
+void topolane_text_free(char *text);
+
+/*
+ Reads a machine from the `length` bytes of `content`: Topolane's TOML, Slurm's topology.conf, or what ibnetdiscover prints.
+ `source` is the name of the file, for errors and to tell the format. The library reads no file itself.
+ */
+enum topolane_status topolane_machine_read(const char *source,
+                                           const char *content,
+                                           size_t length,
+                                           struct topolane_machine **machine,
+                                           char **error);
+
+/*
+ A machine by name: `cab`, `fat-tree(radix=16)`.
+ */
+enum topolane_status topolane_machine_preset(const char *name,
+                                             struct topolane_machine **machine,
+                                             char **error);
+
+/*
+ Frees a machine. States made of it live on.
+ */
+void topolane_machine_free(struct topolane_machine *machine);
+
+/*
+ How many nodes a machine has; 0 for NULL. They are numbered from 0.
+ */
+uint32_t topolane_machine_nodes(const struct topolane_machine *machine);
+
+/*
+ The name of a node, or NULL if there is no such node. It lives as long as the machine.
+ */
+const char *topolane_machine_node_name(const struct topolane_machine *machine, uint32_t node);
+
+/*
+ The number of the node of a name.
+ */
+enum topolane_status topolane_machine_node(const struct topolane_machine *machine,
+                                           const char *name,
+                                           uint32_t *node,
+                                           char **error);
+
+/*
+ The policy of a name, such as `isolated` or `dedicated`; `seed` matters to those that draw at random.
+ */
+enum topolane_status topolane_policy_new(const char *name,
+                                         uint64_t seed,
+                                         struct topolane_policy **made,
+                                         char **error);
+
+/*
+ Frees a policy.
+ */
+void topolane_policy_free(struct topolane_policy *policy);
+
+/*
+ The kind: `not-now`, `never`, `would-share-links` or `cannot-isolate`; NULL for NULL.
+ */
+const char *topolane_refusal_name(const struct topolane_refusal *refusal);
+
+/*
+ The reason in a sentence; NULL for NULL.
+ */
+const char *topolane_refusal_text(const struct topolane_refusal *refusal);
+
+/*
+ How many groups stand in the way; 0 for NULL.
+ */
+size_t topolane_refusal_obstacles(const struct topolane_refusal *refusal);
+
+/*
+ One of the groups that stand in the way, those with most free slots first; false if there is no such one.
+ */
+bool topolane_refusal_obstacle(const struct topolane_refusal *refusal,
+                               size_t index,
+                               struct topolane_obstacle *obstacle);
+
+/*
+ Frees a refusal.
+ */
+void topolane_refusal_free(struct topolane_refusal *refusal);
+
+/*
+ Sets a request up for one whole node anywhere, at full bandwidth. `size` is `sizeof(topolane_request)`; members of a newer
+ library beyond it are left alone.
+ */
+void topolane_request_init(struct topolane_request *request,
+                           size_t size);
+
+/*
+ A state of a machine: empty, every node and cable in service. It keeps what it needs of the machine.
+ */
+enum topolane_status topolane_state_new(const struct topolane_machine *machine,
+                                        struct topolane_state **state,
+                                        char **error);
+
+/*
+ A copy of a state, to try things on.
+ */
+enum topolane_status topolane_state_copy(struct topolane_state *state,
+                                         struct topolane_state **copy,
+                                         char **error);
+
+/*
+ Frees a state.
+ */
+void topolane_state_free(struct topolane_state *state);
+
+/*
+ Lets a job that runs already hold nodes and cables, also those that are out of service.
+ */
+enum topolane_status topolane_state_hold(struct topolane_state *state,
+                                         const struct topolane_held *held,
+                                         char **error);
+
+/*
+ Lets a job hold what a decision gives it, under the identity of its request.
+ */
+enum topolane_status topolane_state_claim(struct topolane_state *state,
+                                          const struct topolane_decision *decision,
+                                          char **error);
+
+/*
+ Takes from a job all that it holds.
+ */
+enum topolane_status topolane_state_release(struct topolane_state *state,
+                                            uint64_t id,
+                                            char **error);
+
+/*
+ Takes a node out of service, or puts it back. Jobs on it keep it.
+ */
+enum topolane_status topolane_state_set_node(struct topolane_state *state,
+                                             uint32_t node,
+                                             bool in_service,
+                                             char **error);
+
+/*
+ Takes a cable between switches out of service, or puts it back. A job that owns it keeps it.
+ */
+enum topolane_status topolane_state_set_link(struct topolane_state *state,
+                                             uint32_t link,
+                                             bool in_service,
+                                             char **error);
+
+/*
+ Asks a policy for nodes; the state stays as it is. `Ok` sets `decision`, `Refused` sets `refusal` unless that is NULL.
+ A refusal names what stands in the way: that takes longer than to refuse.
+ */
+enum topolane_status topolane_state_place(struct topolane_state *state,
+                                          const struct topolane_policy *policy,
+                                          const struct topolane_request *request,
+                                          struct topolane_decision **decision,
+                                          struct topolane_refusal **refusal,
+                                          char **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TOPOLANE_H */

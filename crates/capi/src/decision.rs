@@ -1,0 +1,83 @@
+//! What a request is given.
+
+use std::ptr;
+use std::sync::Arc;
+
+use topolane_placement::Placement;
+
+use crate::guard::{or_else, take_back};
+
+/// The nodes and links for a request. It changes nothing until a state claims it.
+pub struct Decision {
+    pub(crate) id: u64,
+    pub(crate) placement: Arc<Placement>,
+}
+
+/// Numbers that belong to an object.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers {
+    /// The first; NULL if there are none.
+    pub first: *const u32,
+    /// How many.
+    pub count: usize,
+}
+
+impl Numbers {
+    const NONE: Numbers = Numbers { first: ptr::null(), count: 0 };
+
+    fn of(numbers: &[u32]) -> Self {
+        if numbers.is_empty() {
+            return Numbers::NONE;
+        }
+        Numbers { first: numbers.as_ptr(), count: numbers.len() }
+    }
+}
+
+/// # Safety
+/// `decision` is NULL or a decision of this library.
+unsafe fn numbers_of(
+    decision: *const Decision,
+    numbers: impl FnOnce(&Placement) -> &[u32],
+) -> Numbers {
+    or_else(Numbers::NONE, || {
+        // SAFETY: the caller's promise.
+        let decision = unsafe { decision.as_ref() };
+        decision.map_or(Numbers::NONE, |decision| Numbers::of(numbers(&decision.placement)))
+    })
+}
+
+/// The nodes in rank order, once per slot; none for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_decision_nodes(decision: *const Decision) -> Numbers {
+    // SAFETY: the caller gives NULL or a decision of this library.
+    unsafe { numbers_of(decision, Placement::nodes) }
+}
+
+/// The cables between switches that only this job may use, ascending; none from a policy that dedicates none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_decision_links(decision: *const Decision) -> Numbers {
+    // SAFETY: the caller gives NULL or a decision of this library.
+    unsafe { numbers_of(decision, Placement::links) }
+}
+
+/// Nodes that the job holds and does not use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_decision_spare(decision: *const Decision) -> Numbers {
+    // SAFETY: the caller gives NULL or a decision of this library.
+    unsafe { numbers_of(decision, Placement::spare) }
+}
+
+/// The share of full bandwidth on its links; 1 where there is nothing to share, and for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_decision_bandwidth_share(decision: *const Decision) -> f64 {
+    // SAFETY: the caller gives NULL or a decision of this library.
+    or_else(1.0, || unsafe { decision.as_ref() }.map_or(1.0, |one| one.placement.bandwidth_share()))
+}
+
+/// Frees a decision. A state that claimed it keeps what it needs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_decision_free(decision: *mut Decision) {
+    // SAFETY: the caller gives NULL or a decision of this library.
+    unsafe { take_back(decision) };
+}

@@ -1,0 +1,162 @@
+//! What a caller asks for.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, NodeIndex, NodeSet};
+use topolane_placement::Share;
+
+use crate::guard::{Problem, array, or_else, text};
+
+/// So much of a counted resource: `cores`, `memory` in bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Amount {
+    /// The name of the resource.
+    pub name: *const c_char,
+    /// How much of it.
+    pub count: u64,
+}
+
+/// A request for slots. Set it up with `topolane_request_init`, then fill in what is wanted. The arrays belong to the caller and
+/// need live only during the call.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// The size of this struct where it was compiled: `topolane_request_init` sets it.
+    pub size: usize,
+    /// Identity of the job, unique among those that a state holds.
+    pub id: u64,
+    /// Slots wanted, at least 1: nodes, or parts of nodes if `amounts` are given.
+    pub slots: u32,
+    /// Whether several slots may lie on one node.
+    pub stacked: bool,
+    /// The least share of full bandwidth that the job accepts on dedicated links, over 0 and up to 1.
+    pub min_bandwidth: f64,
+    /// What each slot takes from its node; none: the whole node.
+    pub amounts: *const Amount,
+    /// How many amounts.
+    pub amount_count: usize,
+    /// Nodes that it may use.
+    pub eligible: *const u32,
+    /// How many; `SIZE_MAX` for all nodes of the machine, which is what `topolane_request_init` sets.
+    pub eligible_count: usize,
+    /// Nodes on which members of the same group run, once per member.
+    pub members: *const u32,
+    /// How many.
+    pub member_count: usize,
+}
+
+/// Sets a request up for one whole node anywhere, at full bandwidth. `size` is `sizeof(topolane_request)`; members of a newer
+/// library beyond it are left alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_request_init(request: *mut Request, size: usize) {
+    or_else((), || {
+        if request.is_null() || size < size_of::<Request>() {
+            return;
+        }
+        let plain = Request {
+            size,
+            id: 0,
+            slots: 1,
+            stacked: false,
+            min_bandwidth: 1.0,
+            amounts: std::ptr::null(),
+            amount_count: 0,
+            eligible: std::ptr::null(),
+            eligible_count: usize::MAX,
+            members: std::ptr::null(),
+            member_count: 0,
+        };
+        // SAFETY: the caller has a struct of at least this size there; it need not be set before.
+        unsafe { request.write(plain) };
+    });
+}
+
+impl Request {
+    /// The request on a machine.
+    ///
+    /// # Safety
+    /// The arrays are as long as their counts say.
+    pub(crate) unsafe fn on(
+        &self,
+        fabric: &Fabric,
+    ) -> Result<topolane_placement::Request, Problem> {
+        if self.size < size_of::<Request>() {
+            return Err("the request was not set up by topolane_request_init".into());
+        }
+        if self.slots == 0 {
+            return Err("a request asks for at least 1 slot, not 0".into());
+        }
+        if !(self.min_bandwidth > 0.0 && self.min_bandwidth <= 1.0) {
+            let given = self.min_bandwidth;
+            return Err(format!("min_bandwidth is over 0 and up to 1, not {given}").into());
+        }
+        // SAFETY: the caller's promise.
+        let (amounts, members) = unsafe {
+            let members = array(self.members, self.member_count, "members")?;
+            (
+                array(self.amounts, self.amount_count, "amounts")?,
+                nodes_on(fabric, members, "member")?,
+            )
+        };
+        let eligible = if self.eligible_count == usize::MAX {
+            None
+        } else {
+            // SAFETY: the caller's promise.
+            let nodes = unsafe { array(self.eligible, self.eligible_count, "eligible")? };
+            let nodes = nodes_on(fabric, nodes, "eligible node")?;
+            Some(Arc::new(NodeSet::of(fabric.nodes(), nodes)))
+        };
+        Ok(topolane_placement::Request {
+            id: self.id,
+            nodes: self.slots,
+            stacked: self.stacked,
+            // SAFETY: the caller's promise.
+            share: unsafe { share_of(amounts)? },
+            min_bandwidth: (self.min_bandwidth < 1.0).then_some(self.min_bandwidth),
+            eligible,
+            members,
+            walltime: f64::INFINITY,
+            ..topolane_placement::Request::default()
+        })
+    }
+}
+
+/// The same nodes, all on the machine.
+pub(crate) fn nodes_on(
+    fabric: &Fabric,
+    nodes: &[u32],
+    what: &str,
+) -> Result<Vec<NodeIndex>, Problem> {
+    match nodes.iter().find(|&&node| node >= fabric.nodes()) {
+        Some(node) => Err(format!("{what} {node} is not on the machine").into()),
+        None => Ok(nodes.to_vec()),
+    }
+}
+
+/// What each slot takes.
+///
+/// # Safety
+/// The names are NULL or texts.
+pub(crate) unsafe fn share_of(amounts: &[Amount]) -> Result<Share, Problem> {
+    if amounts.is_empty() {
+        return Ok(Share::Whole);
+    }
+    let (mut cores, mut memory) = (0, 0);
+    for amount in amounts {
+        // SAFETY: the caller's promise.
+        match unsafe { text(amount.name, "the name of an amount")? } {
+            "cores" => {
+                cores = u32::try_from(amount.count)
+                    .map_err(|_| format!("{} cores are more than a node can have", amount.count))?;
+            }
+            "memory" => memory = amount.count,
+            name => return Err(format!("the machine counts no resource {name:?}").into()),
+        }
+    }
+    if cores == 0 {
+        return Err("a slot takes at least 1 core, not 0".into());
+    }
+    Ok(Share::Part { cores, memory })
+}

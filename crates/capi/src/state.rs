@@ -1,0 +1,312 @@
+//! Which job holds what, and requests placed on it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ffi::c_char;
+use std::ptr;
+use std::sync::Arc;
+
+use topolane_fabric::CableId;
+use topolane_placement::{Holder, Occupancy, Placement, Refusal as Reason};
+
+use crate::decision::Decision;
+use crate::guard::{Problem, Status, array, give, guarded, object, take_back, writable};
+use crate::machine::Machine;
+use crate::policy::Policy;
+use crate::refusal::Refusal;
+use crate::request::{Amount, Request, nodes_on, share_of};
+
+/// Which job holds what on a machine. One thread at a time may use it.
+pub struct State {
+    holdings: Holdings,
+    /// Whether a call failed while it changed the state.
+    is_broken: bool,
+}
+
+/// The part of a state that calls work on.
+#[derive(Clone)]
+pub(crate) struct Holdings {
+    occupancy: Occupancy,
+    jobs: BTreeMap<u64, Arc<Placement>>,
+}
+
+/// What a job holds that runs already.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    /// The size of this struct where it was compiled: set it to `sizeof(topolane_held)`.
+    pub size: usize,
+    /// Identity of the job.
+    pub id: u64,
+    /// Its nodes in rank order, once per slot.
+    pub nodes: *const u32,
+    /// How many.
+    pub node_count: usize,
+    /// What each slot takes from its node; none: the whole node.
+    pub amounts: *const Amount,
+    /// How many amounts.
+    pub amount_count: usize,
+    /// The cables that only this job may use.
+    pub links: *const u32,
+    /// How many.
+    pub link_count: usize,
+    /// The share of full bandwidth on them.
+    pub bandwidth_share: f64,
+}
+
+/// Runs `body` on a state; after a panic the state is of no use any more.
+///
+/// # Safety
+/// `state` is NULL or a state of this library that no other call uses; `error` is NULL or may be written.
+pub(crate) unsafe fn with_state(
+    state: *mut State,
+    error: *mut *mut c_char,
+    body: impl FnOnce(&mut Holdings) -> Result<Status, Problem>,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let status = guarded(error, || {
+            let state = state.as_mut().ok_or("state is NULL")?;
+            if state.is_broken {
+                return Err("the state is of no use since a call failed".into());
+            }
+            body(&mut state.holdings)
+        });
+        if status == Status::Failed
+            && let Some(state) = state.as_mut()
+        {
+            state.is_broken = true;
+        }
+        status
+    }
+}
+
+/// A state of a machine: empty, every node and cable in service. It keeps what it needs of the machine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_new(
+    machine: *const Machine,
+    state: *mut *mut State,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        guarded(error, || {
+            let to = writable(state, "state")?;
+            *to = ptr::null_mut();
+            let machine = object(machine, "machine")?;
+            let occupancy = Occupancy::new(Arc::clone(&machine.fabric));
+            let holdings = Holdings { occupancy, jobs: BTreeMap::new() };
+            give(to, State { holdings, is_broken: false });
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// A copy of a state, to try things on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_copy(
+    state: *mut State,
+    copy: *mut *mut State,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        with_state(state, error, |holdings| {
+            let to = writable(copy, "copy")?;
+            *to = ptr::null_mut();
+            give(to, State { holdings: holdings.clone(), is_broken: false });
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// Frees a state.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_free(state: *mut State) {
+    // SAFETY: the caller gives NULL or a state of this library.
+    unsafe { take_back(state) };
+}
+
+/// Lets a job that runs already hold nodes and cables, also those that are out of service.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_hold(
+    state: *mut State,
+    held: *const Held,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        with_state(state, error, |holdings| {
+            let held = object(held, "held")?;
+            if held.size < size_of::<Held>() {
+                return Err("the member size of held is not sizeof(topolane_held)".into());
+            }
+            let nodes = array(held.nodes, held.node_count, "nodes")?;
+            let links = array(held.links, held.link_count, "links")?;
+            let amounts = array(held.amounts, held.amount_count, "amounts")?;
+            let fabric = Arc::clone(holdings.occupancy.fabric());
+            if nodes.is_empty() {
+                return Err(format!("job {} holds no node", held.id).into());
+            }
+            let nodes = nodes_on(&fabric, nodes, "node")?;
+            if let Some(link) = links.iter().find(|&&link| link >= fabric.links()) {
+                return Err(format!("there is no cable {link}").into());
+            }
+            let share = held.bandwidth_share;
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(format!("bandwidth_share is over 0 and up to 1, not {share}").into());
+            }
+            let placement = Placement::new(&fabric, nodes, share_of(amounts)?)
+                .with_links(links.to_vec(), share);
+            holdings.add(held.id, Arc::new(placement), true)
+        })
+    }
+}
+
+/// Lets a job hold what a decision gives it, under the identity of its request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_claim(
+    state: *mut State,
+    decision: *const Decision,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        with_state(state, error, |holdings| {
+            let decision = object(decision, "decision")?;
+            let placement = &decision.placement;
+            let fabric = holdings.occupancy.fabric();
+            let fits = placement.held().all(|node| node < fabric.nodes())
+                && placement.links().iter().all(|&link: &CableId| link < fabric.links());
+            if !fits {
+                return Err("the decision is of another machine".into());
+            }
+            holdings.add(decision.id, Arc::clone(placement), false)
+        })
+    }
+}
+
+/// Takes from a job all that it holds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_release(
+    state: *mut State,
+    id: u64,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        with_state(state, error, |holdings| {
+            let placement =
+                holdings.jobs.remove(&id).ok_or_else(|| format!("job {id} holds nothing"))?;
+            holdings.occupancy.release(&placement);
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// Takes a node out of service, or puts it back. Jobs on it keep it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_set_node(
+    state: *mut State,
+    node: u32,
+    in_service: bool,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        with_state(state, error, |holdings| {
+            nodes_on(holdings.occupancy.fabric(), &[node], "node")?;
+            holdings.occupancy.set_in_service(node, in_service);
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// Takes a cable between switches out of service, or puts it back. A job that owns it keeps it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_set_link(
+    state: *mut State,
+    link: u32,
+    in_service: bool,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        with_state(state, error, |holdings| {
+            if link >= holdings.occupancy.fabric().links() {
+                return Err(format!("there is no cable {link}").into());
+            }
+            holdings.occupancy.set_link_in_service(link, in_service);
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// Asks a policy for nodes; the state stays as it is. `Ok` sets `decision`, `Refused` sets `refusal` unless that is NULL.
+/// A refusal names what stands in the way: that takes longer than to refuse.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_place(
+    state: *mut State,
+    policy: *const Policy,
+    request: *const Request,
+    decision: *mut *mut Decision,
+    refusal: *mut *mut Refusal,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        with_state(state, error, |holdings| {
+            let to = writable(decision, "decision")?;
+            *to = ptr::null_mut();
+            if !refusal.is_null() {
+                *refusal = ptr::null_mut();
+            }
+            let rule = &*object(policy, "policy")?.rule;
+            let request = object(request, "request")?.on(holdings.occupancy.fabric())?;
+            match rule.place(&request, &holdings.occupancy) {
+                Ok(placement) => {
+                    give(to, Decision { id: request.id, placement: Arc::new(placement) });
+                    Ok(Status::Ok)
+                }
+                Err(reason) => {
+                    if !refusal.is_null() {
+                        give(refusal, holdings.explained(rule, &request, reason));
+                    }
+                    Ok(Status::Refused)
+                }
+            }
+        })
+    }
+}
+
+impl Holdings {
+    /// Lets a job hold a placement; `adopt` one that runs, whatever is out of service.
+    fn add(&mut self, id: u64, placement: Arc<Placement>, adopt: bool) -> Result<Status, Problem> {
+        let Entry::Vacant(place) = self.jobs.entry(id) else {
+            return Err(format!("job {id} holds something already").into());
+        };
+        let held =
+            if adopt { self.occupancy.adopt(&placement) } else { self.occupancy.claim(&placement) };
+        held.map_err(|error| {
+            let name = self.occupancy.fabric().node_name(error.node);
+            format!("node {name}, or a link above it, has not enough left for job {id}")
+        })?;
+        place.insert(placement);
+        Ok(Status::Ok)
+    }
+
+    fn explained(
+        &self,
+        rule: &dyn topolane_placement::Policy,
+        request: &topolane_placement::Request,
+        reason: Reason,
+    ) -> Refusal {
+        let is_blocked = matches!(reason, Reason::WouldShareLinks { .. });
+        if let Some(never) = is_blocked.then(|| rule.never(request, &self.occupancy)).flatten() {
+            return Refusal::new(never, None);
+        }
+        let jobs: Vec<Holder<'_>> =
+            self.jobs.iter().map(|(&id, placement)| (id, &**placement)).collect();
+        Refusal::new(reason, rule.explain(request, &self.occupancy, &jobs))
+    }
+}
