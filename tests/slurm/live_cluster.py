@@ -112,7 +112,7 @@ class Cluster:
         return int(first[1]), int(first[1]) + int(self.facts["NODES"])
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def until(holds: Callable[[], bool], what: str, seconds: float = 240) -> None:
     """Waits; the limit only keeps a test that fails from waiting for ever."""
     end = time.monotonic() + seconds
     while not holds():
