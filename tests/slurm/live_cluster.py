@@ -104,6 +104,24 @@ class Cluster:
         """The names in a host list."""
         return set(self.run("scontrol", "show", "hostnames", hosts).split()) if hosts else set()
 
+    def lives(self, name: str) -> bool:
+        """Whether one of its daemons is there."""
+        file = self.directory / "run" / f"{name}.pid"
+        return file.exists() and Path(f"/proc/{file.read_text().strip() or 'none'}").exists()
+
+    def mend(self) -> None:
+        """Starts what has ended, cancels all jobs and takes every node into service, as far as that goes."""
+        names = [f"{self.facts['PREFIX']}{number}" for number in range(1, int(self.facts["NODES"]) + 1)]
+        for name in ("slurmctld", "slurmrestd", *names):
+            if not self.lives(name):
+                script("start", self.directory, name)
+        for command in (
+            ("scancel", "--user=root"),
+            ("scontrol", "update", f"nodename={','.join(names)}", "state=resume"),
+            ("scontrol", "update", f"nodename={','.join(names)}", "state=idle"),
+        ):
+            subprocess.run(command, env=self.environment, capture_output=True, timeout=60)
+
     def ports(self) -> tuple[int, int]:
         """The first port, slurmctld's, and the last, that of the last node."""
         conf = (self.directory / "slurm.conf").read_text()
