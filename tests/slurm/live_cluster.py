@@ -106,8 +106,11 @@ class Cluster:
 
     def lives(self, name: str) -> bool:
         """Whether one of its daemons is there."""
-        file = self.directory / "run" / f"{name}.pid"
-        return file.exists() and Path(f"/proc/{file.read_text().strip() or 'none'}").exists()
+        try:
+            process = int((self.directory / "run" / f"{name}.pid").read_text())
+            return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except (OSError, ValueError):
+            return False
 
     def mend(self) -> None:
         """Starts what has ended, cancels all jobs and takes every node into service, as far as that goes."""
