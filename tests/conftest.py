@@ -38,7 +38,21 @@ COMPONENTS = (
     "tests/slurm",
     "tests/validation",
 )
-"""They start other programs (Slurm, Nova, an MPI, guests, a browser), or take long."""
+"""They start other programs (Slurm, Nova, an MPI, guests, a browser), or take long, but for UNITS."""
+
+UNITS = (
+    *(
+        f"tests/nova/test_nova_{topic}.py"
+        for topic in ("aggregates", "apply", "in_flight", "room_order", "underway")
+    ),
+    *(f"tests/security/test_{topic}.py" for topic in ("nesting", "python_readers")),
+    *(
+        f"tests/sites/test_{topic}.py"
+        for topic in ("bisect", "clusters", "dry_run", "forgetting", "frames", "moves")
+    ),
+    *(f"tests/sites/test_{topic}.py" for topic in ("plans", "sites_file")),
+    *(f"tests/slurm/test_{topic}.py" for topic in ("forecast", "versions")),
+)
 
 SECOND_CLUSTER = (
     "clocks",
@@ -116,7 +130,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     file = item.nodeid.partition("::")[0]
     if file in ALONE:
         item.add_marker(pytest.mark.alone)
-    if file.startswith(COMPONENTS):
+    if file.startswith(COMPONENTS) and file not in UNITS:
         item.add_marker(pytest.mark.components)
 
 
