@@ -1,4 +1,4 @@
-# Everything a fresh clone needs: `make demo`, `make test`. Benchmarks: make bench BENCH="--quick",
+# Everything a fresh clone needs: `make demo`, `make check`, `make test`. Benchmarks: make bench BENCH="--quick",
 # and of the Slurm driver: make bench-slurm BENCH="--quick".
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo test test-rust test-python lint docs lock audit header wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test explore lint docs lock audit header wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -62,7 +62,7 @@ $(VENV)/.components: $(VENV)/.installed
 	  apt-get update -qq; \
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
-	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" libfaketime \
+	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" libfaketime valgrind \
 	      "mpich libmpich-dev" gfortran; do \
 	    apt-get install -y -qq $$packages >/dev/null || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
@@ -78,21 +78,20 @@ $(VENV)/.components: $(VENV)/.installed
 	fi
 	@touch $@
 
-test: test-rust test-python
+# What each runs, and what it is for, is in CONTRIBUTING.md. All parts run, whichever fail.
+test: build $(VENV)/.test-installed $(VENV)/.components
+	@$(BIN)/python tools/run_tests.py test
 
-test-rust: $(VENV)/.installed
-	cargo test --workspace --exclude topolane-python --locked --quiet
+check: build $(VENV)/.test-installed
+	@$(BIN)/python tools/run_tests.py check
 
-test-python: build $(VENV)/.test-installed $(VENV)/.components
-	$(BIN)/python -m pytest
+# Other minutes: make explore EXPLORE=60.
+EXPLORE ?= 10
+explore: build $(VENV)/.test-installed
+	@$(BIN)/python tools/run_tests.py explore $(EXPLORE)
 
 lint: build $(VENV)/.test-installed
-	cargo fmt --all --check
-	PYO3_PYTHON=$(abspath $(BIN))/python cargo clippy --workspace --all-targets --locked -- -D warnings
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest --concise topolane._engine
+	@$(BIN)/python tools/run_tests.py lint
 
 # The documentation as a site in site/. --strict fails on a link or an anchor that leads nowhere and on a page that
 # is missing from the navigation; the second command fails if a page would load anything from another host.

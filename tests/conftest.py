@@ -1,18 +1,139 @@
-"""Which tests share a process when they run side by side (`make test`): those of a file, and those of one cluster."""
+"""How the tests run side by side (`make test`), and which of them need nothing but Topolane (`make check`)."""
 
 from __future__ import annotations
 
+import os
+import re
+from typing import Any
+
+import hypothesis
 import pytest
 
-SHARED = ("cluster", "running")
-"""Fixtures of a whole session that take long to start: a Slurm, a Nova. The tests of each share one process."""
+ALONE = (
+    "tests/gang/test_gang_agent.py",
+    "tests/gang/test_gang_commands.py",
+    "tests/gang/test_gang_faults.py",
+    "tests/gang/test_gang_meetings.py",
+    "tests/gang/test_gang_workloads.py",
+    "tests/gang/test_guests.py",
+    "tests/gang/test_paper_gang.py",
+    "tests/gang/test_slurm_steps.py",
+)
+"""They measure who runs on this machine's cores and for how long, so nothing else may run at the same time."""
+
+COMPONENTS = (
+    "tests/calibrate/test_real_mpi.py",
+    "tests/calibrate/test_recovery.py",
+    "tests/cli/test_dask.py",
+    "tests/docs/test_guide_commands.py",
+    "tests/fabric/test_ibsim.py",
+    "tests/fabric/test_lfts.py",
+    "tests/fabric/test_routes.py",
+    "tests/mpi",
+    "tests/nova",
+    "tests/rank_k",
+    "tests/report/test_browser.py",
+    "tests/security",
+    "tests/sites",
+    "tests/slurm",
+    "tests/validation",
+)
+"""They start other programs (Slurm, Nova, an MPI, guests, a browser), or take long, but for UNITS."""
+
+UNITS = (
+    *(
+        f"tests/nova/test_nova_{topic}.py"
+        for topic in ("aggregates", "apply", "in_flight", "room_order", "underway")
+    ),
+    *(f"tests/security/test_{topic}.py" for topic in ("nesting", "python_readers")),
+    *(
+        f"tests/sites/test_{topic}.py"
+        for topic in ("bisect", "clusters", "dry_run", "forgetting", "frames", "moves")
+    ),
+    *(f"tests/sites/test_{topic}.py" for topic in ("plans", "sites_file")),
+    *(f"tests/slurm/test_{topic}.py" for topic in ("forecast", "versions")),
+)
+
+SECOND_CLUSTER = (
+    "clocks",
+    "daemon",
+    "edits",
+    "failing_links",
+    "lent_routes",
+    "moving_slurm",
+    "owned_routes",
+    "phi",
+)
+"""Tests of Slurm that share a cluster of their own. All the others share the first one."""
+
+OTHER_CLUSTERS = ("cluster", "forecast", "install", "priority", "sharing", "tokens", "versions")
+"""Tests of Slurm that start the clusters that they need, or need none."""
+
+WITHOUT_CLOUD = ("aggregates", "in_flight", "room_order", "sample", "underway")
+"""Tests of Nova that need no Nova."""
+
+FIRST = (
+    "slurm cluster",
+    "second slurm cluster",
+    "nova",
+    "tests/docs/test_guide_commands.py::test_the_commands_of_a_page_do_what_it_says[docs/tutorials/first-comparison.md]",
+    "tests/slurm/test_sharing.py",
+    "tests/slurm/test_priority.py",
+    "tests/docs/test_guide_commands.py",
+    "tests/security/test_migration.py",
+    "tests/sites",
+    "tests/mpi",
+    "tests/nova/test_paper_nova.py",
+)
+"""The longest groups of tests begin first, so that none of them is left at the end."""
+
+hypothesis.settings.register_profile("fixed", derandomize=True, database=None)
+hypothesis.settings.register_profile("explore", max_examples=300, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def group_of(nodeid: str) -> str:
+    """The tests of a group run in one process, so that a fixture which they share is made once."""
+    file = nodeid.partition("::")[0]
+    _, package, name = f"{file}//".split("/")[:3]
+    topic = name.removeprefix("test_").removesuffix(".py")
+    if package == "slurm" and topic not in OTHER_CLUSTERS:
+        return "second slurm cluster" if topic in SECOND_CLUSTER else "slurm cluster"
+    if package == "nova" and topic.removeprefix("nova_") not in (*WITHOUT_CLOUD, "paper_nova"):
+        return "nova"
+    if package == "docs":
+        return nodeid
+    if package == "mpi" and (found := re.search(r"\[(mpich|openmpi)\b", nodeid)):
+        return f"{file} {found[1]}"
+    return file
+
+
+def place_of(item: pytest.Item) -> int:
+    group = group_of(item.nodeid)
+    return next((place for place, name in enumerate(FIRST) if group.startswith(name)), len(FIRST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives a process one group after the other."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return Groups(config, log)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Gives a test its group for `--dist loadgroup`: a fixture of a module, or one of SHARED, is made once."""
-    known = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
-    group = item.nodeid.partition("::")[0]
-    for name in SHARED:
-        if name in known and known[name][-1].scope == "session":
-            group = f"{item.path.parent.name} {name}"
-    item.add_marker(pytest.mark.xdist_group(group))
+    """Marks what runs alone and what starts other programs."""
+    file = item.nodeid.partition("::")[0]
+    if file in ALONE:
+        item.add_marker(pytest.mark.alone)
+    if file.startswith(COMPONENTS) and file not in UNITS:
+        item.add_marker(pytest.mark.components)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest groups first."""
+    items.sort(key=place_of)

@@ -18,7 +18,7 @@ from topolane.mpi.receiver import Receiver
 
 RANKS = 4
 MODELLED, COUNTED = 1, 2
-DEADLINE = 60.0
+DEADLINE = 240.0
 """Seconds; the machine may be busy."""
 
 

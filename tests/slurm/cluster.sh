@@ -21,7 +21,7 @@
 #   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is;
 #                   from v0.0.40 on all there are)
 #   --conf LINE     one more line of slurm.conf, as often as wanted
-#   --deadline S    seconds to wait for idle nodes, once all are started (60 + N / 2)
+#   --deadline S    seconds to wait for idle nodes, once all are started (240 + N / 2)
 #
 # Wrong input ends with exit code 2, missing packages with 3, a start that fails with 1.
 set -euo pipefail
@@ -62,7 +62,7 @@ shaped() {
 
 options() {
     LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch HOLD='' REST='' EXTRA=()
-    OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' DEADLINE=$((60 + NODES / 2))
+    OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' DEADLINE=$((240 + NODES / 2))
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die 2 "$1 needs a value"
         case $1 in

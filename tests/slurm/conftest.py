@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 from live_cluster import Cluster, running, script
 
+FAILED = pytest.StashKey[bool]()
+
 
 @pytest.fixture(scope="session")
 def slurm() -> None:
@@ -22,3 +24,19 @@ def cluster(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     directory = tmp_path_factory.mktemp("slurm")
     with running(72, directory, "--partitions", partitions, "--hold", "lua:pbatch") as up:
         yield up
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def mended(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After a test that failed, the shared cluster is as it was at first, so that no other test fails for it."""
+    yield
+    shared = request.node.funcargs.get("cluster")
+    if request.node.stash.get(FAILED, False) and isinstance(shared, Cluster):
+        shared.mend()

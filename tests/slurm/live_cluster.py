@@ -104,6 +104,27 @@ class Cluster:
         """The names in a host list."""
         return set(self.run("scontrol", "show", "hostnames", hosts).split()) if hosts else set()
 
+    def lives(self, name: str) -> bool:
+        """Whether one of its daemons is there."""
+        try:
+            process = int((self.directory / "run" / f"{name}.pid").read_text())
+            return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except (OSError, ValueError):
+            return False
+
+    def mend(self) -> None:
+        """Starts what has ended, cancels all jobs and takes every node into service, as far as that goes."""
+        names = [f"{self.facts['PREFIX']}{number}" for number in range(1, int(self.facts["NODES"]) + 1)]
+        for name in ("slurmctld", "slurmrestd", *names):
+            if not self.lives(name):
+                script("start", self.directory, name)
+        for command in (
+            ("scancel", "--user=root"),
+            ("scontrol", "update", f"nodename={','.join(names)}", "state=resume"),
+            ("scontrol", "update", f"nodename={','.join(names)}", "state=idle"),
+        ):
+            subprocess.run(command, env=self.environment, capture_output=True, timeout=60)
+
     def ports(self) -> tuple[int, int]:
         """The first port, slurmctld's, and the last, that of the last node."""
         conf = (self.directory / "slurm.conf").read_text()
@@ -112,7 +133,7 @@ class Cluster:
         return int(first[1]), int(first[1]) + int(self.facts["NODES"])
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def until(holds: Callable[[], bool], what: str, seconds: float = 240) -> None:
     """Waits; the limit only keeps a test that fails from waiting for ever."""
     end = time.monotonic() + seconds
     while not holds():

@@ -132,7 +132,7 @@ def test_a_job_goes_over_idle_links_until_somebody_is_placed_there(
         until(lambda: nobody_runs(cluster) and last() == {}, "all are gone")
         until(lambda: len(events(tmp_path, "ended")) == 2, "the daemon has seen it")
         for name in ("topolane_job_bandwidth_share_count", "topolane_job_phi_count"):
-            assert scraped(port)[name] == 2
+            until(lambda name=name: scraped(port)[name] == 2, "the metrics have counted both")
     for tables, held in installed(tmp_path):
         cables = [cable for row in held.values() for cable in [*row["links"], *lent(row)]]
         assert len(cables) == len(set(cables)) and all(cable >= machine.nodes for cable in cables)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,14 @@ def machine(cluster: Cluster) -> Machine:
 
 
 @pytest.fixture
-def daemon(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Daemon:
+def daemon(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
     """The daemon's own parts in this process, to be stopped between two of its steps."""
     monkeypatch.setenv("SLURM_CONF", cluster.facts["SLURM_CONF"])
     config = Config(f"unix:{cluster.facts['SOCKET']}", ("pbatch",))
-    return Daemon(config, Slurm(config.slurmrestd), Log(str(tmp_path / "log.jsonl")))
+    made = Daemon(config, Slurm(config.slurmrestd), Log(str(tmp_path / "log.jsonl")))
+    yield made
+    if made._claimed is not None:
+        made._claimed.close()  # a test that failed would keep it, and the next daemon would be refused
 
 
 def ended_well(record: Record) -> bool:

@@ -63,7 +63,7 @@ def output(cluster: Cluster, directory: Path, lines: Sequence[str], *asked: str)
     """What a batch script prints in a job that is released as the daemon does it."""
     script, printed = directory / "job.sh", directory / "printed"
     script.write_text("\n".join(["#!/bin/bash", *lines]) + "\n")
-    job = int(cluster.run("sbatch", "--parsable", f"--output={printed}", "--time=2", *asked, script))
+    job = int(cluster.run("sbatch", "--parsable", f"--output={printed}", "--time=15", *asked, script))
     comment = f"topolane: as asked on {ORDER} | my own"
     body = {"nodelist": ORDER, "nodes": "3", "hold": False, "comment": comment}
     assert cluster.rest(f"job/{job}", body)["errors"] == []

@@ -38,9 +38,10 @@ def test_a_log_is_decided_again_the_same(cluster: Cluster, tmp_path: Path) -> No
         jobs = submit_many(cluster, 25, seed=5)
         cluster.run("scancel", jobs[-1])
         cluster.run("scontrol", "update", "nodename=node9", "state=drain", "reason=test")
-        until(lambda: all(cluster.job(job)["job_state"] == "COMPLETED" for job in jobs[:-1]), "all end", 120)
+        until(lambda: all(cluster.job(job)["job_state"] == "COMPLETED" for job in jobs[:-1]), "all end")
+        log = tmp_path / "log.jsonl"
+        until(lambda: log.read_text().count('"event": "ended"') >= 24, "the daemon has seen all of them end")
         cluster.run("scontrol", "update", "nodename=node9", "state=resume")
-    log = tmp_path / "log.jsonl"
     done = replay(log, "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 0 and found["differing"] == [] and found["starts"] >= 24, done.stdout

@@ -72,7 +72,7 @@ def settled(job: dict[str, Any]) -> bool:
 
 
 def settle(
-    cluster: Cluster, jobs: Sequence[int], what: str = "every job ends", seconds: float = 120
+    cluster: Cluster, jobs: Sequence[int], what: str = "every job ends", seconds: float = 300
 ) -> dict[int, str]:
     """Waits until every job has ended or waits with a reason; the states in which they are then."""
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from .style import HEAT_THEME, THEME
@@ -25,9 +27,14 @@ BETWEEN = re.compile(r">\s+<")
 
 
 def to_svg(figure: Figure) -> str:
-    """The figure as SVG in points: the same figure gives the same text."""
+    """The figure as SVG in points: the same figure gives the same text.
+
+    `Figure.savefig` would draw it twice, the first time without any output.
+    """
     file = io.StringIO()
-    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    FigureCanvasSVG(figure).print_svg(
+        file, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+    )
     text = METADATA.sub("", COMMENT.sub("", file.getvalue()))
     text = PATH_DATA.sub(lambda match: match[1] + "".join(_shorter(match[2])) + match[3], text)
     return BETWEEN.sub(">\n<", text)
@@ -36,8 +43,9 @@ def to_svg(figure: Figure) -> str:
 def to_png(figure: Figure, dots_per_inch: float) -> bytes:
     """The figure as PNG, laid out as `to_svg` left it."""
     figure.set_layout_engine("none")
+    figure.set_dpi(dots_per_inch)
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=dots_per_inch, metadata={"Software": None})
+    FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})
     return file.getvalue()
 
 
