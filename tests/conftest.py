@@ -24,6 +24,7 @@ ALONE = (
 COMPONENTS = (
     "tests/calibrate/test_real_mpi.py",
     "tests/calibrate/test_recovery.py",
+    "tests/capi",
     "tests/cli/test_dask.py",
     "tests/docs/test_guide_commands.py",
     "tests/fabric/test_ibsim.py",
