@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from topolane._engine import Decision, Machine, State
 
 HERE = Path(__file__).parent
