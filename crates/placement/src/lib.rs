@@ -5,7 +5,6 @@ pub mod dedicated;
 mod explain;
 mod free_slots;
 mod group_costs;
-pub mod mapping;
 mod moves;
 mod occupancy;
 mod placement;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
 use pyo3::prelude::*;
-use topolane_gang::linux::{Agent, Driver, Means, Stopping, Who};
+use topolane_gang::linux::{Agent, Driver, Means, Members, Stopping};
 use topolane_gang::{Barriers, JobId};
 
 use crate::error::bad_input;
@@ -65,8 +65,8 @@ impl GangAgent {
             return Err(bad_input(why));
         }
         let who = match (processes, tids) {
-            (Some(processes), None) => Who::Processes(processes),
-            (None, Some(tids)) => Who::Threads(tids),
+            (Some(processes), None) => Members::Processes(processes),
+            (None, Some(tids)) => Members::Threads(tids),
             _ => return Err(bad_input(format!("job {name}: give either processes or threads"))),
         };
         let taken = self.with(py, |agent| agent.add(name, &who, threads, weight));

@@ -2,7 +2,7 @@
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_placement::mapping::{self, EFFORTS, Links, Search};
+use topolane_mapping::{self as mapping, EFFORTS, Links, Search};
 
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;

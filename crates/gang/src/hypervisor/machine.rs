@@ -8,7 +8,7 @@ use super::core_set::CoreSet;
 use super::outcome::Spell;
 use super::program::Program;
 use super::setup::Setup;
-use super::thread::{Class, Core, Given, Priority, Run, State, Thread};
+use super::thread::{Class, Core, CpuAccount, Priority, Run, State, Thread};
 use super::time::{NEVER, Nanos, nanos, seconds};
 use super::workload::drawn;
 
@@ -83,7 +83,7 @@ impl Machine {
             program,
             living: threads,
             finished: None,
-            given: Given { since: self.now, ..Given::default() },
+            given: CpuAccount { since: self.now, ..CpuAccount::default() },
         });
     }
 

@@ -126,12 +126,12 @@ pub struct Run {
     pub program: Program,
     pub living: usize,
     pub finished: Option<Nanos>,
-    pub given: Given,
+    pub given: CpuAccount,
 }
 
 /// How long a job was let run, and what it did with it.
 #[derive(Default)]
-pub struct Given {
+pub struct CpuAccount {
     /// Nanoseconds of slices in which it was let run, until `since`.
     pub clock: Nanos,
     pub since: Nanos,

@@ -13,10 +13,10 @@ use rustix::io::write;
 use rustix::process::Signal;
 
 use super::clock::Timer;
+use super::controlled_job::{ControlledJob, Members};
 use super::driver::Driver;
 use super::entry::Entry;
 use super::event_loop::{Loop, Order};
-use super::held::{Held, Who};
 use super::means::Means;
 use super::priority;
 use crate::job::{Barriers, JobId};
@@ -55,7 +55,7 @@ impl Agent {
         let bell = Arc::new(eventfd(0, flags).map_err(failed)?);
         let timer = Timer::new().map_err(failed)?;
         let (orders, inbox) = channel();
-        let (released, garbage) = channel::<Held>();
+        let (released, garbage) = channel::<ControlledJob>();
         let driver = Driver::new(policy, limits, cores, means.ranking, released);
         let (tell, told) = channel();
         let its_bell = Arc::clone(&bell);
@@ -94,7 +94,7 @@ impl Agent {
     pub fn add(
         &self,
         name: &str,
-        who: &Who,
+        who: &Members,
         threads: usize,
         weight: f64,
     ) -> Result<JobId, Refused> {
@@ -104,7 +104,7 @@ impl Agent {
             *next - 1
         };
         let share = ((threads as f64 * weight).round() as usize).max(1);
-        let held = Held::take(&self.means, &format!("job-{id}"), who, share)?;
+        let held = ControlledJob::take(&self.means, &format!("job-{id}"), who, share)?;
         let entry = Entry::new(id, name.to_owned(), threads, weight, held);
         self.ask(move |driver| driver.add(entry))?;
         Ok(id)

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 
 use super::clock::{Nanos, nanos, now, seconds};
+use super::controlled_job::ControlledJob;
 use super::entry::{Entry, State};
-use super::held::Held;
 use super::means::Ranking;
 use super::switches::{Switch, Switches};
 use crate::job::{Job, JobId};
@@ -36,7 +36,7 @@ pub struct Driver {
     deadline: Nanos,
     stale: bool,
     /// Takes groups that are no longer needed: to remove one can take long.
-    pub(super) released: Sender<Held>,
+    pub(super) released: Sender<ControlledJob>,
 }
 
 /// The end of a slice that has none.
@@ -49,7 +49,7 @@ impl Driver {
         limits: Limits,
         cores: Vec<usize>,
         ranking: Ranking,
-        released: Sender<Held>,
+        released: Sender<ControlledJob>,
     ) -> Self {
         Driver {
             policy,
@@ -196,7 +196,7 @@ impl Driver {
         for entry in self.jobs.values_mut().filter(scheduled) {
             if !in_slice(entry.id) && entry.held.as_ref().is_some_and(|held| !held.stopped) {
                 changed = true;
-                entry.with("it cannot be stopped", Held::stop);
+                entry.with("it cannot be stopped", ControlledJob::stop);
             }
         }
         // Those that run on are ranked before anybody else is let run, and all are let run as close together as can be.
@@ -212,7 +212,7 @@ impl Driver {
         for entry in self.jobs.values_mut().filter(scheduled).filter(|entry| in_slice(entry.id)) {
             if entry.held.as_ref().is_some_and(|held| held.stopped) {
                 changed = true;
-                entry.with("it cannot be let run", Held::start);
+                entry.with("it cannot be let run", ControlledJob::start);
             }
         }
         changed

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::clock::{Nanos, seconds};
-use super::held::Held;
+use super::controlled_job::ControlledJob;
 use super::processes;
 use super::usage::{Counters, Counts};
 use crate::job::{Barriers, JobId};
@@ -38,7 +38,7 @@ pub struct Entry {
     /// Its share against others'.
     pub weight: f64,
     /// What it is stopped with; none when it ended.
-    pub held: Option<Held>,
+    pub held: Option<ControlledJob>,
     /// How it is.
     pub state: State,
     /// What it had in sampled slices, thread-seconds.
@@ -69,7 +69,7 @@ const READING: u64 = 200;
 
 impl Entry {
     /// A job that was just taken.
-    pub fn new(id: JobId, name: String, threads: usize, weight: f64, held: Held) -> Self {
+    pub fn new(id: JobId, name: String, threads: usize, weight: f64, held: ControlledJob) -> Self {
         let counters = Counters::new(&held.threads().unwrap_or_default());
         let mut entry = Entry {
             id,
@@ -110,7 +110,11 @@ impl Entry {
     }
 
     /// Does something with what holds it; a job with which that fails is lost. Whether it went well.
-    pub fn with(&mut self, doing: &str, action: impl FnOnce(&mut Held) -> io::Result<()>) -> bool {
+    pub fn with(
+        &mut self,
+        doing: &str,
+        action: impl FnOnce(&mut ControlledJob) -> io::Result<()>,
+    ) -> bool {
         let Some(held) = &mut self.held else { return false };
         match action(held) {
             Ok(()) => true,

@@ -107,7 +107,7 @@ impl Group {
     }
 }
 
-/// Who a list of a group names. It is opened anew: version 1 shows who was there before for as long as one that stays
+/// Members a list of a group names. It is opened anew: version 1 shows who was there before for as long as one that stays
 /// open is read more often than once a second (kernel/cgroup/cgroup-v1.c, `cgroup_pidlist_start`).
 fn members(list: &Path) -> io::Result<Vec<Number>> {
     Ok(processes::read(&fs::read_to_string(list)?))

@@ -6,12 +6,12 @@
 
 mod agent;
 mod clock;
+mod controlled_job;
 mod driver;
 mod entry;
 mod event_loop;
 mod files;
 mod group;
-mod held;
 mod hierarchy;
 mod means;
 mod mounts;
@@ -24,8 +24,8 @@ mod usage;
 
 pub use agent::{Agent, Refused};
 pub use clock::seconds;
+pub use controlled_job::Members;
 pub use driver::Driver;
 pub use entry::{Entry, State};
-pub use held::Who;
 pub use means::{Means, Ranking, Stopping};
 pub use switches::Switch;

@@ -9,7 +9,7 @@ pub type Number = i32;
 /// What is needed of /proc/PID/stat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Who started it, or who took it over.
+    /// Members started it, or who took it over.
     pub parent: Number,
     /// It ended, and waits for its parent to hear of it.
     pub ended: bool,

@@ -6,16 +6,16 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{getpgid, test_kill_process};
 
+use super::controlled_job::{ControlledJob, Members, gone, pid};
 use super::group::Group;
-use super::held::{Held, Who, gone, pid};
 use super::means::{Means, Stopping};
 use super::processes::{self, Number};
 
-impl Held {
+impl ControlledJob {
     /// Takes a job, stopped. `Err` is a sentence.
-    pub fn take(means: &Means, name: &str, who: &Who, threads: usize) -> Result<Self, String> {
-        let (Who::Processes(listed) | Who::Threads(listed)) = who;
-        let of_threads = matches!(who, Who::Threads(_));
+    pub fn take(means: &Means, name: &str, who: &Members, threads: usize) -> Result<Self, String> {
+        let (Members::Processes(listed) | Members::Threads(listed)) = who;
+        let of_threads = matches!(who, Members::Threads(_));
         let first = *listed.first().ok_or("a job needs at least one process or thread")?;
         for &number in listed {
             check(number, of_threads)?;
@@ -36,7 +36,7 @@ impl Held {
             ));
         };
         let leads = !of_threads && pid(first).is_some_and(|pid| getpgid(Some(pid)) == Ok(pid));
-        let mut held = Held {
+        let mut held = ControlledJob {
             group,
             stopping,
             ranking: means.ranking,

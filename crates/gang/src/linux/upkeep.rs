@@ -1,9 +1,9 @@
 //! What the driver does beside switching: it measures, finds new processes, and lets go.
 
 use super::clock::{Nanos, now};
+use super::controlled_job::ControlledJob;
 use super::driver::Driver;
 use super::entry::{Entry, State};
-use super::held::Held;
 use super::means::Stopping;
 use crate::round::Slice;
 
@@ -57,9 +57,9 @@ impl Driver {
     /// Stops by signals what jobs started meanwhile.
     pub(super) fn sweep(&mut self) {
         for entry in self.jobs.values_mut().filter(|entry| entry.state == State::Scheduled) {
-            let swept = |held: &Held| held.stopped && held.stopping() == Stopping::Signals;
+            let swept = |held: &ControlledJob| held.stopped && held.stopping() == Stopping::Signals;
             if entry.held.as_ref().is_some_and(swept) {
-                entry.with("its processes cannot be found", Held::sweep);
+                entry.with("its processes cannot be found", ControlledJob::sweep);
             }
         }
         self.let_go();
@@ -86,7 +86,7 @@ impl Driver {
     pub fn stop_again(&mut self) {
         let stopped = |entry: &&mut Entry| entry.held.as_ref().is_some_and(|held| held.stopped);
         for entry in self.jobs.values_mut().filter(stopped) {
-            entry.with("it cannot be stopped", Held::stop);
+            entry.with("it cannot be stopped", ControlledJob::stop);
         }
         for entry in self.jobs.values_mut() {
             let behind = entry.held.as_ref().is_some_and(|held| held.behind);

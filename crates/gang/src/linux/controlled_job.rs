@@ -1,4 +1,4 @@
-//! A job in the agent's hands: stopping it, letting it run, keeping it to cores, ranking it.
+//! A job that the agent controls: stopping it, letting it run, keeping it to cores, ranking it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,18 +13,18 @@ use super::means::{Ranking, Stopping};
 use super::priority;
 use super::processes::{self, Number};
 
-/// Who a job is.
+/// Members a job is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Who {
+pub enum Members {
     /// Processes and all that descend from them.
     Processes(Vec<Number>),
     /// Single threads of a process that is otherwise left alone.
     Threads(Vec<Number>),
 }
 
-/// A job in the agent's hands.
+/// A job that the agent controls.
 #[derive(Debug)]
-pub struct Held {
+pub struct ControlledJob {
     pub(super) group: Option<Group>,
     pub(super) stopping: Stopping,
     pub(super) ranking: Ranking,
@@ -41,7 +41,7 @@ pub struct Held {
     pub cores: Vec<usize>,
 }
 
-impl Held {
+impl ControlledJob {
     /// Stops it.
     pub fn stop(&mut self) -> io::Result<()> {
         self.stopped = true;

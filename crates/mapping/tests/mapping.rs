@@ -1,13 +1,14 @@
 //! Mappings: bijections, never worse than rank order, and what they are said to cost.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
+#[path = "../../placement/tests/common/mod.rs"]
 mod common;
 
 use common::{machine, one_site, tree};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::{Fabric, NodeIndex};
-use topolane_placement::mapping::{EFFORTS, Effort, Links, Search, assign, map};
+use topolane_mapping::{EFFORTS, Effort, Links, Search, assign, map};
 use topolane_traffic::{Entry, Traffic};
 
 /// Traffic of that many ranks out of pairs drawn.
@@ -84,7 +85,7 @@ proptest! {
         let in_order = hop_bytes(&fabric, links, &traffic, |rank| nodes[rank as usize]);
         prop_assert!(close(mapping.rank_order, in_order));
         prop_assert!(mapping.hop_bytes <= mapping.rank_order);
-        let split = |bytes: fn(&topolane_placement::mapping::Crossed) -> f64| -> (f64, f64) {
+        let split = |bytes: fn(&topolane_mapping::Crossed) -> f64| -> (f64, f64) {
             let rows = mapping.crossed.iter();
             let hops = rows.clone().map(|row| f64::from(row.hops.unwrap_or(0)) * bytes(row)).sum();
             (hops, rows.map(bytes).sum())
