@@ -91,14 +91,11 @@ impl Policy for Dedicated {
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
         let free = &free.unshared(request, occupancy);
-        let candidates = Candidates::new(
-            request,
-            free,
-            occupancy,
-            self.weights,
-            request.min_bandwidth.unwrap_or(1.0),
-        );
-        self.search(&candidates).map(drop).ok_or_else(|| Refusal::would_share(request, free))
+        let least = request.min_bandwidth.unwrap_or(1.0);
+        let candidates = Candidates::new(request, free, occupancy, self.weights, least);
+        self.search(&candidates.for_any())
+            .map(drop)
+            .ok_or_else(|| Refusal::would_share(request, free))
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {

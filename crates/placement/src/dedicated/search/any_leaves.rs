@@ -25,6 +25,9 @@ pub fn search(
             }
             if let Some(plan) = Search::new(candidates, pods, set, slots).run(budget) {
                 best = Some(Plan::cheaper(best, plan));
+                if candidates.any {
+                    return best;
+                }
             }
         }
     }

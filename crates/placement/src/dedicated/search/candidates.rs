@@ -26,6 +26,8 @@ pub struct Candidates<'a> {
     pub wanted: u32,
     pub need: Need,
     pub weights: Weights,
+    /// Whether any placement will do: a search ends with the first that it finds.
+    pub any: bool,
     /// In order.
     pub leaves: Vec<Leaf>,
 }
@@ -45,7 +47,13 @@ impl<'a> Candidates<'a> {
         });
         let leaves = leaves.collect();
         let need = Need::new(fabric, request.nodes, bandwidth_share);
-        Candidates { fabric, occupancy, wanted: request.nodes, need, weights, leaves }
+        Candidates { fabric, occupancy, wanted: request.nodes, need, weights, any: false, leaves }
+    }
+
+    /// The same for the question whether there is a placement.
+    #[must_use]
+    pub fn for_any(self) -> Self {
+        Candidates { any: true, ..self }
     }
 
     pub fn leaf(fabric: &Fabric, occupancy: &Occupancy, leaf: GroupIndex, idle: u32) -> Leaf {

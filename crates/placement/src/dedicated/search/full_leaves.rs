@@ -18,6 +18,7 @@ pub fn search(
     budget: &mut Budget,
 ) -> Option<Plan> {
     let mut best: Option<Plan> = None;
+    let most_plans = if candidates.any { 1 } else { BOUNDS.full_leaves_plans };
     let mut plans = 0;
     for &set in sets {
         let members = Members::of(leaves, set);
@@ -33,7 +34,7 @@ pub fn search(
                 plans += 1;
                 best = Some(Plan::cheaper(best, plan));
             }
-            if plans == BOUNDS.full_leaves_plans || *budget == 0 {
+            if plans == most_plans || *budget == 0 {
                 return best;
             }
         }
@@ -236,10 +237,11 @@ impl<'a> FullLeaves<'a> {
 fn full_leaves(weights: &Weights, leaves: &[Leaf], set: u64, most: u32) -> Vec<usize> {
     let slots = set.count_ones();
     let able = |&at: &usize| leaves[at].slots & set == set && leaves[at].idle >= most;
-    let mut full: Vec<usize> = (0..leaves.len()).filter(able).collect();
-    let cost = |&at: &usize| weights.cost(&leaves[at], most, slots);
-    full.sort_by(|one, other| cost(one).total_cmp(&cost(other)).then(one.cmp(other)));
-    full
+    let mut full = Vec::with_capacity(leaves.len());
+    let costs = |at: usize| (weights.cost(&leaves[at], most, slots), at);
+    full.extend((0..leaves.len()).filter(able).map(costs));
+    full.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    full.into_iter().map(|(_, at)| at).collect()
 }
 
 /// The `count` planes of a set with most free links to the core.

@@ -68,11 +68,13 @@ pub fn search(candidates: &Candidates<'_>) -> Found {
     if let Some(plan) = Plan::on_one_leaf(candidates) {
         return Found { plan: Some(plan), cut_short: false };
     }
-    let in_one_pod = cheapest(candidates.pods().map(|leaves| one_pod(candidates, leaves)));
+    let in_one_pod =
+        cheapest(candidates, candidates.pods().map(|leaves| one_pod(candidates, leaves)));
     if in_one_pod.plan.is_some() || candidates.fabric.depth() < 3 {
         return in_one_pod;
     }
-    let found = cheapest(candidates.tops().map(|leaves| several_pods(candidates, leaves)));
+    let found =
+        cheapest(candidates, candidates.tops().map(|leaves| several_pods(candidates, leaves)));
     Found { cut_short: found.cut_short || in_one_pod.cut_short, ..found }
 }
 
@@ -113,13 +115,17 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     Found { plan, cut_short: cut_short || was_cut }
 }
 
-/// The plan of least cost, the first among equals, and whether any search was cut short.
-fn cheapest(found: impl Iterator<Item = Found>) -> Found {
-    found.fold(Found::NOTHING, |best, Found { plan, cut_short }| Found {
-        plan: match plan {
-            Some(plan) => Some(Plan::cheaper(best.plan, plan)),
-            None => best.plan,
-        },
-        cut_short: best.cut_short || cut_short,
-    })
+/// The plan of least cost, the first among equals, and whether any search was cut short. If any will do, the first.
+fn cheapest(candidates: &Candidates<'_>, searches: impl Iterator<Item = Found>) -> Found {
+    let mut best = Found::NOTHING;
+    for Found { plan, cut_short } in searches {
+        best.cut_short |= cut_short;
+        if let Some(plan) = plan {
+            best.plan = Some(Plan::cheaper(best.plan, plan));
+            if candidates.any {
+                break;
+            }
+        }
+    }
+    best
 }

@@ -16,6 +16,9 @@ pub fn one_set(candidates: &Candidates<'_>, leaves: &[Leaf], sets: &[u64]) -> Op
             }
             let set = rarest(set, slots, leaves);
             best = cheaper(best, fill(candidates, leaves, set, candidates.wanted, true));
+            if candidates.any && best.is_some() {
+                return plan(leaves, best);
+            }
         }
     }
     plan(leaves, best)
@@ -37,6 +40,9 @@ pub fn majority_or_remainder(
         let parts = sets.iter().filter(|&&part| part & set == part && part != set);
         for &part in parts.filter(|&&part| enough(part)) {
             best = cheaper(best, with_remainder(candidates, leaves, set, part));
+        }
+        if candidates.any && best.is_some() {
+            break;
         }
     }
     plan(leaves, best)
