@@ -140,6 +140,13 @@ class Machine:
     def cores(self) -> list[tuple[int, int]]:
         """Cores of each kind of node, with how many nodes there are of it."""
 
+    @property
+    def resources(self) -> list[str]:
+        """The names of the resources that are counted on its nodes: cores, memory, and those of the machine file."""
+
+    def resources_of(self, node: int) -> dict[str, int]:
+        """What a node has of each of these resources."""
+
     def groups(self, level: int) -> list[tuple[int, int, str]]:
         """(start, end, name) of every group of a level from 1 (leaves) to `depth` (sites)."""
 
@@ -778,8 +785,8 @@ class Request:
         """Slots wanted."""
 
     @property
-    def share(self) -> tuple[int, int] | None:
-        """(cores, memory in bytes) of each slot; None for whole nodes."""
+    def share(self) -> dict[str, int] | None:
+        """Resources and counts of each slot, cores and memory among them; None for whole nodes."""
 
     @property
     def stacked(self) -> bool:
@@ -931,7 +938,7 @@ class Scheduler:
         order: int = 0,
         begin: float = 0.0,
         min_bandwidth: float | None = None,
-        share: tuple[int, int] | None = None,
+        share: dict[str, int] | tuple[int, int] | None = None,
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
         phi: float | None = None,
@@ -951,7 +958,7 @@ class Scheduler:
         start: float,
         walltime: float,
         *,
-        share: tuple[int, int] | None = None,
+        share: dict[str, int] | tuple[int, int] | None = None,
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         phi: float | None = None,
@@ -1046,14 +1053,14 @@ class State:
     def hold(
         self,
         nodes: Sequence[int],
-        share: tuple[int, int] | None = None,
+        share: dict[str, int] | tuple[int, int] | None = None,
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         *,
         phi: float | None = None,
         id: int | None = None,
     ) -> None:
-        """Lets a job hold nodes, once per slot, and links; `share` is (cores, memory) of each slot, or None.
+        """Lets a job hold nodes, once per slot, and links; `share` is what each slot takes, or None.
 
         A refusal names the jobs that have an identity.
 
@@ -1077,7 +1084,7 @@ class State:
         nodes: int,
         *,
         id: int = 0,
-        share: tuple[int, int] | None = None,
+        share: dict[str, int] | tuple[int, int] | None = None,
         stacked: bool = False,
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,

@@ -52,7 +52,9 @@ class Shape:
         None, "Use only the first so many jobs by submission, counted after all others that are left out."
     )
     partition: str | None = option(None, "Use only the jobs of this partition of the log.")
-    shared: bool = option(False, "Let jobs of a sacct log share nodes, by cores and memory.")
+    shared: bool = option(
+        False, "Let jobs of a sacct log share nodes, by cores, memory and generic resources."
+    )
     days: float | None = option(None, "Use only the jobs submitted in the first so many days.")
     nodes_x: float | None = option(None, "Multiply the node count of every job by this factor.")
     squeeze: float | None = option(

@@ -78,7 +78,7 @@ def test_what_a_policy_sees(toy):
     found = state.place(Looks(), 3, **options)
     assert (found.nodes, found.aph) == ([5, 5, 9], pytest.approx(8 / 3))
     request, view = seen[-1]
-    assert (request.id, request.nodes, request.share) == (7, 3, (8, 2**20))
+    assert (request.id, request.nodes, request.share) == (7, 3, {"cores": 8, "memory": 2**20})
     assert (request.stacked, request.members) == (True, [3])
     assert view.free.dtype == numpy.uint32
     assert view.free.tolist() == [0, 1, 0, 2, 0, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0]

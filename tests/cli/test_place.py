@@ -301,3 +301,72 @@ def test_whatever_is_asked_is_answered(server, state, policy):
 def test_whatever_is_typed_is_answered(server, text):
     code, answer = server(text, "isolated")
     assert code == 2 and isinstance(answer, str)
+
+
+GPUS = (
+    'name = "g"\n[node]\nsockets = 1\ncores-per-socket = 8\nmemory = 1000\n'
+    'resources = { "gpu:h100" = 4, nic = 2 }\n[[node-kind]]\nnodes = "g[3-4]"\nresources = {}\n'
+    '[[site]]\nname = "s"\nchildren = [2, 2]\n'
+)
+
+
+@pytest.fixture
+def gpus(tmp_path):
+    file = tmp_path / "gpus.toml"
+    file.write_text(GPUS)
+    return str(file)
+
+
+def test_slots_take_counted_resources(topolane, gpus):
+    """What the running jobs leave of every resource decides; a GPU of a type is a GPU."""
+    running = [
+        {"id": 1, "nodes": "g1", "share": {"cores": 2, "gpu": 3}},
+        {"id": 2, "nodes": "g2", "cores": 2, "memory": 1000},
+    ]
+
+    def hosts(share, nodes=1, code=0):
+        text = state({"nodes": nodes, "share": share}, running=running)
+        return place(topolane, gpus, text, "--policy", "first-fit", code=code)
+
+    assert hosts({"cores": 1, "gpu:h100": 1})["hosts"] == ["g1"]
+    assert hosts({"cores": 1, "gpu:h100": 2})["hosts"] == ["g2"]
+    assert hosts({"gpu": 1}, nodes=2)["hosts"] == ["g1", "g2"]
+    assert hosts({"memory": 1})["hosts"] == ["g1"]
+    assert hosts({"memory": 1000, "nic": 0})["hosts"] == ["g1"]
+    assert hosts({"cores": 8})["hosts"] == ["g3"]
+    assert hosts({"gpu": 4}, nodes=2, code=1)["refusal"] == "not-now"
+    for share, why in (
+        ({"gpu": 5}, "never fits: 5 of resource gpu wanted on each node, 4 the most that one has"),
+        ({"gpu:a100": 1}, "never fits: 1 of resource gpu:a100 wanted on each node, no node has any"),
+        ({"cores": 9}, "never fits: 9 cores wanted on each node, 8 the most that one has"),
+    ):
+        assert hosts(share, code=1) == {"placed": False, "refusal": "never", "why": why}
+
+
+@pytest.mark.parametrize(
+    ("share", "complaint"),
+    [
+        (3, "request: 'share' is no object of resources and counts but 3"),
+        ({"gpu": -1}, "request: share: 'gpu' must be a whole number from 0 to 9223372036854775807, not -1"),
+        ({"gpu": 1.5}, "request: share: 'gpu' must be a whole number"),
+        ({"cores": 0}, "request: share: 'cores' must be a whole number from 1"),
+        ({"a b": 1}, '"a b" is no name of a resource'),
+        ({"": 1}, '"" is no name of a resource'),
+        ({"\x1b[31m": 1}, "is no name of a resource"),
+    ],
+)
+def test_a_bad_share_is_refused_with_its_value(topolane, gpus, share, complaint):
+    text = state({"nodes": 1, "share": share})
+    topolane.refused("place", "--machine", gpus, stdin=text, says=complaint)
+
+
+def test_resources_are_given_once(topolane, gpus):
+    text = state({"nodes": 1, "share": {"gpu": 1}, "cores": 2})
+    topolane.refused("place", "--machine", gpus, stdin=text, says="request: 'cores' is given beside 'share'")
+    text = state(1, running=[{"id": 1, "nodes": "g3", "share": {"gpu": 1}}])
+    topolane.refused("place", "--machine", gpus, stdin=text, says="running[0]: ")
+
+
+def test_a_machine_shows_its_resources(topolane, gpus):
+    shown = topolane("machine", "show", gpus)
+    assert "4 gpu:h100, 2 nic" in shown

@@ -37,6 +37,8 @@ EMPTY = {
     "str": "",
     "bool": False,
     "tuple[str, ...]": (),
+    "tuple[Gres, ...]": (),
+    "tuple[tuple[str, int], ...]": (),
     "frozenset[str]": frozenset(),
 }
 

@@ -115,7 +115,7 @@ typedef struct topolane_obstacle {
 } topolane_obstacle;
 
 /*
- So much of a counted resource: `cores`, `memory` in bytes.
+ So much of a counted resource: `cores`, `memory` in bytes, or one that the machine file counts, such as `gpu`.
  */
 typedef struct topolane_amount {
   /*

@@ -15,7 +15,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(reason: Reason, explanation: Option<Explanation>) -> Self {
+    pub(crate) fn new(reason: &Reason, explanation: Option<Explanation>) -> Self {
         let obstacles = explanation.map_or_else(Vec::new, |found| found.obstacles);
         Refusal {
             name: to_c(reason.name()),

@@ -4,11 +4,11 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, NodeIndex, NodeSet};
-use topolane_placement::Share;
+use topolane_placement::{Amounts, Share};
 
 use crate::guard::{Problem, array, or_else, text};
 
-/// So much of a counted resource: `cores`, `memory` in bytes.
+/// So much of a counted resource: `cores`, `memory` in bytes, or one that the machine file counts, such as `gpu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Amount {
@@ -113,7 +113,7 @@ impl Request {
             nodes: self.slots,
             stacked: self.stacked,
             // SAFETY: the caller's promise.
-            share: unsafe { share_of(amounts)? },
+            share: unsafe { share_of(amounts, fabric)? },
             min_bandwidth: (self.min_bandwidth < 1.0).then_some(self.min_bandwidth),
             eligible,
             members,
@@ -135,28 +135,29 @@ pub(crate) fn nodes_on(
     }
 }
 
-/// What each slot takes.
+/// What each slot takes of a node of the machine.
 ///
 /// # Safety
 /// The names are NULL or texts.
-pub(crate) unsafe fn share_of(amounts: &[Amount]) -> Result<Share, Problem> {
+pub(crate) unsafe fn share_of(amounts: &[Amount], fabric: &Fabric) -> Result<Share, Problem> {
     if amounts.is_empty() {
         return Ok(Share::Whole);
     }
-    let (mut cores, mut memory) = (0, 0);
+    let mut counts = Vec::with_capacity(amounts.len());
     for amount in amounts {
         // SAFETY: the caller's promise.
-        match unsafe { text(amount.name, "the name of an amount")? } {
-            "cores" => {
-                cores = u32::try_from(amount.count)
-                    .map_err(|_| format!("{} cores are more than a node can have", amount.count))?;
-            }
-            "memory" => memory = amount.count,
-            name => return Err(format!("the machine counts no resource {name:?}").into()),
+        let name = unsafe { text(amount.name, "the name of an amount")? };
+        if fabric.resources().index(name).is_none() {
+            return Err(format!("the machine counts no resource {name:?}").into());
         }
+        if name == "cores" && u32::try_from(amount.count).is_err() {
+            return Err(format!("{} cores are more than a node can have", amount.count).into());
+        }
+        counts.push((name, amount.count));
     }
-    if cores == 0 {
+    let amounts = Amounts::named(fabric.resources(), counts).map_err(|why| why.to_string())?;
+    if amounts.cores() == 0 {
         return Err("a slot takes at least 1 core, not 0".into());
     }
-    Ok(Share::Part { cores, memory })
+    Ok(Share::Part(amounts))
 }

@@ -156,7 +156,7 @@ pub unsafe extern "C" fn topolane_state_hold(
             if !(share > 0.0 && share <= 1.0) {
                 return Err(format!("bandwidth_share is over 0 and up to 1, not {share}").into());
             }
-            let placement = Placement::new(&fabric, nodes, share_of(amounts)?)
+            let placement = Placement::new(&fabric, nodes, share_of(amounts, &fabric)?)
                 .with_links(links.to_vec(), share);
             holdings.add(held.id, Arc::new(placement), true)
         })
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn topolane_state_place(
                 }
                 Err(reason) => {
                     if !refusal.is_null() {
-                        give(refusal, holdings.explained(rule, &request, reason));
+                        give(refusal, holdings.explained(rule, &request, &reason));
                     }
                     Ok(Status::Refused)
                 }
@@ -299,11 +299,11 @@ impl Holdings {
         &self,
         rule: &dyn topolane_placement::Policy,
         request: &topolane_placement::Request,
-        reason: Reason,
+        reason: &Reason,
     ) -> Refusal {
         let is_blocked = matches!(reason, Reason::WouldShareLinks { .. });
         if let Some(never) = is_blocked.then(|| rule.never(request, &self.occupancy)).flatten() {
-            return Refusal::new(never, None);
+            return Refusal::new(&never, None);
         }
         let jobs: Vec<Holder<'_>> =
             self.jobs.iter().map(|(&id, placement)| (id, &**placement)).collect();

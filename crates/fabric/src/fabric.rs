@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use crate::description::Cabling;
 use crate::node_kind::NodeKind;
+use crate::resources::Resources;
 
 pub(crate) use check::{DEEPEST, MOST_SWITCHES, too_many_switches};
 
@@ -68,6 +69,11 @@ pub struct Fabric {
     site_hops: Vec<u32>,
     kinds: Vec<NodeKind>,
     kind_of: Vec<u32>,
+    resources: Resources,
+    /// What a node of each kind has of every resource.
+    counts: Vec<Vec<u64>>,
+    /// The most of every resource that one node has.
+    most: Vec<u64>,
     node_names: Vec<String>,
     node_by_name: HashMap<String, NodeIndex>,
     /// Ascending.
@@ -194,6 +200,22 @@ impl Fabric {
     /// The kinds of node.
     pub fn kinds(&self) -> &[NodeKind] {
         &self.kinds
+    }
+
+    /// The resources that are counted on some node, and cores and memory.
+    pub fn resources(&self) -> &Resources {
+        &self.resources
+    }
+
+    /// What a node has of every resource, by index.
+    #[inline]
+    pub fn counts(&self, node: NodeIndex) -> &[u64] {
+        &self.counts[self.kind_of[node as usize] as usize]
+    }
+
+    /// The most of every resource that one node has, by index.
+    pub fn most_of_a_node(&self) -> &[u64] {
+        &self.most
     }
 
     /// The cabling between `level` and `level + 1` in `site`.

@@ -11,6 +11,7 @@ mod node_kind;
 mod nodeset;
 mod presets;
 pub mod read;
+pub mod resources;
 mod route;
 mod routing;
 mod scramble;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::resources::{CORES, Counts, MEMORY, Resources};
+
 /// The inside of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -30,6 +32,8 @@ pub struct NodeKind {
     pub copy_latency: f64,
     /// Bytes per second that all cores together move to and from memory.
     pub memory_bandwidth: f64,
+    /// What else jobs take of it, counted: `gpu`, `gpu:h100`, `nic`, ...
+    pub resources: Counts,
 }
 
 /// How an interface shared by several messages falls short of an even share of it. The factors are
@@ -133,6 +137,20 @@ impl NodeKind {
     pub fn cores(&self) -> u32 {
         self.sockets.saturating_mul(self.cores_per_socket)
     }
+
+    /// What it has of each of these resources, by index.
+    pub fn counts(&self, resources: &Resources) -> Vec<u64> {
+        let mut counts = vec![0; resources.names().len()];
+        counts[CORES] = u64::from(self.cores());
+        counts[MEMORY] = self.memory;
+        for (name, count) in self.resources.iter() {
+            if let Some(index) = resources.index(name) {
+                counts[index] = u64::from(count);
+            }
+        }
+        resources.include_types(&mut counts);
+        counts
+    }
 }
 
 impl Default for NodeKind {
@@ -152,6 +170,7 @@ impl Default for NodeKind {
             copy_bandwidth: 4e9,
             copy_latency: 5e-7,
             memory_bandwidth: 6.4e10,
+            resources: Counts::default(),
         }
     }
 }

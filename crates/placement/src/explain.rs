@@ -86,7 +86,7 @@ impl dyn Policy + '_ {
             Cow::Borrowed(&free)
         };
         let looking = Looking { request, occupancy, free: &free, jobs };
-        let (level, mut obstacles) = match refusal {
+        let (level, mut obstacles) = match &refusal {
             Refusal::NotNow { wanted, free } => {
                 (None, looking.held_slots(wanted - free.min(wanted)))
             }
@@ -94,7 +94,9 @@ impl dyn Policy + '_ {
                 let (level, obstacles) = self.obstacles(&looking);
                 (Some(level), obstacles)
             }
-            Refusal::Never { .. } | Refusal::CannotIsolate { .. } => (None, Vec::new()),
+            Refusal::Never { .. } | Refusal::Lacks { .. } | Refusal::CannotIsolate { .. } => {
+                (None, Vec::new())
+            }
         };
         let may_be_placed =
             matches!(refusal, Refusal::NotNow { .. } | Refusal::WouldShareLinks { .. });

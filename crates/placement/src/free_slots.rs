@@ -31,7 +31,7 @@ impl<'a> FreeSlots<'a> {
             let stack = request.stacked.then(|| (0..fabric.nodes()).map(slots).collect());
             return FreeSlots::counted(fabric, nodes, stack);
         }
-        match (request.share, &request.eligible) {
+        match (&request.share, &request.eligible) {
             (Share::Whole, None) => FreeSlots {
                 fabric,
                 nodes: Cow::Borrowed(occupancy.idle()),
@@ -43,19 +43,14 @@ impl<'a> FreeSlots<'a> {
                 nodes.intersect(eligible);
                 FreeSlots::counted(fabric, nodes, None)
             }
-            (Share::Part { cores, memory }, eligible) => {
+            (Share::Part(amounts), eligible) => {
                 let fitting = occupancy.in_service().iter().filter(|&node| {
-                    occupancy.fits(node, request.share)
+                    occupancy.fits(node, &request.share)
                         && eligible.as_ref().is_none_or(|set| set.contains(node))
                 });
                 let nodes = NodeSet::of(fabric.nodes(), fitting);
                 let stack = request.stacked.then(|| {
-                    let slots = |node| {
-                        let by_cores = occupancy.cores_free(node) / cores.max(1);
-                        let by_memory = occupancy.memory_free(node).checked_div(memory);
-                        by_memory
-                            .map_or(by_cores, |m| by_cores.min(m.min(u64::from(u32::MAX)) as u32))
-                    };
+                    let slots = |node| occupancy.slots_on(node, amounts);
                     (0..fabric.nodes())
                         .map(|node| if nodes.contains(node) { slots(node) } else { 0 })
                         .collect()
@@ -88,7 +83,7 @@ impl<'a> FreeSlots<'a> {
     /// that shares nodes may use none on which there is another job of several nodes.
     #[must_use]
     pub fn unshared(&self, request: &Request, occupancy: &Occupancy) -> Cow<'_, FreeSlots<'a>> {
-        if request.nodes > 1 && request.share != Share::Whole {
+        if request.nodes > 1 && !request.share.is_whole() {
             Cow::Owned(self.only(|node| occupancy.crossing(0, node) == 0))
         } else {
             Cow::Borrowed(self)

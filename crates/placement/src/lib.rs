@@ -1,5 +1,6 @@
 //! Who holds what, what is asked for, and the policies that choose nodes.
 
+mod amounts;
 mod decision;
 pub mod dedicated;
 mod explain;
@@ -23,6 +24,7 @@ mod what_if;
 /// One file per policy.
 pub mod policies;
 
+pub use amounts::Amounts;
 pub use decision::Decision;
 pub use dedicated::{Lent, lend};
 pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use topolane_fabric::resources::{CORES, MEMORY};
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet};
 
+use crate::amounts::Amounts;
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::free_slots::FreeSlots;
 use crate::placement::Placement;
@@ -12,13 +14,17 @@ use crate::request::{Request, Share};
 use crate::service::{CutOff, Region};
 use crate::what_if::WhatIf;
 
-/// Free cores and memory of every node, idle nodes per group, and which placements may meet on which uplinks.
+/// Marks a node that is held whole, among the slots held on it.
+const WHOLE: u32 = 1 << 31;
+
+/// What is free of every resource of every node, idle nodes per group, and which placements may meet on which uplinks.
 #[derive(Debug)]
 pub struct Occupancy {
     fabric: Arc<Fabric>,
-    cores_free: Vec<u32>,
-    memory_free: Vec<u64>,
-    /// Slots held on each node.
+    /// What is free of every resource, node after node; empty until a part of a node is taken, so that whole nodes cost
+    /// nothing here. What is held of a node that is held whole is not taken off.
+    free: Vec<u64>,
+    /// Slots held on each node, with [`WHOLE`] if one of them is the whole node.
     held: Vec<u32>,
     /// Nodes that were taken out of service.
     drained: NodeSet,
@@ -57,8 +63,7 @@ impl Clone for Occupancy {
     fn clone(&self) -> Self {
         Occupancy {
             fabric: Arc::clone(&self.fabric),
-            cores_free: self.cores_free.clone(),
-            memory_free: self.memory_free.clone(),
+            free: self.free.clone(),
             held: self.held.clone(),
             drained: self.drained.clone(),
             in_service: self.in_service.clone(),
@@ -77,8 +82,7 @@ impl Clone for Occupancy {
         // A field that is forgotten here does not compile.
         let Occupancy {
             fabric,
-            cores_free,
-            memory_free,
+            free,
             held,
             drained,
             in_service,
@@ -91,8 +95,7 @@ impl Clone for Occupancy {
             empty,
         } = source;
         self.fabric.clone_from(fabric);
-        self.cores_free.clone_from(cores_free);
-        self.memory_free.clone_from(memory_free);
+        self.free.clone_from(free);
         self.held.clone_from(held);
         self.drained.clone_from(drained);
         self.in_service.clone_from(in_service);
@@ -123,8 +126,7 @@ impl Occupancy {
             idle_in.push((0..fabric.groups(level)).map(count).collect());
         }
         Occupancy {
-            cores_free: (0..nodes).map(|node| fabric.kind(node).cores()).collect(),
-            memory_free: (0..nodes).map(|node| fabric.kind(node).memory).collect(),
+            free: Vec::new(),
             held: vec![0; nodes as usize],
             drained: NodeSet::empty(nodes),
             in_service: NodeSet::full(nodes),
@@ -246,17 +248,41 @@ impl Occupancy {
 
     /// Cores of a node that no placement holds.
     pub fn cores_free(&self, node: NodeIndex) -> u32 {
-        self.cores_free[node as usize]
+        if self.is_whole(node) { 0 } else { self.free(node)[CORES] as u32 }
     }
 
     /// Memory of a node that no share of it holds, bytes; a node held whole does not count.
     pub fn memory_free(&self, node: NodeIndex) -> u64 {
-        self.memory_free[node as usize]
+        self.free(node)[MEMORY]
+    }
+
+    /// What no share of a node holds of each resource, by index; a node held whole does not count.
+    #[inline]
+    pub fn free(&self, node: NodeIndex) -> &[u64] {
+        if self.free.is_empty() {
+            return self.fabric.counts(node);
+        }
+        let counted = self.fabric.resources().names().len();
+        &self.free[node as usize * counted..][..counted]
+    }
+
+    /// The same to change.
+    fn free_mut(&mut self, node: NodeIndex) -> &mut [u64] {
+        if self.free.is_empty() {
+            let counts = (0..self.fabric.nodes()).flat_map(|node| self.fabric.counts(node));
+            self.free = counts.copied().collect();
+        }
+        let counted = self.fabric.resources().names().len();
+        &mut self.free[node as usize * counted..][..counted]
+    }
+
+    fn is_whole(&self, node: NodeIndex) -> bool {
+        self.held[node as usize] & WHOLE != 0
     }
 
     /// Slots held on a node.
     pub fn held(&self, node: NodeIndex) -> u32 {
-        self.held[node as usize]
+        self.held[node as usize] & !WHOLE
     }
 
     /// The room there is for a request.
@@ -266,17 +292,24 @@ impl Occupancy {
 
     /// Whether the node can take one more slot of that share.
     #[inline]
-    pub fn fits(&self, node: NodeIndex, share: Share) -> bool {
-        let index = node as usize;
+    pub fn fits(&self, node: NodeIndex, share: &Share) -> bool {
         match share {
             Share::Whole => self.idle.contains(node),
-            Share::Part { cores, memory } => {
-                // A slot of no core still wants the node not to be held whole.
-                self.cores_free[index] >= cores.max(1)
-                    && self.memory_free[index] >= memory
+            Share::Part(amounts) => {
+                !self.is_whole(node)
+                    && amounts.fit_in(self.free(node))
                     && self.in_service.contains(node)
             }
         }
+    }
+
+    /// How many slots of these amounts the node has.
+    #[inline]
+    pub fn slots_on(&self, node: NodeIndex, amounts: &Amounts) -> u32 {
+        if self.is_whole(node) || !self.in_service.contains(node) {
+            return 0;
+        }
+        amounts.slots_in(self.free(node))
     }
 
     /// Takes a placement's slots.
@@ -365,15 +398,15 @@ impl Occupancy {
     /// that stands for a span of time, in which placements hold the same node one after another.
     pub fn overlay(&mut self, placement: &Placement) {
         for node in placement.held() {
-            let index = node as usize;
             match placement.share() {
-                Share::Whole => self.cores_free[index] = 0,
-                Share::Part { cores, memory } => {
-                    self.cores_free[index] = self.cores_free[index].saturating_sub(cores);
-                    self.memory_free[index] = self.memory_free[index].saturating_sub(memory);
+                Share::Whole => self.held[node as usize] |= WHOLE,
+                Share::Part(amounts) => {
+                    for (free, amount) in self.free_mut(node).iter_mut().zip(amounts.iter()) {
+                        *free = free.saturating_sub(amount);
+                    }
                 }
             }
-            self.held[index] += 1;
+            self.held[node as usize] += 1;
             if self.idle.contains(node) {
                 self.mark_busy(node);
             }
@@ -423,30 +456,31 @@ impl Occupancy {
     }
 
     #[inline]
-    fn take(&mut self, node: NodeIndex, share: Share) {
+    fn take(&mut self, node: NodeIndex, share: &Share) {
         let index = node as usize;
         match share {
-            // No slot fits where no core is left, so the memory need not be touched.
-            Share::Whole => self.cores_free[index] = 0,
-            Share::Part { cores, memory } => {
-                self.cores_free[index] -= cores;
-                self.memory_free[index] -= memory;
+            Share::Whole => self.held[index] |= WHOLE,
+            Share::Part(amounts) => {
+                for (free, amount) in self.free_mut(node).iter_mut().zip(amounts.iter()) {
+                    *free -= amount;
+                }
             }
         }
         self.held[index] += 1;
-        if self.held[index] == 1 {
+        if self.held(node) == 1 {
             self.mark_busy(node);
         }
     }
 
     #[inline]
-    fn give_back(&mut self, node: NodeIndex, share: Share) {
+    fn give_back(&mut self, node: NodeIndex, share: &Share) {
         let index = node as usize;
         match share {
-            Share::Whole => self.cores_free[index] = self.fabric.kind(node).cores(),
-            Share::Part { cores, memory } => {
-                self.cores_free[index] += cores;
-                self.memory_free[index] += memory;
+            Share::Whole => self.held[index] &= !WHOLE,
+            Share::Part(amounts) => {
+                for (free, amount) in self.free_mut(node).iter_mut().zip(amounts.iter()) {
+                    *free += amount;
+                }
             }
         }
         self.held[index] -= 1;
@@ -481,7 +515,7 @@ impl Occupancy {
         for &(level, group) in placement.crossed() {
             count(level as usize, group);
         }
-        if matches!(placement.share(), Share::Part { .. }) && placement.spans_nodes() {
+        if matches!(placement.share(), Share::Part(_)) && placement.spans_nodes() {
             for (index, &node) in placement.nodes().iter().enumerate() {
                 if !placement.nodes()[..index].contains(&node) {
                     count(0, node);

@@ -85,8 +85,8 @@ impl Placement {
     }
 
     /// What each slot takes from its node.
-    pub fn share(&self) -> Share {
-        self.share
+    pub fn share(&self) -> &Share {
+        &self.share
     }
 
     /// Whether nobody else may use the links that it may use.

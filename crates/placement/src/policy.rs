@@ -8,7 +8,7 @@ use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::refusal::Refusal;
-use crate::request::Request;
+use crate::request::{Request, Share};
 
 /// The nodes that a policy chooses, and the uplinks that come with them.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,7 +180,7 @@ impl dyn Policy + '_ {
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
         let Choice { nodes, links, bandwidth_share, spare } = in_regions(request, occupancy, ask)?;
-        let placement = Placement::new(occupancy.fabric(), nodes, request.share);
+        let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
         Ok(placement
             .isolated(self.traits().isolates)
             .with_links(links, bandwidth_share)
@@ -200,7 +200,7 @@ impl dyn Policy + '_ {
                 Refusal::Never { wanted, most: free }
             }
             Refusal::Never { most, .. } => Refusal::Never { wanted, most },
-            refusal @ Refusal::CannotIsolate { .. } => refusal,
+            refusal @ (Refusal::CannotIsolate { .. } | Refusal::Lacks { .. }) => refusal,
         })
     }
 
@@ -272,10 +272,10 @@ fn in_regions<T>(
         } else {
             answer(&part)
         };
-        match (answered, refusal) {
+        match (answered, &refusal) {
             (Ok(found), _) => return Ok(found),
             (Err(Refusal::NotNow { free, .. }), Refusal::NotNow { free: most, .. })
-                if free <= most => {}
+                if free <= *most => {}
             (Err(Refusal::NotNow { .. }), Refusal::WouldShareLinks { .. }) => {}
             (Err(reason), _) => refusal = reason,
         }
@@ -301,5 +301,10 @@ fn shortage(request: &Request, occupancy: &Occupancy, free: u32) -> Refusal {
         return Refusal::NotNow { wanted, free };
     }
     let most = occupancy.empty().free_slots(request).total();
+    if let (0, Share::Part(amounts), None) = (most, &request.share, &request.slots)
+        && let Some(lacking) = amounts.lacking(occupancy.fabric())
+    {
+        return lacking;
+    }
     if wanted > most { Refusal::Never { wanted, most } } else { Refusal::NotNow { wanted, free } }
 }

@@ -1,13 +1,14 @@
 //! Why a policy did not place.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::dedicated::LimitKind;
 use crate::free_slots::FreeSlots;
 use crate::request::Request;
 
 /// A typed reason for not placing a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// There are not enough free slots at this moment.
     NotNow {
@@ -22,6 +23,15 @@ pub enum Refusal {
         wanted: u32,
         /// The most there are.
         most: u32,
+    },
+    /// No node has enough of a resource for one slot, even if no job held anything.
+    Lacks {
+        /// Name of the resource.
+        resource: Arc<str>,
+        /// How much of it one slot takes.
+        wanted: u64,
+        /// The most that a node has.
+        most: u64,
     },
     /// There are enough free slots, but using them would put two jobs on one link.
     WouldShareLinks {
@@ -51,7 +61,7 @@ impl Refusal {
     pub fn name(&self) -> &'static str {
         match self {
             Refusal::NotNow { .. } => "not-now",
-            Refusal::Never { .. } => "never",
+            Refusal::Never { .. } | Refusal::Lacks { .. } => "never",
             Refusal::WouldShareLinks { .. } => "would-share-links",
             Refusal::CannotIsolate { .. } => "cannot-isolate",
         }
@@ -66,6 +76,18 @@ impl fmt::Display for Refusal {
             }
             Refusal::Never { wanted, most } => {
                 write!(f, "never fits: {wanted} wanted, {most} in all")
+            }
+            Refusal::Lacks { resource, wanted, most } => {
+                let what = match &**resource {
+                    "cores" => "cores".to_owned(),
+                    "memory" => "bytes of memory".to_owned(),
+                    name => format!("of resource {name}"),
+                };
+                write!(f, "never fits: {wanted} {what} wanted on each node, ")?;
+                match most {
+                    0 => f.write_str("no node has any"),
+                    most => write!(f, "{most} the most that one has"),
+                }
             }
             Refusal::CannotIsolate { wanted, most, why } => {
                 write!(f, "can never be isolated: {wanted} wanted, {most} in all, but {why}")

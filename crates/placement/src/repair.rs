@@ -47,10 +47,10 @@ pub fn repair(
     running: &[Movable<'_>],
     most: usize,
 ) -> Option<Repair> {
-    let wanted = size(request.share, request.nodes);
-    let size_of = |job: &Movable<'_>| size(job.request.share, job.placement.nodes().len() as u32);
+    let wanted = size(&request.share, request.nodes);
+    let size_of = |job: &Movable<'_>| size(&job.request.share, job.placement.nodes().len() as u32);
     let movable = |job: &&Movable<'_>| {
-        let alike = (job.request.share == Share::Whole) == (request.share == Share::Whole);
+        let alike = job.request.share.is_whole() == request.share.is_whole();
         alike && stands_alone(job.request) && size_of(job) < wanted
     };
     let top = occupancy.fabric().depth();
@@ -88,18 +88,18 @@ fn stands_alone(request: &Request) -> bool {
 }
 
 /// What so many slots take: whole nodes, or cores of nodes that are shared.
-fn size(share: Share, slots: u32) -> u64 {
+fn size(share: &Share, slots: u32) -> u64 {
     match share {
         Share::Whole => u64::from(slots),
-        Share::Part { cores, .. } => u64::from(slots) * u64::from(cores),
+        Share::Part(amounts) => u64::from(slots).saturating_mul(amounts.cores()),
     }
 }
 
 /// What is free in a group, in the same units.
 fn free(occupancy: &Occupancy, request: &Request, level: usize, group: GroupIndex) -> u64 {
-    match request.share {
+    match &request.share {
         Share::Whole => u64::from(occupancy.idle_in(level, group)),
-        Share::Part { .. } => {
+        Share::Part(_) => {
             let nodes = occupancy.fabric().node_range(level, group);
             let serving = nodes.filter(|&node| occupancy.in_service().contains(node));
             serving.map(|node| u64::from(occupancy.cores_free(node))).sum()
@@ -109,7 +109,7 @@ fn free(occupancy: &Occupancy, request: &Request, level: usize, group: GroupInde
 
 /// The lowest level whose groups are large enough.
 fn home_level(occupancy: &Occupancy, request: &Request) -> usize {
-    let wanted = size(request.share, request.nodes);
+    let wanted = size(&request.share, request.nodes);
     let top = occupancy.fabric().depth();
     let holds = |level: &usize| free(occupancy.empty(), request, *level, 0) >= wanted;
     (1..top).find(holds).unwrap_or(top)

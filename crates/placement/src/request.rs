@@ -4,19 +4,29 @@ use std::sync::Arc;
 
 use topolane_fabric::{NodeIndex, NodeSet};
 
+use crate::amounts::Amounts;
+
 /// What one slot takes from its node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Share {
     /// The node with everything in it; nobody else may be there.
     #[default]
     Whole,
+    /// So much of each resource of a node that others may share.
+    Part(Amounts),
+}
+
+impl Share {
     /// Some cores and some memory (bytes) of a node that others may share.
-    Part {
-        /// Cores of the node.
-        cores: u32,
-        /// Memory of the node, bytes.
-        memory: u64,
-    },
+    pub fn part(cores: u32, memory: u64) -> Self {
+        Share::Part(Amounts::new(cores, memory))
+    }
+
+    /// Whether it is the whole node.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        matches!(self, Share::Whole)
+    }
 }
 
 /// A request for slots: a job's nodes, or the virtual machines of a group.
@@ -62,7 +72,7 @@ impl Request {
 
     /// Whether it takes whole nodes and any node will do: then only their number matters.
     pub fn is_plain(&self) -> bool {
-        self.share == Share::Whole
+        self.share.is_whole()
             && !self.stacked
             && self.eligible.is_none()
             && self.slots.is_none()

@@ -13,7 +13,7 @@ use topolane_placement::{Occupancy, POLICIES, Placement, Policy, Refusal, Reques
 fn keeps_the_contract(request: &Request, answer: &Placement, occupancy: &Occupancy) {
     let fabric = occupancy.fabric();
     assert_eq!(answer.nodes().len(), request.nodes as usize);
-    assert_eq!(answer.share(), request.share);
+    assert_eq!(answer.share(), &request.share);
     for &node in answer.nodes() {
         let here = answer.nodes().iter().filter(|&&other| other == node).count() as u32;
         assert!(here <= slots(occupancy, request, node), "{here} slots on node {node}");
@@ -37,7 +37,7 @@ fn room_of_a_region(request: &Request, occupancy: &Occupancy) -> u32 {
 
 fn contract_of(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
     let answer = policy.place(request, occupancy);
-    assert_eq!(policy.can_place(request, occupancy).err(), answer.as_ref().err().copied());
+    assert_eq!(policy.can_place(request, occupancy).err(), answer.as_ref().err().cloned());
     assert_eq!(policy.place(request, &occupancy.clone()), answer, "the same question again");
     if let Ok(placement) = &answer {
         keeps_the_contract(request, placement, occupancy);
@@ -147,8 +147,7 @@ fn too_few_slots_now_or_ever() {
         assert_eq!(ask(17), Refusal::Never { wanted: 17, most: 16 }, "{}", info.name);
         assert_eq!(ask(14), Refusal::NotNow { wanted: 14, free: 13 }, "{}", info.name);
     }
-    let part =
-        Request { share: Share::Part { cores: 17, memory: 0 }, ..Request::whole_nodes(1, 1, 1.0) };
+    let part = Request { share: Share::part(17, 0), ..Request::whole_nodes(1, 1, 1.0) };
     let refused = rule("first-fit").place(&part, &occupancy).unwrap_err();
-    assert_eq!(refused, Refusal::Never { wanted: 1, most: 0 }, "no node has 17 cores");
+    assert_eq!(refused, Refusal::Lacks { resource: "cores".into(), wanted: 17, most: 16 });
 }

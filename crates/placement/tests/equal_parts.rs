@@ -353,7 +353,7 @@ fn waste_is_what_is_left_behind() {
     assert!((any.waste(&placed, &occupancy) - expected).abs() < 1e-12);
     assert!((many.waste(&placed, &occupancy) - expected).abs() < 1e-12);
     // A job that shares nodes, on a leaf without an idle one, wastes nothing.
-    let shared = Placement::new(&fabric, vec![4, 5, 6, 7], Share::Part { cores: 1, memory: 0 });
+    let shared = Placement::new(&fabric, vec![4, 5, 6, 7], Share::part(1, 0));
     occupancy.claim(&shared).unwrap();
     assert_eq!(any.waste(&shared, &occupancy), 0.0);
 }

@@ -180,11 +180,11 @@ proptest! {
                     prop_assert!(answer.is_ok(), "{}: refused without a reason", info.name);
                     break;
                 };
-                prop_assert_eq!(answer, Err(found.refusal));
+                prop_assert_eq!(answer, Err(found.refusal.clone()));
                 let named: Vec<u64> = found.obstacles.iter().flat_map(|one| one.jobs.clone()).collect();
                 prop_assert!(!named.is_empty(), "{}: {:?} names no job", info.name, found);
                 for one in &found.obstacles {
-                    is_told_rightly(&*policy, &request, found.refusal, one, &occupancy);
+                    is_told_rightly(&*policy, &request, found.refusal.clone(), one, &occupancy);
                 }
                 let (leave, stay): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|(id, _)| named.contains(id));
                 prop_assert!(!leave.is_empty(), "{}: names jobs that do not run", info.name);

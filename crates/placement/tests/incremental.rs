@@ -64,7 +64,7 @@ impl Scene {
         let fabric = self.fabric();
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
         for (nodes, owns, beyond) in &self.others {
-            let share = Share::Part { cores: 0, memory: 0 };
+            let share = Share::part(0, 0);
             let placement = Placement::new(&fabric, nodes.clone(), share).isolated(*owns);
             let reaching = placement.clone().reaching_beyond(&fabric);
             occupancy.overlay(if *beyond { &reaching } else { &placement });

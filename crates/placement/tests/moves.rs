@@ -71,7 +71,7 @@ proptest! {
         let fabric = tree(&children);
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
         for nodes in &crossing {
-            let share = Share::Part { cores: 0, memory: 0 };
+            let share = Share::part(0, 0);
             occupancy.overlay(&Placement::new(&fabric, nodes.clone(), share));
         }
         let of = |kind| (0..12).filter(move |&node| picks[node as usize] == kind);
@@ -179,7 +179,7 @@ fn who_stays_is_joined() {
 fn foreign_links_are_left() {
     let fabric = tree(&[4, 3]);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    let share = Share::Part { cores: 0, memory: 0 };
+    let share = Share::part(0, 0);
     occupancy.overlay(&Placement::new(&fabric, vec![0, 4], share));
     let members = [1, 2, 5];
     let slots: Vec<u32> = (0..12).map(|node| u32::from(![0, 1, 2, 4, 5].contains(&node))).collect();

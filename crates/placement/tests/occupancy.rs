@@ -23,7 +23,7 @@ struct Model {
 impl Model {
     fn on(&self, node: NodeIndex) -> impl Iterator<Item = Share> + '_ {
         let slots = move |(nodes, share): &(Vec<NodeIndex>, Share)| {
-            vec![*share; nodes.iter().filter(|&&other| other == node).count()]
+            vec![share.clone(); nodes.iter().filter(|&&other| other == node).count()]
         };
         self.held.iter().flat_map(slots)
     }
@@ -33,19 +33,20 @@ impl Model {
         let kind = self.fabric.kind(node);
         self.on(node).fold((kind.cores(), kind.memory), |(cores, memory), share| match share {
             Share::Whole => (0, 0),
-            Share::Part { cores: c, memory: m } => (cores - c, memory - m),
+            Share::Part(taken) => (cores - taken.cores() as u32, memory - taken.memory()),
         })
     }
 
     /// Whether the slots can be taken one by one.
-    fn takes(&self, nodes: &[NodeIndex], share: Share, in_service_or_not: bool) -> bool {
+    fn takes(&self, nodes: &[NodeIndex], share: &Share, in_service_or_not: bool) -> bool {
         nodes.iter().collect::<BTreeSet<_>>().into_iter().all(|&node| {
             let slots = nodes.iter().filter(|&&other| other == node).count();
             let free = self.free(node);
             (in_service_or_not || !self.out.contains(&node))
                 && match share {
                     Share::Whole => slots == 1 && self.on(node).count() == 0,
-                    Share::Part { cores, memory } => {
+                    Share::Part(amounts) => {
+                        let (cores, memory) = (amounts.cores() as u32, amounts.memory());
                         let alone = self.on(node).all(|other| other != Share::Whole);
                         let slots = slots as u32;
                         alone && free.0 >= cores * slots && free.1 >= memory * u64::from(slots)
@@ -103,7 +104,7 @@ fn share() -> impl Strategy<Value = Share> {
     let part = (0u32..4, 0u64..6);
     prop_oneof![
         Just(Share::Whole),
-        part.prop_map(|(cores, gib)| Share::Part { cores: cores.max(1), memory: gib << 30 }),
+        part.prop_map(|(cores, gib)| Share::part(cores.max(1), gib << 30)),
     ]
 }
 
@@ -127,13 +128,13 @@ fn walk(step: &Step, model: &mut Model, occupancy: &mut Occupancy) {
         nodes.iter().map(|node| node.index(fabric.nodes() as usize) as u32).collect()
     };
     let placement =
-        |(nodes, share): &(Vec<u32>, Share)| Placement::new(&fabric, nodes.clone(), *share);
+        |(nodes, share): &(Vec<u32>, Share)| Placement::new(&fabric, nodes.clone(), share.clone());
     let before = seen(occupancy);
     match step {
         Step::Claim(nodes, share) | Step::Adopt(nodes, share) => {
             let adopted = matches!(step, Step::Adopt(..));
-            let slots = (on(nodes), *share);
-            let fits = model.takes(&slots.0, *share, adopted);
+            let slots = (on(nodes), share.clone());
+            let fits = model.takes(&slots.0, share, adopted);
             let placed = placement(&slots);
             let done = if adopted { occupancy.adopt(&placed) } else { occupancy.claim(&placed) };
             assert_eq!(done.is_ok(), fits, "{step:?}");
@@ -168,8 +169,8 @@ fn walk(step: &Step, model: &mut Model, occupancy: &mut Occupancy) {
                 what_if.release(Arc::new(placement(&inside.held.swap_remove(which))));
             }
             for (nodes, share) in starting {
-                let slots = (on(nodes), *share);
-                let fits = inside.takes(&slots.0, *share, false);
+                let slots = (on(nodes), share.clone());
+                let fits = inside.takes(&slots.0, share, false);
                 assert_eq!(what_if.claim(Arc::new(placement(&slots))).is_ok(), fits);
                 inside.held.extend(fits.then_some(slots));
             }
@@ -240,7 +241,7 @@ fn a_node_held_whole_has_no_slot_left() {
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
     occupancy.claim(&common::whole(&fabric, &[0])).unwrap();
     for memory in [0, 1 << 20] {
-        let guest = Placement::new(&fabric, vec![0], Share::Part { cores: 0, memory });
+        let guest = Placement::new(&fabric, vec![0], Share::part(0, memory));
         assert!(!occupancy.fits(0, guest.share()));
         assert!(occupancy.claim(&guest).is_err());
     }
@@ -251,9 +252,9 @@ fn a_node_held_whole_has_no_slot_left() {
 #[test]
 fn a_stacked_placement_crosses_its_nodes_once() {
     let fabric = common::tree(&[2, 2]);
-    let share = Share::Part { cores: 2, memory: 0 };
+    let share = Share::part(2, 0);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    occupancy.claim(&Placement::new(&fabric, vec![0, 0, 1], share)).unwrap();
+    occupancy.claim(&Placement::new(&fabric, vec![0, 0, 1], share.clone())).unwrap();
     occupancy.claim(&Placement::new(&fabric, vec![3, 3], share)).unwrap();
     assert_eq!([0, 1, 3].map(|node| occupancy.crossing(0, node)), [1, 1, 0]);
     assert_eq!(occupancy.crossing(1, 0), 0, "both nodes are on one leaf");

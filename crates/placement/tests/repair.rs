@@ -93,7 +93,7 @@ fn one_move_makes_room() {
             let nodes = vec![4 * pod, 4 * pod + 2];
             let uplink = |leaf| fabric.cable(1, leaf, 0, slot, 0).unwrap();
             let links = vec![uplink(2 * pod), uplink(2 * pod + 1)];
-            let placement = Placement::new(&fabric, nodes, request.share).isolated(true);
+            let placement = Placement::new(&fabric, nodes, request.share.clone()).isolated(true);
             let placement = Arc::new(placement.with_links(links, 1.0));
             occupancy.claim(&placement).unwrap();
             (request, placement)

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use topolane_fabric::Fabric;
 use topolane_fabric::read::machine_toml;
-use topolane_placement::Occupancy;
 use topolane_placement::sites::{
     Cut, Moved, Pair, Path, Program, SITE_POLICIES, Terms, Wan, choose_sites, site_policy,
 };
+use topolane_placement::{Amounts, Occupancy};
 
 const LATENCY: f64 = 0.005;
 const BANDWIDTH: f64 = 1e8;
@@ -38,8 +38,7 @@ fn machine(hosts: &[u32]) -> Arc<Fabric> {
 fn program(guests: u32, nodes: &[u32], turns: f64, bytes: f64) -> Program {
     Program {
         guests,
-        cores: 1,
-        memory: GIB,
+        guest: Amounts::new(1, GIB),
         nodes: nodes.to_vec(),
         sites: Vec::new(),
         cut: Cut { turns, bytes, busiest: Pair::default() },

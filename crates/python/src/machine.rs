@@ -1,5 +1,6 @@
 //! `Machine`: a fabric for Python.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -143,6 +144,19 @@ impl Machine {
         (0..self.fabric.kinds().len())
             .map(|kind| (self.fabric.kinds()[kind].cores(), of_kind(kind as u32).count()))
             .collect()
+    }
+
+    /// The names of the resources that are counted on its nodes: cores, memory, and those of the machine file.
+    #[getter]
+    fn resources(&self) -> Vec<String> {
+        self.fabric.resources().names().to_vec()
+    }
+
+    /// What a node has of each of these resources.
+    fn resources_of(&self, node: u32) -> PyResult<BTreeMap<String, u64>> {
+        self.check(node)?;
+        let names = self.fabric.resources().names().iter().cloned();
+        Ok(names.zip(self.fabric.counts(node).iter().copied()).collect())
     }
 
     /// (start, end, name) of every group of a level from 1 (leaves) to `depth` (sites).

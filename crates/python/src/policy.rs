@@ -1,10 +1,11 @@
 //! Policies by name, and policies written in Python.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use topolane_fabric::NodeIndex;
+use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{
     Choice, FreeSlots, Gives, Occupancy, POLICIES, Policy, Refusal, Request, Share, Traits, policy,
     present_name,
@@ -105,7 +106,7 @@ impl PythonPolicy {
         occupancy: &Occupancy,
     ) -> PyResult<Option<Vec<NodeIndex>>> {
         Python::attach(|py| {
-            let request_view = RequestView::of(request);
+            let request_view = RequestView::of(request, occupancy.fabric());
             let state = StateView::of(py, free, occupancy)?;
             let answer = self
                 .object
@@ -214,10 +215,10 @@ impl Policy for PythonPolicy {
     }
 }
 
-/// (cores, memory) of a share; None for whole nodes.
-pub fn share_view(share: Share) -> Option<(u32, u64)> {
-    match share {
-        Share::Whole => None,
-        Share::Part { cores, memory } => Some((cores, memory)),
-    }
+/// Names and amounts of a share, cores and memory always; None for whole nodes.
+pub fn share_view(share: &Share, fabric: &Fabric) -> Option<BTreeMap<String, u64>> {
+    let Share::Part(amounts) = share else { return None };
+    let always = [("cores", amounts.cores()), ("memory", amounts.memory())];
+    let all = amounts.by_name(fabric.resources()).chain(always);
+    Some(all.map(|(name, amount)| (name.to_owned(), amount)).collect())
 }

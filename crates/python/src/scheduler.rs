@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::policy::{Raised, policy_from, queue_names};
 use crate::rank_k::{Asked, Profile, Rank};
 use crate::routing::Routing;
-use crate::state::share_from;
+use crate::state::{ShareArg, share_from};
 use crate::traffic::Traffic;
 
 /// A machine, a policy and a queue: tell it what happened, then ask what starts. Times in seconds.
@@ -59,7 +59,7 @@ impl Scheduler {
         order: u64,
         begin: f64,
         min_bandwidth: Option<f64>,
-        share: Option<(u32, u64)>,
+        share: Option<ShareArg>,
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
         phi: Option<f64>,
@@ -81,7 +81,10 @@ impl Scheduler {
         }
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
         let phi = former::min_bandwidth(min_bandwidth, phi)?;
-        let share = share_from(share)?;
+        let share = match share_from(share, self.scheduler.occupancy().fabric())? {
+            Ok(share) => share,
+            Err(refusal) => return Ok(Some(refusal.into())),
+        };
         let request = Request {
             id,
             nodes,
@@ -110,7 +113,7 @@ impl Scheduler {
         nodes: Vec<u32>,
         start: f64,
         walltime: f64,
-        share: Option<(u32, u64)>,
+        share: Option<ShareArg>,
         links: Vec<u32>,
         bandwidth_share: f64,
         phi: Option<f64>,
@@ -120,13 +123,11 @@ impl Scheduler {
         if let Some(link) = links.iter().find(|&&link| link >= all) {
             return Err(bad_input(format!("job {id}: there is no cable {link}")));
         }
-        let request = Request {
-            id,
-            nodes: nodes.len() as u32,
-            walltime,
-            share: share_from(share)?,
-            ..Request::default()
-        };
+        let share = share_from(share, self.scheduler.occupancy().fabric())?;
+        let share = share
+            .map_err(|refusal| bad_input(format!("job {id} cannot be taken over: {refusal}")))?;
+        let request =
+            Request { id, nodes: nodes.len() as u32, walltime, share, ..Request::default() };
         let adopted =
             self.scheduler.adopt_with_links(&request, nodes, (links, bandwidth_share), start);
         adopted.map_err(|error| {

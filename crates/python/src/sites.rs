@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_placement::sites::{self as engine, Pair, Path, SITE_POLICIES, Terms, Wan};
-use topolane_placement::{Occupancy, Placement, Share};
+use topolane_placement::{Amounts, Occupancy, Placement, Share};
 
 use crate::error::bad_input;
 use crate::machine::Machine;
@@ -97,8 +97,7 @@ impl SiteProgram {
         }
         let program = engine::Program {
             guests,
-            cores,
-            memory,
+            guest: Amounts::new(cores, memory),
             nodes,
             sites,
             cut: cut.cut,
@@ -197,7 +196,7 @@ pub fn choose_sites(
             let cores = cores.min(occupancy.cores_free(node));
             let memory = memory.min(occupancy.memory_free(node));
             if cores > 0 {
-                let placement = Placement::new(fabric, vec![node], Share::Part { cores, memory });
+                let placement = Placement::new(fabric, vec![node], Share::part(cores, memory));
                 occupancy.claim(&placement).map_err(|error| bad_input(error.to_string()))?;
             }
         }

@@ -1,12 +1,14 @@
 //! What a Python policy sees, and the state behind `topolane place`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::NodeSet;
+use topolane_fabric::resources::check_resource;
+use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
-    FreeSlots, Holder, Move, Occupancy, Placement, Refusal, Request, Running, Share, moves,
+    Amounts, FreeSlots, Holder, Move, Occupancy, Placement, Refusal, Request, Running, Share, moves,
 };
 
 use crate::decision::{Answer, Decision};
@@ -21,8 +23,8 @@ pub struct RequestView {
     id: u64,
     /// Slots wanted.
     nodes: u32,
-    /// (cores, memory in bytes) of each slot; None for whole nodes.
-    share: Option<(u32, u64)>,
+    /// What each slot takes: resources and counts; None for whole nodes.
+    share: Option<BTreeMap<String, u64>>,
     /// Whether several slots may lie on one node.
     stacked: bool,
     /// Longest time it will run, seconds.
@@ -32,11 +34,11 @@ pub struct RequestView {
 }
 
 impl RequestView {
-    pub fn of(request: &Request) -> Self {
+    pub fn of(request: &Request, fabric: &Fabric) -> Self {
         RequestView {
             id: request.id,
             nodes: request.nodes,
-            share: share_view(request.share),
+            share: share_view(&request.share, fabric),
             stacked: request.stacked,
             walltime: request.walltime,
             members: request.members.clone(),
@@ -97,14 +99,14 @@ impl State {
         State { occupancy: Occupancy::new(Arc::clone(&machine.fabric)), jobs: Vec::new() }
     }
 
-    /// Lets a job hold nodes, once per slot, and cables between switches; `share` is (cores,
-    /// memory) of each slot, or None, `bandwidth_share` its share of full bandwidth on its own links, formerly `phi`.
+    /// Lets a job hold nodes, once per slot, and cables between switches; `share` is what
+    /// each slot takes, or None, `bandwidth_share` its share of full bandwidth on its own links, formerly `phi`.
     /// A refusal names a job that has an identity.
     #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, phi=None, id=None))]
     fn hold(
         &mut self,
         nodes: Vec<u32>,
-        share: Option<(u32, u64)>,
+        share: Option<ShareArg>,
         links: Vec<u32>,
         bandwidth_share: f64,
         phi: Option<f64>,
@@ -116,8 +118,10 @@ impl State {
             return Err(bad_input(format!("there is no cable {link}")));
         }
         let what = if links.is_empty() { "" } else { ", or a link above it," };
-        let placement = Placement::new(&fabric, nodes, share_from(share)?)
-            .with_links(links, phi.unwrap_or(bandwidth_share));
+        let share =
+            share_from(share, &fabric)?.map_err(|refusal| bad_input(refusal.to_string()))?;
+        let placement =
+            Placement::new(&fabric, nodes, share).with_links(links, phi.unwrap_or(bandwidth_share));
         self.occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
             bad_input(format!(
@@ -134,7 +138,7 @@ impl State {
     fn overlay(&mut self, nodes: Vec<u32>, owned: bool, beyond: bool) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
-        let share = Share::Part { cores: 1, memory: 0 };
+        let share = Share::part(1, 0);
         let placement = Placement::new(&fabric, nodes, share).isolated(owned);
         let placement = if beyond { placement.reaching_beyond(&fabric) } else { placement };
         self.occupancy.overlay(&placement);
@@ -158,7 +162,7 @@ impl State {
         policy: &Bound<'_, PyAny>,
         nodes: u32,
         id: u64,
-        share: Option<(u32, u64)>,
+        share: Option<ShareArg>,
         stacked: bool,
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
@@ -170,7 +174,10 @@ impl State {
             self.check(eligible, "eligible node")?;
         }
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
-        let share = share_from(share)?;
+        let share = match share_from(share, fabric)? {
+            Ok(share) => share,
+            Err(refusal) => return Ok(Answer::Refusal(refusal.into())),
+        };
         let request =
             Request { id, share, eligible, ..self.request(nodes, members, slots, stacked)? };
         let (policy, raised) = policy_from(policy, seed)?;
@@ -280,11 +287,32 @@ impl State {
     }
 }
 
-/// What a slot takes: (cores, memory), or whole nodes.
-pub fn share_from(share: Option<(u32, u64)>) -> PyResult<Share> {
+/// What a slot takes, as a caller says it.
+#[derive(FromPyObject)]
+pub enum ShareArg {
+    /// Names and counts of resources.
+    Named(BTreeMap<String, u64>),
+    /// Cores and bytes of memory.
+    Pair((u32, u64)),
+}
+
+/// What a slot takes on a machine: resources and counts, or whole nodes. The inner error is the refusal of a resource that no
+/// node has.
+pub fn share_from(share: Option<ShareArg>, fabric: &Fabric) -> PyResult<Result<Share, Refusal>> {
+    let no_core = || bad_input("a slot takes at least 1 core, not 0");
     match share {
-        None => Ok(Share::Whole),
-        Some((0, _)) => Err(bad_input("a slot takes at least 1 core, not 0")),
-        Some((cores, memory)) => Ok(Share::Part { cores, memory }),
+        None => Ok(Ok(Share::Whole)),
+        Some(ShareArg::Pair((0, _))) => Err(no_core()),
+        Some(ShareArg::Pair((cores, memory))) => Ok(Ok(Share::part(cores, memory))),
+        Some(ShareArg::Named(mut counts)) => {
+            for name in counts.keys() {
+                check_resource(name).map_err(bad_input)?;
+            }
+            if *counts.entry("cores".to_owned()).or_insert(1) == 0 {
+                return Err(no_core());
+            }
+            let counts = counts.iter().map(|(name, &count)| (name.as_str(), count));
+            Ok(Amounts::named(fabric.resources(), counts).map(Share::Part))
+        }
     }
 }

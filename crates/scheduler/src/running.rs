@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_placement::{Placement, Request, Share};
+use topolane_placement::{Placement, Request};
 
 /// A job that holds nodes.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl Running {
         let key = (job.expected_end, job.id);
         let index = self.jobs.partition_point(|other| before((other.expected_end, other.id), key));
         self.ends.insert(job.id, job.expected_end);
-        self.sharing += usize::from(job.placement.share() != Share::Whole);
+        self.sharing += usize::from(!job.placement.share().is_whole());
         self.jobs.insert(index, job);
     }
 
@@ -62,7 +62,7 @@ impl Running {
         let index = self.position(id)?;
         self.ends.remove(&id);
         let job = self.jobs.remove(index);
-        self.sharing -= usize::from(job.placement.share() != Share::Whole);
+        self.sharing -= usize::from(!job.placement.share().is_whole());
         Some(job)
     }
 

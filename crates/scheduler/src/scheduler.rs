@@ -147,7 +147,7 @@ impl Scheduler {
             let node = stranger.or(nodes.first()).copied().unwrap_or_default();
             return Err(OccupancyError { node });
         }
-        let placement = Placement::new(fabric, nodes, request.share)
+        let placement = Placement::new(fabric, nodes, request.share.clone())
             .isolated(self.policy.traits().isolates)
             .with_links(links, bandwidth_share);
         self.occupancy.adopt(&placement)?;

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use topolane_placement::{
-    Movable, Occupancy, Placement, Policy, Refusal, Repair, Request, Share, repair,
-};
+use topolane_placement::{Movable, Occupancy, Placement, Policy, Refusal, Repair, Request, repair};
 
 use crate::defrag::Defrag;
 use crate::running::{Running, RunningJob};
@@ -30,7 +28,7 @@ impl Waiting {
     pub(crate) fn new(request: Request, priority: f64) -> Self {
         Waiting {
             nodes: request.nodes,
-            whole: request.share == Share::Whole,
+            whole: request.share.is_whole(),
             walltime: request.walltime,
             begin: request.begin,
             priority,

@@ -321,7 +321,7 @@ fn rebuilt(from: &Scheduler, policy: &str) -> Scheduler {
     let mut new = scheduler(policy, "easy");
     for job in from.running().jobs() {
         let walltime = job.expected_end - job.start;
-        let request = Request { share: job.placement.share(), ..ask(job.id, 1, walltime) };
+        let request = Request { share: job.placement.share().clone(), ..ask(job.id, 1, walltime) };
         new.adopt(&request, job.placement.nodes().to_vec(), job.start).unwrap();
     }
     for waiting in from.waiting() {
@@ -371,8 +371,7 @@ proptest! {
 fn shares_lie_side_by_side() {
     for discipline in DISCIPLINES {
         let mut scheduler = scheduler("first-fit", discipline);
-        let half =
-            |id| Request { share: Share::Part { cores: 8, memory: 1 << 30 }, ..ask(id, 24, 10.0) };
+        let half = |id| Request { share: Share::part(8, 1 << 30), ..ask(id, 24, 10.0) };
         for id in 0..3 {
             scheduler.submit(half(id), 0.0).unwrap();
         }

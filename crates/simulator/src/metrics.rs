@@ -92,11 +92,11 @@ impl Metrics {
         for job in &outcome.jobs {
             let held = match job.placement.share() {
                 Share::Whole => job.placement.nodes().len() as f64,
-                Share::Part { cores, .. } => job
+                Share::Part(amounts) => job
                     .placement
                     .nodes()
                     .iter()
-                    .map(|&node| f64::from(cores) / f64::from(fabric.kind(node).cores()))
+                    .map(|&node| amounts.cores() as f64 / f64::from(fabric.kind(node).cores()))
                     .sum(),
             };
             events.push((workload.jobs[job.job].submit, 0.0, 1));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use topolane_fabric::{CableId, Fabric};
-use topolane_placement::{Placement, Share};
+use topolane_placement::Placement;
 
 use crate::simulate::Outcome;
 
@@ -123,7 +123,7 @@ fn links_of(fabric: &Fabric, placement: &Placement) -> Vec<(usize, u32)> {
     let top = fabric.depth();
     let crossed = placement.crossed().iter().map(|&(level, group)| (usize::from(level), group));
     let (sites, mut links): (Vec<_>, Vec<_>) = crossed.partition(|&(level, _)| level == top);
-    if placement.share() != Share::Whole && placement.spans_nodes() {
+    if !placement.share().is_whole() && placement.spans_nodes() {
         let mut nodes = placement.nodes().to_vec();
         nodes.sort_unstable();
         nodes.dedup();

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError};
-use topolane_placement::{Lent, Placement, Policy, Refusal, Request};
+use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share};
 use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
@@ -176,8 +176,16 @@ pub fn simulate<E: From<InputError>>(
             }
         }
         while let Some(job) = workload.jobs.get(next).filter(|job| job.submit <= now) {
-            let mut request = request_of(next, job, options);
+            let index = next;
             next += 1;
+            let share = match workload.share_on(job, fabric) {
+                Ok(share) => share,
+                Err(refusal) => {
+                    run.outcome.refused.push((index, refusal));
+                    continue;
+                }
+            };
+            let mut request = request_of(index, job, share, options);
             if policy.name() == "recorded" {
                 match recorded.nodes(job)? {
                     Ok(nodes) => request.recorded = nodes,
@@ -213,11 +221,11 @@ pub fn simulate<E: From<InputError>>(
 }
 
 /// A job asks under its index in the workload, so that ids in logs need not be unique numbers.
-fn request_of(index: usize, job: &Job, options: &Options) -> Request {
+fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Request {
     Request {
         id: index as u64,
         nodes: job.nodes,
-        share: job.share,
+        share,
         walltime: walltime_of(job, options),
         min_bandwidth: options.phi,
         ..Request::default()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError, NodeIndex, NodeKind};
 use topolane_placement::rank_k::{Ask, CoresPerNode, Misfit, Profile, Rank, Setting, best, rank_k};
-use topolane_placement::{Occupancy, Placement, Policy, Request, Share};
+use topolane_placement::{Occupancy, Placement, Policy, Request};
 use topolane_traffic::Contention;
 
 use crate::network::Network;
@@ -89,7 +89,7 @@ impl<'a> Widths<'a> {
         policy: &Arc<dyn Policy>,
         contention: &mut dyn Contention,
     ) -> Result<Option<Width>, InputError> {
-        if job.share != Share::Whole || job.run <= 0.0 {
+        if !job.share.is_whole() || job.run <= 0.0 {
             return Ok(None);
         }
         let processes = job.nodes.saturating_mul(self.full);

@@ -39,7 +39,7 @@ fn live(
             while let Some(job) = jobs.jobs.get(submitted).filter(|job| job.submit <= clock) {
                 let walltime = job.walltime.unwrap_or(job.run);
                 let request = Request::whole_nodes(submitted as u64, job.nodes, walltime);
-                let _ = scheduler.submit(Request { share: job.share, ..request }, 0.0);
+                let _ = scheduler.submit(Request { share: job.share.clone(), ..request }, 0.0);
                 submitted += 1;
                 events += 1;
             }

@@ -119,7 +119,7 @@ fn nodes_are_written_as_intervals() {
 fn held(job: &JobOutcome, fabric: &Fabric) -> f64 {
     let share = |node: &u32| match job.placement.share() {
         Share::Whole => 1.0,
-        Share::Part { cores, .. } => f64::from(cores) / f64::from(fabric.kind(*node).cores()),
+        Share::Part(amounts) => amounts.cores() as f64 / f64::from(fabric.kind(*node).cores()),
     };
     job.placement.nodes().iter().map(share).sum()
 }

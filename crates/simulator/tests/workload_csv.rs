@@ -24,10 +24,10 @@ fn what_is_optional_may_be_there() {
     let text = "id,submit,run,nodes,cores,memory,start,hosts\n\
                 1,0,60,2,4,1024,7,\"n[1,3]\"\n2,0,60,2,4,,,\n3,0,60,2,,,7,\n";
     let jobs = read(text).unwrap();
-    assert_eq!(jobs[0].share, Share::Part { cores: 4, memory: 1_024 });
+    assert_eq!(jobs[0].share, Share::part(4, 1_024));
     assert_eq!(jobs[0].recorded, Some(Recorded { start: 7.0, hosts: "n[1,3]".into() }));
-    assert_eq!(jobs[1].share, Share::Part { cores: 4, memory: 0 });
-    assert_eq!((jobs[2].share, &jobs[1].recorded), (Share::Whole, &None));
+    assert_eq!(jobs[1].share, Share::part(4, 0));
+    assert_eq!((&jobs[2].share, &jobs[1].recorded), (&Share::Whole, &None));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn an_error_names_the_line_and_the_value() {
 fn any_job() -> impl Strategy<Value = Job> {
     let share = prop_oneof![
         Just(Share::Whole),
-        (1..=64_u32, any::<u64>()).prop_map(|(cores, memory)| Share::Part { cores, memory }),
+        (1..=64_u32, any::<u64>()).prop_map(|(cores, memory)| Share::part(cores, memory)),
     ];
     let hosts = prop_oneof![Just(""), Just("n[1-3,5]"), Just("a\"b"), Just("x,y")];
     let recorded =

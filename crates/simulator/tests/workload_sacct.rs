@@ -144,9 +144,9 @@ fn shared_nodes_give_each_node_an_even_part() {
     let share = |cores: &str, memory: &str| {
         let text =
             format!("Submit|Start|ElapsedRaw|NNodes|NCPUS|ReqMem\n1|1|1|2|{cores}|{memory}\n");
-        read_with(&text, &options).map(|workload| workload.jobs[0].share)
+        read_with(&text, &options).map(|workload| workload.jobs[0].share.clone())
     };
-    let part = |cores, memory| Ok(Share::Part { cores, memory });
+    let part = |cores, memory| Ok(Share::part(cores, memory));
     assert_eq!(share("7", ""), part(4, 0));
     assert_eq!(share("8", "4G"), part(4, 2 << 30), "of the whole job");
     assert_eq!(share("8", "4Gn"), part(4, 4 << 30), "of each node");

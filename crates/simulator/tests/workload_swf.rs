@@ -203,6 +203,7 @@ fn a_log_written_is_valid_and_reads_back_as_the_same_jobs() {
         )
         .jobs,
         left_out: [("never ran".to_string(), 4)].into(),
+        ..Workload::default()
     };
     let text = to_swf(&workload).unwrap();
     assert!(text.starts_with("; Version: 2.2\n; Computer: a b\n; MaxJobs: 2\n"));
@@ -216,6 +217,6 @@ fn a_log_written_is_valid_and_reads_back_as_the_same_jobs() {
 #[test]
 fn a_job_on_shared_nodes_is_refused_not_widened() {
     let mut workload = read(&record(["7", "100", "20", "3600", "8", "16", "7200", "1", "-1"]));
-    workload.jobs[0].share = Share::Part { cores: 2, memory: 0 };
+    workload.jobs[0].share = Share::part(2, 0);
     assert!(to_swf(&workload).unwrap_err().message.starts_with("job 7 shares its nodes"));
 }

@@ -28,7 +28,7 @@ JOB_KEYS = {
     "lent",
     "share",
 }
-REQUEST_KEYS = {"nodes", "id", "cores", "memory", "stacked", "members", "eligible"}
+REQUEST_KEYS = {"nodes", "id", "cores", "memory", "share", "stacked", "members", "eligible"}
 FORMER_KEYS = {"phi": "bandwidth_share"}
 """Keys of an earlier release, accepted for one release, and their present names."""
 
@@ -79,7 +79,7 @@ def command(
     \b
     {"machine": "cab",
      "running": [{"id": 7, "nodes": "cab[1-20]"},
-                 {"id": 8, "nodes": "cab30", "cores": 4, "memory": 1000000000}],
+                 {"id": 8, "nodes": "cab30", "share": {"cores": 4, "memory": 1000000000}}],
      "down": "cab[31-33]",
      "request": {"nodes": 40, "eligible": "cab[1-648]"}}
 
@@ -302,13 +302,26 @@ def whole(
     raise InputError(f"{where}: {key!r} must be a whole number from {least} to {most}, not {shown(value)}")
 
 
-def share_of(given: dict[str, Any], where: str) -> tuple[int, int] | None:
-    """(cores, bytes) of each slot; None for whole nodes."""
+def share_of(given: dict[str, Any], where: str) -> dict[str, int] | None:
+    """Resources and counts of each slot; None where whole nodes are meant."""
+    share = given.get("share")
+    # In the state of the Slurm daemon `share` is the history of a job's bandwidth.
+    if isinstance(share, dict) and "had" not in share:
+        for key in ("cores", "memory"):
+            if given.get(key) is not None:
+                raise InputError(f"{where}: {key!r} is given beside 'share', which counts it")
+        inside = f"{where}: share"
+        counts = {
+            name: whole(share, name, inside, least=int(name == "cores"), most=2**63 - 1) for name in share
+        }
+        return {name: count for name, count in counts.items() if count is not None}
+    if share is not None and not isinstance(share, dict):
+        raise InputError(f"{where}: 'share' is no object of resources and counts but {shown(share)}")
     cores = whole(given, "cores", where, least=1)
     memory = whole(given, "memory", where, most=2**63 - 1)
     if cores is None and memory is not None:
         raise InputError(f"{where}: 'memory' is given without 'cores'")
-    return None if cores is None else (cores, memory or 0)
+    return None if cores is None else {"cores": cores, "memory": memory or 0}
 
 
 def cables_of(given: dict[str, Any], where: str, key: str = "links") -> list[int]:

@@ -10,7 +10,7 @@ from topolane import reading, texts
 from topolane._engine import InputError, Machine, Traffic
 from topolane.cli.place import check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
-KEYS = {"id", "nodes", "cores", "memory", "pattern", "traffic", "links", "bandwidth_share"}
+KEYS = {"id", "nodes", "cores", "memory", "share", "pattern", "traffic", "links", "bandwidth_share"}
 
 
 @dataclasses.dataclass(frozen=True)

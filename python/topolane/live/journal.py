@@ -57,7 +57,7 @@ class Recorder:
         nodes: Sequence[int],
         start: float,
         walltime: float,
-        share: tuple[int, int] | None,
+        share: dict[str, int] | None,
         links: Sequence[int] = (),
         bandwidth_share: float = 1.0,
     ) -> None:

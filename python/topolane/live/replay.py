@@ -12,7 +12,7 @@ from typing import Any
 
 from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine, Scheduler, links_shared
-from topolane.live.job_request import JobRequest
+from topolane.live.job_request import JobRequest, share_of
 from topolane.live.journal import submit, written
 from topolane.policy import resolve
 
@@ -131,14 +131,13 @@ def _tell(
     if kind == "submit":
         submit(scheduler, event["id"], _ask(event, machine))
     elif kind == "adopt":
-        share = event["share"] and tuple(event["share"])
         nodes = machine.nodes_named(event["nodes"])
         scheduler.adopt(
             event["id"],
             nodes,
             event["start"],
             _seconds(event["walltime"]),
-            share=share,
+            share=share_of(event["share"]),
             links=event.get("links", []),
             bandwidth_share=event.get("bandwidth_share", event.get("phi", 1.0)),  # phi: the former name
         )
@@ -197,7 +196,7 @@ def _ask(event: Mapping[str, Any], machine: Machine) -> JobRequest:
         begin=event.get("begin", 0.0),
         order=event.get("order", 0),
         priority=event.get("priority", 0.0),
-        share=(event["share"][0], event["share"][1]) if "share" in event else None,
+        share=share_of(event.get("share")),
         eligible=None if eligible is None else tuple(machine.nodes_named(eligible)),
         min_bandwidth=event.get("min_bandwidth", event.get("phi")),  # phi: the former name
     )

@@ -51,7 +51,8 @@ class NodeSelector:
         required = "" if placed_by_daemon(job) else job.required
         memory = job.memory_per_node or 0
         cores = job.cpus_per_process * max(job.processes_per_node, 1)
-        key = (job.partitions, job.excluded, job.features, required, job.reservation, closed, memory, cores)
+        place = (job.partitions, job.excluded, job.features, required, job.reservation, closed)
+        key = (*place, memory, cores, job.gres, job.processes_per_node)
         if key not in self._known:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
@@ -68,7 +69,10 @@ class NodeSelector:
         usable = [
             node
             for node in self._nodes
-            if node.cpus >= cores and node.memory >= memory and _has(node, job.features)
+            if node.cpus >= cores
+            and node.memory >= memory
+            and _has(node, job.features)
+            and self._gives(node, job)
         ]
         wanted = {node.name for node in usable} - self._names(job.excluded)
         if job.reservation and self._reservations[job.reservation].nodes:
@@ -84,6 +88,15 @@ class NodeSelector:
         for name in closed:
             wanted -= self._names(self._reservations[name].nodes)
         return Candidates(tuple(self._index[node.name] for node in usable if node.name in wanted), cores)
+
+    def _gives(self, node: Node, job: Job) -> bool:
+        """Whether the node has the generic resources that the job takes of each."""
+        if not job.gres:
+            return True
+        there, processes = self._machine.resources_of(self._index[node.name]), max(job.processes_per_node, 1)
+        return all(
+            there.get(one.name, 0) >= one.count * (processes if one.per_process else 1) for one in job.gres
+        )
 
     def _names(self, hosts: str) -> set[str]:
         try:

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from topolane.slurm import scontrol
+from topolane.slurm import gres, scontrol
 from topolane.slurm.arrays import tasks_of
 from topolane.slurm.records import (
     HELD_BY_SLURM,
     HOLDING,
+    Gres,
     Job,
     Node,
     Partition,
@@ -238,6 +239,8 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         qos=job["qos"] or "",
         association=_number(job["association_id"]) or 0,
         tres=job["tres_req_str"] or "",
+        gres=tuple(one for _, one in _resource_options(job) if one is not None),
+        gres_held=gres.held(job.get("tres_alloc_str") or "", fewest),
     )
 
 
@@ -252,9 +255,19 @@ def _unsupported_option(job: Mapping[str, Any]) -> str:
         return "a heterogeneous job"
     if job["contiguous"]:
         return "--contiguous"
-    requested = ",".join(job[f"tres_per_{what}"] or "" for what in ("job", "node", "socket", "task"))
-    # Slurm 24 repeats --cpus-per-task there.
-    return next((each for each in requested.split(",") if each and not each.startswith("cpu=")), "")
+    return next((option for option, understood in _resource_options(job) if understood is None), "")
+
+
+def _resource_options(job: Mapping[str, Any]) -> Iterator[tuple[str, Gres | None]]:
+    """What the job requests in addition to cores and memory; None with an option that is not supported."""
+    one_node = _number(job["node_count"]) == 1 and _number(job["max_nodes"]) in (0, 1)
+    for what in ("job", "node", "socket", "task"):
+        per_node = what == "node" or (what == "job" and one_node)
+        for option in (job[f"tres_per_{what}"] or "").split(","):
+            # Slurm 24 repeats --cpus-per-task there.
+            if option and not option.startswith("cpu="):
+                understood = gres.requested(option, per_process=what == "task")
+                yield option, understood if per_node or what == "task" else None
 
 
 def _cores_held(resources: Mapping[str, Any] | None) -> int:
@@ -289,6 +302,7 @@ def _node(node: Mapping[str, Any]) -> Node:
         sockets=_number(node["sockets"]) or 1,
         memory=_memory(node["real_memory"]) or 0,
         features=frozenset(_words(features.split(",") if isinstance(features, str) else features)) - {""},
+        gres=gres.of_node(node.get("gres") or ""),
     )
 
 

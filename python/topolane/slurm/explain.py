@@ -177,8 +177,12 @@ class _Waiting:
         if request.min_bandwidth is not None:
             yield f"On dedicated links it accepts {bandwidth(request.min_bandwidth)}."
         if request.share is not None:
-            cores = plural(request.share[0], "core")
-            yield f"It takes {cores} of each, and others may be on the same node."
+            others = [
+                (name, count) for name, count in request.share.items() if name not in ("cores", "memory")
+            ]
+            more = "".join(f", {count} {name}" for name, count in others)
+            cores = plural(request.share["cores"], "core")
+            yield f"It takes {cores}{more} of each, and others may be on the same node."
             return
         busy = {node for nodes in self.holders.values() for node in nodes}
         closed = closed_nodes(self.preview.snapshot, machine) - busy

@@ -39,17 +39,20 @@ def net_of(config: Config) -> str | None:
 
 
 def with_node_resources(tree: Machine, nodes: Mapping[str, Node]) -> str:
-    """The tree as a machine file, with the cores and the memory of each node in Slurm."""
+    """The tree as a machine file, with the cores, the memory and the generic resources of each node in Slurm."""
     known = {index: nodes[name] for index in range(tree.nodes) if (name := tree.node_name(index)) in nodes}
     insides = Counter(map(_resources, known.values()))
     file = tomlkit.parse(tree.to("toml"))
     others = tomlkit.aot()
+    counted = any(node.gres for node in known.values())
     for rank, (inside, _) in enumerate(insides.most_common()):
-        cpus, sockets, memory = inside
+        cpus, sockets, memory, gres = inside
         if cpus % sockets:
             sockets = 1
         table = tomlkit.table() if rank else file["node"]
         table.update({"sockets": sockets, "cores-per-socket": cpus // sockets, "memory": memory})
+        if counted:
+            table["resources"] = dict(gres)
         if rank:
             own = [index for index, node in known.items() if _resources(node) == inside]
             table["nodes"] = tree.hostlist(own)
@@ -59,8 +62,8 @@ def with_node_resources(tree: Machine, nodes: Mapping[str, Node]) -> str:
     return tomlkit.dumps(file)
 
 
-def _resources(node: Node) -> tuple[int, int, int]:
-    return node.cpus, node.sockets, node.memory
+def _resources(node: Node) -> tuple[int, int, int, tuple[tuple[str, int], ...]]:
+    return node.cpus, node.sockets, node.memory, node.gres
 
 
 def topology_conf(text: str) -> str:

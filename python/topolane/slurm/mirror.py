@@ -250,7 +250,8 @@ class Mirror:
     def _adopt(self, job: Job, nodes: tuple[int, ...], start: float) -> bool:
         share = None
         if not self.terms.whole_nodes and not job.exclusive and job.cores_held:
-            share = job.cores_held, memory_of(job, job.cores_held)
+            counted = {name: count for name, count in job.gres_held if name in self.machine.resources}
+            share = {"cores": job.cores_held, "memory": memory_of(job, job.cores_held), **counted}
         given = self.dedicated.get(job.id)
         if given is None or given.nodes != frozenset(nodes):
             given = Allocation(frozenset(nodes), ())

@@ -27,6 +27,19 @@ def task_id(array: int, task: int) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
+class Gres:
+    """One generic resource that a job requests."""
+
+    option: str
+    """As Slurm writes it: `gres:gpu:h100:2`."""
+    name: str
+    """`gpu`, or with its type `gpu:h100`."""
+    count: int
+    per_process: bool
+    """Whether the count is of each process; else of each node."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Job:
     """A job in Slurm. Every task of an array is one."""
 
@@ -87,6 +100,10 @@ class Job:
     """The number of its user's association in the accounting; 0 without."""
     tres: str
     """The resources that it needs at least, in Slurm's form: `cpu=2,mem=62.50G,node=2`."""
+    gres: tuple[Gres, ...] = ()
+    """The generic resources that it requests."""
+    gres_held: tuple[tuple[str, int], ...] = ()
+    """Names and counts of the generic resources that a running job holds on each of its nodes."""
 
     @property
     def holds_nodes(self) -> bool:
@@ -116,6 +133,8 @@ class Node:
     memory: int
     """Bytes."""
     features: frozenset[str]
+    gres: tuple[tuple[str, int], ...] = ()
+    """Names (`gpu:h100`) and counts of its generic resources."""
 
     @property
     def usable(self) -> bool:

@@ -42,6 +42,9 @@ def request_of(
     """
     if job.unsupported_option:
         raise IneligibleJobError(f"{job.unsupported_option} is not understood here: submit without it")
+    for each in job.gres:
+        if each.name not in terms.machine.resources:
+            raise IneligibleJobError(f"{each.option} is not understood here: submit without it")
     if job.reservation and job.reservation not in snapshot.reservations:
         raise IneligibleJobError(f"there is no reservation {job.reservation} any more")
     walltime = math.inf if job.walltime is None else job.walltime
@@ -87,10 +90,13 @@ def _node_counts(job: Job, cores: int, taken: int | None) -> tuple[int, int]:
     return fewest, job.most_nodes if job.most_nodes > fewest else 0
 
 
-def _share(job: Job, nodes: int) -> tuple[int, int]:
+def _share(job: Job, nodes: int) -> dict[str, int]:
     processes = job.processes_per_node or math.ceil(job.processes / nodes)
     cores = max(processes * job.cpus_per_process, 1)
-    return cores, memory_of(job, cores)
+    share = {"cores": cores, "memory": memory_of(job, cores)}
+    for one in job.gres:
+        share[one.name] = share.get(one.name, 0) + one.count * (processes if one.per_process else 1)
+    return share
 
 
 def memory_of(job: Job, cores: int) -> int:

@@ -9,6 +9,7 @@ use super::check::{
 use super::{CableId, Fabric, GroupIndex, Level, NodeIndex, Site, Wan};
 use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
 use crate::error::InputError;
+use crate::resources::Resources;
 
 impl Fabric {
     /// Checks a description and lays it out.
@@ -36,6 +37,9 @@ impl Fabric {
             site_hops: Vec::new(),
             kinds: description.kinds.clone(),
             kind_of: Vec::new(),
+            resources: Resources::default(),
+            counts: Vec::new(),
+            most: Vec::new(),
             node_names: Vec::new(),
             node_by_name: HashMap::new(),
             missing: Vec::new(),
@@ -59,6 +63,7 @@ impl Fabric {
             fabric.add_group(&site.root, depth, &mut switches)?;
         }
         fabric.close_levels();
+        fabric.count_resources()?;
         fabric.number_cables()?;
         fabric.mark_missing(description)?;
         fabric.join_sites(description)?;
@@ -162,6 +167,23 @@ impl Fabric {
                 level.of_node.resize(upto, group as u32);
             }
         }
+    }
+
+    fn count_resources(&mut self) -> Result<(), InputError> {
+        for kind in &self.kinds {
+            for (name, _) in kind.resources.iter() {
+                self.resources.add(name).map_err(InputError::whole)?;
+            }
+        }
+        self.counts = self.kinds.iter().map(|kind| kind.counts(&self.resources)).collect();
+        self.most = vec![0; self.resources.names().len()];
+        for node in 0..self.nodes() {
+            let counts = &self.counts[self.kind_of[node as usize] as usize];
+            for (most, &count) in self.most.iter_mut().zip(counts) {
+                *most = count.max(*most);
+            }
+        }
+        Ok(())
     }
 
     fn number_cables(&mut self) -> Result<(), InputError> {

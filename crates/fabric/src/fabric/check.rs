@@ -75,6 +75,7 @@ pub(super) fn check_kinds(description: &Description) -> Result<(), InputError> {
                  penalty factors from 0, not {kind:?}"
             )));
         }
+        kind.resources.check().map_err(InputError::whole)?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use crate::fabric::{DEEPEST, MOST_SWITCHES, too_many_switches};
 use crate::hostlist::{LONGEST_NAME, MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{QDR, regular_group};
+use crate::resources::Counts;
 
 /// The longest text that is parsed: each of its values takes many times its letters.
 const LONGEST_TEXT: usize = 16 << 20;
@@ -50,6 +51,7 @@ struct OtherKind {
     copy_bandwidth: Option<f64>,
     copy_latency: Option<f64>,
     memory_bandwidth: Option<f64>,
+    resources: Option<Counts>,
 }
 
 impl OtherKind {
@@ -68,6 +70,7 @@ impl OtherKind {
             copy_bandwidth: self.copy_bandwidth.unwrap_or(default.copy_bandwidth),
             copy_latency: self.copy_latency.unwrap_or(default.copy_latency),
             memory_bandwidth: self.memory_bandwidth.unwrap_or(default.memory_bandwidth),
+            resources: self.resources.unwrap_or_else(|| default.resources.clone()),
         }
     }
 }
@@ -154,6 +157,7 @@ impl<'de> Deserialize<'de> for PerLevel {
 ///     [[node-kind]]                   # other kinds: what is absent is as in [node]
 ///     nodes = "toy[1-4]"
 ///     memory = 137438953472
+///     resources = { gpu = 8, "gpu:h100" = 8, nic = 8 }    # what else jobs take of a node
 ///     [[site]]
 ///     name = "core"
 ///     children = [18, 18, 4]

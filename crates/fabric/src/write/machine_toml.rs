@@ -16,14 +16,15 @@ pub fn machine_toml(fabric: &Fabric) -> String {
     let description = fabric.description();
     let mut text = format!("name = {}\n\n[node]\n", quoted(&description.name));
     let default = &description.kinds[0];
-    put_kind(&mut text, default, default.flow_bandwidth);
+    put_kind(&mut text, default, default.flow_bandwidth, !default.resources.is_empty());
     for (index, kind) in description.kinds.iter().enumerate().skip(1) {
         let nodes = (0..fabric.nodes()).filter(|&node| fabric.kind_index(node) == index as u32);
         let names: Vec<String> = nodes.map(|node| plain(fabric.node_name(node))).collect();
         let _ = writeln!(text, "\n[[node-kind]]\nnodes = {}", quoted(&hostlist(&names)));
         // What is absent would be as in [node].
         let as_interface = default.flow_bandwidth.map(|_| kind.lone_flow());
-        put_kind(&mut text, kind, kind.flow_bandwidth.or(as_interface));
+        let resources_differ = kind.resources != default.resources;
+        put_kind(&mut text, kind, kind.flow_bandwidth.or(as_interface), resources_differ);
     }
     let mut before = 0;
     for site in &description.sites {
@@ -44,11 +45,17 @@ fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
+/// A key, in quotes where TOML wants them.
+fn key(name: &str) -> String {
+    let is_bare = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if is_bare { name.to_owned() } else { quoted(name) }
+}
+
 fn hostlist(names: &[String]) -> String {
     compress(names.iter().map(String::as_str))
 }
 
-fn put_kind(text: &mut String, kind: &NodeKind, flow_bandwidth: Option<f64>) {
+fn put_kind(text: &mut String, kind: &NodeKind, flow_bandwidth: Option<f64>, resources: bool) {
     let _ = writeln!(
         text,
         "sockets = {}\ncores-per-socket = {}\ncore-speed = {:?}\nmemory = {}\nnics = {}\n\
@@ -77,6 +84,10 @@ fn put_kind(text: &mut String, kind: &NodeKind, flow_bandwidth: Option<f64>) {
         " }}\ncopy-bandwidth = {:?}\ncopy-latency = {:?}\nmemory-bandwidth = {:?}",
         kind.copy_bandwidth, kind.copy_latency, kind.memory_bandwidth
     );
+    if resources {
+        let counts = kind.resources.iter().map(|(name, count)| format!("{} = {count}", key(name)));
+        let _ = writeln!(text, "resources = {{{}}}", counts.collect::<Vec<_>>().join(", "));
+    }
 }
 
 /// Writes one site and gives the number of its nodes; `before` nodes come before it.

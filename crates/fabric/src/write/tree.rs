@@ -91,7 +91,7 @@ fn put_kinds(text: &mut String, fabric: &Fabric) {
         of_kind[fabric.kind_index(node) as usize] += 1;
     }
     for (kind, nodes) in fabric.kinds().iter().zip(of_kind).filter(|(_, nodes)| *nodes > 0) {
-        let _ = writeln!(
+        let _ = write!(
             text,
             "{} of {} x {} at {} GHz, {} GiB of memory, {} of {}",
             count(nodes, "node"),
@@ -102,6 +102,10 @@ fn put_kinds(text: &mut String, fabric: &Fabric) {
             count(kind.nics, "NIC"),
             speed(kind.nic_bandwidth),
         );
+        for (name, count) in kind.resources.iter() {
+            let _ = write!(text, ", {count} {name}");
+        }
+        text.push('\n');
     }
 }
 

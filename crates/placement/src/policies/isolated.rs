@@ -2,9 +2,7 @@ use std::cmp::Reverse;
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::{
-    Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Share, Traits,
-};
+use crate::{Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
 ///
@@ -93,7 +91,7 @@ pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
 /// The lowest level with a group that has enough slots on the empty machine.
 fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
     let fabric = occupancy.fabric();
-    let any_node_will_do = request.share == Share::Whole && request.eligible.is_none();
+    let any_node_will_do = request.share.is_whole() && request.eligible.is_none();
     let free = (!any_node_will_do).then(|| occupancy.empty().free_slots(request));
     let slots = |level: usize, group| match &free {
         Some(free) => free.count(level, group),

@@ -7,7 +7,7 @@ use topolane_fabric::Unreachable;
 use crate::refusal::Refusal;
 
 /// A typed reason against one k.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
     /// No node has so many cores.
     Cores {

@@ -131,7 +131,7 @@ fn request_of(ask: Ask<'_>, occupancy: &Occupancy, k: u32) -> Result<Request, Mi
     let holds = |node| fabric.kind(node).cores() >= k && fabric.kind(node).memory >= memory;
     let mut request = Request {
         nodes: ask.profile.processes().div_ceil(k),
-        share: if ask.shared { Share::Part { cores: k, memory } } else { Share::Whole },
+        share: if ask.shared { Share::part(k, memory) } else { Share::Whole },
         stacked: false,
         ..ask.request.clone()
     };

@@ -1,11 +1,13 @@
 //! Who is where while sites are chosen.
 
+use std::ops::Range;
+
+use topolane_fabric::resources::CORES;
 use topolane_fabric::{Fabric, NodeIndex};
 
 use super::Program;
 use super::wan::Wan;
 use crate::occupancy::Occupancy;
-use crate::request::Share;
 
 /// Guests on a node.
 pub type Seats = Vec<(NodeIndex, u32)>;
@@ -18,8 +20,8 @@ pub struct Board<'a> {
     wan: &'a Wan,
     fabric: &'a Fabric,
     occupancy: &'a Occupancy,
-    cores: Vec<i64>,
-    memory: Vec<i128>,
+    /// What is left of every resource of every node; below 0 on a host that is overbooked.
+    left: Vec<i128>,
     seats: Vec<Seats>,
     now: Vec<Seats>,
     rearranged: Vec<bool>,
@@ -36,8 +38,7 @@ impl<'a> Board<'a> {
             wan,
             fabric,
             occupancy,
-            cores: nodes.clone().map(|node| i64::from(occupancy.cores_free(node))).collect(),
-            memory: nodes.map(|node| i128::from(occupancy.memory_free(node))).collect(),
+            left: nodes.flat_map(|node| left_on(occupancy, node)).collect(),
             seats: vec![Seats::new(); programs.len()],
             now: now.clone(),
             rearranged: vec![false; programs.len()],
@@ -128,28 +129,31 @@ impl<'a> Board<'a> {
         self.put(program, seats(nodes));
     }
 
-    fn hold(&mut self, program: usize, seats: &Seats, sign: i64) {
+    fn hold(&mut self, program: usize, seats: &Seats, sign: i128) {
         let guest = &self.programs[program];
         for &(node, guests) in seats {
-            let guests = i64::from(guests) * sign;
-            self.cores[node as usize] -= guests * i64::from(guest.cores);
-            self.memory[node as usize] -= i128::from(guests) * i128::from(guest.memory);
+            let (guests, row) = (i128::from(guests) * sign, self.row(node));
+            for (left, amount) in self.left[row].iter_mut().zip(guest.guest.iter()) {
+                *left -= guests * i128::from(amount);
+            }
         }
     }
 
     /// Guests of a program that fit on a node beside those on the board.
     fn slots_on(&self, program: usize, node: NodeIndex) -> u32 {
-        let guest = &self.programs[program];
-        let share = Share::Part { cores: guest.cores, memory: guest.memory };
-        if !self.occupancy.fits(node, share) {
+        let guest = &self.programs[program].guest;
+        if self.occupancy.slots_on(node, guest) == 0 {
             return 0;
         }
-        let by_cores = self.cores[node as usize] / i64::from(guest.cores.max(1));
-        let by_memory = match guest.memory {
-            0 => i128::MAX,
-            memory => self.memory[node as usize] / i128::from(memory),
-        };
-        u32::try_from(i128::from(by_cores).min(by_memory).max(0)).unwrap_or(u32::MAX)
+        let left = |left: &i128| u64::try_from((*left).max(0)).unwrap_or(u64::MAX);
+        let left: Vec<u64> = self.left[self.row(node)].iter().map(left).collect();
+        guest.slots_in(&left)
+    }
+
+    /// Where the resources of a node stand in `left`.
+    fn row(&self, node: NodeIndex) -> Range<usize> {
+        let counted = self.fabric.resources().names().len();
+        node as usize * counted..(node as usize + 1) * counted
     }
 
     /// Guests of a program, itself off the board, that fit on a site.
@@ -254,6 +258,12 @@ impl<'a> Board<'a> {
 /// Guests in all.
 pub fn total(seats: &Seats) -> u32 {
     seats.iter().map(|&(_, guests)| guests).sum()
+}
+
+fn left_on(occupancy: &Occupancy, node: NodeIndex) -> impl Iterator<Item = i128> + '_ {
+    let cores = u64::from(occupancy.cores_free(node));
+    let free = occupancy.free(node).iter().enumerate();
+    free.map(move |(resource, &free)| i128::from(if resource == CORES { cores } else { free }))
 }
 
 fn seats(nodes: &[NodeIndex]) -> Seats {

@@ -35,7 +35,7 @@ pub fn copying(program: &Program, now: &Seats, then: &Seats, board: &Board<'_>) 
 /// To copy one guest at so many bytes a second, less what it rewrites meanwhile.
 fn seconds(program: &Program, rate: f64) -> f64 {
     let rate = rate - program.dirty;
-    if rate > 0.0 { program.memory as f64 / rate } else { f64::INFINITY }
+    if rate > 0.0 { program.guest.memory() as f64 / rate } else { f64::INFINITY }
 }
 
 /// Seconds of copying where guests change places between the sites the program is on: the slowest way for all.

@@ -23,15 +23,15 @@ pub use worth::{Judgement, Terms, Worth};
 
 use topolane_fabric::NodeIndex;
 
+use crate::amounts::Amounts;
+
 /// A program, as a choice of sites sees it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Program {
     /// Guests it consists of.
     pub guests: u32,
-    /// Cores each takes of its host; at least 1.
-    pub cores: u32,
-    /// Memory each takes of its host, bytes.
-    pub memory: u64,
+    /// What each takes of its host, at least a core.
+    pub guest: Amounts,
     /// The nodes on which they run, one per guest; empty for a program that arrives.
     pub nodes: Vec<NodeIndex>,
     /// Sites it may use, by index; empty for all.

@@ -135,7 +135,7 @@ pub struct Ask {
 pub fn ask() -> impl Strategy<Value = Ask> {
     let share = prop_oneof![
         3 => Just(Share::Whole),
-        2 => (1u32..5, 0u64..9).prop_map(|(cores, gib)| Share::Part { cores, memory: gib << 30 }),
+        2 => (1u32..5, 0u64..9).prop_map(|(cores, gib)| Share::part(cores, gib << 30)),
     ];
     let eligible = prop::option::weighted(0.3, any::<u64>());
     let members = prop_oneof![
@@ -164,7 +164,7 @@ impl Ask {
         Request {
             id: self.id,
             nodes: 1 + self.nodes.index(nodes as usize * 3 / 2) as u32,
-            share: self.share,
+            share: self.share.clone(),
             stacked: self.stacked,
             eligible: self.eligible.map(|mask| Arc::new(pick(mask))),
             members: members.collect(),
@@ -199,7 +199,8 @@ pub fn slots(occupancy: &Occupancy, request: &Request, node: NodeIndex) -> u32 {
     }
     match request.share {
         Share::Whole => u32::from(occupancy.held(node) == 0),
-        Share::Part { cores, memory } => {
+        Share::Part(ref amounts) => {
+            let (cores, memory) = (amounts.cores() as u32, amounts.memory());
             let mut slots = 0;
             let (mut free, mut bytes) = (occupancy.cores_free(node), occupancy.memory_free(node));
             while free >= cores && bytes >= memory && (slots == 0 || request.stacked) {

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_placement::{Occupancy, Placement, Request, Share};
+use topolane_placement::{Occupancy, Placement, Request};
 
 use crate::profile::Profile;
 use crate::queue::{Pass, Queue, Reservation};
@@ -77,7 +77,7 @@ fn lasts(request: &Request) -> f64 {
 }
 
 fn whole_nodes(request: &Request) -> i64 {
-    if request.share == Share::Whole { i64::from(request.nodes) } else { 0 }
+    if request.share.is_whole() { i64::from(request.nodes) } else { 0 }
 }
 
 fn start(index: usize, placement: Option<Arc<Placement>>, view: &mut View<'_>) -> bool {

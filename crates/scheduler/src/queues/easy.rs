@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request, Share};
+use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request};
 
 use crate::queue::{Pass, Queue, Reservation};
 use crate::running::Running;
@@ -48,7 +48,7 @@ impl Queue for Easy {
         backfill(kept, &mut self.refused, view, first_untried);
         Pass {
             reservation: Some(Reservation { id: kept.head, at: kept.shadow.at }),
-            refusal: Some((kept.head, kept.refusal)),
+            refusal: Some((kept.head, kept.refusal.clone())),
         }
     }
 }
@@ -330,7 +330,7 @@ impl Shadow {
     /// Lets a job run past the reservation if the head can still be placed then beside it.
     fn spare(&mut self, head: &Request, placement: &Arc<Placement>, view: &View<'_>) -> bool {
         // Numbers do not tell which nodes a job shares with others.
-        if matches!(self.at_that_time, AtThatTime::Spare(_)) && placement.share() != Share::Whole {
+        if matches!(self.at_that_time, AtThatTime::Spare(_)) && !placement.share().is_whole() {
             self.at_that_time = AtThatTime::Occupied(None);
         }
         match &mut self.at_that_time {

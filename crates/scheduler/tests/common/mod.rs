@@ -120,7 +120,7 @@ pub struct Job {
 
 impl Job {
     pub fn request(&self, id: u64) -> Request {
-        Request { share: self.share, ..Request::whole_nodes(id, self.nodes, self.walltime) }
+        Request { share: self.share.clone(), ..Request::whole_nodes(id, self.nodes, self.walltime) }
     }
 }
 
@@ -148,7 +148,7 @@ pub fn mixed(most: usize) -> impl Strategy<Value = Vec<Job>> {
     (jobs(most), parts).prop_map(|(mut jobs, parts)| {
         for (job, part) in jobs.iter_mut().zip(parts) {
             if let Some(cores) = part {
-                job.share = Share::Part { cores, memory: 1 << 30 };
+                job.share = Share::part(cores, 1 << 30);
             }
         }
         jobs
@@ -223,9 +223,9 @@ pub fn no_core_twice(jobs: &[Job], run: &Run) {
         let mut held: HashMap<NodeIndex, u32> = HashMap::new();
         for (job, asked) in jobs.iter().enumerate() {
             if span(job).is_some_and(|(start, end)| start <= at && at < end) {
-                let cores = match asked.share {
+                let cores = match &asked.share {
                     Share::Whole => 16,
-                    Share::Part { cores, .. } => cores,
+                    Share::Part(amounts) => amounts.cores() as u32,
                 };
                 run.nodes[job].iter().for_each(|&node| *held.entry(node).or_default() += cores);
             }

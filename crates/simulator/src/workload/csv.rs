@@ -4,10 +4,11 @@ use std::io::BufRead;
 
 use csv::StringRecord;
 use topolane_fabric::InputError;
-use topolane_placement::Share;
+use topolane_fabric::resources::{CORES, MEMORY, Resources};
+use topolane_placement::{Amounts, Share};
 
 use super::job::{Job, Recorded, Workload};
-use super::parse::{Kept, Records, count, seconds, shown, unreadable};
+use super::parse::{Kept, Records, amount, count, seconds, shown, unreadable};
 
 /// Reads comma-separated jobs; seconds and bytes, columns in any order, others passed over.
 ///
@@ -18,8 +19,9 @@ pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(Records::new(input));
     let header = reader.headers().map_err(|error| broken(1, &error))?;
-    let columns = Columns::new(header).map_err(|message| InputError::at(1, message))?;
     let mut kept = Kept::default();
+    let columns =
+        Columns::new(header, &mut kept.resources).map_err(|message| InputError::at(1, message))?;
     let mut row = StringRecord::new();
     let mut rows = false;
     loop {
@@ -29,7 +31,7 @@ pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
             break;
         }
         rows = true;
-        columns.job(&row).and_then(|job| kept.keep(job)).map_err(|message| {
+        columns.job(&row, &kept.resources).and_then(|job| kept.keep(job)).map_err(|message| {
             InputError::at(row.position().map_or(0, |at| at.line() as usize), message)
         })?;
     }
@@ -61,12 +63,21 @@ struct Columns {
     walltime: Option<usize>,
     cores: Option<usize>,
     memory: Option<usize>,
+    /// Of each further resource.
+    others: Vec<Resource>,
     start: Option<usize>,
     hosts: Option<usize>,
 }
 
+/// A column with the count of a resource.
+struct Resource {
+    column: usize,
+    name: String,
+    index: usize,
+}
+
 impl Columns {
-    fn new(header: &StringRecord) -> Result<Self, String> {
+    fn new(header: &StringRecord, resources: &mut Resources) -> Result<Self, String> {
         let find = |names: &[&str]| {
             let mut places = header
                 .iter()
@@ -89,12 +100,31 @@ impl Columns {
             walltime: find(&["walltime", "requested_time"])?,
             cores: find(&["cores"])?,
             memory: find(&["memory"])?,
+            others: Columns::others(header, resources)?,
             start: find(&["start", "starting_time"])?,
             hosts: find(&["hosts"])?,
         })
     }
 
-    fn job(&self, row: &StringRecord) -> Result<Job, String> {
+    /// `gpus`, and `resource:NAME` of any name.
+    fn others(header: &StringRecord, resources: &mut Resources) -> Result<Vec<Resource>, String> {
+        let mut others: Vec<Resource> = Vec::new();
+        for (column, title) in header.iter().enumerate() {
+            let name = if title == "gpus" { Some("gpu") } else { title.strip_prefix("resource:") };
+            let Some(name) = name else { continue };
+            let index = resources.add(name)?;
+            if index <= MEMORY {
+                return Err(format!("column {title}: {name} has a column of its own, {name}"));
+            }
+            if others.iter().any(|other| other.index == index) {
+                return Err(format!("two columns for resource {name}"));
+            }
+            others.push(Resource { column, name: title.to_owned(), index });
+        }
+        Ok(others)
+    }
+
+    fn job(&self, row: &StringRecord, resources: &Resources) -> Result<Job, String> {
         let at = |column: usize| row.get(column).unwrap_or_default();
         let given = |column: Option<usize>| column.map(at).filter(|text| !text.is_empty());
         let id = at(self.id);
@@ -113,13 +143,38 @@ impl Columns {
             // Batsim writes -1 where no time was requested.
             walltime: walltime.filter(|&walltime| walltime > 0.0),
             nodes: count("nodes", at(self.nodes))?,
-            share: match (cores, memory) {
-                (Some(cores), memory) => Share::Part { cores, memory: memory.unwrap_or(0) },
-                (None, None) => Share::Whole,
-                (None, Some(_)) => return Err("memory without cores".into()),
-            },
+            share: self.share(row, resources, cores, memory)?,
             recorded: start.map(|start| Recorded { start, hosts: hosts.to_string() }),
         })
+    }
+
+    /// What it takes of each node: the whole where none of these columns has a value.
+    fn share(
+        &self,
+        row: &StringRecord,
+        resources: &Resources,
+        cores: Option<u32>,
+        memory: Option<u64>,
+    ) -> Result<Share, String> {
+        let mut counts = vec![0; resources.names().len()];
+        let mut is_whole = cores.is_none();
+        for Resource { column, name, index } in &self.others {
+            if let Some(text) = row.get(*column).filter(|text| !text.is_empty()) {
+                counts[*index] = amount(name, text)?;
+                is_whole = false;
+            }
+        }
+        if is_whole {
+            return if memory.is_some() {
+                Err("memory without cores".into())
+            } else {
+                Ok(Share::Whole)
+            };
+        }
+        counts[CORES] = u64::from(cores.unwrap_or(1));
+        counts[MEMORY] = memory.unwrap_or(0);
+        resources.include_types(&mut counts);
+        Ok(Share::Part(Amounts::of(&counts)))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use topolane_placement::Share;
+use topolane_fabric::Fabric;
+use topolane_fabric::resources::Resources;
+use topolane_placement::{Refusal, Share};
 
 /// One job of a workload.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +19,7 @@ pub struct Job {
     pub walltime: Option<f64>,
     /// Nodes it needs; at least 1.
     pub nodes: u32,
-    /// What it takes of each node.
+    /// What it takes of each node, in the order of the workload's resources.
     pub share: Share,
     /// What really happened to it, where the log says.
     pub recorded: Option<Recorded>,
@@ -43,6 +45,8 @@ pub struct Workload {
     pub utc_offset: f64,
     /// Cores of a node by which processor counts were turned into nodes; 1 where nodes were given.
     pub cores_per_node: u32,
+    /// The resources that jobs ask for, by name.
+    pub resources: Resources,
     /// The jobs, by (submit, position in the log).
     pub jobs: Vec<Job>,
     /// Records left out, by reason, e.g. "never ran": 4,588.
@@ -50,6 +54,19 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// What a job takes of each node of a machine.
+    ///
+    /// # Errors
+    /// A resource that the machine does not count: no node has any of it.
+    pub fn share_on(&self, job: &Job, fabric: &Fabric) -> Result<Share, Refusal> {
+        match &job.share {
+            Share::Whole => Ok(Share::Whole),
+            Share::Part(amounts) => {
+                amounts.reordered(&self.resources, fabric.resources()).map(Share::Part)
+            }
+        }
+    }
+
     /// Jobs without a requested walltime.
     pub fn without_walltime(&self) -> usize {
         self.jobs.iter().filter(|job| job.walltime.is_none()).count()

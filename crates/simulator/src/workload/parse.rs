@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use topolane_fabric::InputError;
+use topolane_fabric::resources::Resources;
 
 use super::job::{Job, Workload};
 
@@ -51,6 +52,7 @@ impl LeftOut {
 #[derive(Default)]
 pub(super) struct Kept {
     pub(super) jobs: Vec<Job>,
+    pub(super) resources: Resources,
     left_out: [u64; 7],
     /// Letters of all node lists.
     host_letters: usize,
@@ -110,7 +112,8 @@ impl Kept {
         .filter(|&why| self.left_out[why as usize] > 0)
         .map(|why| (why.reason().to_string(), self.left_out[why as usize]))
         .collect();
-        Workload { cores_per_node, jobs: self.jobs, left_out, ..Workload::default() }
+        let Kept { jobs, resources, .. } = self;
+        Workload { cores_per_node, resources, jobs, left_out, ..Workload::default() }
     }
 }
 
@@ -216,6 +219,20 @@ pub(super) fn count(what: &str, text: &str) -> Result<u32, String> {
             shown(text.as_bytes())
         )),
     }
+}
+
+/// A count of a resource, from 0 on; K, M, G, T and P multiply by powers of 1024.
+pub(super) fn amount(what: &str, text: &str) -> Result<u64, String> {
+    let powers = [('K', 1), ('M', 2), ('G', 3), ('T', 4), ('P', 5)];
+    let power = powers.iter().find(|&&(letter, _)| text.ends_with(letter));
+    let (number, unit) =
+        power.map_or((text, 1), |&(_, power)| (&text[..text.len() - 1], 1024_u64.pow(power)));
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    let count = number.parse().ok().filter(|_| is_number);
+    let count = count.and_then(|count: u64| count.checked_mul(unit));
+    count
+        .filter(|&count| count <= u64::from(u32::MAX) * 1024)
+        .ok_or_else(|| format!("{what} {} is not a count of a resource", shown(text.as_bytes())))
 }
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar.

@@ -3,10 +3,11 @@
 use std::io::BufRead;
 
 use topolane_fabric::InputError;
-use topolane_placement::Share;
+use topolane_fabric::resources::{CORES, MEMORY, Resources};
+use topolane_placement::{Amounts, Share};
 
 use super::job::{Job, Recorded, Workload};
-use super::parse::{Kept, LeftOut, Lines, civil_seconds, count, seconds, shown};
+use super::parse::{Kept, LeftOut, Lines, amount, civil_seconds, count, seconds, shown};
 use super::read::ReadOptions;
 
 /// Ids of array tasks are `job + (task + 1) * TASK`: no job number reaches it.
@@ -34,7 +35,7 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
         rows += 1;
         let line = String::from_utf8_lossy(line);
         let row: Vec<&str> = line.split('|').map(str::trim).collect();
-        match columns.job(&row, rows, options).and_then(|job| match job {
+        match columns.job(&row, rows, options, &mut kept.resources).and_then(|job| match job {
             Ok(job) => kept.keep(job),
             Err(why) => {
                 kept.leave_out(why);
@@ -77,6 +78,8 @@ struct Columns {
     partition: Option<usize>,
     state: Option<usize>,
     memory: Option<usize>,
+    /// Where generic resources stand, the first that has any.
+    tres: [Option<usize>; 2],
 }
 
 impl Columns {
@@ -101,6 +104,7 @@ impl Columns {
             partition: find("Partition"),
             state: find("State"),
             memory: find("ReqMem"),
+            tres: [find("AllocTRES"), find("ReqTRES")],
         };
         if columns.end.or(columns.elapsed_raw).or(columns.elapsed).is_none() {
             return Err("no column End, ElapsedRaw or Elapsed".into());
@@ -120,6 +124,7 @@ impl Columns {
         row: &[&str],
         number: u64,
         options: &ReadOptions,
+        resources: &mut Resources,
     ) -> Result<Result<Job, LeftOut>, String> {
         if row.len() != self.count {
             return Err(format!("{} fields, where the header has {}", row.len(), self.count));
@@ -159,7 +164,7 @@ impl Columns {
             run,
             walltime: self.walltime(row)?,
             nodes,
-            share: if options.shared { self.share(row, nodes)? } else { Share::Whole },
+            share: if options.shared { self.share(row, nodes, resources)? } else { Share::Whole },
             recorded: Some(Recorded {
                 start,
                 hosts: at(self.hosts).unwrap_or_default().to_string(),
@@ -179,13 +184,34 @@ impl Columns {
         .map(|limit| Some(limit).filter(|&limit| limit > 0.0))
     }
 
-    /// Cores and memory of each node: an even share of the whole, rounded up.
-    fn share(&self, row: &[&str], nodes: u32) -> Result<Share, String> {
+    /// What it takes of each node: an even share of the whole, rounded up.
+    fn share(&self, row: &[&str], nodes: u32, resources: &mut Resources) -> Result<Share, String> {
         let cores = self.cores.map_or(Ok(nodes), |column| count("NCPUS", row[column]))?;
         let cores = cores.div_ceil(nodes);
         let memory = self.memory.map_or(Ok(0), |column| memory(row[column], nodes, cores))?;
-        Ok(Share::Part { cores, memory })
+        let mut counts = vec![0; resources.names().len()];
+        counts[CORES] = u64::from(cores);
+        counts[MEMORY] = memory;
+        let mut tres = self.tres.iter().flatten().map(|&column| row[column]);
+        for (name, count) in generic_resources(tres.find(|text| !text.is_empty()).unwrap_or(""))? {
+            let index = resources.add(name)?;
+            counts.resize(resources.names().len(), 0);
+            counts[index] = count.div_ceil(u64::from(nodes));
+        }
+        resources.include_types(&mut counts);
+        Ok(Share::Part(Amounts::of(&counts)))
     }
+}
+
+/// Names and counts of `gres/gpu=8,gres/gpu:h100=8` among what else a job has, all of its nodes together.
+fn generic_resources(tres: &str) -> Result<Vec<(&str, u64)>, String> {
+    let items = tres.split(',').filter_map(|item| item.trim().strip_prefix("gres/"));
+    items
+        .map(|item| {
+            let (name, count) = item.split_once('=').unwrap_or((item, "1"));
+            Ok((name, amount(&format!("gres/{name}"), count)?))
+        })
+        .collect()
 }
 
 /// `1552`, the array task `12_3` or the component `12+1` of a heterogeneous job.

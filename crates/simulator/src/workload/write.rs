@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use topolane_fabric::InputError;
+use topolane_fabric::resources::MEMORY;
 use topolane_placement::Share;
 
 use super::job::{Job, Workload};
@@ -32,7 +33,7 @@ pub fn to_swf(workload: &Workload) -> Result<String, InputError> {
         line(&mut text, format_args!("; Note: {records} records left out: {reason}"));
     }
     for job in &workload.jobs {
-        if job.share != Share::Whole {
+        if !job.share.is_whole() {
             let message = format!(
                 "job {} shares its nodes, which the Standard Workload Format cannot say; use CSV",
                 job.id
@@ -72,17 +73,28 @@ fn wait(job: &Job, submit: f64) -> f64 {
 /// A job that ran on hosts which a spreadsheet would compute: it is read back as it is, so nothing can
 /// be put in front of it.
 pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
-    let shares = workload.jobs.iter().any(|job| job.share != Share::Whole);
+    let shares = workload.jobs.iter().any(|job| !job.share.is_whole());
     let recorded = workload.jobs.iter().any(|job| job.recorded.is_some());
     let mut text = String::from("id,submit,run,walltime,nodes");
+    let others = if shares { &workload.resources.names()[MEMORY + 1..] } else { &[] };
     text.push_str(if shares { ",cores,memory" } else { "" });
+    for name in others {
+        let column = if name == "gpu" { "gpus".to_owned() } else { format!("resource:{name}") };
+        let _ = write!(text, ",{column}");
+    }
     text.push_str(if recorded { ",start,hosts\n" } else { "\n" });
     for job in &workload.jobs {
         let walltime = job.walltime.map(|walltime| walltime.to_string()).unwrap_or_default();
-        let share = match job.share {
+        let share = match &job.share {
             _ if !shares => String::new(),
-            Share::Whole => ",,".to_string(),
-            Share::Part { cores, memory } => format!(",{cores},{memory}"),
+            Share::Whole => ",".repeat(others.len() + 2),
+            Share::Part(amounts) => {
+                let mut columns = String::new();
+                for index in 0..others.len() + 2 {
+                    let _ = write!(columns, ",{}", amounts.get(index));
+                }
+                columns
+            }
         };
         let history = match &job.recorded {
             _ if !recorded => String::new(),

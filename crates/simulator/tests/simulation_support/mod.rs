@@ -84,8 +84,7 @@ pub fn jobs(widest: u32, sharing: bool) -> impl Strategy<Value = Workload> {
             .map(|(submit, run, extra, nodes, cores)| {
                 // One in ten or so is ended at its walltime.
                 let walltime = extra.map(|extra| f64::from((run + extra).saturating_sub(4)));
-                let share =
-                    cores.map_or(Share::Whole, |cores| Share::Part { cores, memory: 1 << 20 });
+                let share = cores.map_or(Share::Whole, |cores| Share::part(cores, 1 << 20));
                 Job { share, ..job(0, f64::from(submit), f64::from(run), walltime, nodes) }
             })
             .collect();

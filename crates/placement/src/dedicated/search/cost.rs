@@ -1,7 +1,7 @@
 //! What a placement takes from later jobs beyond its nodes. Of several placements the search takes the one of least cost.
 
 use crate::dedicated::search::candidates::{Candidates, Leaf};
-use crate::{Occupancy, Placement, Share};
+use crate::{Occupancy, Placement};
 
 /// The weights of the cost, in nodes.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ impl Weights {
 
 /// The cost of a placement on its leaves for each node that it takes; at least 0, and 0 for a job that shares its nodes.
 pub fn waste(weights: &Weights, placement: &Placement, occupancy: &Occupancy) -> f64 {
-    if placement.share() != Share::Whole {
+    if !placement.share().is_whole() {
         return 0.0;
     }
     let fabric = occupancy.fabric();

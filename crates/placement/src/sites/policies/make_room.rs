@@ -66,17 +66,16 @@ fn laid(board: &Board<'_>, occupancy: &mut Occupancy) -> Vec<(Request, Arc<Place
         let seats = board.seats(program).iter();
         let nodes: Vec<NodeIndex> =
             seats.flat_map(|&(node, guests)| std::iter::repeat_n(node, guests as usize)).collect();
-        let placement = Placement::new(board.fabric(), nodes, request.share);
+        let placement = Placement::new(board.fabric(), nodes, request.share.clone());
         if !placement.nodes().is_empty() && occupancy.claim(&placement).is_ok() {
             movable.push((request, Arc::new(placement)));
             continue;
         }
         for &node in placement.nodes() {
             let program = &board.programs()[program];
-            let cores = program.cores.min(occupancy.cores_free(node));
-            let memory = program.memory.min(occupancy.memory_free(node));
-            let part = Placement::new(board.fabric(), vec![node], Share::Part { cores, memory });
-            if cores > 0 {
+            let left = program.guest.at_most(occupancy.free(node));
+            if left.cores() > 0 && occupancy.cores_free(node) > 0 {
+                let part = Placement::new(board.fabric(), vec![node], Share::Part(left));
                 let held = occupancy.adopt(&part);
                 debug_assert!(held.is_ok(), "no more than is free");
             }
@@ -94,7 +93,7 @@ fn request(board: &Board<'_>, program: usize) -> Request {
     Request {
         id: program as u64,
         nodes: asked.guests,
-        share: Share::Part { cores: asked.cores, memory: asked.memory },
+        share: Share::Part(asked.guest.clone()),
         stacked: true,
         walltime: f64::INFINITY,
         eligible: Some(Arc::new(NodeSet::of(board.fabric().nodes(), nodes.filter(may)))),
