@@ -18,7 +18,6 @@ mod repair;
 mod request;
 mod service;
 mod sharing;
-pub mod sites;
 mod what_if;
 
 /// One file per policy.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex, Routing, pgft, routing};
-use topolane_placement::rank_k::{Ask, CoresPerNode, Misfit, Profile, Rank, Setting, best, rank_k};
+use topolane_placement::rank_k::{
+    CoresPerNode, Misfit, Profile, Rank, RankKRequest, Setting, best, rank_k,
+};
 use topolane_placement::{Occupancy, Placement, Refusal, Request, Share, policy};
 use topolane_traffic::{Contention, Entry, Flows, Traffic, contention, pattern};
 
@@ -44,7 +46,7 @@ fn all_to_all(processes: u32) -> Profile {
 }
 
 /// What comes of every k for a profile, on the machine as it is.
-fn ask(
+fn wanted(
     profile: &Profile,
     occupancy: &Occupancy,
     model: &mut dyn Contention,
@@ -53,15 +55,15 @@ fn ask(
     let policy = policy("first-fit", 0).unwrap();
     let routing = ways(occupancy.fabric());
     let request = Request::default();
-    let ask = Ask { request: &request, profile, shared: false };
+    let wanted = RankKRequest { request: &request, profile, shared: false };
     let setting = Setting { occupancy, policy: &*policy, routing: &*routing };
-    rank_k(ask, setting, model, cores)
+    rank_k(wanted, setting, model, cores)
 }
 
 fn alone(profile: &Profile, trunk: f64) -> Vec<Rank> {
     let fabric = machine(trunk);
     let mut model = contention("full", &*ways(&fabric)).unwrap();
-    ask(profile, &Occupancy::new(fabric), &mut *model, CoresPerNode::Auto)
+    wanted(profile, &Occupancy::new(fabric), &mut *model, CoresPerNode::Auto)
 }
 
 fn collective(rank: &Rank) -> f64 {
@@ -122,7 +124,7 @@ fn what_does_not_fit_is_refused_by_name() {
     let mut profile = all_to_all(9);
     profile.memory = 300_000_000;
     let refused = |k: u32, model: &mut dyn Contention| {
-        let ranks = ask(&profile, &occupancy, model, CoresPerNode::Fixed(k));
+        let ranks = wanted(&profile, &occupancy, model, CoresPerNode::Fixed(k));
         assert_eq!(ranks.len(), 1);
         ranks[0].outcome.clone().err()
     };
@@ -134,7 +136,7 @@ fn what_does_not_fit_is_refused_by_name() {
     assert_eq!(refused(3, &mut *model), None);
     assert_eq!(refused(2, &mut *model), None, "five nodes are free");
     occupancy.claim(&Placement::new(&fabric, vec![3], Share::Whole)).unwrap();
-    let ranks = ask(&profile, &occupancy, &mut *model, CoresPerNode::Fixed(2));
+    let ranks = wanted(&profile, &occupancy, &mut *model, CoresPerNode::Fixed(2));
     let now = Refusal::NotNow { wanted: 5, free: 4 };
     assert_eq!(ranks[0].outcome, Err(Misfit::Refused(now)));
 }
@@ -154,7 +156,7 @@ fn only_nodes_that_hold_k_are_taken() {
     let fabric = Arc::new(Fabric::build(&description).unwrap());
     let mut model = contention("full", &*ways(&fabric)).unwrap();
     let occupancy = Occupancy::new(fabric);
-    let ranks = ask(&all_to_all(8), &occupancy, &mut *model, CoresPerNode::Auto);
+    let ranks = wanted(&all_to_all(8), &occupancy, &mut *model, CoresPerNode::Auto);
     let nodes = |rank: &Rank| rank.outcome.as_ref().unwrap().0.nodes().to_vec();
     assert_eq!(nodes(&ranks[1]), [0, 1, 2, 3]);
     assert_eq!(nodes(&ranks[3]), [1, 2]);
@@ -180,7 +182,7 @@ fn neighbours_on_the_channels_change_the_choice() {
     let others = vec![4, 5, 6, 7, 12, 13, 14, 15];
     occupancy.claim(&Placement::new(&fabric, others, Share::Whole)).unwrap();
     let chosen = |model: &mut dyn Contention| {
-        let ranks = ask(&all_to_all(8), &occupancy, model, CoresPerNode::Auto);
+        let ranks = wanted(&all_to_all(8), &occupancy, model, CoresPerNode::Auto);
         best(&ranks).unwrap().k
     };
     assert_eq!(chosen(&mut *model), 1);
@@ -210,7 +212,7 @@ proptest! {
         model.settle();
         let before = (model.rates(1), model.rates(2));
         let occupancy = Occupancy::new(fabric);
-        let ranks = ask(&all_to_all(processes), &occupancy, &mut *model, CoresPerNode::Auto);
+        let ranks = wanted(&all_to_all(processes), &occupancy, &mut *model, CoresPerNode::Auto);
         prop_assert_eq!(before, (model.rates(1), model.rates(2)));
         prop_assert_eq!(model.settle(), []);
         let total = |rank: &Rank| rank.outcome.as_ref().map(|(_, p)| p.total()).ok();

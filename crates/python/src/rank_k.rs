@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_fabric::{Fabric, NodeSet};
-use topolane_placement::rank_k::{self as engine, Ask, CoresPerNode, Setting};
+use topolane_placement::rank_k::{self as engine, CoresPerNode, RankKRequest, Setting};
 use topolane_placement::{Occupancy, Policy, Request};
 use topolane_traffic::{MODELS, PhaseKind, contention, pattern};
 
@@ -123,16 +123,16 @@ pub fn rank_k(
     seed: u64,
 ) -> PyResult<Vec<Rank>> {
     let (policy, raised) = policy_from(policy, seed)?;
-    let asked = Asked { profile, cores, model, jobs, shared, id, eligible };
-    let ranks = asked.of(py, &state.occupancy, &*policy, routing)?;
+    let arguments = RankKArguments { profile, cores, model, jobs, shared, id, eligible };
+    let ranks = arguments.of(py, &state.occupancy, &*policy, routing)?;
     if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
         return Err(error);
     }
     Ok(ranks)
 }
 
-/// What is asked of [`rank_k`] beside the state, the policy and the routing.
-pub struct Asked<'a> {
+/// The arguments of [`rank_k`] without the state, the policy and the routing.
+pub struct RankKArguments<'a> {
     pub profile: &'a Profile,
     pub cores: &'a str,
     pub model: &'a str,
@@ -142,7 +142,7 @@ pub struct Asked<'a> {
     pub eligible: Option<Vec<u32>>,
 }
 
-impl Asked<'_> {
+impl RankKArguments<'_> {
     pub fn of(
         self,
         py: Python<'_>,
@@ -167,9 +167,10 @@ impl Asked<'_> {
         }
         let eligible = self.eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
         let request = Request { id: self.id, nodes: 1, eligible, ..Request::default() };
-        let ask = Ask { request: &request, profile: &self.profile.profile, shared: self.shared };
+        let wanted =
+            RankKRequest { request: &request, profile: &self.profile.profile, shared: self.shared };
         let setting = Setting { occupancy, policy, routing: &*routing.routing };
-        let ranks = engine::rank_k(ask, setting, &mut *model, cores_per_node);
+        let ranks = engine::rank_k(wanted, setting, &mut *model, cores_per_node);
         let best = engine::best(&ranks).map(|rank| rank.k);
         ranks.into_iter().map(|rank| view(py, fabric, (self.id, rank), best)).collect()
     }

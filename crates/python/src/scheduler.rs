@@ -11,7 +11,7 @@ use crate::error::bad_input;
 use crate::former;
 use crate::machine::Machine;
 use crate::policy::{Raised, policy_from, queue_names};
-use crate::rank_k::{Asked, Profile, Rank};
+use crate::rank_k::{Profile, Rank, RankKArguments};
 use crate::routing::Routing;
 use crate::state::{ShareArg, share_from};
 use crate::traffic::Traffic;
@@ -76,7 +76,7 @@ impl Scheduler {
             || priority.is_nan()
         {
             return Err(bad_input(format!(
-                "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be asked for"
+                "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be arguments for"
             )));
         }
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
@@ -243,8 +243,8 @@ impl Scheduler {
     ) -> PyResult<Vec<Rank>> {
         let occupancy = self.scheduler.occupancy();
         let occupancy = if empty { occupancy.empty() } else { occupancy };
-        let asked = Asked { profile, cores, model, jobs, shared: false, id, eligible };
-        let ranks = asked.of(py, occupancy, self.scheduler.policy(), routing);
+        let arguments = RankKArguments { profile, cores, model, jobs, shared: false, id, eligible };
+        let ranks = arguments.of(py, occupancy, self.scheduler.policy(), routing);
         self.raise()?;
         ranks
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use topolane_placement::sites::{self as engine, Pair, Path, SITE_POLICIES, Terms, Wan};
 use topolane_placement::{Amounts, Occupancy, Placement, Share};
+use topolane_sites::{self as engine, Pair, Path, SITE_POLICIES, Terms, Wan};
 
 use crate::error::bad_input;
 use crate::machine::Machine;

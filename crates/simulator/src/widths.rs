@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError, NodeIndex, NodeKind};
-use topolane_placement::rank_k::{Ask, CoresPerNode, Misfit, Profile, Rank, Setting, best, rank_k};
+use topolane_placement::rank_k::{
+    CoresPerNode, Misfit, Profile, Rank, RankKRequest, Setting, best, rank_k,
+};
 use topolane_placement::{Occupancy, Placement, Policy, Request};
 use topolane_traffic::Contention;
 
@@ -55,8 +57,8 @@ impl<'a> Widths<'a> {
         as_logged: bool,
         seed: u64,
     ) -> Result<Option<Self>, InputError> {
-        let asked = network.and_then(|network| Some((network, network.cores_per_node?)));
-        let Some((network, cores)) = asked else { return Ok(None) };
+        let arguments = network.and_then(|network| Some((network, network.cores_per_node?)));
+        let Some((network, cores)) = arguments else { return Ok(None) };
         if as_logged {
             let message =
                 "cores per node cannot be chosen where the log says the nodes or the start";
@@ -103,11 +105,11 @@ impl<'a> Widths<'a> {
         };
         let communication = self.network.communication * job.run;
         profile.iterations = if logged > 0.0 { communication / logged } else { 0.0 };
-        let ask = Ask { request, profile: &profile, shared: false };
+        let wanted = RankKRequest { request, profile: &profile, shared: false };
         let tried = |occupancy: &Occupancy, contention: &mut dyn Contention| {
             let routing = &*self.network.routing;
             let ranks = rank_k(
-                ask,
+                wanted,
                 Setting { occupancy, policy: &**policy, routing },
                 contention,
                 self.cores,
@@ -134,10 +136,10 @@ impl<'a> Widths<'a> {
         if let Some(known) = self.alone.get(&key) {
             return *known;
         }
-        let ask = Ask { request, profile, shared: false };
+        let wanted = RankKRequest { request, profile, shared: false };
         let routing = &*self.network.routing;
         let setting = Setting { occupancy: occupancy.empty(), policy: &**policy, routing };
-        let ranks = rank_k(ask, setting, &mut *self.idle, CoresPerNode::Fixed(key.2));
+        let ranks = rank_k(wanted, setting, &mut *self.idle, CoresPerNode::Fixed(key.2));
         let seconds =
             |rank: &Rank| rank.outcome.as_ref().ok().map(|(_, predicted)| predicted.total());
         let found = ranks.first().and_then(seconds);

@@ -44,9 +44,9 @@ impl CoresPerNode {
     }
 }
 
-/// What is asked for.
+/// A request whose cores per node are to be chosen.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct RankKRequest<'a> {
     /// Identity, eligible nodes and times; its number of nodes and share are not looked at.
     pub request: &'a Request,
     /// What the program does.
@@ -55,7 +55,7 @@ pub struct Ask<'a> {
     pub shared: bool,
 }
 
-/// Where it is asked for.
+/// The state and the models that the choice is made in.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     /// Who holds what.
@@ -78,7 +78,7 @@ pub struct Rank {
 /// Every k from 1 to the cores of the largest node or the processes, ascending, or the one that is
 /// fixed. `contention` holds the jobs that run; it is left as it was.
 pub fn rank_k(
-    ask: Ask<'_>,
+    wanted: RankKRequest<'_>,
     setting: Setting<'_>,
     contention: &mut dyn Contention,
     cores: CoresPerNode,
@@ -86,10 +86,10 @@ pub fn rank_k(
     let fabric = setting.occupancy.fabric();
     let largest = fabric.kinds().iter().map(topolane_fabric::NodeKind::cores).max().unwrap_or(1);
     let ks = match cores {
-        CoresPerNode::Auto => 1..=largest.min(ask.profile.processes()).max(1),
+        CoresPerNode::Auto => 1..=largest.min(wanted.profile.processes()).max(1),
         CoresPerNode::Fixed(k) => k..=k,
     };
-    ks.map(|k| Rank { k, outcome: one(ask, setting, contention, k) }).collect()
+    ks.map(|k| Rank { k, outcome: one(wanted, setting, contention, k) }).collect()
 }
 
 /// The rank that is predicted to run shortest; of equals the one on fewest nodes.
@@ -100,24 +100,24 @@ pub fn best(ranks: &[Rank]) -> Option<&Rank> {
 }
 
 fn one(
-    ask: Ask<'_>,
+    wanted: RankKRequest<'_>,
     setting: Setting<'_>,
     contention: &mut dyn Contention,
     k: u32,
 ) -> Result<(Placement, Prediction), Misfit> {
-    let request = request_of(ask, setting.occupancy, k)?;
+    let request = request_of(wanted, setting.occupancy, k)?;
     let placement = setting.policy.place(&request, setting.occupancy).map_err(Misfit::Refused)?;
-    let processes = 0..ask.profile.processes();
+    let processes = 0..wanted.profile.processes();
     let node_of: Vec<NodeIndex> =
         processes.map(|rank| placement.nodes()[(rank / k) as usize]).collect();
-    let prediction = predict::run(ask.profile, &node_of, setting.routing, contention)?;
+    let prediction = predict::run(wanted.profile, &node_of, setting.routing, contention)?;
     Ok((placement, prediction))
 }
 
 /// The request for k processes a node, on nodes that can hold so many.
-fn request_of(ask: Ask<'_>, occupancy: &Occupancy, k: u32) -> Result<Request, Misfit> {
+fn request_of(wanted: RankKRequest<'_>, occupancy: &Occupancy, k: u32) -> Result<Request, Misfit> {
     let fabric = occupancy.fabric();
-    let memory = u64::from(k).saturating_mul(ask.profile.memory);
+    let memory = u64::from(k).saturating_mul(wanted.profile.memory);
     let kinds = fabric.kinds();
     let cores = kinds.iter().map(topolane_fabric::NodeKind::cores).max().unwrap_or_default();
     if k > cores {
@@ -130,10 +130,10 @@ fn request_of(ask: Ask<'_>, occupancy: &Occupancy, k: u32) -> Result<Request, Mi
     }
     let holds = |node| fabric.kind(node).cores() >= k && fabric.kind(node).memory >= memory;
     let mut request = Request {
-        nodes: ask.profile.processes().div_ceil(k),
-        share: if ask.shared { Share::part(k, memory) } else { Share::Whole },
+        nodes: wanted.profile.processes().div_ceil(k),
+        share: if wanted.shared { Share::part(k, memory) } else { Share::Whole },
         stacked: false,
-        ..ask.request.clone()
+        ..wanted.request.clone()
     };
     if kinds.iter().any(|kind| kind.cores() < k || kind.memory < memory) {
         let eligible = |&node: &NodeIndex| {

@@ -1,7 +1,7 @@
 //! What a choice of sites is worth: time lost to the WAN, and what moving costs.
 
 use super::Program;
-use super::board::{Board, Seats};
+use super::arrangement::{Arrangement, Seats};
 use super::copying::{copying, exchanging};
 use super::standing::{Division, Ledger, Standing, add, loss, losses_now, standing};
 
@@ -41,7 +41,7 @@ pub struct Judgement {
     pub moves: u32,
 }
 
-/// How choices are judged: by the terms, and what programs lose now. The board's programs have the cuts of a
+/// How choices are judged: by the terms, and what programs lose now. The arrangement's programs have the cuts of a
 /// second of a run on one site.
 #[derive(Debug, Clone)]
 pub struct Worth<'a> {
@@ -50,49 +50,55 @@ pub struct Worth<'a> {
 }
 
 impl<'a> Worth<'a> {
-    /// For the programs of a board.
-    pub fn new(board: &Board<'_>, terms: &'a Terms) -> Worth<'a> {
-        Worth { terms, lost_now: losses_now(board) }
+    /// For the programs of a arrangement.
+    pub fn new(arrangement: &Arrangement<'_>, terms: &'a Terms) -> Worth<'a> {
+        Worth { terms, lost_now: losses_now(arrangement) }
     }
 
-    /// The standings of all programs as the board has them.
-    pub fn ledger(&self, board: &Board<'_>) -> Ledger {
-        let programs = 0..board.programs().len();
-        Ledger::of(board, programs.map(|p| self.standing(board, p, board.seats(p))).collect())
+    /// The standings of all programs as the arrangement has them.
+    pub fn ledger(&self, arrangement: &Arrangement<'_>) -> Ledger {
+        let programs = 0..arrangement.programs().len();
+        Ledger::of(
+            arrangement,
+            programs.map(|p| self.standing(arrangement, p, arrangement.seats(p))).collect(),
+        )
     }
 
     /// A program on those seats; where it stays, divided anew if that pays.
-    fn standing(&self, board: &Board<'_>, index: usize, seats: &Seats) -> Standing {
-        let program = &board.programs()[index];
-        if seats != board.now(index) {
-            let moving = self.moving(board, index, seats);
-            return standing(board, program, seats, Division::Best).moved(moving);
+    fn standing(&self, arrangement: &Arrangement<'_>, index: usize, seats: &Seats) -> Standing {
+        let program = &arrangement.programs()[index];
+        if seats != arrangement.now(index) {
+            let moving = self.moving(arrangement, index, seats);
+            return standing(arrangement, program, seats, Division::Best).moved(moving);
         }
         let division =
-            if self.rearranging_pays(board, index) { Division::Best } else { Division::Now };
-        self.staying(board, index, division)
+            if self.rearranging_pays(arrangement, index) { Division::Best } else { Division::Now };
+        self.staying(arrangement, index, division)
     }
 
-    fn staying(&self, board: &Board<'_>, index: usize, division: Division) -> Standing {
+    fn staying(&self, arrangement: &Arrangement<'_>, index: usize, division: Division) -> Standing {
         let moving = match division {
             Division::Now => 0.0,
-            Division::Best => {
-                self.must_bring(index, &board.programs()[index], exchanging(board, index))
-            }
+            Division::Best => self.must_bring(
+                index,
+                &arrangement.programs()[index],
+                exchanging(arrangement, index),
+            ),
         };
-        standing(board, &board.programs()[index], board.now(index), division).moved(moving)
+        standing(arrangement, &arrangement.programs()[index], arrangement.now(index), division)
+            .moved(moving)
     }
 
     /// Whether dividing a program anew over the sites it is on brings what moving its guests must.
-    pub fn rearranging_pays(&self, board: &Board<'_>, index: usize) -> bool {
-        let program = &board.programs()[index];
+    pub fn rearranging_pays(&self, arrangement: &Arrangement<'_>, index: usize) -> bool {
+        let program = &arrangement.programs()[index];
         if program.here.is_none() || program.exchange == 0 {
             return false;
         }
         let price = |division| {
-            let standing = self.staying(board, index, division);
+            let standing = self.staying(arrangement, index, division);
             let moving = standing.moving;
-            let alone = Ledger::of(board, vec![standing]).losses(board.wan());
+            let alone = Ledger::of(arrangement, vec![standing]).losses(arrangement.wan());
             program.remaining * alone[0] + moving
         };
         price(Division::Best) < price(Division::Now)
@@ -101,8 +107,13 @@ impl<'a> Worth<'a> {
     /// The time that all guests of all programs lose from now on, guest-seconds, moves included at what
     /// they must bring, if some programs of the ledger had these seats instead. Programs that are not placed
     /// count nothing: no choice may leave one out.
-    pub fn price(&self, board: &Board<'_>, ledger: &Ledger, instead: &[(usize, Seats)]) -> f64 {
-        let new = instead.iter().map(|(p, seats)| (*p, self.standing(board, *p, seats)));
+    pub fn price(
+        &self,
+        arrangement: &Arrangement<'_>,
+        ledger: &Ledger,
+        instead: &[(usize, Seats)],
+    ) -> f64 {
+        let new = instead.iter().map(|(p, seats)| (*p, self.standing(arrangement, *p, seats)));
         let new: Vec<(usize, Standing)> = new.collect();
         let mut load = ledger.load.clone();
         for (program, standing) in &new {
@@ -110,23 +121,23 @@ impl<'a> Worth<'a> {
             add(&mut load, standing, 1.0);
         }
         let mut price = 0.0;
-        for (index, program) in board.programs().iter().enumerate() {
+        for (index, program) in arrangement.programs().iter().enumerate() {
             let other = new.iter().find(|(changed, _)| *changed == index);
             let standing = other.map_or(&ledger.standings[index], |(_, standing)| standing);
-            let lost = program.remaining * loss(standing, &load, board.wan());
+            let lost = program.remaining * loss(standing, &load, arrangement.wan());
             price += f64::from(program.guests) * (lost + standing.moving);
         }
         price
     }
 
     /// The seconds that moving a program to other seats must bring.
-    fn moving(&self, board: &Board<'_>, index: usize, seats: &Seats) -> f64 {
-        let now = board.now(index);
+    fn moving(&self, arrangement: &Arrangement<'_>, index: usize, seats: &Seats) -> f64 {
+        let now = arrangement.now(index);
         if now.is_empty() {
             return 0.0;
         }
-        let program = &board.programs()[index];
-        self.must_bring(index, program, copying(program, now, seats, board).1)
+        let program = &arrangement.programs()[index];
+        self.must_bring(index, program, copying(program, now, seats, arrangement).1)
     }
 
     fn must_bring(&self, index: usize, program: &Program, seconds: f64) -> f64 {
@@ -137,28 +148,30 @@ impl<'a> Worth<'a> {
         self.terms.margin * self.terms.drag * seconds + least * program.remaining
     }
 
-    /// The board's choice, program by program.
-    pub fn judge(&self, board: &Board<'_>) -> Vec<Judgement> {
-        let programs = board.programs();
-        let division = |p| if board.is_rearranged(p) { Division::Best } else { Division::Now };
-        let as_it_is = |p| standing(board, &programs[p], board.now(p), division(p));
+    /// The arrangement's choice, program by program.
+    pub fn judge(&self, arrangement: &Arrangement<'_>) -> Vec<Judgement> {
+        let programs = arrangement.programs();
+        let division =
+            |p| if arrangement.is_rearranged(p) { Division::Best } else { Division::Now };
+        let as_it_is = |p| standing(arrangement, &programs[p], arrangement.now(p), division(p));
         let chosen = |p| {
-            if board.seats(p) == board.now(p) {
+            if arrangement.seats(p) == arrangement.now(p) {
                 as_it_is(p)
             } else {
-                standing(board, &programs[p], board.seats(p), Division::Best)
+                standing(arrangement, &programs[p], arrangement.seats(p), Division::Best)
             }
         };
-        let then = Ledger::of(board, (0..programs.len()).map(chosen).collect()).losses(board.wan());
+        let then = Ledger::of(arrangement, (0..programs.len()).map(chosen).collect())
+            .losses(arrangement.wan());
         let each = programs.iter().enumerate();
         each.map(|(index, program)| {
-            let (now, seats) = (board.now(index), board.seats(index));
-            let (moves, seconds) = if board.is_rearranged(index) {
-                (program.exchange, exchanging(board, index))
+            let (now, seats) = (arrangement.now(index), arrangement.seats(index));
+            let (moves, seconds) = if arrangement.is_rearranged(index) {
+                (program.exchange, exchanging(arrangement, index))
             } else if now.is_empty() || seats.is_empty() {
                 (0, 0.0)
             } else {
-                copying(program, now, seats, board)
+                copying(program, now, seats, arrangement)
             };
             Judgement {
                 loss_now: self.lost_now[index],

@@ -3,21 +3,21 @@
 use topolane_fabric::NodeIndex;
 
 use super::Program;
-use super::board::Board;
+use super::arrangement::Arrangement;
 use super::policies::{InterSiteTraffic, MakeRoom, PredictedLoss, Stay};
 use super::standing::losses_now;
 use super::wan::Wan;
 use super::worth::{Judgement, Terms, Worth};
-use crate::occupancy::Occupancy;
+use topolane_placement::Occupancy;
 
 /// A rule that chooses sites for all programs. Pure: the same question gets the same answer.
 pub trait SitePolicy: Send + Sync {
     /// The name it is registered under.
     fn name(&self) -> &str;
 
-    /// Puts every program of the board where it is to run. Those that run now stay on the board; those that arrive
+    /// Puts every program of the arrangement where it is to run. Those that run now stay on the arrangement; those that arrive
     /// are placed in their order, as far as they fit.
-    fn choose(&self, board: &mut Board<'_>, worth: &Worth<'_>);
+    fn choose(&self, arrangement: &mut Arrangement<'_>, worth: &Worth<'_>);
 }
 
 /// A site policy that can be asked for by name.
@@ -77,12 +77,13 @@ pub fn choose_sites(
     wan: &Wan,
     terms: &Terms,
 ) -> Vec<Moved> {
-    let lost = losses_now(&Board::new(programs, occupancy, wan));
+    let lost = losses_now(&Arrangement::new(programs, occupancy, wan));
     let each = programs.iter().zip(lost);
     let undisturbed: Vec<Program> = each.map(|(program, lost)| program.undisturbed(lost)).collect();
-    let mut board = Board::new(&undisturbed, occupancy, wan);
-    let worth = Worth::new(&board, terms);
-    policy.choose(&mut board, &worth);
-    let each = worth.judge(&board).into_iter().enumerate();
-    each.map(|(program, judgement)| Moved { nodes: board.nodes(program), judgement }).collect()
+    let mut arrangement = Arrangement::new(&undisturbed, occupancy, wan);
+    let worth = Worth::new(&arrangement, terms);
+    policy.choose(&mut arrangement, &worth);
+    let each = worth.judge(&arrangement).into_iter().enumerate();
+    each.map(|(program, judgement)| Moved { nodes: arrangement.nodes(program), judgement })
+        .collect()
 }

@@ -1,8 +1,8 @@
 use std::cmp::Reverse;
 
-use crate::sites::board::Board;
-use crate::sites::policy::SitePolicy;
-use crate::sites::worth::Worth;
+use crate::arrangement::Arrangement;
+use crate::policy::SitePolicy;
+use crate::worth::Worth;
 
 /// The rule of 2007: programs in the order of the bytes a second across their middle; each goes on a
 /// single site, of those that hold it the one with most of it already; what fits on none is spread, as it is now if
@@ -15,27 +15,28 @@ impl SitePolicy for InterSiteTraffic {
         "inter-site-traffic"
     }
 
-    fn choose(&self, board: &mut Board<'_>, worth: &Worth<'_>) {
-        let programs = board.programs();
+    fn choose(&self, arrangement: &mut Arrangement<'_>, worth: &Worth<'_>) {
+        let programs = arrangement.programs();
         let bytes = |program: usize| programs[program].cut.bytes;
         let mut order: Vec<usize> = (0..programs.len()).collect();
         order.sort_by(|&a, &b| bytes(b).total_cmp(&bytes(a)));
-        let before = board.clone();
+        let before = arrangement.clone();
         for &program in &order {
-            board.lift(program);
+            arrangement.lift(program);
         }
         for &program in &order {
-            let here = board.spread(board.now(program));
-            let mut sites = board.allowed(program);
+            let here = arrangement.spread(arrangement.now(program));
+            let mut sites = arrangement.allowed(program);
             sites.sort_by_key(|&site| Reverse(here[site]));
-            let whole = sites.iter().find_map(|&site| board.whole(program, site));
-            let spread = || board.again(program).or_else(|| board.filled(program, &sites));
+            let whole = sites.iter().find_map(|&site| arrangement.whole(program, site));
+            let spread =
+                || arrangement.again(program).or_else(|| arrangement.filled(program, &sites));
             let seats = whole.or_else(spread).unwrap_or_default();
-            if seats.is_empty() && !board.now(program).is_empty() {
-                *board = before;
-                return super::Stay.choose(board, worth);
+            if seats.is_empty() && !arrangement.now(program).is_empty() {
+                *arrangement = before;
+                return super::Stay.choose(arrangement, worth);
             }
-            board.put(program, seats);
+            arrangement.put(program, seats);
         }
     }
 }

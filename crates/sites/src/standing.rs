@@ -1,7 +1,7 @@
 //! What programs and links between sites have to do with each other.
 
 use super::Program;
-use super::board::{Board, Seats};
+use super::arrangement::{Arrangement, Seats};
 use super::predict::{Cut, Path};
 use super::wan::Wan;
 
@@ -36,18 +36,18 @@ pub enum Division {
 /// A program on those seats. What leaves a site, divided best, goes to the others in proportion to the guests there;
 /// of what crosses as they are divided now the pairs of guests have even parts.
 pub fn standing(
-    board: &Board<'_>,
+    arrangement: &Arrangement<'_>,
     program: &Program,
     seats: &Seats,
     division: Division,
 ) -> Standing {
-    let wan = board.wan();
+    let wan = arrangement.wan();
     // Nodes are numbered site by site, and most programs are on one.
     match (seats.first(), seats.last()) {
-        (Some(first), Some(last)) if board.site(first.0) != board.site(last.0) => {}
+        (Some(first), Some(last)) if arrangement.site(first.0) != arrangement.site(last.0) => {}
         _ => return Standing::default(),
     }
-    let spread = board.spread(seats);
+    let spread = arrangement.spread(seats);
     let used: Vec<usize> = (0..spread.len()).filter(|&site| spread[site] > 0).collect();
     let guests = |site: usize| f64::from(spread[site]);
     let all = f64::from(program.guests);
@@ -100,10 +100,11 @@ pub fn loss(standing: &Standing, load: &[f64], wan: &Wan) -> f64 {
 }
 
 /// What every program loses where it runs now, all sharing the WAN.
-pub fn losses_now(board: &Board<'_>) -> Vec<f64> {
-    let each = board.programs().iter().enumerate();
-    let now = |(index, program)| standing(board, program, board.now(index), Division::Now);
-    Ledger::of(board, each.map(now).collect()).losses(board.wan())
+pub fn losses_now(arrangement: &Arrangement<'_>) -> Vec<f64> {
+    let each = arrangement.programs().iter().enumerate();
+    let now =
+        |(index, program)| standing(arrangement, program, arrangement.now(index), Division::Now);
+    Ledger::of(arrangement, each.map(now).collect()).losses(arrangement.wan())
 }
 
 /// The standings of all programs, and what they make of the WAN.
@@ -114,9 +115,9 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of all programs of a board.
-    pub fn of(board: &Board<'_>, standings: Vec<Standing>) -> Ledger {
-        let mut load = vec![0.0; board.wan().bandwidth().len()];
+    /// Of all programs of a arrangement.
+    pub fn of(arrangement: &Arrangement<'_>, standings: Vec<Standing>) -> Ledger {
+        let mut load = vec![0.0; arrangement.wan().bandwidth().len()];
         for standing in &standings {
             add(&mut load, standing, 1.0);
         }

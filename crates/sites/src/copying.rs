@@ -1,11 +1,16 @@
 //! What moving guests takes.
 
 use super::Program;
-use super::board::{Board, Seats};
+use super::arrangement::{Arrangement, Seats};
 
 /// Guests that move, and the seconds that copying their memory takes, one after another: over the narrowest link
 /// of the way, or the interface of a host of the site; infinite where memory is rewritten faster than copied.
-pub fn copying(program: &Program, now: &Seats, then: &Seats, board: &Board<'_>) -> (u32, f64) {
+pub fn copying(
+    program: &Program,
+    now: &Seats,
+    then: &Seats,
+    arrangement: &Arrangement<'_>,
+) -> (u32, f64) {
     let at =
         |seats: &Seats, node| seats.iter().find(|seat| seat.0 == node).map_or(0, |seat| seat.1);
     let more = |from: &Seats, than: &Seats| -> Vec<u32> {
@@ -17,13 +22,14 @@ pub fn copying(program: &Program, now: &Seats, then: &Seats, board: &Board<'_>) 
     let mut total = 0.0;
     let mut moves = 0;
     let mut copy = |from: u32, to: u32| {
-        let (a, b) = (board.site(from), board.site(to));
-        let rate = board.wan().narrowest(a, b).min(board.fabric().kind(from).nic_bandwidth);
+        let (a, b) = (arrangement.site(from), arrangement.site(to));
+        let rate =
+            arrangement.wan().narrowest(a, b).min(arrangement.fabric().kind(from).nic_bandwidth);
         moves += 1;
         total += seconds(program, rate);
     };
     leaving.retain(|&from| {
-        let mate = coming.iter().position(|&to| board.site(to) == board.site(from));
+        let mate = coming.iter().position(|&to| arrangement.site(to) == arrangement.site(from));
         mate.map(|mate| copy(from, coming.remove(mate))).is_none()
     });
     for (from, to) in leaving.into_iter().zip(coming) {
@@ -39,11 +45,11 @@ fn seconds(program: &Program, rate: f64) -> f64 {
 }
 
 /// Seconds of copying where guests change places between the sites the program is on: the slowest way for all.
-pub fn exchanging(board: &Board<'_>, index: usize) -> f64 {
-    let program = &board.programs()[index];
-    let spread = board.spread(board.now(index));
+pub fn exchanging(arrangement: &Arrangement<'_>, index: usize) -> f64 {
+    let program = &arrangement.programs()[index];
+    let spread = arrangement.spread(arrangement.now(index));
     let used: Vec<usize> = (0..spread.len()).filter(|&site| spread[site] > 0).collect();
     let ways = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
-    let rate = ways.map(|(a, b)| board.wan().narrowest(a, b)).fold(f64::INFINITY, f64::min);
+    let rate = ways.map(|(a, b)| arrangement.wan().narrowest(a, b)).fold(f64::INFINITY, f64::min);
     f64::from(program.exchange) * seconds(program, rate)
 }

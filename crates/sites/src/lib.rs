@@ -5,7 +5,7 @@
 //! those that run and those that arrive: a node for every guest. Programs, the cut and the first policy follow
 //! "MPI on dynamically scheduled virtual clusters over several sites" (2007).
 
-mod board;
+mod arrangement;
 mod copying;
 mod policies;
 mod policy;
@@ -14,7 +14,7 @@ mod standing;
 mod wan;
 mod worth;
 
-pub use board::{Board, Seats};
+pub use arrangement::{Arrangement, Seats};
 pub use policies::{InterSiteTraffic, MakeRoom, PredictedLoss, Stay};
 pub use policy::{Moved, SITE_POLICIES, SitePolicy, SitePolicyInfo, choose_sites, site_policy};
 pub use predict::{Cut, Pair, Path};
@@ -23,7 +23,7 @@ pub use worth::{Judgement, Terms, Worth};
 
 use topolane_fabric::NodeIndex;
 
-use crate::amounts::Amounts;
+use topolane_placement::Amounts;
 
 /// A program, as a choice of sites sees it.
 #[derive(Debug, Clone, PartialEq, Default)]

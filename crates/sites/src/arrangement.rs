@@ -7,7 +7,7 @@ use topolane_fabric::{Fabric, NodeIndex};
 
 use super::Program;
 use super::wan::Wan;
-use crate::occupancy::Occupancy;
+use topolane_placement::Occupancy;
 
 /// Guests on a node.
 pub type Seats = Vec<(NodeIndex, u32)>;
@@ -15,7 +15,7 @@ pub type Seats = Vec<(NodeIndex, u32)>;
 /// The programs on their hosts, and what the hosts have left. What a running program holds now may be more
 /// than there is (hosts are overbooked); nobody is put where there is too little.
 #[derive(Debug, Clone)]
-pub struct Board<'a> {
+pub struct Arrangement<'a> {
     programs: &'a [Program],
     wan: &'a Wan,
     fabric: &'a Fabric,
@@ -27,13 +27,13 @@ pub struct Board<'a> {
     rearranged: Vec<bool>,
 }
 
-impl<'a> Board<'a> {
+impl<'a> Arrangement<'a> {
     /// The programs where they run now; the occupancy is of everybody else.
-    pub fn new(programs: &'a [Program], occupancy: &'a Occupancy, wan: &'a Wan) -> Board<'a> {
+    pub fn new(programs: &'a [Program], occupancy: &'a Occupancy, wan: &'a Wan) -> Arrangement<'a> {
         let fabric: &Fabric = occupancy.fabric();
         let nodes = 0..fabric.nodes();
         let now: Vec<Seats> = programs.iter().map(|program| seats(&program.nodes)).collect();
-        let mut board = Board {
+        let mut arrangement = Arrangement {
             programs,
             wan,
             fabric,
@@ -44,9 +44,9 @@ impl<'a> Board<'a> {
             rearranged: vec![false; programs.len()],
         };
         for (program, seats) in now.into_iter().enumerate() {
-            board.put(program, seats);
+            arrangement.put(program, seats);
         }
-        board
+        arrangement
     }
 
     /// All programs, by index.
@@ -69,7 +69,7 @@ impl<'a> Board<'a> {
         self.occupancy
     }
 
-    /// Where a program is on the board; empty where it is not placed.
+    /// Where a program is on the arrangement; empty where it is not placed.
     pub fn seats(&self, program: usize) -> &Seats {
         &self.seats[program]
     }
@@ -111,14 +111,14 @@ impl<'a> Board<'a> {
             .collect()
     }
 
-    /// Takes a program off the board and answers with where it was.
+    /// Takes a program off the arrangement and answers with where it was.
     pub fn lift(&mut self, program: usize) -> Seats {
         let seats = std::mem::take(&mut self.seats[program]);
         self.hold(program, &seats, -1);
         seats
     }
 
-    /// Puts a program that is off the board somewhere.
+    /// Puts a program that is off the arrangement somewhere.
     pub fn put(&mut self, program: usize, seats: Seats) {
         self.hold(program, &seats, 1);
         self.seats[program] = seats;
@@ -139,7 +139,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Guests of a program that fit on a node beside those on the board.
+    /// Guests of a program that fit on a node beside those on the arrangement.
     fn slots_on(&self, program: usize, node: NodeIndex) -> u32 {
         let guest = &self.programs[program].guest;
         if self.occupancy.slots_on(node, guest) == 0 {
@@ -156,7 +156,7 @@ impl<'a> Board<'a> {
         node as usize * counted..(node as usize + 1) * counted
     }
 
-    /// Guests of a program, itself off the board, that fit on a site.
+    /// Guests of a program, itself off the arrangement, that fit on a site.
     pub fn free_slots(&self, program: usize, site: usize) -> u32 {
         let nodes = self.fabric.node_range(self.fabric.depth(), site as u32);
         nodes.map(|node| self.slots_on(program, node)).fold(0, u32::saturating_add)

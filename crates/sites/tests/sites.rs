@@ -6,10 +6,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use topolane_fabric::Fabric;
 use topolane_fabric::read::machine_toml;
-use topolane_placement::sites::{
+use topolane_placement::{Amounts, Occupancy};
+use topolane_sites::{
     Cut, Moved, Pair, Path, Program, SITE_POLICIES, Terms, Wan, choose_sites, site_policy,
 };
-use topolane_placement::{Amounts, Occupancy};
 
 const LATENCY: f64 = 0.005;
 const BANDWIDTH: f64 = 1e8;

@@ -2,17 +2,17 @@ use std::sync::Arc;
 
 use topolane_fabric::{NodeIndex, NodeSet};
 
-use crate::free_slots::FreeSlots;
-use crate::occupancy::Occupancy;
-use crate::placement::Placement;
-use crate::policies::HopBytesExact;
-use crate::policy::{Choice, Policy, Traits};
-use crate::refusal::Refusal;
-use crate::repair::{Movable, Repair, repair};
-use crate::request::{Request, Share};
-use crate::sites::board::Board;
-use crate::sites::policy::SitePolicy;
-use crate::sites::worth::Worth;
+use crate::arrangement::Arrangement;
+use crate::policy::SitePolicy;
+use crate::worth::Worth;
+use topolane_placement::FreeSlots;
+use topolane_placement::Occupancy;
+use topolane_placement::Placement;
+use topolane_placement::Refusal;
+use topolane_placement::policies::HopBytesExact;
+use topolane_placement::{Choice, Policy, Traits};
+use topolane_placement::{Movable, Repair, repair};
+use topolane_placement::{Request, Share};
 
 /// Programs moved for one that arrives, at most.
 const MOST: usize = 3;
@@ -27,21 +27,21 @@ impl SitePolicy for MakeRoom {
         "make-room"
     }
 
-    fn choose(&self, board: &mut Board<'_>, _: &Worth<'_>) {
-        for program in 0..board.programs().len() {
-            if board.now(program).is_empty() {
-                arrive(board, program);
+    fn choose(&self, arrangement: &mut Arrangement<'_>, _: &Worth<'_>) {
+        for program in 0..arrangement.programs().len() {
+            if arrangement.now(program).is_empty() {
+                arrive(arrangement, program);
             }
         }
     }
 }
 
-fn arrive(board: &mut Board<'_>, program: usize) {
-    let mut occupancy = board.occupancy().clone();
-    let running = laid(board, &mut occupancy);
+fn arrive(arrangement: &mut Arrangement<'_>, program: usize) {
+    let mut occupancy = arrangement.occupancy().clone();
+    let running = laid(arrangement, &mut occupancy);
     let movable: Vec<Movable<'_>> =
         running.iter().map(|(request, placement)| Movable { request, placement }).collect();
-    let request = request(board, program);
+    let request = request(arrangement, program);
     let rule: &dyn Policy = &OneSite;
     let found = match rule.place(&request, &occupancy) {
         Ok(placement) => Some(Repair { moved: Vec::new(), placement: Arc::new(placement) }),
@@ -49,33 +49,36 @@ fn arrive(board: &mut Board<'_>, program: usize) {
     };
     let Some(Repair { moved, placement }) = found else { return };
     for (other, _) in &moved {
-        board.lift(*other as usize);
+        arrangement.lift(*other as usize);
     }
     for (other, placement) in &moved {
-        board.put_on(*other as usize, placement.nodes());
+        arrangement.put_on(*other as usize, placement.nodes());
     }
-    board.put_on(program, placement.nodes());
+    arrangement.put_on(program, placement.nodes());
 }
 
-/// Lets the programs of the board hold their hosts; answers with those that may be moved. One on a host that is out of
+/// Lets the programs of the arrangement hold their hosts; answers with those that may be moved. One on a host that is out of
 /// service, or holds more than it has, stays, and holds what there is.
-fn laid(board: &Board<'_>, occupancy: &mut Occupancy) -> Vec<(Request, Arc<Placement>)> {
+fn laid(
+    arrangement: &Arrangement<'_>,
+    occupancy: &mut Occupancy,
+) -> Vec<(Request, Arc<Placement>)> {
     let mut movable = Vec::new();
-    for program in 0..board.programs().len() {
-        let request = request(board, program);
-        let seats = board.seats(program).iter();
+    for program in 0..arrangement.programs().len() {
+        let request = request(arrangement, program);
+        let seats = arrangement.seats(program).iter();
         let nodes: Vec<NodeIndex> =
             seats.flat_map(|&(node, guests)| std::iter::repeat_n(node, guests as usize)).collect();
-        let placement = Placement::new(board.fabric(), nodes, request.share.clone());
+        let placement = Placement::new(arrangement.fabric(), nodes, request.share.clone());
         if !placement.nodes().is_empty() && occupancy.claim(&placement).is_ok() {
             movable.push((request, Arc::new(placement)));
             continue;
         }
         for &node in placement.nodes() {
-            let program = &board.programs()[program];
+            let program = &arrangement.programs()[program];
             let left = program.guest.at_most(occupancy.free(node));
             if left.cores() > 0 && occupancy.cores_free(node) > 0 {
-                let part = Placement::new(board.fabric(), vec![node], Share::Part(left));
+                let part = Placement::new(arrangement.fabric(), vec![node], Share::Part(left));
                 let held = occupancy.adopt(&part);
                 debug_assert!(held.is_ok(), "no more than is free");
             }
@@ -85,18 +88,18 @@ fn laid(board: &Board<'_>, occupancy: &mut Occupancy) -> Vec<(Request, Arc<Place
 }
 
 /// A program's guests on hosts of the sites that it may use.
-fn request(board: &Board<'_>, program: usize) -> Request {
-    let asked = &board.programs()[program];
-    let allowed = board.allowed(program);
-    let nodes = 0..board.fabric().nodes();
-    let may = |&node: &NodeIndex| allowed.contains(&board.site(node));
+fn request(arrangement: &Arrangement<'_>, program: usize) -> Request {
+    let asked = &arrangement.programs()[program];
+    let allowed = arrangement.allowed(program);
+    let nodes = 0..arrangement.fabric().nodes();
+    let may = |&node: &NodeIndex| allowed.contains(&arrangement.site(node));
     Request {
         id: program as u64,
         nodes: asked.guests,
         share: Share::Part(asked.guest.clone()),
         stacked: true,
         walltime: f64::INFINITY,
-        eligible: Some(Arc::new(NodeSet::of(board.fabric().nodes(), nodes.filter(may)))),
+        eligible: Some(Arc::new(NodeSet::of(arrangement.fabric().nodes(), nodes.filter(may)))),
         ..Request::default()
     }
 }
