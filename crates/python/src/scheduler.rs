@@ -76,7 +76,7 @@ impl Scheduler {
             || priority.is_nan()
         {
             return Err(bad_input(format!(
-                "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be arguments for"
+                "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be asked for"
             )));
         }
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));

@@ -1,4 +1,4 @@
-//! Who is where while sites are chosen.
+//! Which guests are on which hosts while sites are chosen.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use topolane_placement::Occupancy;
 pub type Seats = Vec<(NodeIndex, u32)>;
 
 /// The programs on their hosts, and what the hosts have left. What a running program holds now may be more
-/// than there is (hosts are overbooked); nobody is put where there is too little.
+/// than there is (hosts are overbooked); no guest is put where there is too little.
 #[derive(Debug, Clone)]
 pub struct Arrangement<'a> {
     programs: &'a [Program],
@@ -270,7 +270,7 @@ fn seats(nodes: &[NodeIndex]) -> Seats {
     merged(nodes.iter().map(|&node| (node, 1)).collect())
 }
 
-/// By node, each once, none with nobody.
+/// By node, each once; none without guests.
 fn merged(mut seats: Seats) -> Seats {
     seats.sort_unstable_by_key(|&(node, _)| node);
     seats.dedup_by(|next, kept| {

@@ -34,7 +34,7 @@ pub struct SitePolicyInfo {
 pub const SITE_POLICIES: &[SitePolicyInfo] = &[
     SitePolicyInfo {
         name: "stay",
-        summary: "nobody moves; who arrives fills the sites in their order",
+        summary: "no program moves; one that arrives fills the sites in their order",
         rule: &Stay,
     },
     SitePolicyInfo {
@@ -49,7 +49,7 @@ pub const SITE_POLICIES: &[SitePolicyInfo] = &[
     },
     SitePolicyInfo {
         name: "make-room",
-        summary: "who arrives onto one site, up to three programs moved out of its way; else nobody moves",
+        summary: "a program that arrives goes onto one site, and up to three others move out of its way; else none moves",
         rule: &MakeRoom,
     },
 ];
