@@ -15,7 +15,11 @@ from typing import Any
 
 import pytest
 from topolane._engine import InputError
-from topolane.slurm import partition_locks
+
+try:
+    from topolane.slurm import partition_locks
+except ImportError:
+    from topolane.slurm import alone as partition_locks
 from topolane.slurm.config import Config
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
@@ -27,7 +31,10 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as ano
 # The interpreter may be where only root reads: a process becomes the user when it has all its modules.
 BECOME = """
 import fcntl, os, socket, sys, time
-from topolane.gang.agent_files import Cores, directory
+try:
+    from topolane.gang.agent_files import CoreLocks, directory
+except ImportError:  # a tree from before these names: tests/security/before_and_after.py attacks one
+    from topolane.gang.keeping import Cores as CoreLocks, directory
 os.umask(0o022)
 if (user := int(sys.argv.pop(1))) != os.geteuid():
     os.setgroups([])
@@ -62,7 +69,7 @@ sys.stdin.read()
 
 HOLDS = """
 directory()
-held = Cores((int(sys.argv[1]),))
+held = CoreLocks((int(sys.argv[1]),))
 print("ready", flush=True)
 {then}
 sys.stdin.read()
@@ -167,7 +174,7 @@ def test_an_agent_of_a_user_leaves_cores_to_root(homes: Callable[[int], Path]) -
     """A user cannot start an agent on a core that root's agent has."""
     with beside(HOLDS.format(then=""), CORE) as holder:
         done = subprocess.run(
-            [sys.executable, "-c", BECOME + "Cores((int(sys.argv[1]),))", str(OTHER), str(CORE)],
+            [sys.executable, "-c", BECOME + "CoreLocks((int(sys.argv[1]),))", str(OTHER), str(CORE)],
             env=os.environ | {"XDG_RUNTIME_DIR": str(homes(OTHER))},
             cwd="/",
             capture_output=True,

@@ -118,7 +118,7 @@ def test_a_job_goes_over_idle_links_until_somebody_is_placed_there(
         assert (row["lent"], row["mean_bandwidth_share"]) == (2, 1.0)
         printed = command(cluster, "status", "--config", config).stdout
         assert "and 2 lent, bandwidth share 0.5 (1.00 so far)" in printed
-        assert "It is lent 2 links beside them" in said(read(config), first)
+        assert "It is lent 2 links in addition" in said(read(config), first)
         until(lambda: scraped(port)["topolane_links_lent"] == 2, "the metrics tell")
         for name in ("topolane_links_dedicated", "topolane_links_owned"):
             assert scraped(port)[name] == 2
