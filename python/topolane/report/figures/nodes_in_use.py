@@ -58,7 +58,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         textcoords="offset points", ha="right", va="bottom", fontsize=8, color=MUTED,
     )  # fmt: skip
     drawn.supylabel("busy nodes", fontsize=9)
-    drawn.supxlabel(f"{'days' if days else 'hours'} since the workload's epoch", fontsize=9)
+    drawn.supxlabel(f"{'days' if days else 'hours'} since second 0 of the workload", fontsize=9)
     means = [f"{run.label}: {percent(run.number('utilization'))} of the node time used" for run in runs]
     return Plot(
         NAME,
