@@ -59,7 +59,7 @@ pub fn simulate(
     if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
-    let phi = former::min_bandwidth(min_bandwidth, phi)?;
+    let min_bandwidth = former::min_bandwidth(min_bandwidth, phi)?;
     let moving = moving.map(|(most, per_start, pause)| Moving { most, per_start, pause });
     if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
         return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));
@@ -82,7 +82,8 @@ pub fn simulate(
         failing.push(Outage { cables, from, until });
     }
     let outages = failing;
-    let options = Options { scenario, seed, default_walltime, phi, moving, network, outages };
+    let options =
+        Options { scenario, seed, default_walltime, min_bandwidth, moving, network, outages };
     let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
         let mut last = Instant::now();
         let mut report = |share: f64| -> Result<(), RunError> {

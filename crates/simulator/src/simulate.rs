@@ -31,7 +31,7 @@ pub struct Options {
     /// Walltime of jobs without one, seconds; `None`: their run time.
     pub default_walltime: Option<f64>,
     /// The least share of full bandwidth that jobs accept on links of their own; `None`: all of it.
-    pub phi: Option<f64>,
+    pub min_bandwidth: Option<f64>,
     /// Whether running jobs may be moved to make room, and what it costs them.
     pub moving: Option<Moving>,
     /// How jobs meet on the network; `None`: they do not slow each other down.
@@ -56,7 +56,7 @@ pub struct JobOutcome {
     /// Seconds it would have run alone; of one ended at its walltime, for what it had done by then.
     pub alone: f64,
     /// The share of full bandwidth that it had on links of its own, in the mean over its time; 1 where it owned none.
-    pub phi: f64,
+    pub bandwidth_share: f64,
     /// Whether it outlasted its walltime.
     pub overran: bool,
     /// Whether a link failed while it ran that it owned or, owning none, may have used.
@@ -227,7 +227,7 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
         nodes: job.nodes,
         share,
         walltime: walltime_of(job, options),
-        min_bandwidth: options.phi,
+        min_bandwidth: options.min_bandwidth,
         ..Request::default()
     }
 }
@@ -270,9 +270,9 @@ impl Run<'_> {
                         coupling.leave(id, done);
                     }
                     let job = &mut self.outcome.jobs[order];
-                    if let Some((links, phi)) = self.link_log.end(id, now) {
+                    if let Some((links, bandwidth_share)) = self.link_log.end(id, now) {
                         job.links = links;
-                        job.phi = phi;
+                        job.bandwidth_share = bandwidth_share;
                     }
                     job.finish = now;
                     job.killed |= killed;
@@ -435,7 +435,7 @@ impl Run<'_> {
             walltime,
             killed: run > walltime,
             alone,
-            phi: placement.bandwidth_share(),
+            bandwidth_share: placement.bandwidth_share(),
             overran: false,
             affected: false,
             pattern,

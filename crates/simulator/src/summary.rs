@@ -285,7 +285,7 @@ fn left_out(workload: &Workload, outcome: &Outcome) -> BTreeMap<String, u64> {
 
 fn mean_bandwidth_share(jobs: &[JobOutcome]) -> f64 {
     let with_links = jobs.iter().filter(|job| !job.placement.links().is_empty());
-    let (of, shares): (Vec<_>, Vec<f64>) = with_links.map(|job| (job, job.phi)).unzip();
+    let (of, shares): (Vec<_>, Vec<f64>) = with_links.map(|job| (job, job.bandwidth_share)).unzip();
     by_work(of, &shares).unwrap_or(1.0)
 }
 

@@ -11,9 +11,15 @@ use topolane_simulator::workload::{Workload, preset};
 use topolane_simulator::{Metrics, Moving, Options};
 
 /// 128 nodes and 400 jobs at once, of eight nodes in the mean.
-fn run(moving: Option<Moving>, phi: Option<f64>) -> topolane_simulator::Outcome {
-    try_run(&workload(), &machine(), "dedicated", "easy", &Options { moving, phi, ..PLAIN })
-        .unwrap()
+fn run(moving: Option<Moving>, min_bandwidth: Option<f64>) -> topolane_simulator::Outcome {
+    try_run(
+        &workload(),
+        &machine(),
+        "dedicated",
+        "easy",
+        &Options { moving, min_bandwidth, ..PLAIN },
+    )
+    .unwrap()
 }
 
 fn machine() -> Arc<Fabric> {
@@ -57,11 +63,11 @@ fn a_move_takes_its_time() {
 fn idle_links_are_lent() {
     let strict = run(None, None);
     assert_eq!(strict.moves, 0);
-    assert!(strict.jobs.iter().all(|job| job.phi.to_bits() == 1f64.to_bits()));
+    assert!(strict.jobs.iter().all(|job| job.bandwidth_share.to_bits() == 1f64.to_bits()));
     let half = run(None, Some(0.5));
-    assert!(half.jobs.iter().all(|job| (0.5..=1.0).contains(&job.phi)));
+    assert!(half.jobs.iter().all(|job| (0.5..=1.0).contains(&job.bandwidth_share)));
     let on_links = || half.jobs.iter().filter(|job| !job.placement.links().is_empty());
-    let mean = on_links().map(|job| job.phi).sum::<f64>() / on_links().count() as f64;
+    let mean = on_links().map(|job| job.bandwidth_share).sum::<f64>() / on_links().count() as f64;
     assert!(mean > 0.55, "{mean}");
 }
 
@@ -84,8 +90,8 @@ fn the_links_of_a_job_are_told_for_all_its_time() {
             assert_eq!(held.placement.links(), place.unwrap().1.links());
             had += held.bandwidth_share * (until - held.from);
         }
-        assert!((had / (job.finish - job.start) - job.phi).abs() < 1e-9);
-        moved_with_less += u32::from(!job.moves.is_empty() && job.phi < 1.0);
+        assert!((had / (job.finish - job.start) - job.bandwidth_share).abs() < 1e-9);
+        moved_with_less += u32::from(!job.moves.is_empty() && job.bandwidth_share < 1.0);
     }
     assert!(moved_with_less > 0);
 }

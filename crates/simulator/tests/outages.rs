@@ -18,7 +18,7 @@ fn machine() -> Arc<Fabric> {
 }
 
 fn run(jobs: &Workload, policy: &str, queue: &str, outages: Vec<Outage>) -> Vec<JobOutcome> {
-    let options = Options { outages, phi: Some(0.5), ..PLAIN };
+    let options = Options { outages, min_bandwidth: Some(0.5), ..PLAIN };
     try_run(jobs, &machine(), policy, queue, &options).unwrap().jobs
 }
 

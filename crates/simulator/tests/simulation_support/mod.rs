@@ -16,7 +16,7 @@ pub const PLAIN: Options = Options {
     scenario: Scenario::None,
     seed: 0,
     default_walltime: None,
-    phi: None,
+    min_bandwidth: None,
     moving: None,
     network: None,
     outages: Vec::new(),
