@@ -381,7 +381,8 @@ enum topolane_status topolane_state_hold(struct topolane_state *state,
                                          char **error);
 
 /*
- Lets a job hold what a decision gives it, under the identity of its request.
+ Lets a job hold what a decision gives it, under the identity of its request. The decision must come from a state of the same
+ machine object.
  */
 enum topolane_status topolane_state_claim(struct topolane_state *state,
                                           const struct topolane_decision *decision,

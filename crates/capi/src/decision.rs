@@ -3,6 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
+use topolane_fabric::Fabric;
 use topolane_placement::Placement;
 
 use crate::guard::{or_else, take_back};
@@ -10,6 +11,8 @@ use crate::guard::{or_else, take_back};
 /// The nodes and links for a request. It changes nothing until a state claims it.
 pub struct Decision {
     pub(crate) id: u64,
+    /// The machine whose nodes it names.
+    pub(crate) fabric: Arc<Fabric>,
     pub(crate) placement: Arc<Placement>,
 }
 

@@ -6,7 +6,6 @@ use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
 
-use topolane_fabric::CableId;
 use topolane_placement::{Holder, Occupancy, Placement, Refusal as Reason};
 
 use crate::decision::Decision;
@@ -163,7 +162,8 @@ pub unsafe extern "C" fn topolane_state_hold(
     }
 }
 
-/// Lets a job hold what a decision gives it, under the identity of its request.
+/// Lets a job hold what a decision gives it, under the identity of its request. The decision must come from a state of the same
+/// machine object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topolane_state_claim(
     state: *mut State,
@@ -174,14 +174,10 @@ pub unsafe extern "C" fn topolane_state_claim(
     unsafe {
         with_state(state, error, |holdings| {
             let decision = object(decision, "decision")?;
-            let placement = &decision.placement;
-            let fabric = holdings.occupancy.fabric();
-            let fits = placement.held().all(|node| node < fabric.nodes())
-                && placement.links().iter().all(|&link: &CableId| link < fabric.links());
-            if !fits {
+            if !Arc::ptr_eq(&decision.fabric, holdings.occupancy.fabric()) {
                 return Err("the decision is of another machine".into());
             }
-            holdings.add(decision.id, Arc::clone(placement), false)
+            holdings.add(decision.id, Arc::clone(&decision.placement), false)
         })
     }
 }
@@ -265,7 +261,8 @@ pub unsafe extern "C" fn topolane_state_place(
             let request = object(request, "request")?.on(holdings.occupancy.fabric())?;
             match rule.place(&request, &holdings.occupancy) {
                 Ok(placement) => {
-                    give(to, Decision { id: request.id, placement: Arc::new(placement) });
+                    let fabric = Arc::clone(holdings.occupancy.fabric());
+                    give(to, Decision { id: request.id, fabric, placement: Arc::new(placement) });
                     Ok(Status::Ok)
                 }
                 Err(reason) => {

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use topolane_fabric::resources::{CORES, MEMORY};
-use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet};
+use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
 
 use crate::amounts::Amounts;
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::free_slots::FreeSlots;
+use crate::network_load::{LaidTraffic, NetworkLoad};
 use crate::placement::Placement;
 use crate::request::{Request, Share};
 use crate::service::{CutOff, Region};
@@ -40,6 +41,8 @@ pub struct Occupancy {
     isolated_crossing: Vec<Vec<u32>>,
     slots: UplinkSlots,
     cut_off: CutOff,
+    /// What the placements send; `None` unless it is asked for.
+    network: Option<Box<NetworkLoad>>,
     /// The empty machine; `None` in that one itself.
     empty: Option<Arc<Occupancy>>,
 }
@@ -73,6 +76,7 @@ impl Clone for Occupancy {
             isolated_crossing: self.isolated_crossing.clone(),
             slots: self.slots.clone(),
             cut_off: self.cut_off.clone(),
+            network: self.network.clone(),
             empty: self.empty.clone(),
         }
     }
@@ -92,6 +96,7 @@ impl Clone for Occupancy {
             isolated_crossing,
             slots,
             cut_off,
+            network,
             empty,
         } = source;
         self.fabric.clone_from(fabric);
@@ -105,6 +110,7 @@ impl Clone for Occupancy {
         self.isolated_crossing.clone_from(isolated_crossing);
         self.slots.clone_from(slots);
         self.cut_off.clone_from(cut_off);
+        self.network.clone_from(network);
         self.empty.clone_from(empty);
     }
 }
@@ -136,9 +142,27 @@ impl Occupancy {
             isolated_crossing: (0..=fabric.depth()).map(per_group).collect(),
             cut_off: CutOff::of(&fabric, &slots),
             slots,
+            network: None,
             empty: None,
             fabric,
         }
+    }
+
+    /// The same, which keeps count of what placements send over a routing of its machine. To be asked for before any is
+    /// claimed.
+    #[must_use]
+    pub fn with_network(self, routing: Arc<dyn Routing>) -> Self {
+        Occupancy { network: Some(Box::new(NetworkLoad::new(routing))), ..self }
+    }
+
+    /// What the placements send, if it is counted.
+    pub fn network(&self) -> Option<&NetworkLoad> {
+        self.network.as_deref()
+    }
+
+    /// What a request would send on these nodes, for its placement; `None` if that is not known or not counted.
+    pub fn lay(&self, request: &Request, nodes: &[NodeIndex]) -> Option<LaidTraffic> {
+        Some(self.network()?.newcomer(request)?.lay(nodes))
     }
 
     /// The same machine, empty and with all nodes in service: what could be had at best.
@@ -349,6 +373,9 @@ impl Occupancy {
         self.count_crossings(placement, |count| *count += 1);
         self.slots.take(placement.links());
         self.change_strangers(placement, true);
+        if let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) {
+            network.enter(traffic);
+        }
     }
 
     fn change_strangers(&mut self, placement: &Placement, comes: bool) {
@@ -392,6 +419,9 @@ impl Occupancy {
         self.count_crossings(placement, |count| *count -= 1);
         self.slots.give_back(placement.links());
         self.change_strangers(placement, false);
+        if let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) {
+            network.leave(traffic);
+        }
     }
 
     /// Lays a placement over whatever is there, as far as there is something left: for a state

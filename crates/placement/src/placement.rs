@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 
+use crate::network_load::LaidTraffic;
 use crate::request::Share;
 
 /// The nodes given to a request, in rank order; a node stands once per slot on it.
@@ -21,6 +22,7 @@ pub struct Placement {
     bandwidth_share: f64,
     /// Held, but not used.
     spare: Box<[NodeIndex]>,
+    traffic: Option<LaidTraffic>,
 }
 
 impl Placement {
@@ -37,6 +39,7 @@ impl Placement {
             links: Box::default(),
             bandwidth_share: 1.0,
             spare: Box::default(),
+            traffic: None,
         }
     }
 
@@ -52,6 +55,12 @@ impl Placement {
     #[must_use]
     pub fn with_spare(self, spare: Vec<NodeIndex>) -> Self {
         Placement { spare: spare.into(), ..self }
+    }
+
+    /// The same with what it sends, for a state that keeps count of it.
+    #[must_use]
+    pub fn with_traffic(self, traffic: Option<LaidTraffic>) -> Self {
+        Placement { traffic, ..self }
     }
 
     /// The same with a part where the machine does not reach: it crosses every group that it is in.
@@ -77,6 +86,11 @@ impl Placement {
     /// Nodes that it holds beside those and does not use.
     pub fn spare(&self) -> &[NodeIndex] {
         &self.spare
+    }
+
+    /// What it sends, where the state keeps count of that.
+    pub fn traffic(&self) -> Option<&LaidTraffic> {
+        self.traffic.as_ref()
     }
 
     /// All nodes that it holds, once per slot.

@@ -2,7 +2,7 @@
 
 use topolane_fabric::{CableId, Fabric, NodeIndex};
 
-use crate::dedicated::{Limit, limit_for};
+use crate::dedicated::{Limit, limit_for, limits};
 use crate::explain::{Looking, Obstacle};
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
@@ -91,9 +91,13 @@ pub trait Policy: Send + Sync {
     }
 
     /// What stands in the way of a request that the rule refuses for its links, and the level of the groups one of
-    /// which must hold it. The default is the rule that no job may cross what an isolated job crosses.
+    /// which must hold it. By default these are uplinks of other jobs if the rule dedicates links; otherwise the groups
+    /// that isolated jobs cross.
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
         let top = looking.occupancy.fabric().depth();
+        if self.dedicates_links().is_some() {
+            return (top, looking.dedicated_uplinks());
+        }
         (top, looking.crossed(top, self.traits().isolates))
     }
 
@@ -105,6 +109,11 @@ pub trait Policy: Send + Sync {
     /// Where a rule that dedicates links cannot do so.
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
         None
+    }
+
+    /// Whether it looks at what jobs send ([`Occupancy::network`]): whoever keeps the state then keeps count of that.
+    fn reads_traffic(&self) -> bool {
+        false
     }
 
     /// What a rule tells the queue that asks it.
@@ -131,7 +140,9 @@ pub trait SlotCosts {
 /// A rule that dedicates links to jobs.
 pub trait DedicatesLinks {
     /// Where on a machine it cannot do so, or not fully.
-    fn limits(&self, fabric: &Fabric) -> Vec<Limit>;
+    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
+        limits(fabric)
+    }
 
     /// How often it has searched, and how often it gave up before it had seen everything.
     fn searches(&self) -> (u64, u64) {
@@ -180,8 +191,10 @@ impl dyn Policy + '_ {
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
         let Choice { nodes, links, bandwidth_share, spare } = in_regions(request, occupancy, ask)?;
+        let traffic = occupancy.lay(request, &nodes);
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
         Ok(placement
+            .with_traffic(traffic)
             .isolated(self.traits().isolates)
             .with_links(links, bandwidth_share)
             .with_spare(spare))

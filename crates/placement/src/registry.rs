@@ -1,7 +1,7 @@
 //! Policies by name: one line each.
 
 use crate::policies::{
-    Bunch, Dedicated, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, Laas,
+    Bunch, Dedicated, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, Laas, LeastSlowdown,
     QuietNeighborhoods, Random, Recorded, Scattered, SlurmTree, Spread,
 };
 use crate::policy::Policy;
@@ -66,6 +66,12 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "fewest hops for uniform traffic, exactly; the tightest fit among equals",
         gives: Gives::Nodes,
         build: |_| Box::new(HopBytesExact { isolated: false }),
+    },
+    PolicyInfo {
+        name: "least-slowdown",
+        summary: "the fewest node-seconds that jobs lose to each other on shared links, as their traffic predicts; refuses nothing for links",
+        gives: Gives::Nodes,
+        build: |_| Box::new(LeastSlowdown),
     },
     PolicyInfo {
         name: "bunch",

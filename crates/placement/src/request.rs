@@ -5,6 +5,7 @@ use std::sync::Arc;
 use topolane_fabric::{NodeIndex, NodeSet};
 
 use crate::amounts::Amounts;
+use crate::network_load::JobTraffic;
 
 /// What one slot takes from its node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,6 +61,8 @@ pub struct Request {
     /// The free slots of every node where another system keeps count of them; `None` where the
     /// occupancy does. Never more than one on a node unless `stacked`.
     pub slots: Option<Arc<[u32]>>,
+    /// What it sends; `None` if that is not known.
+    pub traffic: Option<JobTraffic>,
     /// The nodes a log says it ran on.
     pub recorded: Option<Arc<[NodeIndex]>>,
 }

@@ -61,7 +61,9 @@ mod _engine {
     #[pymodule_export]
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
-    use crate::policy::{isolating_policies, linking_policies, policies, policy_name, queues};
+    use crate::policy::{
+        isolating_policies, linking_policies, policies, policy_name, queues, traffic_policies,
+    };
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};
     #[pymodule_export]
@@ -73,7 +75,7 @@ mod _engine {
     #[pymodule_export]
     use crate::scheduler::Scheduler;
     #[pymodule_export]
-    use crate::sites::{Cut, SiteChoice, SiteProgram, choose_sites, site_policies};
+    use crate::sites::{Cut, SiteChoice, SiteProgram, choose_sites, site_policies, smooth};
     #[pymodule_export]
     use crate::state::{RequestView, State, StateView};
     #[pymodule_export]

@@ -68,7 +68,8 @@ fn patterned(given: &Bound<'_, PyAny>) -> PyResult<Patterned> {
     Ok(Patterned::measured(name, Arc::clone(&matrix.get().matrix)))
 }
 
-fn check_share(what: &str, value: f64) -> PyResult<()> {
+/// Refuses what is no share.
+pub fn check_share(what: &str, value: f64) -> PyResult<()> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }

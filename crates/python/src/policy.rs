@@ -42,6 +42,13 @@ pub fn linking_policies() -> Vec<(&'static str, bool)> {
     linking.map(|info| (info.name, info.gives == Gives::LinksByPhi)).collect()
 }
 
+/// The names of the policies built in that look at what jobs send.
+#[pyfunction]
+pub fn traffic_policies() -> Vec<&'static str> {
+    let reading = POLICIES.iter().filter(|info| (info.build)(0).reads_traffic());
+    reading.map(|info| info.name).collect()
+}
+
 /// (name, summary) of every queue discipline.
 #[pyfunction]
 pub fn queues() -> Vec<(&'static str, &'static str)> {

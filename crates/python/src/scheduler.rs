@@ -4,17 +4,26 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
-use topolane_placement::Request;
+use topolane_placement::{JobTraffic, Request};
 
 use crate::decision::{Decision, Refusal};
 use crate::error::bad_input;
 use crate::former;
 use crate::machine::Machine;
+use crate::network::check_share;
 use crate::policy::{Raised, policy_from, queue_names};
 use crate::rank_k::{Profile, Rank, RankKArguments};
 use crate::routing::Routing;
 use crate::state::{ShareArg, share_from};
 use crate::traffic::Traffic;
+
+/// What a job sends in one iteration, and the part of its time for which it communicates.
+type TrafficArg = (Py<Traffic>, f64);
+
+fn traffic_from((matrix, communication): TrafficArg) -> PyResult<JobTraffic> {
+    check_share("the part of its time for which a job communicates", communication)?;
+    Ok(JobTraffic::new(&matrix.get().matrix, communication))
+}
 
 /// A machine, a policy and a queue: tell it what happened, then ask what starts. Times in seconds.
 #[pyclass(module = "topolane._engine")]
@@ -26,28 +35,30 @@ pub struct Scheduler {
 #[pymethods]
 impl Scheduler {
     #[new]
-    #[pyo3(signature = (machine, policy, queue, *, seed=0))]
+    #[pyo3(signature = (machine, policy, queue, *, seed=0, routing="d-mod-k"))]
     fn new(
         machine: &Machine,
         policy: &Bound<'_, PyAny>,
         queue: &str,
         seed: u64,
+        routing: &str,
     ) -> PyResult<Scheduler> {
         let (policy, raised) = policy_from(policy, seed)?;
         let discipline = topolane_scheduler::queue(queue).ok_or_else(|| {
             bad_input(format!("unknown queue {queue:?}; there are {}", queue_names()))
         })?;
         let fabric = Arc::clone(&machine.fabric);
-        Ok(Scheduler {
-            scheduler: topolane_scheduler::Scheduler::new(fabric, policy, discipline),
-            raised,
-        })
+        let routes = Routing::named(machine, routing, seed)?.routing;
+        let reads_traffic = policy.reads_traffic();
+        let scheduler = topolane_scheduler::Scheduler::new(fabric, policy, discipline);
+        let scheduler = if reads_traffic { scheduler.on_network(routes) } else { scheduler };
+        Ok(Scheduler { scheduler, raised })
     }
 
     /// Queues a request for `nodes`, or as many up to `most` as there are when its turn comes,
     /// behind those of higher priority, and of its own that are not later by `order`. Answers
     /// None, or the reason why it can never be placed; it is not queued then.
-    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, phi=None))]
+    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, traffic=None, phi=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
         &mut self,
@@ -62,6 +73,7 @@ impl Scheduler {
         share: Option<ShareArg>,
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
+        traffic: Option<TrafficArg>,
         phi: Option<f64>,
     ) -> PyResult<Option<Refusal>> {
         let all = self.scheduler.occupancy().fabric().nodes();
@@ -96,6 +108,7 @@ impl Scheduler {
             members,
             eligible,
             min_bandwidth: phi,
+            traffic: traffic.map(traffic_from).transpose()?,
             ..Request::default()
         };
         let answer = self.scheduler.submit(request, priority).err().map(Refusal::from);
@@ -105,7 +118,7 @@ impl Scheduler {
 
     /// Takes over a job that runs on `nodes` since `start`, in rank order, and owns `links` with a
     /// share of full bandwidth; if it waits here, it waits no longer. `phi` is a former name of `bandwidth_share`.
-    #[pyo3(signature = (id, nodes, start, walltime, *, share=None, links=vec![], bandwidth_share=1.0, phi=None))]
+    #[pyo3(signature = (id, nodes, start, walltime, *, share=None, links=vec![], bandwidth_share=1.0, traffic=None, phi=None))]
     #[allow(clippy::too_many_arguments)]
     fn adopt(
         &mut self,
@@ -116,6 +129,7 @@ impl Scheduler {
         share: Option<ShareArg>,
         links: Vec<u32>,
         bandwidth_share: f64,
+        traffic: Option<TrafficArg>,
         phi: Option<f64>,
     ) -> PyResult<()> {
         let bandwidth_share = phi.unwrap_or(bandwidth_share);
@@ -126,8 +140,10 @@ impl Scheduler {
         let share = share_from(share, self.scheduler.occupancy().fabric())?;
         let share = share
             .map_err(|refusal| bad_input(format!("job {id} cannot be taken over: {refusal}")))?;
+        let traffic = traffic.map(traffic_from).transpose()?;
+        let nodes_held = nodes.len() as u32;
         let request =
-            Request { id, nodes: nodes.len() as u32, walltime, share, ..Request::default() };
+            Request { id, nodes: nodes_held, walltime, share, traffic, ..Request::default() };
         let adopted =
             self.scheduler.adopt_with_links(&request, nodes, (links, bandwidth_share), start);
         adopted.map_err(|error| {

@@ -67,7 +67,7 @@ pub struct SiteProgram {
 #[pymethods]
 impl SiteProgram {
     #[new]
-    #[pyo3(signature = (guests, cut, *, apart=vec![], here=None, exchange=0, cores=1, memory=0, nodes=vec![], sites=vec![], dirty=0.0, remaining=3600.0, settled=f64::INFINITY))]
+    #[pyo3(signature = (guests, cut, *, apart=vec![], here=None, exchange=0, cores=1, memory=0, nodes=vec![], sites=vec![], dirty=0.0, remaining=3600.0, settled=f64::INFINITY, compute=0.0, in_mpi=None, correction=None, outside=0.0, home=None, barred=vec![]))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         guests: u32,
@@ -82,6 +82,12 @@ impl SiteProgram {
         dirty: f64,
         remaining: f64,
         settled: f64,
+        compute: f64,
+        in_mpi: Option<f64>,
+        correction: Option<f64>,
+        outside: f64,
+        home: Option<u32>,
+        mut barred: Vec<u32>,
     ) -> PyResult<Self> {
         if guests == 0 || cores == 0 {
             return Err(bad_input("a program has at least one guest, and a guest one core"));
@@ -95,6 +101,11 @@ impl SiteProgram {
         if settled.is_nan() || settled < 0.0 {
             return Err(bad_input(format!("settled must be a number from 0, not {settled}")));
         }
+        check("compute", compute)?;
+        check("outside", outside)?;
+        check("in_mpi", in_mpi.unwrap_or(0.0))?;
+        check("correction", correction.unwrap_or(0.0))?;
+        barred.sort_unstable();
         let program = engine::Program {
             guests,
             guest: Amounts::new(cores, memory),
@@ -107,6 +118,12 @@ impl SiteProgram {
             dirty,
             remaining,
             settled,
+            compute,
+            in_mpi,
+            correction,
+            outside,
+            home,
+            barred,
         };
         Ok(SiteProgram { program })
     }
@@ -117,10 +134,22 @@ impl SiteProgram {
 pub struct SiteChoice {
     /// A node for every guest; empty for a program that arrives and does not fit now.
     nodes: Vec<u32>,
-    /// Seconds that a second of its run on one site takes longer where it runs now.
+    /// Seconds that a second of its run on one site on reference cores takes longer where it runs now.
     loss_now: f64,
     /// And as chosen.
     loss_then: f64,
+    /// The part of `loss_now` that the WAN takes.
+    wan_now: f64,
+    /// And as chosen.
+    wan_then: f64,
+    /// The speed of its slowest core where it runs now.
+    speed_now: f64,
+    /// And as chosen.
+    speed_then: f64,
+    /// Of a second of its run on one site, seconds of computing.
+    compute: f64,
+    /// What it loses to the WAN over what is predicted.
+    correction: f64,
     /// Seconds of its remaining run saved.
     gain: f64,
     /// Seconds of its run that the moves cost.
@@ -138,7 +167,7 @@ pub fn site_policies() -> Vec<(&'static str, &'static str)> {
 /// Where all programs are to run. `held` are (nodes, cores, memory) of guests of nobody's program; `down` are
 /// nodes out of service; `window` is what one connection may have under way, bytes.
 #[pyfunction]
-#[pyo3(signature = (machine, programs, *, policy="predicted-loss", held=vec![], down=vec![], window=None, margin=None, least=None, doubt=None, rest=None, drag=None))]
+#[pyo3(signature = (machine, programs, *, policy="predicted-time", held=vec![], down=vec![], window=None, margin=None, least=None, doubt=None, rest=None, drag=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn choose_sites(
     py: Python<'_>,
@@ -186,6 +215,8 @@ pub fn choose_sites(
     for program in &programs {
         known(&program.nodes, fabric.nodes(), "node")?;
         known(&program.sites, fabric.sites(), "site")?;
+        known(program.home.as_slice(), fabric.sites(), "site")?;
+        known(&program.barred, fabric.nodes(), "node")?;
     }
     known(&down, fabric.nodes(), "node")?;
     let mut occupancy = Occupancy::new(Arc::clone(fabric));
@@ -207,10 +238,29 @@ pub fn choose_sites(
     let wan = Wan::new(fabric, window);
     let chosen = py.detach(|| engine::choose_sites(policy, &programs, &occupancy, &wan, &terms));
     let choice = |moved: engine::Moved| {
-        let engine::Judgement { loss_now, loss_then, gain, cost, moves } = moved.judgement;
-        SiteChoice { nodes: moved.nodes, loss_now, loss_then, gain, cost, moves }
+        let judged = moved.judgement;
+        SiteChoice {
+            nodes: moved.nodes,
+            loss_now: judged.loss_now,
+            loss_then: judged.loss_then,
+            wan_now: judged.wan_now,
+            wan_then: judged.wan_then,
+            speed_now: judged.speed_now,
+            speed_then: judged.speed_then,
+            compute: judged.compute,
+            correction: judged.correction,
+            gain: judged.gain,
+            cost: judged.cost,
+            moves: judged.moves,
+        }
     };
     Ok(chosen.into_iter().map(choice).collect())
+}
+
+/// See the stub file.
+#[pyfunction]
+pub fn smooth(times: u32) -> (u64, f64) {
+    engine::smooth(times)
 }
 
 fn check(what: &str, value: f64) -> PyResult<()> {

@@ -3,10 +3,10 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use topolane_fabric::{CableId, Fabric, NodeIndex};
+use topolane_fabric::{CableId, Fabric, NodeIndex, Routing};
 use topolane_placement::{
-    Decision, Explanation, Holder, Lent, Occupancy, OccupancyError, Placement, Policy, Refusal,
-    Request, lend,
+    Decision, Explanation, Holder, JobTraffic, Lent, Occupancy, OccupancyError, Placement, Policy,
+    Refusal, Request, lend,
 };
 
 use crate::defrag::Defrag;
@@ -60,6 +60,13 @@ impl Scheduler {
         }
     }
 
+    /// The same, which keeps count of what jobs send over a routing, for a policy that reads it. Jobs of which nothing is known
+    /// are taken to send as [`JobTraffic::assumed`] says.
+    #[must_use]
+    pub fn on_network(self, routing: Arc<dyn Routing>) -> Self {
+        Scheduler { occupancy: self.occupancy.with_network(routing), ..self }
+    }
+
     /// The same, which may move running jobs; `None`: it never does.
     #[must_use]
     pub fn moving(self, defrag: Option<Defrag>) -> Self {
@@ -72,7 +79,7 @@ impl Scheduler {
     /// # Errors
     /// [`Refusal::Never`] for what would not fit on the empty machine, [`Refusal::CannotIsolate`] for what would not
     /// have links of its own there, and `Never` with `most` 0 for no slot or an identity that waits or runs already; it is not queued.
-    pub fn submit(&mut self, request: Request, priority: f64) -> Result<(), Refusal> {
+    pub fn submit(&mut self, mut request: Request, priority: f64) -> Result<(), Refusal> {
         let wanted = request.nodes;
         if wanted == 0 || self.known.contains(&request.id) {
             return Err(Refusal::Never { wanted, most: 0 });
@@ -80,6 +87,7 @@ impl Scheduler {
         if let Some(refusal) = self.policy.never(&request, &self.occupancy) {
             return Err(refusal);
         }
+        self.assume_traffic(&mut request);
         let goes_first = |other: &Waiting| {
             let higher = other.priority.total_cmp(&priority);
             higher.then(request.order.cmp(&other.request.order)).is_ge()
@@ -93,6 +101,13 @@ impl Scheduler {
         self.waiting.insert(index, Waiting::new(request, priority));
         self.waiting.make_contiguous();
         Ok(())
+    }
+
+    /// Fills in the traffic of a request that names none, where the state keeps count of traffic.
+    fn assume_traffic(&self, request: &mut Request) {
+        if self.occupancy.network().is_some() && request.traffic.is_none() {
+            request.traffic = JobTraffic::assumed(request.nodes).ok();
+        }
     }
 
     /// Takes a waiting request out; false if it does not wait.
@@ -147,9 +162,13 @@ impl Scheduler {
             let node = stranger.or(nodes.first()).copied().unwrap_or_default();
             return Err(OccupancyError { node });
         }
+        let mut request = request.clone();
+        self.assume_traffic(&mut request);
+        let traffic = self.occupancy.lay(&request, &nodes);
         let placement = Placement::new(fabric, nodes, request.share.clone())
             .isolated(self.policy.traits().isolates)
-            .with_links(links, bandwidth_share);
+            .with_links(links, bandwidth_share)
+            .with_traffic(traffic);
         self.occupancy.adopt(&placement)?;
         if !self.known.insert(request.id) {
             self.cancel(request.id);
@@ -158,9 +177,9 @@ impl Scheduler {
         self.changed = true;
         self.running.insert(RunningJob {
             id: request.id,
-            request: Arc::new(request.clone()),
             start,
             expected_end: start + request.walltime,
+            request: Arc::new(request),
             placement: Arc::new(placement),
         });
         Ok(())

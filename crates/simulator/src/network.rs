@@ -6,8 +6,8 @@ use std::sync::Arc;
 use topolane_fabric::{
     Dedicated, Fabric, InputError, JobLinks, Remembered, Routing, Service, scramble,
 };
-use topolane_placement::Placement;
 use topolane_placement::rank_k::CoresPerNode;
+use topolane_placement::{JobTraffic, Placement};
 use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
 
 use crate::widths::Width;
@@ -67,6 +67,8 @@ pub(crate) struct Coupling<'a> {
     contention: Box<dyn Contention>,
     /// Traffic by (pattern, ranks).
     known: HashMap<(usize, u32), Arc<Traffic>>,
+    /// The same as a policy is told of it.
+    told: HashMap<(usize, u32), JobTraffic>,
     /// Flows of the jobs present.
     present: HashMap<u64, Arc<Flows>>,
     /// Of jobs on links of their own how many times longer they communicate there than alone, at the share of full
@@ -84,6 +86,7 @@ impl<'a> Coupling<'a> {
             seed,
             contention: (network.model.build)(&**routing),
             known: HashMap::new(),
+            told: HashMap::new(),
             present: HashMap::new(),
             own: HashMap::new(),
             busy: vec![0.0; routing.channels() as usize],
@@ -127,6 +130,20 @@ impl<'a> Coupling<'a> {
         self.present.insert(id, Arc::clone(&flows));
         self.contention.enter(id, flows);
         Ok(pattern)
+    }
+
+    /// What a job of so many ranks sends, for a policy that looks at it.
+    pub fn traffic_of(&mut self, job: &Job, ranks: u32) -> Result<JobTraffic, InputError> {
+        let pattern = self.network.pattern_of(job, self.seed);
+        if let Some(told) = self.told.get(&(pattern, ranks)) {
+            return Ok(told.clone());
+        }
+        let traffic = self.traffic(pattern, ranks);
+        let traffic =
+            traffic.map_err(|error| InputError::whole(format!("job {}: {error}", job.id)))?;
+        let told = JobTraffic::new(&traffic, self.network.communication);
+        self.told.insert((pattern, ranks), told.clone());
+        Ok(told)
     }
 
     fn traffic(&mut self, pattern: usize, ranks: u32) -> Result<Arc<Traffic>, String> {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, InputError};
+use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
 use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share};
 use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 
@@ -129,8 +129,13 @@ pub fn simulate<E: From<InputError>>(
     let replay = queue.name() == "recorded";
     let as_logged = replay || policy.name() == "recorded";
     let widths = Widths::of(options.network.as_ref(), workload, fabric, as_logged, options.seed)?;
+    let mut scheduler = Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue);
+    if policy.reads_traffic() {
+        scheduler = scheduler.on_network(routing_of(options, fabric));
+    }
     let mut run = Run {
-        scheduler: Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue)
+        reads_traffic: policy.reads_traffic(),
+        scheduler: scheduler
             .moving(options.moving.map(|moving| Defrag::new(moving.most, moving.per_start))),
         workload,
         options,
@@ -201,6 +206,7 @@ pub fn simulate<E: From<InputError>>(
                 // What ran longer than it asked for did so.
                 request.walltime = request.walltime.max(job.run);
             }
+            run.name_traffic(&mut request, job)?;
             run.widen(&mut request, job, policy)?;
             run.submit(request);
         }
@@ -236,8 +242,17 @@ fn walltime_of(job: &Job, options: &Options) -> f64 {
     job.walltime.or(options.default_walltime).unwrap_or(job.run)
 }
 
+/// The routes that a policy which reads traffic reckons with.
+fn routing_of(options: &Options, fabric: &Arc<Fabric>) -> Arc<dyn Routing> {
+    options.network.as_ref().map_or_else(
+        || Arc::new(Fixed::new(Arc::clone(fabric), Rule::DestinationModK)) as Arc<dyn Routing>,
+        |network| Arc::clone(&network.routing),
+    )
+}
+
 struct Run<'a> {
     scheduler: Scheduler,
+    reads_traffic: bool,
     workload: &'a Workload,
     options: &'a Options,
     /// Whether start times come from the log.
@@ -287,6 +302,19 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// Says what the job sends, for a policy that looks at it.
+    fn name_traffic(&mut self, request: &mut Request, job: &Job) -> Result<(), InputError> {
+        let never_fits = job.nodes > self.scheduler.occupancy().fabric().nodes();
+        if never_fits || !self.reads_traffic {
+            return Ok(());
+        }
+        if let Some(coupling) = &mut self.coupling {
+            let per_node = self.widths.as_ref().map_or(1, |widths| widths.ranks_of_each_node(job));
+            request.traffic = Some(coupling.traffic_of(job, job.nodes.saturating_mul(per_node))?);
+        }
+        Ok(())
     }
 
     /// Chooses the cores per node, and with them nodes and walltime, if that is asked for.

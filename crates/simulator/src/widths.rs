@@ -77,6 +77,11 @@ impl<'a> Widths<'a> {
         Ok(Some(Widths { network, cores, full: full.min(first), seed, idle, alone }))
     }
 
+    /// How many ranks a job has on each of its nodes in the log.
+    pub fn ranks_of_each_node(&self, job: &Job) -> u32 {
+        if job.share.is_whole() && job.run > 0.0 { self.full } else { 1 }
+    }
+
     /// The width that is predicted to run shortest in the state as it is, or, where none fits now,
     /// on the empty machine beside the same neighbours; `None` leaves the job as it is: one that
     /// shares its nodes, or that no width fits.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use topolane_fabric::resources::CORES;
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::{Fabric, NodeIndex, NodeKind};
 
 use super::Program;
 use super::wan::Wan;
@@ -22,6 +22,10 @@ pub struct Arrangement<'a> {
     occupancy: &'a Occupancy,
     /// What is left of every resource of every node; below 0 on a host that is overbooked.
     left: Vec<i128>,
+    /// What a core of every node is worth; 1 for one of the default clock.
+    speed: Vec<f64>,
+    /// All nodes, the fastest first.
+    by_speed: Vec<NodeIndex>,
     seats: Vec<Seats>,
     now: Vec<Seats>,
     rearranged: Vec<bool>,
@@ -33,12 +37,17 @@ impl<'a> Arrangement<'a> {
         let fabric: &Fabric = occupancy.fabric();
         let nodes = 0..fabric.nodes();
         let now: Vec<Seats> = programs.iter().map(|program| seats(&program.nodes)).collect();
+        let speed: Vec<f64> = nodes.clone().map(|node| speed(fabric, node)).collect();
+        let mut by_speed: Vec<NodeIndex> = nodes.clone().collect();
+        by_speed.sort_by(|&a, &b| speed[b as usize].total_cmp(&speed[a as usize]));
         let mut arrangement = Arrangement {
             programs,
             wan,
             fabric,
             occupancy,
             left: nodes.flat_map(|node| left_on(occupancy, node)).collect(),
+            speed,
+            by_speed,
             seats: vec![Seats::new(); programs.len()],
             now: now.clone(),
             rearranged: vec![false; programs.len()],
@@ -103,6 +112,34 @@ impl<'a> Arrangement<'a> {
         self.fabric.group(self.fabric.depth(), node) as usize
     }
 
+    /// The speed of the slowest core that has a guest; 1 without guests.
+    pub fn slowest(&self, seats: &Seats) -> f64 {
+        let speeds = seats.iter().map(|&(node, _)| self.speed[node as usize]);
+        speeds.reduce(f64::min).unwrap_or(1.0)
+    }
+
+    /// The speed of the fastest core that has a guest; 0 without guests.
+    pub fn quickest(&self, seats: &Seats) -> f64 {
+        seats.iter().map(|&(node, _)| self.speed[node as usize]).fold(0.0, f64::max)
+    }
+
+    /// The speeds of the slowest and of the fastest node.
+    pub fn speeds(&self) -> (f64, f64) {
+        let at = |node: Option<&NodeIndex>| node.map_or(1.0, |&node| self.speed[node as usize]);
+        (at(self.by_speed.last()), at(self.by_speed.first()))
+    }
+
+    /// The speed of the slowest node that a program, itself off the arrangement, must take on these sites if it
+    /// takes the fastest; `None` where it does not fit.
+    pub fn fastest(&self, program: usize, sites: &[usize]) -> Option<f64> {
+        let mut left = self.programs[program].guests;
+        let nodes = self.by_speed.iter().filter(|&&node| sites.contains(&self.site(node)));
+        nodes.copied().find_map(|node| {
+            left -= left.min(self.slots_on(program, node));
+            (left == 0).then(|| self.speed[node as usize])
+        })
+    }
+
     /// The sites a program may use.
     pub fn allowed(&self, program: usize) -> Vec<usize> {
         let sites = &self.programs[program].sites;
@@ -142,7 +179,8 @@ impl<'a> Arrangement<'a> {
     /// Guests of a program that fit on a node beside those on the arrangement.
     fn slots_on(&self, program: usize, node: NodeIndex) -> u32 {
         let guest = &self.programs[program].guest;
-        if self.occupancy.slots_on(node, guest) == 0 {
+        let barred = self.programs[program].barred.binary_search(&node).is_ok();
+        if barred || self.occupancy.slots_on(node, guest) == 0 {
             return 0;
         }
         let left = |left: &i128| u64::try_from((*left).max(0)).unwrap_or(u64::MAX);
@@ -162,22 +200,27 @@ impl<'a> Arrangement<'a> {
         nodes.map(|node| self.slots_on(program, node)).fold(0, u32::saturating_add)
     }
 
-    /// Seats for so many guests of a program on a site, as far as they fit: where they run now first, then on
-    /// the hosts with the least room, so that large rooms stay.
-    fn seat(&self, program: usize, site: usize, guests: u32) -> Seats {
+    /// Seats for so many guests of a program on the hosts of a site that are not slower than `least`, as far as they
+    /// fit: where they run now first, then on the hosts with the least room, so that large rooms stay.
+    fn seat(&self, program: usize, site: usize, guests: u32, least: f64) -> Seats {
         let range = self.fabric.node_range(self.fabric.depth(), site as u32);
         let mut left = guests;
         let mut found: Seats = Seats::new();
-        for &(node, here) in self.now[program].iter().filter(|(node, _)| range.contains(node)) {
+        let enough = |node: NodeIndex| self.speed[node as usize] >= least;
+        let here = |node: NodeIndex| range.contains(&node) && enough(node);
+        for &(node, here) in self.now[program].iter().filter(|(node, _)| here(*node)) {
             let taken = left.min(here).min(self.slots_on(program, node));
             left -= taken;
             found.push((node, taken));
         }
+        if left == 0 {
+            return merged(found);
+        }
         let mut nodes: Vec<(u32, NodeIndex)> = Vec::new();
-        for node in range {
+        for node in range.clone().filter(|&node| enough(node)) {
             let taken = found.iter().find(|(at, _)| *at == node).map_or(0, |&(_, guests)| guests);
             let free = self.slots_on(program, node) - taken;
-            if left > 0 && free > 0 {
+            if free > 0 {
                 nodes.push((free, node));
             }
         }
@@ -200,10 +243,10 @@ impl<'a> Arrangement<'a> {
         (!now.is_empty() && now.iter().all(fits)).then(|| now.clone())
     }
 
-    /// The whole program on one site; `None` where it does not fit.
-    pub fn whole(&self, program: usize, site: usize) -> Option<Seats> {
+    /// The whole program on one site, on hosts that are not slower; `None` where it does not fit.
+    pub fn whole(&self, program: usize, site: usize, least: f64) -> Option<Seats> {
         let guests = self.programs[program].guests;
-        let seats = self.seat(program, site, guests);
+        let seats = self.seat(program, site, guests, least);
         (total(&seats) == guests).then_some(seats)
     }
 
@@ -211,7 +254,7 @@ impl<'a> Arrangement<'a> {
     pub fn divided(&self, program: usize, sites: &[(usize, u32)]) -> Option<Seats> {
         let mut found = Seats::new();
         for &(site, guests) in sites {
-            let seats = self.seat(program, site, guests);
+            let seats = self.seat(program, site, guests, 0.0);
             if total(&seats) < guests {
                 return None;
             }
@@ -220,16 +263,35 @@ impl<'a> Arrangement<'a> {
         Some(merged(found))
     }
 
-    /// As many as fit on the first of these sites, then on the next; `None` where that is not enough.
-    pub fn filled(&self, program: usize, sites: &[usize]) -> Option<Seats> {
+    /// As many as fit on the first of these sites, then on the next, on hosts that are not slower; `None` where that
+    /// is not enough.
+    pub fn filled(&self, program: usize, sites: &[usize], least: f64) -> Option<Seats> {
         let mut left = self.programs[program].guests;
         let mut found = Seats::new();
         for &site in sites {
-            let seats = self.seat(program, site, left);
+            let seats = self.seat(program, site, left, least);
             left -= total(&seats);
             found.extend(seats);
         }
         (left == 0).then(|| merged(found))
+    }
+
+    /// Its guests on slower hosts replaced, on their site as far as they fit and then on the other sites it may use.
+    pub fn quickened(&self, program: usize, least: f64) -> Option<Seats> {
+        let spread = self.spread(&self.now[program]);
+        let mut left = 0;
+        let mut found = Seats::new();
+        for (site, &guests) in spread.iter().enumerate().filter(|&(_, &guests)| guests > 0) {
+            let seats = self.seat(program, site, guests, least);
+            left += guests - total(&seats);
+            found.extend(seats);
+        }
+        for site in self.allowed(program).into_iter().filter(|&site| spread[site] == 0) {
+            let seats = self.seat(program, site, left, least);
+            left -= total(&seats);
+            found.extend(seats);
+        }
+        (left == 0 && !found.is_empty()).then(|| merged(found))
     }
 
     /// A node for every guest: those that can stay do.
@@ -258,6 +320,11 @@ impl<'a> Arrangement<'a> {
 /// Guests in all.
 pub fn total(seats: &Seats) -> u32 {
     seats.iter().map(|&(_, guests)| guests).sum()
+}
+
+/// A core's clock over the default one.
+fn speed(fabric: &Fabric, node: NodeIndex) -> f64 {
+    fabric.kind(node).core_speed / NodeKind::default().core_speed
 }
 
 fn left_on(occupancy: &Occupancy, node: NodeIndex) -> impl Iterator<Item = i128> + '_ {

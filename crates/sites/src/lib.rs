@@ -1,4 +1,5 @@
-//! Sites for all programs together: what running over a WAN costs each, and who should stay on one site.
+//! Sites for all programs together: what running over a WAN or on slow processors costs each, and which hosts
+//! each should have.
 //!
 //! The machine is a [`Fabric`](topolane_fabric::Fabric) whose nodes are the hosts and whose sites are joined by
 //! WAN links; a program is a group of guests of equal size. A [`SitePolicy`] answers for all programs at once,
@@ -7,6 +8,7 @@
 
 mod arrangement;
 mod copying;
+mod core_speed;
 mod policies;
 mod policy;
 mod predict;
@@ -15,7 +17,8 @@ mod wan;
 mod worth;
 
 pub use arrangement::{Arrangement, Seats};
-pub use policies::{InterSiteTraffic, MakeRoom, PredictedLoss, Stay};
+pub use core_speed::smooth;
+pub use policies::{InterSiteTraffic, MakeRoom, Paper, PredictedTime, Processors, Stay};
 pub use policy::{Moved, SITE_POLICIES, SitePolicy, SitePolicyInfo, choose_sites, site_policy};
 pub use predict::{Cut, Pair, Path};
 pub use wan::Wan;
@@ -50,6 +53,18 @@ pub struct Program {
     pub remaining: f64,
     /// Seconds since one of its guests was moved; infinite if none was.
     pub settled: f64,
+    /// Seconds of computing on a reference core in a second of its run, of the rank with the most; 0 if not known.
+    pub compute: f64,
+    /// The share of its time that the rank with the least of it spends in MPI; `None` if not measured.
+    pub in_mpi: Option<f64>,
+    /// What it loses to the WAN over what is predicted, if that is known from before.
+    pub correction: Option<f64>,
+    /// Bytes a second between each guest and its storage or database, in the busier direction,
+    pub outside: f64,
+    /// which is at this site.
+    pub home: Option<u32>,
+    /// Nodes whose processors lack a feature that it needs, ascending.
+    pub barred: Vec<NodeIndex>,
 }
 
 impl Program {
@@ -65,13 +80,31 @@ impl Program {
         Cut { bytes: self.cut.bytes * 4.0 * a * (n - a) / (n * n), ..self.cut }
     }
 
-    /// With the rates of a run on one site, from those of one that loses so much of every second.
-    fn undisturbed(&self, lost: f64) -> Program {
+    /// In seconds of a run alone on one site on reference cores, from one that loses `lost` seconds of each second
+    /// to the WAN, as predicted, and whose slowest core has this speed. `docs/explanation/sites.md` has the algebra.
+    fn undisturbed(&self, lost: f64, speed: f64) -> Program {
+        // No more than the core can do, and no more lost than is spent in MPI.
+        let compute = self.compute.min(speed);
+        let before = self.correction.unwrap_or(1.0);
+        let share = (before * lost).min(self.in_mpi.unwrap_or(f64::INFINITY));
+        let known = lost > 0.0 && lost.is_finite();
+        let unit = 1.0 / (1.0 + (compute - compute / speed) - share).max(LEAST_UNDISTURBED);
         Program {
-            cut: self.cut.undisturbed(lost),
-            apart: self.apart.iter().map(|cut| cut.undisturbed(lost)).collect(),
-            here: self.here.map(|cut| cut.undisturbed(lost)),
+            cut: self.cut.times(unit),
+            apart: self.apart.iter().map(|cut| cut.times(unit)).collect(),
+            here: self.here.map(|cut| cut.times(unit)),
+            compute: compute * unit,
+            correction: Some(if known { share / lost } else { before }),
+            outside: self.outside * unit,
             ..self.clone()
         }
     }
+
+    /// Seconds by which a second of its run takes longer on cores of this speed; negative on fast ones.
+    fn slower(&self, speed: f64) -> f64 {
+        self.compute / speed - self.compute
+    }
 }
+
+/// Of a measured second at least this much is taken for its undisturbed run.
+const LEAST_UNDISTURBED: f64 = 0.05;

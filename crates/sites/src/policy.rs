@@ -4,8 +4,8 @@ use topolane_fabric::NodeIndex;
 
 use super::Program;
 use super::arrangement::Arrangement;
-use super::policies::{InterSiteTraffic, MakeRoom, PredictedLoss, Stay};
-use super::standing::losses_now;
+use super::policies::{InterSiteTraffic, MakeRoom, Paper, PredictedTime, Processors, Stay};
+use super::standing::predicted_now;
 use super::wan::Wan;
 use super::worth::{Judgement, Terms, Worth};
 use topolane_placement::Occupancy;
@@ -43,9 +43,24 @@ pub const SITE_POLICIES: &[SitePolicyInfo] = &[
         rule: &InterSiteTraffic,
     },
     SitePolicyInfo {
+        name: "processors",
+        summary: "most computing first onto the fastest hosts, whatever their site",
+        rule: &Processors,
+    },
+    SitePolicyInfo {
+        name: "paper",
+        summary: "programs that communicate much onto a single site, those that compute much onto the fastest hosts (2007)",
+        rule: &Paper,
+    },
+    SitePolicyInfo {
+        name: "predicted-time",
+        summary: "least predicted time over all programs, lost to the WAN and to slow processors, moves included",
+        rule: &PredictedTime,
+    },
+    SitePolicyInfo {
         name: "predicted-loss",
-        summary: "least predicted time lost to the WAN over all programs, moves included",
-        rule: &PredictedLoss,
+        summary: "another name of predicted-time",
+        rule: &PredictedTime,
     },
     SitePolicyInfo {
         name: "make-room",
@@ -69,7 +84,7 @@ pub struct Moved {
 }
 
 /// Asks a policy where all programs are to run, those that run and, in their order, those that arrive.
-/// The cuts are as measured where the programs run now; the occupancy is of everybody else.
+/// The cuts and the computing are as measured where the programs run now; the occupancy is of everybody else.
 pub fn choose_sites(
     policy: &dyn SitePolicy,
     programs: &[Program],
@@ -77,9 +92,13 @@ pub fn choose_sites(
     wan: &Wan,
     terms: &Terms,
 ) -> Vec<Moved> {
-    let lost = losses_now(&Arrangement::new(programs, occupancy, wan));
-    let each = programs.iter().zip(lost);
-    let undisturbed: Vec<Program> = each.map(|(program, lost)| program.undisturbed(lost)).collect();
+    let measured = Arrangement::new(programs, occupancy, wan);
+    let each = programs.iter().zip(predicted_now(&measured)).enumerate();
+    let undisturbed: Vec<Program> = each
+        .map(|(index, (program, lost))| {
+            program.undisturbed(lost, measured.slowest(measured.now(index)))
+        })
+        .collect();
     let mut arrangement = Arrangement::new(&undisturbed, occupancy, wan);
     let worth = Worth::new(&arrangement, terms);
     policy.choose(&mut arrangement, &worth);

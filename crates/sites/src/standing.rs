@@ -1,11 +1,11 @@
-//! What programs and links between sites have to do with each other.
+//! What programs have to do with the links between sites and with the processors of their hosts.
 
 use super::Program;
 use super::arrangement::{Arrangement, Seats};
 use super::predict::{Cut, Path};
 use super::wan::Wan;
 
-/// What a program has to do with the WAN where it sits.
+/// What a program has to do with the WAN and with the processors where it sits.
 #[derive(Debug, Clone, Default)]
 pub struct Standing {
     cut: Cut,
@@ -13,6 +13,10 @@ pub struct Standing {
     latency: f64,
     /// Bytes a second on the links it uses; none for a program on one site.
     flows: Vec<(usize, f64)>,
+    /// What it really loses to the WAN over what is predicted.
+    correction: f64,
+    /// Seconds by which a second of its run takes longer on these processors.
+    slower: f64,
     /// Seconds that moving it there must bring.
     pub moving: f64,
 }
@@ -21,6 +25,17 @@ impl Standing {
     /// The same, where moving there must bring so many seconds.
     pub fn moved(self, moving: f64) -> Standing {
         Standing { moving, ..self }
+    }
+
+    /// Seconds by which a second of its run takes longer, by the WAN and by the processors.
+    pub fn loss(&self, load: &[f64], wan: &Wan) -> f64 {
+        self.slower + self.loss_to_wan(load, wan)
+    }
+
+    /// The part that the WAN takes.
+    pub fn loss_to_wan(&self, load: &[f64], wan: &Wan) -> f64 {
+        let predicted = predicted(self, load, wan);
+        if predicted.is_finite() { self.correction * predicted } else { predicted }
     }
 }
 
@@ -42,10 +57,15 @@ pub fn standing(
     division: Division,
 ) -> Standing {
     let wan = arrangement.wan();
+    let placed = Standing {
+        correction: program.correction.unwrap_or(1.0),
+        slower: program.slower(arrangement.slowest(seats)),
+        ..Standing::default()
+    };
     // Nodes are numbered site by site, and most programs are on one.
     match (seats.first(), seats.last()) {
         (Some(first), Some(last)) if arrangement.site(first.0) != arrangement.site(last.0) => {}
-        _ => return Standing::default(),
+        _ => return Standing { flows: outside(arrangement, program, seats), ..placed },
     }
     let spread = arrangement.spread(seats);
     let used: Vec<usize> = (0..spread.len()).filter(|&site| spread[site] > 0).collect();
@@ -71,9 +91,24 @@ pub fn standing(
             bytes[link] += crossing;
         }
     }
+    for (link, more) in outside(arrangement, program, seats) {
+        bytes[link] += more;
+    }
     let flows = bytes.into_iter().enumerate().filter(|&(_, bytes)| bytes > 0.0).collect();
     let cut = here.unwrap_or_else(|| leaving.into_iter().reduce(Cut::worse).unwrap_or_default());
-    Standing { cut, latency, flows, moving: 0.0 }
+    Standing { cut, latency, flows, ..placed }
+}
+
+/// Bytes a second to storage at home, link by link, of the guests elsewhere.
+fn outside(arrangement: &Arrangement<'_>, program: &Program, seats: &Seats) -> Vec<(usize, f64)> {
+    let Some(home) = program.home.filter(|_| program.outside > 0.0) else { return Vec::new() };
+    let mut bytes = vec![0.0; arrangement.wan().bandwidth().len()];
+    for &(node, guests) in seats {
+        for &link in arrangement.wan().links(arrangement.site(node), home as usize) {
+            bytes[link] += f64::from(guests) * program.outside;
+        }
+    }
+    bytes.into_iter().enumerate().filter(|&(_, bytes)| bytes > 0.0).collect()
 }
 
 pub fn add(load: &mut [f64], standing: &Standing, sign: f64) {
@@ -82,7 +117,8 @@ pub fn add(load: &mut [f64], standing: &Standing, sign: f64) {
     }
 }
 
-pub fn loss(standing: &Standing, load: &[f64], wan: &Wan) -> f64 {
+/// What the WAN takes of a second by the prediction alone, not corrected.
+fn predicted(standing: &Standing, load: &[f64], wan: &Wan) -> f64 {
     if standing.latency <= 0.0 && standing.flows.is_empty() {
         return 0.0;
     }
@@ -99,12 +135,11 @@ pub fn loss(standing: &Standing, load: &[f64], wan: &Wan) -> f64 {
     alone.loss(Path { latency: standing.latency, bandwidth: 1.0, window: wan.window() })
 }
 
-/// What every program loses where it runs now, all sharing the WAN.
-pub fn losses_now(arrangement: &Arrangement<'_>) -> Vec<f64> {
-    let each = arrangement.programs().iter().enumerate();
-    let now =
-        |(index, program)| standing(arrangement, program, arrangement.now(index), Division::Now);
-    Ledger::of(arrangement, each.map(now).collect()).losses(arrangement.wan())
+/// What every program loses to the WAN where it runs now, all sharing it, by the prediction alone.
+pub fn predicted_now(arrangement: &Arrangement<'_>) -> Vec<f64> {
+    let ledger = Ledger::now(arrangement);
+    let each = ledger.standings.iter();
+    each.map(|standing| predicted(standing, &ledger.load, arrangement.wan())).collect()
 }
 
 /// The standings of all programs, and what they make of the WAN.
@@ -124,8 +159,22 @@ impl Ledger {
         Ledger { standings, load }
     }
 
+    /// Of all programs where they run in truth.
+    pub fn now(arrangement: &Arrangement<'_>) -> Ledger {
+        let each = arrangement.programs().iter().enumerate();
+        let now = |(index, program)| {
+            standing(arrangement, program, arrangement.now(index), Division::Now)
+        };
+        Ledger::of(arrangement, each.map(now).collect())
+    }
+
     /// What every program loses.
     pub fn losses(&self, wan: &Wan) -> Vec<f64> {
-        self.standings.iter().map(|standing| loss(standing, &self.load, wan)).collect()
+        self.standings.iter().map(|standing| standing.loss(&self.load, wan)).collect()
+    }
+
+    /// What every program loses to the WAN.
+    pub fn losses_to_wan(&self, wan: &Wan) -> Vec<f64> {
+        self.standings.iter().map(|standing| standing.loss_to_wan(&self.load, wan)).collect()
     }
 }

@@ -1,9 +1,9 @@
-//! What a choice of sites is worth: time lost to the WAN, and what moving costs.
+//! What a choice of hosts is worth: time lost to the WAN and to slow processors, and what moving costs.
 
 use super::Program;
 use super::arrangement::{Arrangement, Seats};
 use super::copying::{copying, exchanging};
-use super::standing::{Division, Ledger, Standing, add, loss, losses_now, standing};
+use super::standing::{Division, Ledger, Standing, add, standing};
 
 /// What a move must bring.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Terms {
     pub margin: f64,
     /// And at least this share of the program's remaining time,
     pub least: f64,
-    /// and this share of what it loses now: how far measured rates are doubted.
+    /// and this share of what it loses now against one site of the fastest hosts: how far measured rates are doubted.
     pub doubt: f64,
     /// Seconds that a program is left alone after one of its guests was moved.
     pub rest: f64,
@@ -29,10 +29,23 @@ impl Default for Terms {
 /// A choice, judged for one program.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Judgement {
-    /// Seconds that a second of its run alone on one site takes longer, where it runs now.
+    /// Seconds that a second of its run alone on one site on reference cores takes longer, where it runs now;
+    /// negative on fast cores.
     pub loss_now: f64,
     /// The same as chosen.
     pub loss_then: f64,
+    /// The part of `loss_now` that the WAN takes.
+    pub wan_now: f64,
+    /// The same as chosen.
+    pub wan_then: f64,
+    /// The speed of its slowest core where it runs now,
+    pub speed_now: f64,
+    /// and as chosen.
+    pub speed_then: f64,
+    /// Of a second of its run alone, seconds of computing; the rest is communication.
+    pub compute: f64,
+    /// What it loses to the WAN over what is predicted; below 1 where it spends less time in MPI than predicted.
+    pub correction: f64,
     /// Seconds of its remaining run that the choice saves; negative where it gives way to others.
     pub gain: f64,
     /// Seconds of its run that the moves cost.
@@ -46,13 +59,17 @@ pub struct Judgement {
 #[derive(Debug, Clone)]
 pub struct Worth<'a> {
     terms: &'a Terms,
-    lost_now: Vec<f64>,
+    now: Ledger,
+    /// What every program could gain on one site of the fastest hosts.
+    lost: Vec<f64>,
 }
 
 impl<'a> Worth<'a> {
     /// For the programs of a arrangement.
     pub fn new(arrangement: &Arrangement<'_>, terms: &'a Terms) -> Worth<'a> {
-        Worth { terms, lost_now: losses_now(arrangement) }
+        let now = Ledger::now(arrangement);
+        let lost = lost(arrangement, &now);
+        Worth { terms, now, lost }
     }
 
     /// The standings of all programs as the arrangement has them.
@@ -124,7 +141,7 @@ impl<'a> Worth<'a> {
         for (index, program) in arrangement.programs().iter().enumerate() {
             let other = new.iter().find(|(changed, _)| *changed == index);
             let standing = other.map_or(&ledger.standings[index], |(_, standing)| standing);
-            let lost = program.remaining * loss(standing, &load, arrangement.wan());
+            let lost = program.remaining * standing.loss(&load, arrangement.wan());
             price += f64::from(program.guests) * (lost + standing.moving);
         }
         price
@@ -144,7 +161,7 @@ impl<'a> Worth<'a> {
         if program.settled < self.terms.rest {
             return f64::INFINITY;
         }
-        let least = self.terms.least + self.terms.doubt * self.lost_now[index];
+        let least = self.terms.least + self.terms.doubt * self.lost[index];
         self.terms.margin * self.terms.drag * seconds + least * program.remaining
     }
 
@@ -161,8 +178,10 @@ impl<'a> Worth<'a> {
                 standing(arrangement, &programs[p], arrangement.seats(p), Division::Best)
             }
         };
-        let then = Ledger::of(arrangement, (0..programs.len()).map(chosen).collect())
-            .losses(arrangement.wan());
+        let wan = arrangement.wan();
+        let then = Ledger::of(arrangement, (0..programs.len()).map(chosen).collect());
+        let (loss_now, loss_then) = (self.now.losses(wan), then.losses(wan));
+        let (wan_now, wan_then) = (self.now.losses_to_wan(wan), then.losses_to_wan(wan));
         let each = programs.iter().enumerate();
         each.map(|(index, program)| {
             let (now, seats) = (arrangement.now(index), arrangement.seats(index));
@@ -174,13 +193,26 @@ impl<'a> Worth<'a> {
                 copying(program, now, seats, arrangement)
             };
             Judgement {
-                loss_now: self.lost_now[index],
-                loss_then: then[index],
-                gain: (self.lost_now[index] - then[index]) * program.remaining,
+                loss_now: loss_now[index],
+                loss_then: loss_then[index],
+                wan_now: wan_now[index],
+                wan_then: wan_then[index],
+                speed_now: arrangement.slowest(now),
+                speed_then: arrangement.slowest(seats),
+                compute: program.compute,
+                correction: program.correction.unwrap_or(1.0),
+                gain: (loss_now[index] - loss_then[index]) * program.remaining,
                 cost: self.terms.drag * seconds,
                 moves,
             }
         })
         .collect()
     }
+}
+
+/// What every program of a ledger loses against one site of the fastest hosts.
+pub fn lost(arrangement: &Arrangement<'_>, ledger: &Ledger) -> Vec<f64> {
+    let (_, fastest) = arrangement.speeds();
+    let each = arrangement.programs().iter().zip(ledger.losses(arrangement.wan()));
+    each.map(|(program, loss)| (loss - program.slower(fastest)).max(0.0)).collect()
 }

@@ -48,6 +48,7 @@ fn program(guests: u32, nodes: &[u32], turns: f64, bytes: f64) -> Program {
         dirty: 0.0,
         remaining: 3600.0,
         settled: f64::INFINITY,
+        ..Program::default()
     }
 }
 

@@ -14,8 +14,8 @@ pub mod read;
 mod write;
 
 pub use contention::{
-    Congestion, Contention, Filling, Interfaces, MODELS, MaxMin, ModelInfo, NodeRule, PASSES,
-    PerNode, SharedMemory, Together, contention,
+    Congestion, Contention, Filling, Foreseen, Interfaces, MODELS, MaxMin, ModelInfo, NodeRule,
+    Outlook, PASSES, PerNode, SharedMemory, Together, contention,
 };
 pub use flows::Flows;
 pub use loads::Loads;

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, scramble};
 
 /// What one rank sends another in one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,6 +96,26 @@ impl Traffic {
             ranks,
             entries.map(|entry| Entry { from: onto(entry.from), to: onto(entry.to), ..*entry }),
         )
+    }
+
+    /// About as many entries as `most`, drawn evenly, with the bytes and messages of the others on them.
+    #[must_use]
+    pub fn thinned(&self, most: usize) -> Traffic {
+        let share = most as f64 / self.entries.len().max(1) as f64;
+        if share >= 1.0 {
+            return self.clone();
+        }
+        let limit = (share * u64::MAX as f64) as u64;
+        let is_drawn =
+            |entry: &&Entry| scramble(u64::from(entry.from) << 32 | u64::from(entry.to)) <= limit;
+        let drawn = self.entries.iter().filter(is_drawn);
+        let larger = |entry: &Entry| {
+            let [bytes, messages] = [entry.bytes, entry.messages]
+                .map(|amount| (amount / share).min(*Traffic::AMOUNTS.end()));
+            Entry { bytes, messages, ..*entry }
+        };
+        // Fewer entries than before, so none is refused.
+        Traffic::new(self.ranks, drawn.map(larger)).unwrap_or_else(|_| self.clone())
     }
 
     /// Number of ranks.

@@ -7,10 +7,10 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::{job, jobs, laid, routing_names, tree};
+use common::{job, jobs, laid, routing_names, traffic, tree};
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, Routing, pgft, routing};
-use topolane_traffic::{Congestion, Contention, Flows};
+use topolane_traffic::{Congestion, Contention, Flows, Outlook};
 
 fn ways(name: &str) -> Arc<dyn Routing> {
     routing(name, &tree(), 3).unwrap().into()
@@ -257,4 +257,36 @@ fn many_receivers_get_no_more_than_one() {
     model.enter(2, job(&[(1, 14, 6.0)], &*ways));
     let told = model.settle();
     assert!(told.iter().all(|job| (job.1 - 2.0).abs() < 1e-12) && told.len() == 2, "{told:?}");
+}
+
+proptest! {
+    /// What an outlook says of a job is what the model says once the job is there: of the job, and of those it slows further.
+    /// It may add up in another order, so a level may differ in its last bits.
+    #[test]
+    fn an_outlook_says_what_entering_changes(jobs in jobs(), name in routing_names()) {
+        let ways = ways(name);
+        let laid = laid(&jobs, &*ways);
+        let ((id, flows), present) = laid.split_last().unwrap();
+        let mut model = Congestion::new(&*ways);
+        for (job, flows) in present {
+            model.enter(*job, Arc::clone(flows));
+        }
+        let mut before = BTreeMap::new();
+        told(&mut model, &mut before);
+        let (traffic, nodes) = traffic(jobs.last().unwrap(), &*ways);
+        let mut outlook = Outlook::new(&model, &*ways, &traffic);
+        let foreseen = outlook.foresee(&nodes).unwrap();
+        prop_assert_eq!(&outlook.foresee(&nodes).unwrap(), &foreseen, "asked again");
+        model.enter(*id, Arc::clone(flows));
+        let mut after = before.clone();
+        told(&mut model, &mut after);
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b;
+        prop_assert!(near(foreseen.slowdown, after.get(id).copied().unwrap_or(1.0)));
+        for (job, _) in present {
+            let said = foreseen.others.iter().find(|(other, ..)| other == job);
+            let was = before.get(job).copied().unwrap_or(1.0);
+            let is = after.get(job).copied().unwrap_or(1.0);
+            prop_assert!(near(said.map_or(was, |&(_, _, with)| with), is));
+        }
+    }
 }

@@ -1,16 +1,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use topolane_fabric::Fabric;
-
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::cost::{Weights, waste};
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::{Found, search};
-use crate::dedicated::{Limit, limits};
 use crate::policies::DedicatedInLongQueue;
 use crate::{
-    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Placement, Policy, QueueRule,
-    Refusal, Request, Traits,
+    Choice, DedicatesLinks, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request,
+    Traits,
 };
 
 /// The length of a queue from which on [`DedicatedInLongQueue`] is the rule.
@@ -98,10 +95,6 @@ impl Policy for Dedicated {
             .ok_or_else(|| Refusal::would_share(request, free))
     }
 
-    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
-        (looking.occupancy.fabric().depth(), looking.dedicated_uplinks())
-    }
-
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
         Some(self)
     }
@@ -112,10 +105,6 @@ impl Policy for Dedicated {
 }
 
 impl DedicatesLinks for Dedicated {
-    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
-        limits(fabric)
-    }
-
     fn searches(&self) -> (u64, u64) {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let (more, more_cut) = self.long_queue.as_ref().map_or((0, 0), |rule| rule.searches());

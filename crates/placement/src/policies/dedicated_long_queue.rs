@@ -1,13 +1,10 @@
-use topolane_fabric::Fabric;
-
 use crate::dedicated::equal_parts::{Across, EqualParts};
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::cost::{Weights, waste};
-use crate::dedicated::{Limit, limits};
 use crate::policies::Dedicated;
 use crate::{
-    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Placement, Policy, QueueRule,
-    Refusal, Request, Traits,
+    Choice, DedicatesLinks, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request,
+    Traits,
 };
 
 /// [`Dedicated`] for long queues: every job gets equal parts, as from [`Jigsaw`](crate::policies::Jigsaw).
@@ -56,10 +53,6 @@ impl Policy for DedicatedInLongQueue {
         }
     }
 
-    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
-        (looking.occupancy.fabric().depth(), looking.dedicated_uplinks())
-    }
-
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
         Some(self)
     }
@@ -70,10 +63,6 @@ impl Policy for DedicatedInLongQueue {
 }
 
 impl DedicatesLinks for DedicatedInLongQueue {
-    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
-        limits(fabric)
-    }
-
     fn searches(&self) -> (u64, u64) {
         self.any_shape.searches()
     }

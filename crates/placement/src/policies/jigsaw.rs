@@ -1,13 +1,7 @@
-use topolane_fabric::Fabric;
-
 use crate::dedicated::equal_parts::{Across, EqualParts};
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::cost::Weights;
-use crate::dedicated::{Limit, limits};
-use crate::{
-    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
-    Traits,
-};
+use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21;
 /// docs/explanation/isolation-at-full-load.md says what is
@@ -44,17 +38,9 @@ impl Policy for Jigsaw {
         Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&candidates, free) })
     }
 
-    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
-        (looking.occupancy.fabric().depth(), looking.dedicated_uplinks())
-    }
-
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
         Some(self)
     }
 }
 
-impl DedicatesLinks for Jigsaw {
-    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
-        limits(fabric)
-    }
-}
+impl DedicatesLinks for Jigsaw {}

@@ -1,14 +1,10 @@
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::NodeIndex;
 
 use crate::dedicated::equal_parts::{Across, EqualParts, several_pods};
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::cost::Weights;
 use crate::dedicated::search::plan::Plan;
-use crate::dedicated::{Limit, limits};
-use crate::{
-    Choice, DedicatesLinks, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
-    Traits,
-};
+use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Links as a service (`LaaS`), rebuilt from what is published
 /// (docs/explanation/isolation-at-full-load.md says what is reconstructed): inside a pod as
@@ -44,20 +40,12 @@ impl Policy for Laas {
         Ok(Choice { bandwidth_share: 1.0, spare: unused(&plan, &choice.nodes, free), ..choice })
     }
 
-    fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
-        (looking.occupancy.fabric().depth(), looking.dedicated_uplinks())
-    }
-
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
         Some(self)
     }
 }
 
-impl DedicatesLinks for Laas {
-    fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
-        limits(fabric)
-    }
-}
+impl DedicatesLinks for Laas {}
 
 /// Nodes of the leaves of a partition that the job does not use, ascending; `nodes` are those that it uses, ascending.
 fn unused(plan: &Plan, nodes: &[NodeIndex], free: &FreeSlots<'_>) -> Vec<NodeIndex> {

@@ -92,7 +92,9 @@ fn request(arrangement: &Arrangement<'_>, program: usize) -> Request {
     let asked = &arrangement.programs()[program];
     let allowed = arrangement.allowed(program);
     let nodes = 0..arrangement.fabric().nodes();
-    let may = |&node: &NodeIndex| allowed.contains(&arrangement.site(node));
+    let may = |node: &NodeIndex| {
+        allowed.contains(&arrangement.site(*node)) && asked.barred.binary_search(node).is_err()
+    };
     Request {
         id: program as u64,
         nodes: asked.guests,

@@ -1,9 +1,14 @@
+mod anew;
 mod inter_site_traffic;
 mod make_room;
-mod predicted_loss;
+mod paper;
+mod predicted_time;
+mod processors;
 mod stay;
 
 pub use inter_site_traffic::InterSiteTraffic;
 pub use make_room::MakeRoom;
-pub use predicted_loss::PredictedLoss;
+pub use paper::Paper;
+pub use predicted_time::PredictedTime;
+pub use processors::Processors;
 pub use stay::Stay;

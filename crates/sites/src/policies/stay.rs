@@ -15,7 +15,7 @@ impl SitePolicy for Stay {
         for program in 0..arrangement.programs().len() {
             if arrangement.now(program).is_empty() {
                 let sites = arrangement.allowed(program);
-                let seats = arrangement.filled(program, &sites).unwrap_or_default();
+                let seats = arrangement.filled(program, &sites, 0.0).unwrap_or_default();
                 arrangement.put(program, seats);
             }
         }

@@ -15,57 +15,77 @@ const ROUNDING: f64 = 1e-9;
 /// Max-min fairness channel by channel, with what each job wants when it is alone. On a channel
 /// where more is wanted than there is, rates per weight are cut to the level at which it is just
 /// full; a flow has the least that its channels leave it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Congestion {
-    capacity: Box<[f64]>,
+    pub(super) capacity: Box<[f64]>,
     /// Of every channel the rate per weight that it leaves a flow; infinite where there is enough.
-    level: Box<[f64]>,
+    pub(super) level: Box<[f64]>,
     /// Of every channel the jobs that use it, by what they want per weight, then by identity: what
     /// is added up does not depend on the order of events.
-    users: Box<[Vec<User>]>,
-    jobs: HashMap<u64, Present>,
+    pub(super) users: Box<[Vec<User>]>,
+    pub(super) jobs: HashMap<u64, Present>,
     /// Jobs on whose channels something has changed since the last `settle`.
     touched: Vec<u64>,
-    /// Scratch, by channel.
+    scratch: Scratch,
+}
+
+/// Room to add up what a job does on each channel. It need not be cleared between jobs.
+#[derive(Debug, Clone)]
+pub(super) struct Scratch {
     weight: Box<[f64]>,
     place: Box<[u32]>,
 }
 
+impl Scratch {
+    pub(super) fn new(channels: usize) -> Self {
+        Scratch { weight: vec![0.0; channels].into(), place: vec![0; channels].into() }
+    }
+}
+
 /// A job on a channel: the summed weight of its flows, and the bytes per second that they want.
 #[derive(Debug, Clone, Copy)]
-struct User {
-    job: u64,
-    weight: f64,
-    wanted: f64,
+pub(super) struct User {
+    pub(super) job: u64,
+    pub(super) weight: f64,
+    pub(super) wanted: f64,
 }
 
 impl User {
     /// Orders users of a channel by when they have all they want as the level rises.
-    fn key(&self) -> (f64, u64) {
+    pub(super) fn key(&self) -> (f64, u64) {
         (self.wanted / self.weight, self.job)
     }
 }
 
 /// What one job does on one channel.
 #[derive(Debug, Clone, Copy)]
-struct Part {
-    channel: Channel,
-    weight: f64,
-    wanted: f64,
+pub(super) struct Part {
+    pub(super) channel: Channel,
+    pub(super) weight: f64,
+    pub(super) wanted: f64,
     /// Most bytes per weight of its flows there: divided by the level, the seconds they need.
-    slowest: f64,
+    pub(super) slowest: f64,
 }
 
-#[derive(Debug)]
-struct Present {
+#[derive(Debug, Clone)]
+pub(super) struct Present {
     flows: Arc<Flows>,
-    /// Bytes per second of every flow when the job is alone.
-    alone: Box<[f64]>,
-    /// Seconds of an iteration's communication alone.
-    time_alone: f64,
-    parts: Box<[Part]>,
-    slowdown: f64,
+    pub(super) wants: Wants,
+    /// As last told by `settle`.
+    pub(super) slowdown: f64,
     touched: bool,
+}
+
+/// What a job wants when it is alone: a channel gives each of its flows a share by weight, and a flow has the least of
+/// its channels.
+#[derive(Debug, Clone)]
+pub(super) struct Wants {
+    /// Bytes per second of every flow.
+    alone: Box<[f64]>,
+    /// Seconds of an iteration's communication.
+    pub(super) time_alone: f64,
+    /// By channel.
+    pub(super) parts: Box<[Part]>,
 }
 
 impl Congestion {
@@ -79,8 +99,7 @@ impl Congestion {
             users: vec![Vec::new(); count].into(),
             jobs: HashMap::new(),
             touched: Vec::new(),
-            weight: vec![0.0; count].into(),
-            place: vec![0; count].into(),
+            scratch: Scratch::new(count),
         }
     }
 
@@ -89,48 +108,15 @@ impl Congestion {
         self.level[channel as usize]
     }
 
-    /// What a job wants: alone, a channel gives each of its flows a share by weight, and a flow has
-    /// the least of its channels.
-    fn wants(&mut self, flows: Arc<Flows>) -> Present {
-        let channels = flows.per_channel();
-        for (place, &(channel, _)) in channels.iter().enumerate() {
-            self.place[channel as usize] = place as u32;
-            self.weight[channel as usize] = 0.0;
-        }
-        for flow in 0..flows.len() {
-            for &channel in flows.channels(flow) {
-                self.weight[channel as usize] += flows.weight(flow);
-            }
-        }
-        let of_channel = |&(channel, _): &(Channel, f64)| {
-            let weight = self.weight[channel as usize];
-            Part { channel, weight, wanted: 0.0, slowest: 0.0 }
-        };
-        let mut parts: Box<[Part]> = channels.iter().map(of_channel).collect();
-        let share =
-            |channel: &Channel| self.capacity[*channel as usize] / self.weight[*channel as usize];
-        let mut time_alone = 0.0f64;
-        let mut alone = Vec::with_capacity(flows.len());
-        for flow in 0..flows.len() {
-            let (weight, bytes) = (flows.weight(flow), flows.bytes(flow));
-            let rate =
-                weight * flows.channels(flow).iter().map(share).fold(f64::INFINITY, f64::min);
-            time_alone = time_alone.max(bytes / rate);
-            alone.push(rate);
-            for &channel in flows.channels(flow) {
-                let of_channel = &mut parts[self.place[channel as usize] as usize];
-                of_channel.wanted += rate;
-                of_channel.slowest = of_channel.slowest.max(bytes / weight);
-            }
-        }
-        let alone = alone.into();
-        Present { flows, alone, time_alone, parts, slowdown: 1.0, touched: false }
+    /// The slowdown of a job, as last told by `settle`; 1 for one that is not there.
+    pub fn slowdown_of(&self, job: u64) -> f64 {
+        self.jobs.get(&job).map_or(1.0, |present| present.slowdown)
     }
 
     /// Finds the level of a channel again, and notes its users if it has changed.
     fn share_out(&mut self, channel: Channel) {
         let index = channel as usize;
-        let level = level(&self.users[index], self.capacity[index]);
+        let level = level(self.users[index].iter(), self.capacity[index]);
         if level.to_bits() == self.level[index].to_bits() {
             return;
         }
@@ -144,9 +130,52 @@ impl Congestion {
 
     fn slowdown(&self, present: &Present) -> f64 {
         let seconds = |of: &Part| of.slowest / self.level[of.channel as usize];
-        let most = present.parts.iter().map(seconds).fold(0.0, f64::max);
-        if most > present.time_alone { most / present.time_alone } else { 1.0 }
+        let most = present.wants.parts.iter().map(seconds).fold(0.0, f64::max);
+        times(most, present.wants.time_alone)
     }
+}
+
+impl Wants {
+    /// Of a job, on channels of these capacities.
+    pub(super) fn of(flows: &Flows, capacity: &[f64], scratch: &mut Scratch) -> Wants {
+        let Scratch { weight: summed, place } = scratch;
+        let channels = flows.per_channel();
+        for (index, &(channel, _)) in channels.iter().enumerate() {
+            place[channel as usize] = index as u32;
+            summed[channel as usize] = 0.0;
+        }
+        for flow in 0..flows.len() {
+            for &channel in flows.channels(flow) {
+                summed[channel as usize] += flows.weight(flow);
+            }
+        }
+        let of_channel = |&(channel, _): &(Channel, f64)| {
+            let weight = summed[channel as usize];
+            Part { channel, weight, wanted: 0.0, slowest: 0.0 }
+        };
+        let mut parts: Box<[Part]> = channels.iter().map(of_channel).collect();
+        let share = |channel: &Channel| capacity[*channel as usize] / summed[*channel as usize];
+        let mut time_alone = 0.0f64;
+        let mut alone = Vec::with_capacity(flows.len());
+        for flow in 0..flows.len() {
+            let (weight, bytes) = (flows.weight(flow), flows.bytes(flow));
+            let rate =
+                weight * flows.channels(flow).iter().map(share).fold(f64::INFINITY, f64::min);
+            time_alone = time_alone.max(bytes / rate);
+            alone.push(rate);
+            for &channel in flows.channels(flow) {
+                let of_channel = &mut parts[place[channel as usize] as usize];
+                of_channel.wanted += rate;
+                of_channel.slowest = of_channel.slowest.max(bytes / weight);
+            }
+        }
+        Wants { alone: alone.into(), time_alone, parts }
+    }
+}
+
+/// How many times longer than alone; at least 1.
+pub(super) fn times(seconds: f64, alone: f64) -> f64 {
+    if seconds > alone { seconds / alone } else { 1.0 }
 }
 
 fn touch(job: u64, present: &mut Present, touched: &mut Vec<u64>) {
@@ -156,14 +185,18 @@ fn touch(job: u64, present: &mut Present, touched: &mut Vec<u64>) {
     }
 }
 
-/// The rate per weight at which a channel is just full; infinite where all have what they want.
-fn level(users: &[User], capacity: f64) -> f64 {
-    let wanted: f64 = users.iter().map(|user| user.wanted).sum();
+/// The rate per weight at which a channel is just full; infinite where all have what they want. The users are in the
+/// order of their keys.
+pub(super) fn level<'a>(
+    users: impl ExactSizeIterator<Item = &'a User> + Clone,
+    capacity: f64,
+) -> f64 {
+    let wanted: f64 = users.clone().map(|user| user.wanted).sum();
     if users.len() < 2 || wanted <= capacity * (1.0 + ROUNDING) {
         return f64::INFINITY;
     }
     let mut left = capacity;
-    let mut weight: f64 = users.iter().map(|user| user.weight).sum();
+    let mut weight: f64 = users.clone().map(|user| user.weight).sum();
     for user in users {
         let level = left / weight;
         if user.wanted >= level * user.weight {
@@ -181,9 +214,10 @@ impl Contention for Congestion {
     }
 
     fn enter(&mut self, job: u64, flows: Arc<Flows>) {
-        let mut present = self.wants(flows);
+        let wants = Wants::of(&flows, &self.capacity, &mut self.scratch);
+        let parts = wants.parts.clone();
+        let mut present = Present { flows, wants, slowdown: 1.0, touched: false };
         touch(job, &mut present, &mut self.touched);
-        let parts = present.parts.clone();
         self.jobs.insert(job, present);
         for &Part { channel, weight, wanted, .. } in &parts {
             let user = User { job, weight, wanted };
@@ -195,7 +229,7 @@ impl Contention for Congestion {
 
     fn leave(&mut self, job: u64) {
         let Some(gone) = self.jobs.remove(&job) else { return };
-        for of_channel in &gone.parts {
+        for of_channel in &gone.wants.parts {
             self.users[of_channel.channel as usize].retain(|user| user.job != job);
             self.share_out(of_channel.channel);
         }
@@ -220,7 +254,7 @@ impl Contention for Congestion {
 
     fn time(&mut self, job: u64) -> f64 {
         let present = self.jobs.get(&job);
-        present.map_or(0.0, |present| present.time_alone * self.slowdown(present))
+        present.map_or(0.0, |present| present.wants.time_alone * self.slowdown(present))
     }
 
     fn rates(&mut self, job: u64) -> Vec<f64> {
@@ -228,7 +262,7 @@ impl Contention for Congestion {
         let flows = &present.flows;
         let rate = |flow: usize| {
             let levels = flows.channels(flow).iter().map(|&channel| self.level(channel));
-            present.alone[flow].min(flows.weight(flow) * levels.fold(f64::INFINITY, f64::min))
+            present.wants.alone[flow].min(flows.weight(flow) * levels.fold(f64::INFINITY, f64::min))
         };
         (0..flows.len()).map(rate).collect()
     }

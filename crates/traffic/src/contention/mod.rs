@@ -4,6 +4,7 @@
 mod congestion;
 mod ethernet;
 mod filling;
+mod foresee;
 mod infiniband;
 mod interface;
 mod max_min;
@@ -19,6 +20,7 @@ use crate::flows::Flows;
 
 pub use congestion::Congestion;
 pub use filling::Filling;
+pub use foresee::{Foreseen, Outlook};
 pub use interface::Interfaces;
 pub use max_min::MaxMin;
 pub use per_node::{NodeRule, PerNode};

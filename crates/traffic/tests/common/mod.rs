@@ -16,11 +16,16 @@ pub fn tree() -> Arc<Fabric> {
     Arc::new(Fabric::build(&description).unwrap())
 }
 
-/// A job whose rank i runs on node i.
-pub fn job(sent: &[Sent], ways: &dyn Routing) -> Arc<Flows> {
+/// The traffic of a job, and the node of every rank: rank i runs on node i.
+pub fn traffic(sent: &[Sent], ways: &dyn Routing) -> (Traffic, Vec<u32>) {
     let nodes: Vec<u32> = (0..ways.fabric().nodes()).collect();
     let entry = |&(from, to, bytes): &Sent| Entry { from, to, bytes, messages: 1.0 };
-    let traffic = Traffic::new(nodes.len() as u32, sent.iter().map(entry)).unwrap();
+    (Traffic::new(nodes.len() as u32, sent.iter().map(entry)).unwrap(), nodes)
+}
+
+/// A job whose rank i runs on node i.
+pub fn job(sent: &[Sent], ways: &dyn Routing) -> Arc<Flows> {
+    let (traffic, nodes) = traffic(sent, ways);
     Arc::new(Flows::new(&traffic, &nodes, ways).unwrap())
 }
 

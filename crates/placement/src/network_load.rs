@@ -1,0 +1,162 @@
+//! What the running jobs send over the network at this moment, and what one more job would cost them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use topolane_fabric::{InputError, NodeIndex, Routing};
+use topolane_traffic::{Congestion, Contention, Flows, Outlook, Traffic, pattern};
+
+use crate::request::Request;
+
+/// What a job whose traffic is not known is taken to send: each node to as many others, drawn at random.
+const ASSUMED: &str = "uniform(messages=4)";
+/// And the part of its time for which it is taken to do so.
+pub const ASSUMED_COMMUNICATION: f64 = 0.3;
+/// The most entries of a matrix that a decision looks at. A larger one is represented by so many, drawn evenly.
+const MOST_ENTRIES: usize = 4096;
+
+/// What a job sends, as far as it is known before the job has nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobTraffic {
+    traffic: Arc<Traffic>,
+    communication: f64,
+}
+
+impl JobTraffic {
+    /// The traffic between the ranks of a job, and the part of its time for which it communicates, 0 to 1. The ranks lie on
+    /// its slots evenly and in blocks.
+    pub fn new(traffic: &Arc<Traffic>, communication: f64) -> Self {
+        let traffic = if traffic.entries().len() > MOST_ENTRIES {
+            Arc::new(traffic.thinned(MOST_ENTRIES))
+        } else {
+            Arc::clone(traffic)
+        };
+        JobTraffic { traffic, communication }
+    }
+
+    /// Of a job on so many slots of which nothing is known.
+    ///
+    /// # Errors
+    /// More slots than a matrix may have ranks.
+    pub fn assumed(slots: u32) -> Result<Self, InputError> {
+        let traffic = pattern(ASSUMED)?.traffic(slots, 0)?;
+        Ok(JobTraffic::new(&Arc::new(traffic), ASSUMED_COMMUNICATION))
+    }
+
+    /// The traffic between so many slots.
+    fn between(&self, slots: u32) -> Arc<Traffic> {
+        if self.traffic.ranks() <= slots {
+            return Arc::clone(&self.traffic);
+        }
+        // No more ranks than before, so no matrix is refused.
+        self.traffic.folded(slots).map_or_else(|_| Arc::clone(&self.traffic), Arc::new)
+    }
+}
+
+/// The flows of a job on its nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LaidTraffic {
+    job: u64,
+    flows: Arc<Flows>,
+    weight: Weight,
+}
+
+impl LaidTraffic {
+    /// The identity of the job.
+    pub fn job(&self) -> u64 {
+        self.job
+    }
+}
+
+/// What a second of a job counts for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Weight {
+    slots: f64,
+    communication: f64,
+}
+
+/// The flows of the running jobs over the channels of a machine, changed by every claim and release. What a job loses is
+/// predicted by the model `congestion`.
+#[derive(Debug, Clone)]
+pub struct NetworkLoad {
+    routing: Arc<dyn Routing>,
+    present: Congestion,
+    weights: HashMap<u64, Weight>,
+}
+
+impl NetworkLoad {
+    /// No job on any channel of a routing.
+    pub fn new(routing: Arc<dyn Routing>) -> Self {
+        NetworkLoad { present: Congestion::new(&*routing), routing, weights: HashMap::new() }
+    }
+
+    /// A request in this state; `None` if it names no traffic, or has one slot.
+    pub(crate) fn newcomer(&self, request: &Request) -> Option<Newcomer<'_>> {
+        let job = request.traffic.as_ref().filter(|_| request.nodes > 1)?;
+        let weight = Weight { slots: f64::from(request.nodes), communication: job.communication };
+        Some(Newcomer { load: self, id: request.id, traffic: job.between(request.nodes), weight })
+    }
+
+    /// A job begins. One that is there already stays as it is.
+    pub(crate) fn enter(&mut self, laid: &LaidTraffic) {
+        if self.weights.contains_key(&laid.job) {
+            return;
+        }
+        self.weights.insert(laid.job, laid.weight);
+        self.present.enter(laid.job, Arc::clone(&laid.flows));
+        self.present.settle();
+    }
+
+    /// A job ends.
+    pub(crate) fn leave(&mut self, laid: &LaidTraffic) {
+        self.weights.remove(&laid.job);
+        self.present.leave(laid.job);
+        self.present.settle();
+    }
+
+    /// The slowdowns of the jobs present while all communicate, by identity.
+    pub fn slowdowns(&self) -> Vec<(u64, f64)> {
+        let mut jobs: Vec<u64> = self.weights.keys().copied().collect();
+        jobs.sort_unstable();
+        jobs.into_iter().map(|job| (job, self.present.slowdown_of(job))).collect()
+    }
+}
+
+/// A request whose nodes are to be chosen.
+pub struct Newcomer<'a> {
+    load: &'a NetworkLoad,
+    id: u64,
+    traffic: Arc<Traffic>,
+    weight: Weight,
+}
+
+impl Newcomer<'_> {
+    /// Flows between its slots.
+    pub fn flows(&self) -> usize {
+        self.traffic.entries().len()
+    }
+
+    /// Its flows on these nodes, one for each slot, in rank order; none where no route joins two of them.
+    pub fn lay(&self, nodes: &[NodeIndex]) -> LaidTraffic {
+        let flows = Flows::new(&self.traffic, nodes, &*self.load.routing).unwrap_or_default();
+        LaidTraffic { job: self.id, flows: Arc::new(flows), weight: self.weight }
+    }
+
+    /// To try nodes with.
+    pub fn outlook(&self) -> Outlook<'_> {
+        Outlook::new(&self.load.present, &*self.load.routing, &self.traffic)
+    }
+
+    /// Node-seconds lost each second on these nodes, its own and those of the jobs present; infinite where no route joins
+    /// two of them. A job loses time while it and another one communicate, as in a coupled run.
+    pub fn loss(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> f64 {
+        let Ok(foreseen) = outlook.foresee(nodes) else { return f64::INFINITY };
+        let Weight { slots, communication } = self.weight;
+        let own = slots * communication * (foreseen.slowdown - 1.0);
+        let others = foreseen.others.iter().map(|&(job, before, after)| {
+            let weight = self.load.weights.get(&job);
+            weight.map_or(0.0, |weight| weight.slots * weight.communication * (after - before))
+        });
+        communication * (own + others.sum::<f64>())
+    }
+}

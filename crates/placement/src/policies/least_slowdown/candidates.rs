@@ -1,0 +1,68 @@
+//! Sets of nodes worth trying.
+
+use std::cmp::Reverse;
+
+use topolane_fabric::{GroupIndex, NodeIndex};
+
+use crate::policies::{FirstFit, HopBytes, Isolated};
+use crate::{FreeSlots, Occupancy, Policy, Request};
+
+/// Groups of a level that are tried, the tightest first.
+const HOMES: usize = 4;
+
+/// What other policies would choose, then leaves of the tightest groups that hold the job, in several orders.
+pub(super) fn candidates(
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+) -> Vec<Vec<NodeIndex>> {
+    let others: [&dyn Policy; 3] = [&Isolated, &HopBytes, &FirstFit];
+    let chosen = others.iter().filter_map(|policy| policy.choose(request, free, occupancy).ok());
+    let mut found: Vec<Vec<NodeIndex>> = chosen.map(|choice| choice.nodes).collect();
+    let fabric = free.fabric();
+    for level in 2..=fabric.depth() {
+        let mut homes: Vec<GroupIndex> = (0..fabric.groups(level))
+            .filter(|&group| free.count(level, group) >= request.nodes)
+            .collect();
+        homes.sort_by_key(|&group| free.count(level, group));
+        homes.truncate(HOMES);
+        for order in ORDERS {
+            let leaves = |&home: &GroupIndex| {
+                by_leaves((free, occupancy), (level, home), request.nodes, *order)
+            };
+            found.extend(homes.iter().map(leaves));
+        }
+    }
+    found
+}
+
+/// A leaf's place in an order: the placements that cross it, and its free slots.
+type Order = fn(crossing: u32, slots: u32) -> (u32, Reverse<u32>);
+
+/// Leaves that no job crosses first, then the emptiest; the fewest leaves; those that the fewest jobs cross; the fullest.
+const ORDERS: &[Order] = &[
+    |crossing, slots| (crossing.min(1), Reverse(slots)),
+    |_, slots| (0, Reverse(slots)),
+    |crossing, slots| (crossing, Reverse(slots)),
+    |_, slots| (slots, Reverse(0)),
+];
+
+/// Fills the leaves of a group in an order.
+fn by_leaves(
+    (free, occupancy): (&FreeSlots<'_>, &Occupancy),
+    (level, home): (usize, GroupIndex),
+    wanted: u32,
+    order: Order,
+) -> Vec<NodeIndex> {
+    let fabric = free.fabric();
+    let range = fabric.node_range(level, home);
+    let leaves = fabric.group(1, range.start)..=fabric.group(1, range.end - 1);
+    let mut leaves: Vec<GroupIndex> = leaves.filter(|&leaf| free.count(1, leaf) > 0).collect();
+    leaves.sort_by_key(|&leaf| order(occupancy.crossing(1, leaf), free.count(1, leaf)));
+    let mut nodes = Vec::with_capacity(wanted as usize);
+    for leaf in leaves {
+        free.take(1, leaf, wanted - nodes.len() as u32, &mut nodes);
+    }
+    nodes.sort_unstable();
+    nodes
+}

@@ -1,0 +1,54 @@
+mod candidates;
+mod judge;
+mod variants;
+
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits, crossed_groups};
+
+use super::SlurmTree;
+use judge::Judge;
+
+/// Of some sets of nodes, the one on which jobs are predicted to lose least to each other on shared links: the new job and
+/// those that run. docs/explanation/least-slowdown.md has the reasons. It refuses nothing for links.
+///
+/// Without a state that keeps count of traffic, and for a job whose traffic is not known, it chooses as `slurm-tree`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LeastSlowdown;
+
+impl Policy for LeastSlowdown {
+    fn name(&self) -> &'static str {
+        "least-slowdown"
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::COUNT_ONLY
+    }
+
+    fn reads_traffic(&self) -> bool {
+        true
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let usual = SlurmTree.choose(request, free, occupancy)?;
+        let fabric = free.fabric();
+        let crossed =
+            crossed_groups(fabric.depth(), |level, node| fabric.group(level, node), &usual.nodes);
+        let network = occupancy.network();
+        let Some(newcomer) = network.and_then(|network| network.newcomer(request)) else {
+            return Ok(usual);
+        };
+        if crossed.is_empty() && request.share.is_whole() {
+            return Ok(usual);
+        }
+        let mut judge = Judge::new(&newcomer, free, usual.nodes);
+        for nodes in candidates::candidates(request, free, occupancy) {
+            judge.consider(nodes);
+        }
+        variants::improve(&mut judge, free, request.id);
+        Ok(Choice::nodes(judge.into_best()))
+    }
+}

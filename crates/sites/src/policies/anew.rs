@@ -1,0 +1,62 @@
+//! Policies that place all programs anew, one after another, whatever moving costs.
+
+use std::cmp::Reverse;
+
+use crate::arrangement::{Arrangement, Seats};
+use crate::policy::SitePolicy;
+use crate::worth::Worth;
+
+/// Programs by a figure, the largest first.
+pub fn descending(programs: usize, figure: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..programs).collect();
+    order.sort_by(|&a, &b| figure(b).total_cmp(&figure(a)));
+    order
+}
+
+/// Places the programs in this order, each where `place` says or, failing that, where it runs now or spread.
+/// Where one that runs then has no place, nobody moves.
+pub fn anew(
+    arrangement: &mut Arrangement<'_>,
+    worth: &Worth<'_>,
+    order: &[usize],
+    place: impl Fn(&Arrangement<'_>, usize) -> Option<Seats>,
+) {
+    let before = arrangement.clone();
+    for &program in order {
+        arrangement.lift(program);
+    }
+    for &program in order {
+        let spread = || {
+            let sites = fullest_first(arrangement, program);
+            arrangement.again(program).or_else(|| arrangement.filled(program, &sites, 0.0))
+        };
+        let seats = place(arrangement, program).or_else(spread).unwrap_or_default();
+        if seats.is_empty() && !arrangement.now(program).is_empty() {
+            *arrangement = before;
+            return super::Stay.choose(arrangement, worth);
+        }
+        arrangement.put(program, seats);
+    }
+}
+
+/// On a single site, of those that hold it the one with most of it already.
+pub fn gathered(arrangement: &Arrangement<'_>, program: usize) -> Option<Seats> {
+    let mut sites = fullest_first(arrangement, program).into_iter();
+    sites.find_map(|site| arrangement.whole(program, site, 0.0))
+}
+
+/// On the fastest hosts, whatever their site; where it runs now if they are as fast.
+pub fn quickest(arrangement: &Arrangement<'_>, program: usize) -> Option<Seats> {
+    let sites = fullest_first(arrangement, program);
+    let least = arrangement.fastest(program, &sites)?;
+    let stays = arrangement.again(program).filter(|seats| arrangement.slowest(seats) >= least);
+    stays.or_else(|| arrangement.filled(program, &sites, least))
+}
+
+/// The sites that a program may use, the one with most of it already first.
+fn fullest_first(arrangement: &Arrangement<'_>, program: usize) -> Vec<usize> {
+    let here = arrangement.spread(arrangement.now(program));
+    let mut sites = arrangement.allowed(program);
+    sites.sort_by_key(|&site| Reverse(here[site]));
+    sites
+}

@@ -1,0 +1,43 @@
+use super::anew::{anew, descending, gathered, quickest};
+use crate::arrangement::Arrangement;
+use crate::policy::SitePolicy;
+use crate::predict::Path;
+use crate::worth::Worth;
+
+/// The whole rule of 2007: programs that communicate much go on a single site, then those that compute much on the
+/// fastest hosts that are left, whatever their site; within each kind in the order of the bytes a second across their
+/// middle. The paper gives no threshold. Here a program communicates much if one site saves it at least as much,
+/// against halves over the worst way, as the fastest hosts do against the slowest.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Paper;
+
+impl SitePolicy for Paper {
+    fn name(&self) -> &'static str {
+        "paper"
+    }
+
+    fn choose(&self, arrangement: &mut Arrangement<'_>, worth: &Worth<'_>) {
+        let programs = arrangement.programs();
+        let communicates: Vec<bool> =
+            (0..programs.len()).map(|program| communicates(arrangement, program)).collect();
+        let mut order = descending(programs.len(), |program| programs[program].cut.bytes);
+        order.sort_by_key(|&program| !communicates[program]);
+        anew(arrangement, worth, &order, |arrangement, program| {
+            let place = if communicates[program] { gathered } else { quickest };
+            place(arrangement, program)
+        });
+    }
+}
+
+fn communicates(arrangement: &Arrangement<'_>, index: usize) -> bool {
+    let (program, wan) = (&arrangement.programs()[index], arrangement.wan());
+    let sites = arrangement.allowed(index);
+    let ways = sites.iter().flat_map(|&a| sites.iter().map(move |&b| (a, b)));
+    let over = |(a, b)| {
+        let (latency, bandwidth) = (wan.latency(a, b), wan.narrowest(a, b));
+        program.cut.loss(Path { latency, bandwidth, window: wan.window() })
+    };
+    let worst = ways.filter(|(a, b)| a != b).map(over).fold(0.0, f64::max);
+    let (slowest, fastest) = arrangement.speeds();
+    worst * program.correction.unwrap_or(1.0) >= program.slower(slowest) - program.slower(fastest)
+}

@@ -1,0 +1,20 @@
+use super::anew::{anew, descending, quickest};
+use crate::arrangement::Arrangement;
+use crate::policy::SitePolicy;
+use crate::worth::Worth;
+
+/// The processors alone: the programs that compute most take the fastest hosts, whatever their site.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Processors;
+
+impl SitePolicy for Processors {
+    fn name(&self) -> &'static str {
+        "processors"
+    }
+
+    fn choose(&self, arrangement: &mut Arrangement<'_>, worth: &Worth<'_>) {
+        let programs = arrangement.programs();
+        let order = descending(programs.len(), |program| programs[program].compute);
+        anew(arrangement, worth, &order, quickest);
+    }
+}
