@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "calls.h"
+#include "stack.h"
 #include "ticks.h"
 #include "topolane_mpi.h"
 
@@ -71,6 +72,7 @@ static inline bool enter(uint64_t *began)
     if (!atomic_load_explicit(&watching, memory_order_relaxed) || inside)
         return false;
     inside = true;
+    stack_wanted();
     *began = ticks();
     return true;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "abilities.h"
+#include "calls/on_own_stack.h"
 #include "collectives/two_level.h"
 #include "models/model.h"
 #include "skew.h"
@@ -20,6 +21,7 @@
     }
 
 #define BLOCKING(Name, PARAMETERS, ARGUMENTS, TWO, BYTES, MODEL)                             \
+    ON_OWN_STACK(NAME(Name), REAL(Name), NUMBER_OF ARGUMENTS)                                \
     EXPORT int NAME(Name) PARAMETERS                                                         \
     {                                                                                        \
         uint64_t began, bytes = 0;                                                           \
@@ -38,6 +40,7 @@
     }
 
 #define NONBLOCKING(Name, PARAMETERS, ARGUMENTS, BYTES, MODEL)                               \
+    ON_OWN_STACK(NAME(Name), REAL(Name), NUMBER_OF ARGUMENTS + 1)                            \
     EXPORT int NAME(Name)(UNPACK PARAMETERS, MPI_Request * request)                          \
     {                                                                                        \
         uint64_t began, bytes = 0;                                                           \
@@ -53,6 +56,7 @@
 /* What it counts each time it is started is worked out once. */
 #if PERSISTENT_COLLECTIVES
 #define PERSISTENT(Name, PARAMETERS, ARGUMENTS, BYTES, MODEL)                                \
+    ON_OWN_STACK(NAME(Name##_init), REAL(Name##_init), NUMBER_OF ARGUMENTS + 2)              \
     EXPORT int NAME(Name##_init)(UNPACK PARAMETERS, MPI_Info info, MPI_Request * request)    \
     {                                                                                        \
         int result = REAL(Name##_init)(UNPACK ARGUMENTS, info, request);                     \

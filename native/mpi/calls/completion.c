@@ -1,5 +1,6 @@
 /* Waits and tests: which receives have become complete, and from whom. */
 #include "calls/batch.h"
+#include "calls/on_own_stack.h"
 
 /* A wrapper: `real` sees batch.status; `then` says which are complete. */
 #define COMPLETION(call, count, requests, status, one, plain, real, then) \
@@ -19,12 +20,14 @@
         return result;                                                    \
     } while (0)
 
+ON_OWN_STACK(MPI_Wait, PMPI_Wait, 2)
 EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     COMPLETION(CALL_Wait, 1, request, status, true, PMPI_Wait(request, status), PMPI_Wait(request, batch.status),
                batch_completed(&batch, 0, 0));
 }
 
+ON_OWN_STACK(MPI_Test, PMPI_Test, 3)
 EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     COMPLETION(CALL_Test, 1, request, status, true, PMPI_Test(request, flag, status),
@@ -37,24 +40,28 @@ static void all_completed(Batch *batch)
         batch_completed(batch, at, at);
 }
 
+ON_OWN_STACK(MPI_Waitall, PMPI_Waitall, 3)
 EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     COMPLETION(CALL_Waitall, count, requests, statuses, false, PMPI_Waitall(count, requests, statuses),
                PMPI_Waitall(count, requests, batch.status), all_completed(&batch));
 }
 
+ON_OWN_STACK(MPI_Testall, PMPI_Testall, 4)
 EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     COMPLETION(CALL_Testall, count, requests, statuses, false, PMPI_Testall(count, requests, flag, statuses),
                PMPI_Testall(count, requests, flag, batch.status), if (*flag) all_completed(&batch));
 }
 
+ON_OWN_STACK(MPI_Waitany, PMPI_Waitany, 4)
 EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
     COMPLETION(CALL_Waitany, count, requests, status, true, PMPI_Waitany(count, requests, index, status),
                PMPI_Waitany(count, requests, index, batch.status), batch_completed(&batch, *index, 0));
 }
 
+ON_OWN_STACK(MPI_Testany, PMPI_Testany, 5)
 EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     COMPLETION(CALL_Testany, count, requests, status, true, PMPI_Testany(count, requests, index, flag, status),
@@ -68,6 +75,7 @@ static void some_completed(Batch *batch, int done, const int indices[])
         batch_completed(batch, indices[place], place);
 }
 
+ON_OWN_STACK(MPI_Waitsome, PMPI_Waitsome, 5)
 EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
 {
     COMPLETION(CALL_Waitsome, count, requests, statuses, false,
@@ -76,6 +84,7 @@ EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indice
                some_completed(&batch, *done, indices));
 }
 
+ON_OWN_STACK(MPI_Testsome, PMPI_Testsome, 5)
 EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
 {
     COMPLETION(CALL_Testsome, count, requests, statuses, false,

@@ -1,6 +1,7 @@
 /* The calls with a count: included once for int and once for MPI_Count. */
 
 #define SEND(name)                                                                                              \
+    ON_OWN_STACK(NAME(name), REAL(name), 6)                                                                     \
     EXPORT int NAME(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm)   \
     {                                                                                                           \
         WATCH(CALL_##name, REAL(name)(buffer, count, type, to, tag, comm), bytes = sent(comm, to, count, type)); \
@@ -12,6 +13,7 @@ SEND(Rsend)
 #undef SEND
 
 #define SEND(name)                                                                                              \
+    ON_OWN_STACK(NAME(name), REAL(name), 7)                                                                     \
     EXPORT int NAME(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm,   \
                           MPI_Request *request)                                                                 \
     {                                                                                                           \
@@ -24,6 +26,7 @@ SEND(Ibsend)
 SEND(Irsend)
 #undef SEND
 
+ON_OWN_STACK(NAME(Recv), REAL(Recv), 7)
 EXPORT int NAME(Recv)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                       MPI_Status *status)
 {
@@ -31,6 +34,7 @@ EXPORT int NAME(Recv)(void *buffer, COUNT count, MPI_Datatype type, int from, in
     WATCH(CALL_Recv, REAL(Recv)(buffer, count, type, from, tag, comm, status), received(comm, from, status));
 }
 
+ON_OWN_STACK(NAME(Irecv), REAL(Irecv), 7)
 EXPORT int NAME(Irecv)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                        MPI_Request *request)
 {
@@ -38,6 +42,7 @@ EXPORT int NAME(Irecv)(void *buffer, COUNT count, MPI_Datatype type, int from, i
           hold(request_key(*request), receive_begun(comm, from)));
 }
 
+ON_OWN_STACK(NAME(Sendrecv), REAL(Sendrecv), 12)
 EXPORT int NAME(Sendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
                           COUNT in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
                           MPI_Status *status)
@@ -49,6 +54,7 @@ EXPORT int NAME(Sendrecv)(const void *out, COUNT out_count, MPI_Datatype out_typ
           received(comm, from, status));
 }
 
+ON_OWN_STACK(NAME(Sendrecv_replace), REAL(Sendrecv_replace), 9)
 EXPORT int NAME(Sendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag, int from,
                                   int in_tag, MPI_Comm comm, MPI_Status *status)
 {
@@ -60,6 +66,7 @@ EXPORT int NAME(Sendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, 
 }
 
 #if NONBLOCKING_SENDRECV
+ON_OWN_STACK(NAME(Isendrecv), REAL(Isendrecv), 12)
 EXPORT int NAME(Isendrecv)(const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag, void *in,
                            COUNT in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
                            MPI_Request *request)
@@ -70,6 +77,7 @@ EXPORT int NAME(Isendrecv)(const void *out, COUNT out_count, MPI_Datatype out_ty
           hold(request_key(*request), receive_begun(comm, from)));
 }
 
+ON_OWN_STACK(NAME(Isendrecv_replace), REAL(Isendrecv_replace), 9)
 EXPORT int NAME(Isendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag, int from,
                                    int in_tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -80,12 +88,14 @@ EXPORT int NAME(Isendrecv_replace)(void *buffer, COUNT count, MPI_Datatype type,
 }
 #endif
 
+ON_OWN_STACK(NAME(Mrecv), REAL(Mrecv), 5)
 EXPORT int NAME(Mrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
 {
     Value value = take(message_key(*message));
     WATCH(CALL_Mrecv, REAL(Mrecv)(buffer, count, type, message, status), completed(value, NULL));
 }
 
+ON_OWN_STACK(NAME(Imrecv), REAL(Imrecv), 5)
 EXPORT int NAME(Imrecv)(void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
 {
     Value value = take(message_key(*message));

@@ -1,5 +1,6 @@
 /* Puts, gets and accumulates; and the calls that wait for them. */
 #include "abilities.h"
+#include "calls/on_own_stack.h"
 #include "requests.h"
 #include "windows.h"
 
@@ -36,6 +37,7 @@ static inline uint64_t swapped(MPI_Win window, int target, MPI_Count count, MPI_
 #include "calls/transfers.h"
 #endif
 
+ON_OWN_STACK(MPI_Fetch_and_op, PMPI_Fetch_and_op, 7)
 EXPORT int MPI_Fetch_and_op(const void *origin, void *back, MPI_Datatype type, int target, MPI_Aint at, MPI_Op op,
                             MPI_Win window)
 {
@@ -43,6 +45,7 @@ EXPORT int MPI_Fetch_and_op(const void *origin, void *back, MPI_Datatype type, i
           bytes = swapped(window, target, 1, type, 1, type, op));
 }
 
+ON_OWN_STACK(MPI_Compare_and_swap, PMPI_Compare_and_swap, 7)
 EXPORT int MPI_Compare_and_swap(const void *origin, const void *compared, void *back, MPI_Datatype type, int target,
                                 MPI_Aint at, MPI_Win window)
 {
@@ -51,6 +54,7 @@ EXPORT int MPI_Compare_and_swap(const void *origin, const void *compared, void *
 }
 
 #define WAITING(name, parameters, arguments)                   \
+    ON_OWN_STACK(MPI_##name, PMPI_##name, NUMBER_OF arguments) \
     EXPORT int MPI_##name parameters                           \
     {                                                          \
         WATCH(CALL_##name, PMPI_##name arguments, (void)bytes); \

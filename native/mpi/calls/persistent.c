@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "abilities.h"
+#include "calls/on_own_stack.h"
 #include "communicator.h"
 #include "requests.h"
 
@@ -59,6 +60,7 @@ static void keep_receive(MPI_Request request, MPI_Comm comm, int from)
 #endif
 
 #if PARTITIONED
+ON_OWN_STACK(MPI_Psend_init, PMPI_Psend_init, 9)
 EXPORT int MPI_Psend_init(const void *buffer, int partitions, MPI_Count count, MPI_Datatype type, int to, int tag,
                           MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -66,6 +68,7 @@ EXPORT int MPI_Psend_init(const void *buffer, int partitions, MPI_Count count, M
          keep_send(*request, comm, to, bytes_of(count * partitions, type)));
 }
 
+ON_OWN_STACK(MPI_Precv_init, PMPI_Precv_init, 9)
 EXPORT int MPI_Precv_init(void *buffer, int partitions, MPI_Count count, MPI_Datatype type, int from, int tag,
                           MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -74,11 +77,13 @@ EXPORT int MPI_Precv_init(void *buffer, int partitions, MPI_Count count, MPI_Dat
 }
 #endif
 
+ON_OWN_STACK(MPI_Start, PMPI_Start, 1)
 EXPORT int MPI_Start(MPI_Request *request)
 {
     WATCH(CALL_Start, PMPI_Start(request), started(*request));
 }
 
+ON_OWN_STACK(MPI_Startall, PMPI_Startall, 2)
 EXPORT int MPI_Startall(int count, MPI_Request requests[])
 {
     WATCH(CALL_Startall, PMPI_Startall(count, requests),

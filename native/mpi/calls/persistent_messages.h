@@ -1,6 +1,7 @@
 /* Persistent messages: included once for int and once for MPI_Count. */
 
 #define SEND_INIT(name)                                                                                         \
+    ON_OWN_STACK(NAME(name), REAL(name), 7)                                                                     \
     EXPORT int NAME(name)(const void *buffer, COUNT count, MPI_Datatype type, int to, int tag, MPI_Comm comm,   \
                           MPI_Request *request)                                                                 \
     {                                                                                                           \
@@ -13,6 +14,7 @@ SEND_INIT(Bsend_init)
 SEND_INIT(Rsend_init)
 #undef SEND_INIT
 
+ON_OWN_STACK(NAME(Recv_init), REAL(Recv_init), 7)
 EXPORT int NAME(Recv_init)(void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                            MPI_Request *request)
 {

@@ -1,5 +1,6 @@
 /* Messages: the calls that send and receive, and those that look whether something has come. */
 #include "abilities.h"
+#include "calls/on_own_stack.h"
 #include "requests.h"
 
 static inline uint64_t sent(MPI_Comm comm, int to, MPI_Count count, MPI_Datatype type)
@@ -28,11 +29,13 @@ static inline void received(MPI_Comm comm, int from, const MPI_Status *status)
 #include "calls/messages.h"
 #endif
 
+ON_OWN_STACK(MPI_Probe, PMPI_Probe, 4)
 EXPORT int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     WATCH(CALL_Probe, PMPI_Probe(from, tag, comm, status), );
 }
 
+ON_OWN_STACK(MPI_Iprobe, PMPI_Iprobe, 5)
 EXPORT int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     WATCH(CALL_Iprobe, PMPI_Iprobe(from, tag, comm, flag, status), );
@@ -44,6 +47,7 @@ static inline void probed(MPI_Comm comm, MPI_Message message, const MPI_Status *
     hold(message_key(message), received_from(world_rank(communicator_of(comm), status->MPI_SOURCE)));
 }
 
+ON_OWN_STACK(MPI_Mprobe, PMPI_Mprobe, 5)
 EXPORT int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
     MPI_Status own;
@@ -52,6 +56,7 @@ EXPORT int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MP
     WATCH(CALL_Mprobe, PMPI_Mprobe(from, tag, comm, message, status), probed(comm, *message, status));
 }
 
+ON_OWN_STACK(MPI_Improbe, PMPI_Improbe, 6)
 EXPORT int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
 {
     MPI_Status own;

@@ -29,6 +29,7 @@ static void begin(int level)
         return;
     two_level_start();
     report_begin(rank, ranks, mpi);
+    stack_wanted();
     watching = true;
 }
 

@@ -1,6 +1,7 @@
 /* One-sided transfers: included once for int and once for MPI_Count. Each comes with a request, too. */
 
 #define TRANSFER(name, PARAMETERS, ARGUMENTS, COUNTED)                                    \
+    ON_OWN_STACK(NAME(name), REAL(name), NUMBER_OF ARGUMENTS)                             \
     EXPORT int NAME(name) PARAMETERS                                                      \
     {                                                                                     \
         WATCH(CALL_##name, REAL(name) ARGUMENTS, bytes = COUNTED);                        \

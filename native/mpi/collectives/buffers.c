@@ -28,12 +28,26 @@ bool is_plain(MPI_Datatype type)
     return combiner == MPI_COMBINER_NAMED && data_bytes(1, type, &bytes) && extent_of(type) == (MPI_Aint)bytes;
 }
 
+enum { TAG_TO_ITSELF = 2 };
+
+/* MPICH packs and unpacks nothing at MPI_BOTTOM, but sends and receives there: a message to itself does it. */
+static int to_itself(const void *from, int count, MPI_Datatype type, void *to, int to_count, MPI_Datatype to_type,
+                     MPI_Comm comm)
+{
+    int rank, code = PMPI_Comm_rank(comm, &rank);
+    return code != MPI_SUCCESS ? code
+                               : PMPI_Sendrecv(from, count, type, rank, TAG_TO_ITSELF, to, to_count, to_type, rank,
+                                               TAG_TO_ITSELF, comm, MPI_STATUS_IGNORE);
+}
+
 int pack_bytes(const void *typed, MPI_Count count, MPI_Datatype type, void *bytes, MPI_Comm comm)
 {
     size_t length;
     int position = 0;
     if (!data_bytes(count, type, &length))
         return MPI_ERR_TYPE;
+    if (!is_plain(type) && typed == MPI_BOTTOM)
+        return to_itself(typed, (int)count, type, bytes, (int)length, MPI_PACKED, comm);
     if (!is_plain(type))
         return PMPI_Pack(typed, (int)count, type, bytes, (int)length, &position, comm);
     if (length)
@@ -47,6 +61,8 @@ int unpack_bytes(const void *bytes, void *typed, MPI_Count count, MPI_Datatype t
     int position = 0;
     if (!data_bytes(count, type, &length))
         return MPI_ERR_TYPE;
+    if (!is_plain(type) && typed == MPI_BOTTOM)
+        return to_itself(bytes, (int)length, MPI_PACKED, typed, (int)count, type, comm);
     if (!is_plain(type))
         return PMPI_Unpack(bytes, (int)length, &position, typed, (int)count, type, comm);
     if (length)

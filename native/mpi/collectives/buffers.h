@@ -9,6 +9,12 @@ bool data_bytes(MPI_Count count, MPI_Datatype type, size_t *bytes);
 
 MPI_Aint extent_of(MPI_Datatype type);
 
+/* MPI_IN_PLACE stays what it is. */
+static inline void *element_at(const void *buffer, int at, MPI_Datatype type)
+{
+    return buffer == MPI_IN_PLACE ? MPI_IN_PLACE : (char *)buffer + at * extent_of(type);
+}
+
 /* Whether elements lie side by side in memory in the order of their signature. */
 bool is_plain(MPI_Datatype type);
 

@@ -2,15 +2,39 @@
 
 #include <limits.h>
 
-/* Bytes up to which calls go in two levels; 0 for never. The latency between sites and the MPI's own algorithms are
- * not known here, so two levels are taken where they gain in most of the simulated settings, and where the most they
- * lose in one is less than the most they gain (benches/mpi/collectives.py;
- * docs/explanation/mpi-collectives.md has its table). */
-static const size_t LARGEST[TWO_LEVEL_CALLS] = {
-    [BARRIER] = SIZE_MAX, [BCAST] = SIZE_MAX,   [REDUCE] = SIZE_MAX, [ALLREDUCE] = 65536,
-    [GATHER] = 65536,     [GATHERV] = 0,        [SCATTER] = 256,     [SCATTERV] = 0,
-    [ALLGATHER] = 65536,  [ALLGATHERV] = 65536, [ALLTOALL] = 256,
-};
+/* Bytes up to which calls go in two levels, whatever the latency between the sites, and how many more for each second
+ * of it: what two levels lose inside the sites grows with the bytes, what they gain with the latency. Taken where they
+ * gain over a real delay of 20 ms with both MPIs and in most of the simulated settings (benches/mpi/delayed.py,
+ * benches/mpi/collectives.py; docs/explanation/mpi-collectives.md has the tables). */
+typedef struct {
+    double bytes, for_latency;
+} Limit;
+
+static const double ANY = 1e300;
+static const double MB = 1e6;
+
+static Limit limit_of(TwoLevelCall call)
+{
+    switch (call) {
+    case BARRIER:
+        return (Limit){ANY, 0};
+    case BCAST:
+    case REDUCE:
+        return (Limit){16384, 64 * MB};
+    case ALLREDUCE:
+        return (Limit){8192, 56 * MB};
+    case GATHER:
+        return (Limit){65536, 0};
+    case ALLGATHER:
+    case ALLGATHERV:
+        return (Limit){65536, 56 * MB};
+    case SCATTER:
+    case ALLTOALL:
+        return (Limit){256, 0};
+    default: /* only the root knows how much */
+        return (Limit){-1, 0};
+    }
+}
 
 /* What a representative holds of the others; MPI's own counts are ints. */
 static bool holdable(TwoLevelCall call, const Levels *levels, size_t bytes)
@@ -35,5 +59,7 @@ bool two_levels_pay(TwoLevelCall call, const Levels *levels, size_t bytes)
 {
     if (!holdable(call, levels, bytes))
         return false;
-    return two_level_settings.mode == ALWAYS || (levels->size > levels->sites && bytes <= LARGEST[call]);
+    Limit limit = limit_of(call);
+    return two_level_settings.mode == ALWAYS ||
+           (levels->size > levels->sites && (double)bytes <= limit.bytes + limit.for_latency * levels->latency);
 }

@@ -1,5 +1,6 @@
 #include "exchange.h"
 #include "buffers.h"
+#include "eager.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -8,46 +9,113 @@ enum { TAG = 1 };
 
 void exchange_begin(Exchange *exchange, Levels *levels, int most)
 {
-    exchange->levels = levels;
-    exchange->posted = 0;
+    *exchange = (Exchange){.levels = levels, .room = most + 1};
     exchange->requests = malloc((size_t)(most + 1) * sizeof *exchange->requests);
-    exchange->from = malloc((size_t)(most + 1) * sizeof *exchange->from);
-    exchange->result = exchange->requests && exchange->from ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    exchange->message = malloc((size_t)(most + 1) * sizeof *exchange->message);
+    exchange->result = exchange->requests && exchange->message ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Posts one message. A count above INT_MAX becomes one element of a type that holds so many. */
-static void post(Exchange *exchange, int rank, bool sends, void *buffer, MPI_Count count, MPI_Datatype type)
+/* Room for so many requests more, and for a message. */
+static void make_room(Exchange *exchange, size_t more)
 {
-    MPI_Datatype many = MPI_DATATYPE_NULL;
-    if (exchange->result == MPI_SUCCESS && count > INT_MAX) {
-        exchange->result = type_repeated(count, type, &many);
-        type = many;
-        count = 1;
+    size_t room = (size_t)exchange->posted + more, messages = (size_t)exchange->messages + 1;
+    if (exchange->result != MPI_SUCCESS || (room <= (size_t)exchange->room && messages <= (size_t)exchange->room))
+        return;
+    room = 2 * (room > messages ? room : messages);
+    MPI_Request *requests = realloc(exchange->requests, room * sizeof *requests);
+    if (requests)
+        exchange->requests = requests;
+    Message *message = realloc(exchange->message, room * sizeof *message);
+    if (message)
+        exchange->message = message;
+    if (requests && message)
+        exchange->room = (int)room;
+    else
+        exchange->result = MPI_ERR_NO_MEM;
+}
+
+static void post(Exchange *exchange, int rank, bool sends, void *buffer, int count, MPI_Datatype type)
+{
+    MPI_Request *request = &exchange->requests[exchange->posted];
+    MPI_Comm comm = exchange->levels->whole;
+    if (exchange->result != MPI_SUCCESS)
+        return;
+    exchange->result = sends ? PMPI_Isend(buffer, count, type, rank, TAG, comm, request)
+                             : PMPI_Irecv(buffer, count, type, rank, TAG, comm, request);
+    exchange->posted += exchange->result == MPI_SUCCESS;
+}
+
+/* A count above INT_MAX becomes one element of a type that holds so many. */
+static void post_whole(Exchange *exchange, int rank, bool sends, const Message *message)
+{
+    MPI_Datatype many;
+    if (message->count <= INT_MAX) {
+        post(exchange, rank, sends, message->buffer, (int)message->count, message->type);
+        return;
     }
+    exchange->result = type_repeated(message->count, message->type, &many);
     if (exchange->result == MPI_SUCCESS) {
-        MPI_Request *request = &exchange->requests[exchange->posted];
-        MPI_Comm comm = exchange->levels->whole;
-        exchange->result = sends ? PMPI_Isend(buffer, (int)count, type, rank, TAG, comm, request)
-                                 : PMPI_Irecv(buffer, (int)count, type, rank, TAG, comm, request);
-    }
-    if (exchange->result == MPI_SUCCESS)
-        exchange->from[exchange->posted++] = sends ? -1 : rank;
-    if (many != MPI_DATATYPE_NULL)
+        post(exchange, rank, sends, message->buffer, 1, many);
         PMPI_Type_free(&many);
+    }
+}
+
+/* Data that do not lie side by side in order are packed for it. */
+static void post_in_pieces(Exchange *exchange, int rank, bool sends, Message *message, size_t bytes)
+{
+    size_t piece = eager_piece();
+    char *data = message->buffer;
+    if (!is_plain(message->type)) {
+        data = message->packed = malloc(bytes);
+        if (!data)
+            exchange->result = MPI_ERR_NO_MEM;
+        else if (sends)
+            exchange->result = pack_bytes(message->buffer, message->count, message->type, data, exchange->levels->whole);
+        else
+            exchange->result = PMPI_Type_dup(message->type, &message->type);
+    }
+    make_room(exchange, bytes / piece + 1);
+    for (size_t at = 0; at < bytes; at += piece)
+        post(exchange, rank, sends, data + at, (int)(bytes - at < piece ? bytes - at : piece), MPI_BYTE);
+}
+
+/* Both ends know the bytes, so both cut alike. */
+static bool in_pieces(const Exchange *exchange, int rank, const Message *message, size_t *bytes)
+{
+    const Levels *levels = exchange->levels;
+    return !exchange->whole && levels->site_of[rank] != levels->site &&
+           data_bytes(message->count, message->type, bytes) && *bytes > eager_piece() && *bytes <= MOST_IN_PIECES;
+}
+
+static void add(Exchange *exchange, int rank, bool sends, Message message)
+{
+    size_t bytes;
+    if (exchange->result != MPI_SUCCESS)
+        return;
+    message.first = exchange->posted;
+    make_room(exchange, 1);
+    if (in_pieces(exchange, rank, &message, &bytes))
+        post_in_pieces(exchange, rank, sends, &message, bytes);
+    else
+        post_whole(exchange, rank, sends, &message);
+    message.requests = exchange->posted - message.first;
+    if (exchange->messages < exchange->room)
+        exchange->message[exchange->messages++] = message;
 }
 
 void exchange_send(Exchange *exchange, int rank, const void *buffer, MPI_Count count, MPI_Datatype type)
 {
     const Levels *levels = exchange->levels;
     size_t bytes = 0;
-    post(exchange, rank, true, (void *)buffer, count, type);
+    add(exchange, rank, true, (Message){.from = -1, .buffer = (void *)buffer, .count = count, .type = type});
     if (exchange->result == MPI_SUCCESS && rank != levels->rank && data_bytes(count, type, &bytes))
-        count_sent(levels->world[rank], COLLECTIVE_COUNTED, 1, bytes);
+        count_sent(levels->world[rank], COLLECTIVE_COUNTED, !exchange->more, bytes);
 }
 
 void exchange_receive(Exchange *exchange, int rank, void *buffer, MPI_Count count, MPI_Datatype type)
 {
-    post(exchange, rank, false, buffer, count, type);
+    bool counts = rank != exchange->levels->rank && !exchange->more;
+    add(exchange, rank, false, (Message){.counts = counts, .from = rank, .buffer = buffer, .count = count, .type = type});
 }
 
 /* Only the thread of the running collective uses the private communicator, so nobody takes the message away. */
@@ -56,6 +124,7 @@ MPI_Count exchange_probe(Exchange *exchange, int rank)
     MPI_Status status;
     int count = -1;
     MPI_Count bytes = -1;
+    exchange->whole = true; /* or only the first would be seen */
     if (exchange->result == MPI_SUCCESS)
         exchange->result = PMPI_Probe(rank, TAG, exchange->levels->whole, &status);
     if (exchange->result == MPI_SUCCESS)
@@ -77,31 +146,50 @@ static int first_error(int code, const MPI_Status *statuses, int posted)
     return code;
 }
 
-static int wait_all(Exchange *exchange)
+/* One that has come: where it belongs. */
+static int taken(const Exchange *exchange, Message *message)
 {
-    MPI_Status *statuses = malloc((size_t)exchange->posted * sizeof *statuses);
-    if (!statuses)
-        return MPI_ERR_NO_MEM;
-    int code = PMPI_Waitall(exchange->posted, exchange->requests, statuses);
-    code = first_error(code, statuses, exchange->posted);
-    free(statuses);
-    for (int i = 0; i < exchange->posted; i++)
-        if (exchange->from[i] >= 0 && exchange->from[i] != exchange->levels->rank)
-            count_received(exchange->levels->world[exchange->from[i]], COLLECTIVE_COUNTED);
+    int code = MPI_SUCCESS;
+    if (message->counts)
+        count_received(exchange->levels->world[message->from], COLLECTIVE_COUNTED);
+    if (message->from >= 0 && message->packed) {
+        code = unpack_bytes(message->packed, message->buffer, message->count, message->type, exchange->levels->whole);
+        PMPI_Type_free(&message->type);
+    }
+    free(message->packed);
+    message->packed = NULL;
+    message->from = -1;
     return code;
+}
+
+void exchange_wait(Exchange *exchange, int message)
+{
+    Message *of = &exchange->message[message];
+    if (exchange->result != MPI_SUCCESS || !of->requests)
+        return;
+    MPI_Status *statuses = malloc((size_t)of->requests * sizeof *statuses);
+    if (!statuses) {
+        exchange->result = MPI_ERR_NO_MEM;
+        return;
+    }
+    int code = PMPI_Waitall(of->requests, exchange->requests + of->first, statuses);
+    exchange->result = first_error(code, statuses, of->requests);
+    free(statuses);
+    of->requests = 0;
+    if (exchange->result == MPI_SUCCESS)
+        exchange->result = taken(exchange, of);
 }
 
 int exchange_end(Exchange *exchange)
 {
-    if (exchange->result == MPI_SUCCESS && exchange->posted)
-        exchange->result = wait_all(exchange);
-    else /* what the error left unmatched would be waited for in vain */
-        for (int i = 0; i < exchange->posted; i++)
+    for (int i = 0; i < exchange->messages; i++)
+        exchange_wait(exchange, i);
+    /* What an error left unmatched would be waited for in vain; what is packed stays for it. */
+    for (int i = 0; i < exchange->posted && exchange->result != MPI_SUCCESS; i++)
+        if (exchange->requests[i] != MPI_REQUEST_NULL)
             PMPI_Request_free(&exchange->requests[i]);
     free(exchange->requests);
-    free(exchange->from);
-    exchange->requests = NULL;
-    exchange->from = NULL;
-    exchange->posted = 0;
+    free(exchange->message);
+    *exchange = (Exchange){.result = exchange->result};
     return exchange->result;
 }

@@ -47,6 +47,7 @@ static void post_pieces(Exchange *exchange, int rank, const Pieces *pieces, bool
         type_of_blocks(pieces->blocks, pieces->counts, pieces->at, MPI_BYTE, pieces->types, &type);
     if (exchange->result != MPI_SUCCESS)
         return;
+    exchange->whole = true; /* the receiver may ask for its size, and MPICH packs nothing at MPI_BOTTOM */
     if (sends)
         exchange_send(exchange, rank, MPI_BOTTOM, 1, type);
     else

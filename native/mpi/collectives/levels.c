@@ -60,6 +60,37 @@ static bool make_private(Levels *levels, MPI_Comm comm)
     return true;
 }
 
+/* Nanoseconds one way between two representatives: what an exchange takes, on average of two, whichever began first.
+ * One before them opens the connection. */
+static int64_t latency_to(const Levels *levels, int other)
+{
+    double began = 0;
+    for (int i = 0; i < 3; i++) {
+        if (i == 1)
+            began = PMPI_Wtime();
+        if (PMPI_Sendrecv(NULL, 0, MPI_BYTE, other, 0, NULL, 0, MPI_BYTE, other, 0, levels->whole,
+                          MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return INT64_MAX;
+    }
+    return (int64_t)((PMPI_Wtime() - began) * 1e9 / 2);
+}
+
+/* The least between the first site and another one, at their representatives; endless for other ranks. */
+static int64_t latency_of(const Levels *levels)
+{
+    int first = representative_of(levels, 0, NO_ROOT);
+    int64_t least = INT64_MAX;
+    if (levels->rank != representative_of(levels, levels->site, NO_ROOT))
+        return least;
+    if (levels->rank != first)
+        return latency_to(levels, first);
+    for (int site = 1; site < levels->sites; site++) {
+        int64_t latency = latency_to(levels, representative_of(levels, site, NO_ROOT));
+        least = latency < least ? latency : least;
+    }
+    return least;
+}
+
 /* FNV-1a over the sites of this communicator's ranks; positive. */
 static int64_t hash_of(const Levels *levels, const SiteMap *map)
 {
@@ -99,7 +130,13 @@ static bool adopt(Levels *levels, uint64_t epoch, MPI_Comm comm)
         return true;
     communicators += !levels->counted;
     levels->counted = true;
-    return least((int64_t[ROUND]){make_private(levels, comm)}, all, comm) && all[0];
+    bool made = make_private(levels, comm);
+    if (!least((int64_t[ROUND]){made}, all, comm) || !all[0])
+        return false;
+    if (!least((int64_t[ROUND]){latency_of(levels)}, all, comm))
+        return false;
+    levels->latency = 1e-9 * (double)all[0];
+    return true;
 }
 
 /* The next agreement after as many calls as were made in the time it should be apart from this one. All ranks

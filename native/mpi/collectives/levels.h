@@ -30,6 +30,7 @@ typedef struct Levels {
     int *ranks, *first;       /* all ranks by site, and where each site begins there; sites + 1 of these */
     bool in_order;            /* all ranks of a site come before those of the next */
     MPI_Comm whole, inside;   /* private: all ranks, those of this site */
+    double latency;           /* the least between two sites, one way, in seconds; all ranks have the same */
     Communicator own;         /* of `inside`, as the models want it */
 
     uint64_t epoch;           /* of the map in use */

@@ -1,8 +1,15 @@
-#include "buffers.h"
-#include "exchange.h"
+#include "segments.h"
 #include "stages.h"
 
 #include <stdlib.h>
+
+/* Several reductions of one representative's site in a row: Open MPI passes one on while it takes the next. MPICH
+ * waits for all ranks in each, so there all are begun at once. (Those that SimGrid begins take no tree.) */
+#if defined OMPI_MAJOR_VERSION || defined SIMULATED
+enum { REDUCES_IN_A_STREAM = 1 };
+#else
+enum { REDUCES_IN_A_STREAM = 0 };
+#endif
 
 /* What the sites made of their ranks' values: in `of[site]`, that of this site in the caller's buffer. */
 typedef struct {
@@ -41,100 +48,205 @@ static int copy(Levels *levels, const void *from, void *to, int count, MPI_Datat
     return exchange_end(&exchange);
 }
 
+/* A reduction: its elements go in segments, of which some are in the site while others cross. */
+typedef struct {
+    Levels *levels;
+    const void *send;
+    void *receive;           /* at a representative: where its site's part is made */
+    int count;
+    MPI_Datatype type;
+    MPI_Op op;
+    int own, segment;        /* representative of this site; elements of a segment */
+    MPI_Request *inside;     /* of every segment's stage inside the site; NULL where there is but one */
+} Work;
+
+static int segments_of(const Work *work)
+{
+    return (work->count - 1) / work->segment + 1;
+}
+
+static int length_at(const Work *work, int at)
+{
+    return segment_length(work->count, work->segment, at);
+}
+
+/* The stage inside the site: one segment, to its representative. */
+static int begin_inside(Work *work, int at)
+{
+    Levels *levels = work->levels;
+    bool represents = levels->rank == work->own, in_place = work->send == MPI_IN_PLACE;
+    void *receive = represents || in_place ? element_at(work->receive, at, work->type) : NULL;
+    const void *send = in_place && !represents ? receive : element_at(work->send, at, work->type);
+    int count = length_at(work, at), to = levels->place[work->own];
+    if (!represents)
+        receive = NULL;
+    if (!work->inside)
+        return stage_reduce(levels, send, receive, count, work->type, work->op, to);
+    return stage_ireduce(levels, send, receive, count, work->type, work->op, to, &work->inside[at / work->segment]);
+}
+
+/* Begins it for all segments where it is to be several at once. */
+static int begin_all_inside(Work *work)
+{
+    int segments = segments_of(work), code = MPI_SUCCESS;
+    if (segments == 1 || REDUCES_IN_A_STREAM)
+        return code;
+    work->inside = malloc((size_t)segments * sizeof *work->inside);
+    if (!work->inside)
+        return MPI_ERR_NO_MEM;
+    for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment)
+        code = begin_inside(work, at);
+    return code;
+}
+
+static int end_inside(Work *work, int at)
+{
+    return work->inside ? PMPI_Wait(&work->inside[at / work->segment], MPI_STATUS_IGNORE) : begin_inside(work, at);
+}
+
+static void post_receives(Exchange *exchange, const Work *work, const Parts *parts)
+{
+    const Levels *levels = work->levels;
+    for (int site = 0; site < levels->sites; site++)
+        if (site != levels->site)
+            post_segments(exchange, representative_of(levels, site, NO_ROOT), false, parts->of[site], work->count,
+                          work->type);
+}
+
+static void post_sends(Exchange *exchange, const Work *work, int at)
+{
+    const Levels *levels = work->levels;
+    for (int site = 0; site < levels->sites; site++)
+        if (site != levels->site)
+            exchange_send(exchange, representative_of(levels, site, NO_ROOT),
+                          element_at(work->receive, at, work->type), length_at(work, at), work->type);
+    exchange->more = true;
+}
+
 /* In the order of the sites, whoever does it: the same bits everywhere, and the order of the ranks where the sites
  * are in theirs. */
-static int combine(Levels *levels, const Parts *parts, int count, MPI_Datatype type, MPI_Op op)
+static int combine(const Work *work, const Parts *parts, int at)
 {
-    int last = levels->sites - 1, code = MPI_SUCCESS;
+    Levels *levels = work->levels;
+    int last = levels->sites - 1, code = MPI_SUCCESS, count = length_at(work, at);
+    void *result = element_at(parts->of[last], at, work->type);
     for (int site = last - 1; site >= 0 && code == MPI_SUCCESS; site--)
-        code = PMPI_Reduce_local(parts->of[site], parts->of[last], count, type, op);
+        code = PMPI_Reduce_local(element_at(parts->of[site], at, work->type), result, count, work->type, work->op);
     if (levels->site == last || code != MPI_SUCCESS)
         return code;
-    return copy(levels, parts->of[last], parts->of[levels->site], count, type);
+    return copy(levels, result, element_at(work->receive, at, work->type), count, work->type);
 }
 
-/* The stage inside the site: its part, at its representative. */
-static int reduce_inside(Levels *levels, const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op,
-                         int own)
+/* Makes room for the parts of the other sites and posts what they come in. */
+static int begin_parts(Exchange *exchange, const Work *work, Parts *parts)
 {
-    const void *mine = send == MPI_IN_PLACE && levels->rank != own ? receive : send;
-    return stage_reduce(levels, mine, levels->rank == own ? receive : NULL, count, type, op, levels->place[own]);
-}
-
-/* Takes the parts of the other sites, gives its own to the representatives that want it, and combines. */
-static int exchange_parts(Levels *levels, void *own, int count, MPI_Datatype type, MPI_Op op, bool all)
-{
-    Parts parts;
-    Exchange exchange;
-    int code = parts_room(levels, &parts, own, count, type);
-    if (code == MPI_SUCCESS) {
-        exchange_begin(&exchange, levels, 2 * levels->sites);
-        for (int site = 0; site < levels->sites; site++)
-            if (site != levels->site)
-                exchange_receive(&exchange, representative_of(levels, site, NO_ROOT), parts.of[site], count, type);
-        for (int site = 0; all && site < levels->sites; site++)
-            if (site != levels->site)
-                exchange_send(&exchange, representative_of(levels, site, NO_ROOT), own, count, type);
-        code = exchange_end(&exchange);
-    }
+    int code = parts_room(work->levels, parts, work->receive, work->count, work->type);
     if (code == MPI_SUCCESS)
-        code = combine(levels, &parts, count, type, op);
+        post_receives(exchange, work, parts);
+    return code;
+}
+
+/* A segment of all sites, once it has come and its own has left: received messages are site by site, sent ones
+ * segment by segment. */
+static int combine_segment(Exchange *exchange, const Work *work, const Parts *parts, int at)
+{
+    int others = work->levels->sites - 1, segments = segments_of(work), segment = at / work->segment;
+    for (int i = 0; i < others; i++) {
+        int sent = others * (segments + segment) + i;
+        exchange_wait(exchange, i * segments + segment);
+        if (sent < exchange->messages)
+            exchange_wait(exchange, sent);
+    }
+    return exchange->result != MPI_SUCCESS ? exchange->result : combine(work, parts, at);
+}
+
+/* At a representative that is not the root, and where it must not be done in place, the part is nobody's buffer.
+ * (MPICH 4.0 crashes in an MPI_Reduce in place whose root is not rank 0, in groups of some sizes only: a stage must not
+ * bring that upon a program that has another size.) */
+static int part_room(Work *work, int root, void **base)
+{
+    Levels *levels = work->levels;
+    bool in_place = work->send == MPI_IN_PLACE && levels->place[work->own];
+    *base = NULL;
+    if (levels->rank != work->own || (levels->rank == root && !in_place))
+        return MPI_SUCCESS;
+    void *part = room_for(work->count, work->type, base);
+    if (!part)
+        return MPI_ERR_NO_MEM;
+    if (levels->rank == root)
+        work->send = work->receive;
+    work->receive = part;
+    return MPI_SUCCESS;
+}
+
+/* Segments cross while the next ones are reduced. */
+static int reduce_across(Work *work, Exchange *exchange, Parts *parts, int root)
+{
+    Levels *levels = work->levels;
+    int code = begin_all_inside(work);
+    for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment) {
+        code = end_inside(work, at);
+        if (code == MPI_SUCCESS && levels->rank == root && at == 0)
+            code = begin_parts(exchange, work, parts);
+        if (code == MPI_SUCCESS && levels->rank == work->own && levels->rank != root)
+            exchange_send(exchange, root, element_at(work->receive, at, work->type), length_at(work, at), work->type);
+        exchange->more = true;
+    }
+    for (int at = 0; at < work->count && code == MPI_SUCCESS && levels->rank == root; at += work->segment)
+        code = combine_segment(exchange, work, parts, at);
+    return code;
+}
+
+static int reduce(Work *work, int root)
+{
+    Levels *levels = work->levels;
+    Parts parts = {0};
+    Exchange exchange;
+    void *base, *result = work->receive;
+    int code = part_room(work, root, &base);
+    if (code != MPI_SUCCESS)
+        return code;
+    exchange_begin(&exchange, levels, levels->sites);
+    code = reduce_across(work, &exchange, &parts, root);
+    if (levels->rank == root && base && code == MPI_SUCCESS)
+        code = copy(levels, work->receive, result, work->count, work->type);
+    code = exchange_close(&exchange, code);
+    parts_free(levels, &parts);
+    free(base);
+    return code;
+}
+
+/* Segments cross while the next ones are reduced, and go on inside the site while the next ones cross. */
+static int allreduce(Work *work)
+{
+    Levels *levels = work->levels;
+    Parts parts = {0};
+    Exchange exchange;
+    bool represents = levels->rank == work->own;
+    exchange_begin(&exchange, levels, 2 * levels->sites);
+    int code = begin_all_inside(work);
+    for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment) {
+        code = end_inside(work, at);
+        if (represents && code == MPI_SUCCESS && at == 0)
+            code = begin_parts(&exchange, work, &parts);
+        if (represents && code == MPI_SUCCESS)
+            post_sends(&exchange, work, at);
+    }
+    for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment) {
+        int combined = represents ? combine_segment(&exchange, work, &parts, at) : MPI_SUCCESS;
+        code = stage_bcast(levels, element_at(work->receive, at, work->type), length_at(work, at), work->type,
+                           levels->place[work->own]);
+        code = combined != MPI_SUCCESS ? combined : code;
+    }
+    code = exchange_close(&exchange, code);
     parts_free(levels, &parts);
     return code;
 }
 
-/* A representative that is not the root: its part is nobody's buffer. */
-static int send_part(Levels *levels, const void *send, int count, MPI_Datatype type, MPI_Op op, int root)
+static Work work_of(Levels *levels, const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root)
 {
-    void *base, *part = room_for(count, type, &base);
-    if (!part)
-        return MPI_ERR_NO_MEM;
-    int code = reduce_inside(levels, send, part, count, type, op, levels->rank);
-    if (code == MPI_SUCCESS) {
-        Exchange exchange;
-        exchange_begin(&exchange, levels, 1);
-        exchange_send(&exchange, root, part, count, type);
-        code = exchange_end(&exchange);
-    }
-    free(base);
-    return code;
-}
-
-/* MPICH 4.0 crashes in an MPI_Reduce in place whose root is not rank 0, in groups of some sizes only: a stage must
- * not bring that upon a program that has another size. */
-static int reduce_in_place(Levels *levels, void *receive, int count, MPI_Datatype type, MPI_Op op)
-{
-    void *base, *part = room_for(count, type, &base);
-    if (!part)
-        return MPI_ERR_NO_MEM;
-    int code = reduce_inside(levels, receive, part, count, type, op, levels->rank);
-    if (code == MPI_SUCCESS)
-        code = copy(levels, part, receive, count, type);
-    free(base);
-    return code;
-}
-
-static int reduce(Levels *levels, const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root)
-{
-    int own = representative_of(levels, levels->site, root);
-    if (levels->rank == own && levels->rank != root)
-        return send_part(levels, send, count, type, op, root);
-    int code = send == MPI_IN_PLACE && levels->place[root]
-                   ? reduce_in_place(levels, receive, count, type, op)
-                   : reduce_inside(levels, send, receive, count, type, op, own);
-    if (levels->rank == root && code == MPI_SUCCESS)
-        code = exchange_parts(levels, receive, count, type, op, false);
-    return code;
-}
-
-static int allreduce(Levels *levels, const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op)
-{
-    int own = representative_of(levels, levels->site, NO_ROOT);
-    int code = reduce_inside(levels, send, receive, count, type, op, own);
-    if (code == MPI_SUCCESS && levels->rank == own)
-        code = exchange_parts(levels, receive, count, type, op, true);
-    int inside = code == MPI_SUCCESS ? stage_bcast(levels, receive, count, type, levels->place[own]) : code;
-    return code != MPI_SUCCESS ? code : inside;
+    return (Work){levels, send, receive, count, type, op, representative_of(levels, levels->site, root),
+                  segment_of(count, type), NULL};
 }
 
 /* An operation that does not commute is done in the order of the ranks, which only sites in theirs can keep. */
@@ -154,8 +266,11 @@ bool two_level_reduce(const void *send, void *receive, MPI_Count count, MPI_Data
                       MPI_Comm comm, int *result)
 {
     Levels *levels = reducing(REDUCE, count, type, op, root, comm);
-    if (levels)
-        *result = two_level_result(comm, reduce(levels, send, receive, (int)count, type, op, root));
+    if (levels) {
+        Work work = work_of(levels, send, receive, (int)count, type, op, root);
+        *result = two_level_result(comm, reduce(&work, root));
+        free(work.inside);
+    }
     return levels;
 }
 
@@ -163,7 +278,10 @@ bool two_level_allreduce(const void *send, void *receive, MPI_Count count, MPI_D
                          int *result)
 {
     Levels *levels = reducing(ALLREDUCE, count, type, op, NO_ROOT, comm);
-    if (levels)
-        *result = two_level_result(comm, allreduce(levels, send, receive, (int)count, type, op));
+    if (levels) {
+        Work work = work_of(levels, send, receive, (int)count, type, op, NO_ROOT);
+        *result = two_level_result(comm, allreduce(&work));
+        free(work.inside);
+    }
     return levels;
 }

@@ -1,3 +1,4 @@
+#include "eager.h"
 #include "levels.h"
 #include "static_map.h"
 
@@ -71,5 +72,6 @@ void two_level_start(void)
         return;
     if (found[HAS_MAP] && !spread_map(sites, found[BY_HOST], rank, ranks))
         return;
+    eager_start();
     two_level_settings = (Settings){(Mode)found[MODE], found[CHANGING]};
 }
