@@ -74,6 +74,8 @@ __all__ = [
     "simulate",
     "simulate_gangs",
     "site_policies",
+    "smooth",
+    "traffic_policies",
     "workload_presets",
 ]
 
@@ -450,6 +452,11 @@ class SiteProgram:
     exchange: guests that change places to divide them best over the same sites; cores and memory (bytes) of each guest; nodes: the host of every guest,
     none for a program that arrives; sites: those it may use, none for all; dirty: bytes of a guest's
     memory rewritten a second; remaining: seconds it is expected to run on; settled: seconds since its last move.
+
+    compute: seconds of computing on a reference core in a second of its run, of the rank with the most; in_mpi: the
+    share of its time in MPI of the rank with the least; both as measured where it runs now. correction: what it loses
+    to the WAN over what is predicted, if known from before. outside: bytes a second between each guest and its
+    storage or database at the site `home`. barred: nodes whose processors lack a feature that it needs.
     """
 
     def __new__(
@@ -467,6 +474,12 @@ class SiteProgram:
         dirty: float = 0.0,
         remaining: float = 3600.0,
         settled: float = ...,
+        compute: float = 0.0,
+        in_mpi: float | None = None,
+        correction: float | None = None,
+        outside: float = 0.0,
+        home: int | None = None,
+        barred: Sequence[int] = ...,
     ) -> Self: ...
 
 @final
@@ -479,11 +492,37 @@ class SiteChoice:
 
     @property
     def loss_now(self) -> float:
-        """Seconds that a second of its run on one site takes longer where it runs now."""
+        """Seconds that a second of its run on one site on reference cores takes longer, where it runs now; negative
+        on fast cores.
+        """
 
     @property
     def loss_then(self) -> float:
         """The same as chosen."""
+
+    @property
+    def wan_now(self) -> float:
+        """The part of `loss_now` that the WAN takes."""
+
+    @property
+    def wan_then(self) -> float:
+        """The same as chosen."""
+
+    @property
+    def speed_now(self) -> float:
+        """The speed of its slowest core where it runs now; 1 is that of a reference core."""
+
+    @property
+    def speed_then(self) -> float:
+        """The same as chosen."""
+
+    @property
+    def compute(self) -> float:
+        """Of a second of its run on one site on reference cores, seconds of computing."""
+
+    @property
+    def correction(self) -> float:
+        """What it loses to the WAN over what is predicted; below 1 if it spends less time in MPI than predicted."""
 
     @property
     def gain(self) -> float:
@@ -500,11 +539,14 @@ class SiteChoice:
 def site_policies() -> list[tuple[str, str]]:
     """Name and summary of every site policy built in."""
 
+def smooth(times: int) -> tuple[int, float]:
+    """Does a fixed work so many times, for measuring a core: how many values it computed, and a figure of them."""
+
 def choose_sites(
     machine: Machine,
     programs: Sequence[SiteProgram],
     *,
-    policy: str = "predicted-loss",
+    policy: str = "predicted-time",
     held: Sequence[tuple[Sequence[int], int, int]] = ...,
     down: Sequence[int] = ...,
     window: float | None = None,
@@ -926,7 +968,11 @@ class Scheduler:
     What the simulator runs on, for a live driver. Times in seconds, on the driver's clock.
     """
 
-    def __new__(cls, machine: Machine, policy: str | Policy, queue: str, *, seed: int = 0) -> Self: ...
+    def __new__(
+        cls, machine: Machine, policy: str | Policy, queue: str, *, seed: int = 0, routing: str = "d-mod-k"
+    ) -> Self:
+        """`routing`: the routes that a policy which reads traffic (`traffic_policies`) reckons with."""
+
     def submit(
         self,
         id: int,
@@ -941,13 +987,15 @@ class Scheduler:
         share: dict[str, int] | tuple[int, int] | None = None,
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
+        traffic: tuple[Traffic, float] | None = None,
         phi: float | None = None,
     ) -> Refusal | None:
         """Queues a request behind those of higher priority, and of its own that are not later by `order`.
 
         It gets `nodes`, or as many up to `most` as there are when its turn comes (a job that overtakes
         others gets `nodes`). min_bandwidth: the minimum share of full bandwidth that it accepts on dedicated links,
-        above 0 and up to 1; None for all of it; formerly `phi`. Returns None, or the reason why it can never be placed;
+        above 0 and up to 1; None for all of it; formerly `phi`. traffic: what its ranks send, which lie on its slots
+        evenly and in blocks, and the part of its time for which they do; only `traffic_policies` look at it. Returns None, or the reason why it can never be placed;
         it is not queued then.
         """
 
@@ -961,11 +1009,12 @@ class Scheduler:
         share: dict[str, int] | tuple[int, int] | None = None,
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
+        traffic: tuple[Traffic, float] | None = None,
         phi: float | None = None,
     ) -> None:
         """Takes over a job that runs on `nodes` since `start`; if it waits here, it waits no longer.
 
-        links: cables between switches that it owns, with that share of full bandwidth. phi: former name of `bandwidth_share`.
+        links: cables between switches that it owns, with that share of full bandwidth. traffic: as in `submit`. phi: former name of `bandwidth_share`.
         """
 
     def complete(self, id: int) -> bool:
@@ -1198,6 +1247,9 @@ def isolating_policies() -> list[str]:
 def linking_policies() -> list[tuple[str, bool]]:
     """The names of the policies built in that give jobs dedicated links, and whether each heeds a request's minimum bandwidth
     share."""
+
+def traffic_policies() -> list[str]:
+    """The names of the policies built in that look at what jobs send."""
 
 def policy_name(name: str) -> str:
     """The present name of a policy: another one only for a name of an earlier release."""

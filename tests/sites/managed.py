@@ -41,13 +41,14 @@ class Managed:
             (folder / host / guest).write_text("running")
             lines += ["[[guest]]", f'name = "{guest}"', "cores = 2", 'memory = "1 GiB"', f'host = "{host}"']
         self.file.write_text("\n".join(lines) + "\n")
+        self.main = MAIN
         self.said = folder / "said"
         """What it says on standard error."""
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, *options: str) -> None:
         """Starts it and waits until it answers."""
-        command = [sys.executable, "-c", MAIN, "sites", "run", "--config", str(self.file), *options]
+        command = [sys.executable, "-c", self.main, "sites", "run", "--config", str(self.file), *options]
         with open(self.said, "a") as said:
             self.process = subprocess.Popen(command, stderr=said)
         wait(lambda: self.answers() or self.process.poll() is not None)

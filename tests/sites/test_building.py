@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from guest_image import kernel, missing, tick_image
-from managed import MAIN, Managed
+from guest_image import kernel, missing
+from places import Place, placed
 from tick_guests import until
-from topolane.sites import overlay
 from topolane.sites.model import Guest, Host
 from topolane.sites.movers import mover
-from topolane.sites.qemu import Folder, tap
-from wan import Wan, wan
+from topolane.sites.qemu import tap
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the extra sites")
 if os.geteuid():
@@ -26,76 +22,10 @@ if reason := missing("cc", "strip", "ip", "bridge"):
     pytest.skip(f"a cluster needs QEMU and a kernel: {reason}", allow_module_level=True)
 
 
-class Place:
-    """Two hosts, a manager that knows them, and the file of a cluster."""
-
-    def __init__(self, folder: Path, network: Wan) -> None:
-        self.folder, self.network = folder, network
-        self.managed = Managed(folder, {})
-        lines = ["[manager]", f'listen = "unix:{folder}/a.sock"', f'programs = "unix:{folder}/p.sock"']
-        for host in "ab":
-            lines += ["[[site]]", f'name = "{host}"', "[[site.host]]", f'name = "{host}"', "cores = 2"]
-            lines += ['memory = "1 GiB"', 'driver = "qmp"', f'address = "{folder}/qemu-{host}"']
-        self.managed.file.write_text("\n".join(lines) + "\n")
-        self.managed.start()
-        self.image = tick_image(folder)
-        self.file = folder / "c1.toml"
-        self._write()
-
-    def _write(self) -> None:
-        lines = ['name = "c1"', 'network = "10.42.0.0/24"']
-        for host in "ab":
-            run = ", ".join(f'"{word}"' for word in self.network.run(host))
-            lines += ["[[host]]", f'name = "{host}"', f"run = [{run}]"]
-            lines += [f'tunnel = "{self.network.address(host)}"']
-        for number, host in enumerate("ab", 1):
-            lines += [
-                "[[guest]]",
-                f'name = "g{number}"',
-                f'host = "{host}"',
-                "cores = 1",
-                'memory = "128 MiB"',
-            ]
-            lines += [
-                f'address = "10.42.0.{number}"',
-                f'kernel = "{kernel()}"',
-                f'initramfs = "{self.image}"',
-            ]
-            lines += ['append = "console=ttyS0 quiet panic=-1 -- 0"', 'accelerator = "tcg"']
-        self.file.write_text("\n".join(lines) + "\n")
-
-    def topolane(self, *words: object) -> subprocess.CompletedProcess[str]:
-        manager = ["--manager", f"unix:{self.folder}/a.sock"]
-        command = [sys.executable, "-c", MAIN, "sites", *map(str, words), *manager]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-    def up(self) -> subprocess.CompletedProcess[str]:
-        return self.topolane("up", self.file, "--config", self.managed.file)
-
-    def down(self) -> subprocess.CompletedProcess[str]:
-        return self.topolane("down", self.file, "--config", self.managed.file)
-
-    def pids(self) -> list[int | None]:
-        hosts = [Host(name, name, 2, 1, "qmp", f"{self.folder}/qemu-{name}") for name in "ab"]
-        folders = [Folder(Path(host.address)) for host in hosts]
-        return [folder.pid(guest) for folder, guest in zip(folders, ("g1", "g2"))]
-
-    def links(self) -> list[set[str]]:
-        """Interfaces on both hosts, but for those they had."""
-        members = [overlay.Member(host, self.network.run(host), "") for host in "ab"]
-        return [overlay._links(member) - {"lo", "uplink"} for member in members]
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    with wan("ab") as network:
-        made = Place(tmp_path, network)
-        try:
-            yield made
-        finally:
-            made.down()
-            made.managed.process.kill()
-            made.managed.process.wait()
+    with placed(tmp_path) as made:
+        yield made
 
 
 def test_a_cluster_is_built_once_known_to_the_manager_and_taken_down(place: Place) -> None:

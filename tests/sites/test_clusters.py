@@ -45,7 +45,7 @@ def test_guests_go_where_they_are_told_and_else_where_most_cores_are_free(tmp_pa
 def test_the_policy_is_asked_where_the_file_leaves_it_the_choice(tmp_path: Path) -> None:
     """Guests of one size of which none has its host: the hosts of the answer are taken, unless one is not the cluster's."""
     cluster = _read(tmp_path, HEAD + A1 + B1 + _guest(tmp_path, 1) + _guest(tmp_path, 2))
-    wanted = {"guests": 2, "cores": 1, "memory": 256 << 20, "sites": ["a", "b"], "like": "c"}
+    wanted = {"guests": 2, "cores": 1, "memory": 256 << 20, "sites": ["a", "b"], "like": "c", "beside": []}
     assert cluster.wanted() == wanted
     assert [guest.host for guest in cluster.on(["b1", "b1"]).guests] == ["b1", "b1"]
     assert cluster.on(["b1", "n1"]) == cluster

@@ -32,7 +32,7 @@ def chatty(manager: Managed, count: int) -> list[Rank]:
     for rank in ranks:
         rank.start()
         peers = [(peer, 0, 2000, 200_000, 1000) for peer in range(count) if peer != rank.hello.rank]
-        rank.report(*peers, length=20.0)
+        rank.report(*peers, length=20.0, in_mpi=20.0)
     return ranks
 
 

@@ -114,6 +114,30 @@ def test_an_end_that_cannot_be_journalled_is_found_out_later(made: Made) -> None
     assert made.told == ["move-began", "not-settled", "move-done"]
 
 
+def test_no_move_begins_in_a_cluster_that_is_being_changed(made: Made) -> None:
+    """A move that has begun goes on, and is named to those who change the cluster; one that waits begins afterwards."""
+    held: set[str] = set()
+    made.inventory.held = lambda: held
+
+    async def body() -> None:
+        made.moves._at_once = 2
+        made.add("g")
+        made.moves.start()
+        held.add("c")
+        made.add("h")
+        made.moves.start()
+        assert made.moves.begun == {"g"} and made.moves.moving == {"g", "h"}
+        await made.moves.finish()
+        made.moves.start()
+        assert made.moves.begun == set() and made.stages() == [Stage.PLANNED, Stage.DONE]
+        held.clear()
+        made.moves.start()
+        await made.moves.finish()
+
+    asyncio.run(body())
+    assert made.stages() == [Stage.DONE, Stage.DONE]
+
+
 def test_a_guest_whose_cluster_is_dropped_while_it_moves_holds_nobody_up(made: Made) -> None:
     """Another move to the same host is looked at all the same."""
     Path(made.inventory.hosts["w1"].address, ".seconds").write_text("1")

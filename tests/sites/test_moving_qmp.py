@@ -19,7 +19,7 @@ pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
 from guest_image import missing
 from managed import Managed
 from sender import Rank
-from tick_guests import PATIENCE, Sites, until
+from tick_guests import PATIENCE, Sites, slow, until
 from topolane.sites.model import Host
 from topolane.sites.movers import GuestLost, MoveFailed, mover
 
@@ -32,19 +32,6 @@ def sites(tmp_path: Path) -> Iterator[Sites]:
     made = Sites(tmp_path)
     yield made
     made.end()
-
-
-def _slow(sites: Sites, rate: int = 4 << 20, at: str = "a") -> None:
-    """Holds copying to so many bytes a second, so that a test can act while it goes on."""
-    from qemu.qmp import QMPClient
-
-    async def set_rate() -> None:
-        client = QMPClient()
-        await client.connect(str(sites.at(at).file("g1", "watch")))
-        await client.execute("migrate-set-parameters", {"max-bandwidth": rate})
-        await client.disconnect()
-
-    asyncio.run(set_rate())
 
 
 def _stays(sites: Sites) -> None:
@@ -72,7 +59,7 @@ def test_a_moved_guest_counts_on_at_its_target_alone(sites: Sites) -> None:
 
 def test_a_cancelled_move_leaves_the_guest_where_it_is(sites: Sites) -> None:
     sites.start()
-    _slow(sites)
+    slow(sites)
 
     def cancel(share: float) -> None:
         if share > 0.1:
@@ -85,7 +72,7 @@ def test_a_cancelled_move_leaves_the_guest_where_it_is(sites: Sites) -> None:
 
 def test_a_target_that_dies_while_memory_is_copied_leaves_the_guest_where_it_is(sites: Sites) -> None:
     sites.start()
-    _slow(sites)
+    slow(sites)
 
     def kill(share: float) -> None:
         if pid := sites.at("b").pid("g1"):
@@ -99,7 +86,7 @@ def test_a_target_that_dies_while_memory_is_copied_leaves_the_guest_where_it_is(
 def test_a_source_whose_monitor_goes_away_leaves_one_copy(sites: Sites) -> None:
     """The copy may have completed or not: whichever it was, one runs and nothing is missing."""
     sites.start()
-    _slow(sites, 16 << 20)
+    slow(sites, 16 << 20)
 
     def unlink(share: float) -> None:
         sites.at("a").file("g1", "qmp").unlink(missing_ok=True)
@@ -115,7 +102,7 @@ def test_a_source_that_dies_while_memory_is_copied_is_a_lost_guest_and_no_half_o
     sites: Sites,
 ) -> None:
     sites.start()
-    _slow(sites)
+    slow(sites)
 
     def kill(share: float) -> None:
         if pid := sites.at("a").pid("g1"):
@@ -172,7 +159,7 @@ def test_a_mover_killed_at_any_step_leaves_one_copy_once_it_is_settled(sites: Si
         _killed(sites, step, here, there)
         _settled(sites, here, there, there)
         here, there = there, here
-    _slow(sites, at=here.name)
+    slow(sites, at=here.name)
     _killed(sites, "copying", here, there)
     _settled(sites, here, there, here)
 
@@ -203,15 +190,7 @@ def test_a_guest_makes_way_for_a_cluster_that_arrives(sites: Sites) -> None:
     site, and applied the plan is a live migration; the guest counts on, and there is room where it was."""
     sites.start()
     manager = Managed(sites.folder, {})
-    lines = ["[manager]", "interval = 0.2", f'listen = "unix:{sites.folder}/a.sock"']
-    lines += [f'programs = "unix:{manager.programs}"']
-    for host in sites.hosts:
-        lines += ["[[site]]", f'name = "{host.site}"', "[[site.host]]", f'name = "{host.name}"', "cores = 2"]
-        lines += ['memory = "1 GiB"', 'driver = "qmp"', f'address = "{host.address}"']
-    lines += ["[[link]]", 'between = ["site-a", "site-b"]', "latency = 0.01", "bandwidth = 1.25e8"]
-    for guest, host in (("g1", "a"), ("other", "b")):
-        lines += ["[[guest]]", f'name = "{guest}"', "cores = 1", 'memory = "128 MiB"', f'host = "{host}"']
-    manager.file.write_text("\n".join(lines) + "\n")
+    manager.file.write_text(sites.file(manager.programs))
     wanted = {"guests": 2, "cores": 1, "memory": 128 << 20}
 
     async def asked() -> None:

@@ -90,8 +90,8 @@ def test_hosts_behind_nat_are_reached_through_openvpn(hidden: str) -> None:
         ).returncode, "the NAT lets strangers in"
         members = [_member(made, site) for site in "abc"]
         try:
-            overlay.up("c1", members)
-            overlay.up("c1", members)
+            overlay.up("c1", members, "a")
+            overlay.up("c1", members, "a")
             for near, far in ("ac", "ca", "bc", "cb", "ab"):
                 until(lambda near=near, far=far: _reaches(made, near, far), f"{near} reaches {far}")
         finally:

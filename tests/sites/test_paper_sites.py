@@ -19,6 +19,7 @@ from topolane.studies import (
     sites_hours,
     sites_jobs,
     sites_loss,
+    sites_messages,
     sites_predict,
     sites_scatter,
     sites_smpi,
@@ -257,3 +258,23 @@ def test_without_simgrid_every_figure_is_not_measured(monkeypatch: pytest.Monkey
     rows = json.loads(found.stdout)["rows"]
     assert {row["verdict"] for row in rows} == {"not measured"}
     assert sum(bool(re.search("smpicc.*libsimgrid-dev", row["why"])) for row in rows) == len(rows) - 1
+
+
+def test_messages_between_the_halves_are_judged(programs: Path) -> None:
+    """Rates are per second of the run on one site, sizes means over both ways; a factor of 1.5 agrees, and the order of
+    the three kernels is judged by itself."""
+    taken, sent = {}, {}
+    for kernel, seconds, messages, size in [
+        ("lu", 1.0, 130, 210),
+        ("cg", 1.0, 100, 9000),
+        ("bt", 2.0, 62, 18000),
+    ]:
+        job = sites_messages.job_of(kernel)
+        taken[sites.alone(programs, job)] = [seconds]
+        sent[job] = {(0, job.ranks - 1): (messages, messages * size, 1), (0, 1): (999, 999, 9)}
+    times = sites_loss.Times(taken, sent, programs)
+    assert sites_messages.rate(times, "bt") == 31 and sites_messages.size(times, "cg") == 9000
+    assert sites_messages.within_factor("x", 100.0, 149.0).verdict == "agrees"
+    assert sites_messages.within_factor("x", 100.0, 66.0).verdict == "differs"
+    lu_sends, lu_bytes = sites_messages.lu_slide(times)
+    assert (lu_sends.ours, lu_bytes.ours, lu_bytes.verdict) == ("8,125", "210", "differs")

@@ -148,6 +148,20 @@ def test_a_cluster_that_arrives_is_placed_together_if_it_will_talk() -> None:
     assert place(nowhere, replace(loud, sites=("north",)), "predicted-loss") == []
 
 
+def test_guests_that_come_to_a_running_cluster_go_to_its_sites_first() -> None:
+    """The site with most of its guests, then its other site, then both together, then any; the quietest program too."""
+    asked = problem(hosts_each=1, cores=4)
+    quiet = Arrival(2, 1, GIB, beside=("w0", "w0", "e0"))
+    assert place(asked, quiet, "predicted-loss") == ["w0", "w0"]
+    assert place(asked, replace(quiet, beside=("e0",)), "predicted-loss") == ["e0", "e0"]
+    full = replace(asked, others=(Guest("o", "", 3, GIB, "w0"),))
+    assert place(full, quiet, "predicted-loss") == ["e0", "e0"]
+    assert sorted(place(full, replace(quiet, guests=5), "predicted-loss")) == ["e0"] * 4 + ["w0"]
+    assert place(asked, replace(quiet, sites=("east",)), "predicted-loss") == ["e0", "e0"]
+    assert place(asked, replace(quiet, beside=("gone",)), "predicted-loss") != []
+    assert place(full, replace(quiet, guests=6), "predicted-loss") == []
+
+
 def test_a_program_makes_way_for_a_cluster_that_no_site_has_room_for() -> None:
     """Each site has room for three guests, and four arrive: the one program of a single guest joins the other's site, whatever
     that brings it, and all four fit where it was. Where a site has room for them, or none ever has, nobody moves."""

@@ -33,6 +33,7 @@ memory = "16 GiB"
 name = "e2"
 cores = 4
 memory = 1073741824
+speed = 1.5
 
 [[site]]
 name = "west"
@@ -74,6 +75,11 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     assert config.state == f"sqlite:///{tmp_path}/sites.db"
     assert (config.act, config.policy, config.at_once) == (True, "inter-site-traffic", 3)
     assert config.guests[0].host == "w1"
+    assert [(host.speed, host.speed_given) for host in config.hosts] == [
+        (1.0, False),
+        (1.5, True),
+        (1.0, False),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,34 +91,40 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         (
             'host = "w1"',
             'host = "w1"\n[[guest]]\nname = "g1"\ncores = 1\nmemory = 1\nhost = "e1"',
-            42,
+            43,
             "'g1' is a guest",
         ),
-        ('memory = "1.5 GB"', 'memory = 1\ndriver = "qmp"', 29, "'qmp' wants an address"),
+        ('memory = "1.5 GB"', 'memory = 1\ndriver = "qmp"', 30, "'qmp' wants an address"),
         ("cores = 4", "cores = 0", 20, "from 1 to "),
         ("interval = 2", "pause = 2", 7, "pause is not known here; there are listen"),
         ('policy = "inter-site-traffic"', 'policy = "best"', 5, "'best' is not known; there are stay"),
         ('name = "e2"', 'name = "e1"', 19, "'e1' is a host already"),
-        ('memory = "1.5 GB"', 'memory = "1.5 Gb"', 28, "not '1.5 Gb'"),
-        ('memory = "1.5 GB"', "", 25, "memory is missing"),
+        ('memory = "1.5 GB"', 'memory = "1.5 Gb"', 29, "not '1.5 Gb'"),
+        ('memory = "1.5 GB"', "", 26, "memory is missing"),
         ("memory = 1073741824", "memory = 1073741824.5", 21, "not 1073741824.5"),
-        ('between = ["east", "west"]', 'between = ["east", "south"]', 31, "two of the sites"),
-        ("latency = 0.005", "latency = nan", 32, "not nan"),
-        ('host = "w1"', 'host = "w2"', 40, "'w2' is no host of this file"),
-        ("cores = 2", "cores = 9", 38, "of guest 'g1' are 9; host 'w1' has 8"),
+        ('between = ["east", "west"]', 'between = ["east", "south"]', 32, "two of the sites"),
+        ("latency = 0.005", "latency = nan", 33, "not nan"),
+        ('host = "w1"', 'host = "w2"', 41, "'w2' is no host of this file"),
+        ("cores = 2", "cores = 9", 39, "of guest 'g1' are 9; host 'w1' has 8"),
         (
             'memory = "1 GiB"',
             'memory = "2 GiB"',
-            39,
+            40,
             "of guest 'g1' is 2147483648 bytes; host 'w1' has 1500000000",
         ),
         ("act = true", "keep = -1", 6, "keep must be a number from 0 to 36500, not -1"),
+        ("speed = 1.5", "speed = 0", 22, "speed must be a number from 0.01 to 100, not 0"),
+        ("speed = 1.5", "speed = -1.5", 22, "not -1.5"),
+        ("speed = 1.5", "speed = 101", 22, "not 101"),
+        ("speed = 1.5", "speed = nan", 22, "not nan"),
+        ("speed = 1.5", "speed = inf", 22, "not inf"),
+        ("speed = 1.5", 'speed = "fast"', 22, "not 'fast'"),
         ("cores = 4", 'cores = 4\ndriver = "xen"', 21, "'xen' is not known; there are"),
         ('"unix:/run/t/other.sock"', '"127.0.0.1"', 2, "'127.0.0.1' is no address"),
         ('"unix:/run/t/other.sock"', '"127.0.0.1:9762"', 2, "a TCP port; it needs a token-file"),
         ('"unix:/run/t/programs.sock"', '"127.0.0.1:9761"', 3, "a TCP port; it needs a report-token-file"),
         ("act = true", 'act = true\ntoken-file = "none"', 7, "No such file"),
-        ("[[link]]", "[link]", 30, "must be tables [[link]]"),
+        ("[[link]]", "[link]", 31, "must be tables [[link]]"),
         ("act = true", "act = = true", None, "line 6"),
     ],
 )

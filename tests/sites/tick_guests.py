@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 import time
@@ -48,6 +49,19 @@ class Sites:
         self.at("a").start(Machine("g1", tuple(arguments)))
         self.goes_on()
 
+    def file(self, programs: str) -> str:
+        """The sites file of a manager over both hosts, where the guest and another one are."""
+        lines = ["[manager]", "interval = 0.2", f'listen = "unix:{self.folder}/a.sock"']
+        lines += [f'programs = "unix:{programs}"']
+        for host in self.hosts:
+            lines += ["[[site]]", f'name = "{host.site}"', "[[site.host]]", f'name = "{host.name}"']
+            lines += ["cores = 2", 'memory = "1 GiB"', 'driver = "qmp"', f'address = "{host.address}"']
+        lines += ["[[link]]", 'between = ["site-a", "site-b"]', "latency = 0.01", "bandwidth = 1.25e8"]
+        for guest, host_name in (("g1", "a"), ("other", "b")):
+            lines += ["[[guest]]", f'name = "{guest}"', "cores = 1", 'memory = "128 MiB"']
+            lines += [f'host = "{host_name}"']
+        return "\n".join(lines) + "\n"
+
     def at(self, host: str) -> Folder:
         return Folder.of(next(each for each in self.hosts if each.name == host))
 
@@ -71,3 +85,16 @@ class Sites:
     def end(self) -> None:
         for name in "ab":
             self.at(name).end("g1")
+
+
+def slow(sites: Sites, rate: int = 4 << 20, at: str = "a") -> None:
+    """Holds copying to so many bytes a second, so that a test can act while it goes on."""
+    from qemu.qmp import QMPClient
+
+    async def set_rate() -> None:
+        client = QMPClient()
+        await client.connect(str(sites.at(at).file("g1", "watch")))
+        await client.execute("migrate-set-parameters", {"max-bandwidth": rate})
+        await client.disconnect()
+
+    asyncio.run(set_rate())

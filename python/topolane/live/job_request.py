@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
+
+from topolane._engine import Traffic
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +25,42 @@ class JobRequest:
     eligible: tuple[int, ...] | None
     min_bandwidth: float | None
     """The minimum share of full bandwidth that it accepts on dedicated links; None for full bandwidth."""
+    traffic: JobTraffic | None = None
+    """What it sends, for policies that look at it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class JobTraffic:
+    """What the processes of a job send, which lie on its nodes evenly and in blocks."""
+
+    pattern: str
+    """As `topolane patterns` names them."""
+    processes: int
+    communication: float
+    """The part of its time for which the job communicates, 0 to 1."""
+
+    def written(self) -> list[Any]:
+        """As an event of a log has it."""
+        return [self.pattern, self.processes, self.communication]
+
+
+def for_engine(traffic: JobTraffic | None) -> tuple[Traffic, float] | None:
+    """What `Scheduler.submit` takes. Raises InputError for a pattern that cannot be."""
+    return None if traffic is None else (_traffic(traffic.pattern, traffic.processes), traffic.communication)
+
+
+def traffic_of(written: Any) -> JobTraffic | None:
+    """The traffic in an event of a log."""
+    if written is None:
+        return None
+    pattern, processes, communication = written
+    return JobTraffic(pattern, processes, communication)
+
+
+# Few, because a matrix of 4,096 processes that all send to all takes 400 MB.
+@functools.lru_cache(2)
+def _traffic(pattern: str, processes: int) -> Traffic:
+    return Traffic.pattern(pattern, processes)
 
 
 def share_of(written: Any) -> dict[str, int] | None:

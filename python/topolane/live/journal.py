@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from topolane._engine import Decision, Machine, Refusal, Scheduler
-from topolane.live.job_request import JobRequest
+from topolane._engine import Decision, Machine, Refusal, Scheduler, traffic_policies
+from topolane.live.job_request import JobRequest, JobTraffic, for_engine
 from topolane.policy import Policy, resolve
 
 
@@ -22,15 +22,23 @@ class Recorder:
         write: Callable[..., None],
         *,
         seed: int = 0,
+        routing: str = "d-mod-k",
     ) -> None:
         rule = resolve(policy) if isinstance(policy, str) else policy
-        self._scheduler = Scheduler(machine, rule, queue, seed=seed)
+        self._scheduler = Scheduler(machine, rule, queue, seed=seed, routing=routing)
         self._machine = machine
         self._write = write
         self._aside: frozenset[int] = frozenset()
         """Links that no job owns."""
         named = policy if isinstance(policy, str) else policy.name
-        write("scheduler", machine=machine.to("toml"), policy=named, queue=queue, seed=seed)
+        write(
+            "scheduler",
+            machine=machine.to("toml"),
+            policy=named,
+            queue=queue,
+            seed=seed,
+            **({"routing": routing} if named in traffic_policies() else {}),
+        )
 
     @property
     def scheduler(self) -> Scheduler:
@@ -48,6 +56,8 @@ class Recorder:
             facts["walltime"] = None
         if ask.eligible is not None:
             facts["eligible"] = self._machine.hostlist(ask.eligible)
+        if ask.traffic is not None:
+            facts["traffic"] = ask.traffic.written()
         self._write("submit", id=job, **facts)
         return submit(self._scheduler, job, ask)
 
@@ -60,12 +70,21 @@ class Recorder:
         share: dict[str, int] | None,
         links: Sequence[int] = (),
         bandwidth_share: float = 1.0,
+        traffic: JobTraffic | None = None,
     ) -> None:
         """See `Scheduler.adopt`."""
         self._scheduler.adopt(
-            job, nodes, start, walltime, share=share, links=links, bandwidth_share=bandwidth_share
+            job,
+            nodes,
+            start,
+            walltime,
+            share=share,
+            links=links,
+            bandwidth_share=bandwidth_share,
+            traffic=for_engine(traffic),
         )
         owned = {"links": list(links), "bandwidth_share": bandwidth_share} if links else {}
+        sent = {} if traffic is None else {"traffic": traffic.written()}
         self._write(
             "adopt",
             id=job,
@@ -74,6 +93,7 @@ class Recorder:
             walltime=_finite(walltime),
             share=share,
             **owned,
+            **sent,
         )
 
     def complete(self, job: int) -> None:
@@ -129,6 +149,7 @@ def submit(scheduler: Scheduler, job: int, ask: JobRequest) -> Refusal | None:
         share=ask.share,
         eligible=ask.eligible,
         min_bandwidth=ask.min_bandwidth,
+        traffic=for_engine(ask.traffic),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine, Scheduler, links_shared
-from topolane.live.job_request import JobRequest, share_of
+from topolane.live.job_request import JobRequest, for_engine, share_of, traffic_of
 from topolane.live.journal import submit, written
 from topolane.policy import resolve
 
@@ -86,7 +86,13 @@ def replay(path: str | Path, policy: str | None = None) -> Replay:
             if event["event"] == "scheduler":
                 found.machine = Machine.parse(event["machine"], f"{path}:{line}", "toml")
                 rule = resolve(_policy(event["policy"], policy, f"{path}:{line}"))
-                scheduler = Scheduler(found.machine, rule, event["queue"], seed=event["seed"])
+                scheduler = Scheduler(
+                    found.machine,
+                    rule,
+                    event["queue"],
+                    seed=event["seed"],
+                    routing=event.get("routing", "d-mod-k"),
+                )
             elif event["event"] == "started":
                 found.dry_run = event["dry_run"]
             elif scheduler is not None and found.machine is not None:
@@ -132,6 +138,7 @@ def _tell(
         submit(scheduler, event["id"], _ask(event, machine))
     elif kind == "adopt":
         nodes = machine.nodes_named(event["nodes"])
+        traffic = traffic_of(event.get("traffic"))
         scheduler.adopt(
             event["id"],
             nodes,
@@ -140,6 +147,7 @@ def _tell(
             share=share_of(event["share"]),
             links=event.get("links", []),
             bandwidth_share=event.get("bandwidth_share", event.get("phi", 1.0)),  # phi: the former name
+            traffic=for_engine(traffic),
         )
     elif kind == "complete":
         scheduler.complete(event["id"])
@@ -199,6 +207,7 @@ def _ask(event: Mapping[str, Any], machine: Machine) -> JobRequest:
         share=share_of(event.get("share")),
         eligible=None if eligible is None else tuple(machine.nodes_named(eligible)),
         min_bandwidth=event.get("min_bandwidth", event.get("phi")),  # phi: the former name
+        traffic=traffic_of(event.get("traffic")),
     )
 
 

@@ -8,7 +8,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from topolane._engine import InputError
@@ -21,17 +22,16 @@ FLAGS = (
     "-O2",
     "-g",
     "-fPIC",
-    "-shared",
     "-fvisibility=hidden",
     "-pthread",
-    "-Wl,-z,lazy",
 )
+LINK = ("-shared", "-pthread", "-Wl,-z,lazy")
 LIBRARY = "libtopolane_mpi.so"
 
 
-def library(mpicc: str, cache: Path | None = None) -> Path:
+def library(mpicc: str, cache: Path | None = None, tell: Callable[[str], None] | None = None) -> Path:
     """The library for the MPI of a compiler wrapper. It is compiled unless the cache has it for these
-    sources.
+    sources; `tell` is called with a sentence before.
 
     It is stored under `cache`, which all nodes must see [default: ~/.cache/topolane/mpi, or below
     XDG_CACHE_HOME]. Raises InputError if there is no such wrapper, compiler or MPI.
@@ -41,15 +41,28 @@ def library(mpicc: str, cache: Path | None = None) -> Path:
     made = directory / LIBRARY
     if made.is_file():
         return made
+    if tell is not None:
+        tell(f"compiling the MPI library for {mpicc}: once, 5 to 30 seconds")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         # Whoever comes second replaces the first one's by the same.
         with tempfile.TemporaryDirectory(prefix=".build-", dir=directory) as draft:
-            words = [*FLAGS, f"-I{SOURCES}", *(str(path) for path in sources if path.suffix == ".c"), "-ldl"]
-            compiled("--mpicc", mpicc, words, Path(draft) / LIBRARY).replace(made)
+            _compiled(mpicc, [path for path in sources if path.suffix == ".c"], Path(draft)).replace(made)
     except OSError as error:
         raise InputError(f"{directory}: the MPI library cannot be kept there: {error.strerror}") from error
     return made
+
+
+def _compiled(mpicc: str, sources: Sequence[Path], draft: Path) -> Path:
+    """The library from its sources, which are compiled on all cores."""
+
+    def translated(at: int) -> Path:
+        words = [*FLAGS, f"-I{SOURCES}", "-c", str(sources[at])]
+        return compiled("--mpicc", mpicc, words, draft / f"{at}.o")
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(translated, range(len(sources))))
+    return compiled("--mpicc", mpicc, [*LINK, *map(str, objects), "-ldl"], draft / LIBRARY)
 
 
 def mpicc_for(command: Sequence[str]) -> str:
@@ -106,7 +119,7 @@ def _cache() -> Path:
 
 def _key(mpicc: str, sources: Sequence[Path]) -> str:
     """The cache key of the library: the sources, the flags, and the wrapper's MPI."""
-    key = hashlib.sha256(repr((mpicc, FLAGS)).encode())
+    key = hashlib.sha256(repr((mpicc, FLAGS, LINK)).encode())
     key.update(_macros(mpicc))
     for path in sources:
         key.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")

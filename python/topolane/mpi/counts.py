@@ -86,6 +86,10 @@ class RankCounts:
             return self._recent, 0.0
         return self._recent * (fade / weight), self._recent_in_mpi * fade / weight
 
+    def recent_in_mpi(self) -> float | None:
+        """The recent share of its time in MPI; None if it has not reported in this run of the manager."""
+        return min(1.0, self.rates()[1]) if self._weight > 0 else None
+
     def _count(self, peers: NDArray[np.uint64], share: float) -> None:
         counts = peers[:, 1:]
         names = peers[:, 0].tobytes()

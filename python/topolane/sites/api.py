@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
@@ -12,7 +13,8 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.security import HTTPBearer
 
 from topolane.mpi.counts import KINDS
-from topolane.sites import views
+from topolane.sites import traffic_views, views
+from topolane.sites.accuracy import summary
 from topolane.sites.gate import Gate
 from topolane.sites.manager import Manager
 from topolane.sites.metrics import exposition
@@ -21,6 +23,7 @@ from topolane.sites.state import StateError
 
 Answer = dict[str, Any]
 Limit = Annotated[int, Query(ge=1, le=10_000)]
+Days = Annotated[float, Query(gt=0, le=36_500)]
 Kind = Annotated[int, Query(ge=0, lt=len(KINDS))]
 
 
@@ -95,6 +98,21 @@ def _looks(manager: Manager) -> APIRouter:
         """
         one = program_named(manager, id)
         return await asyncio.to_thread((one.rates(kind) if recent else one.matrix(kind)).csv)
+
+    @router.get("/accuracy")
+    async def accuracy() -> Answer:
+        """Predicted and measured gains of the moves that were made, oldest first, and the mean error."""
+        return summary(manager.accuracy.comparisons)
+
+    @router.get("/traffic")
+    async def traffic(days: Days = 30) -> list[Answer]:
+        """The programs that run, or ended in the last `days` days, newest first."""
+        return traffic_views.rows(manager, time.time() - 86400 * days)
+
+    @router.get("/traffic/{id}")
+    async def traffic_of(id: str) -> Answer:
+        """The bytes that the hosts of a program sent to each other."""
+        return traffic_views.traffic(manager, program_named(manager, id))
 
     @router.get("/explain/{id}")
     async def explain(id: str) -> Answer:

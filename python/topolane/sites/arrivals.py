@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,8 @@ class Arrival:
     """What crosses its middle per second, if a similar program was watched before."""
     remaining: float = 3600.0
     """Seconds that it is expected to run."""
+    beside: tuple[str, ...] = ()
+    """The hosts of guests of the same cluster that run already, a host for each guest."""
 
 
 def like(programs: Iterable[WatchedProgram], name: str) -> Cut:
@@ -43,7 +46,27 @@ def like(programs: Iterable[WatchedProgram], name: str) -> Cut:
 
 
 def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
-    """A host for every guest, in their order; empty if they do not fit now. Running guests are not moved."""
+    """A host for every guest, in their order; empty if they do not fit now. Running guests are not moved.
+
+    Guests that come to others of their cluster go to one of its sites, the one with most of its guests first;
+    else to its sites together; else to any.
+    """
+    for sites in _nearest(problem, arrival):
+        if hosts := _place(problem, replace(arrival, sites=sites), policy):
+            return hosts
+    return []
+
+
+def _nearest(problem: Problem, arrival: Arrival) -> list[tuple[str, ...]]:
+    """The sites to try, one try after the other."""
+    site_of = {host.name: host.site for host in problem.hosts}
+    beside = Counter(site_of[host] for host in arrival.beside if host in site_of)
+    own = [site for site, _ in beside.most_common() if site in (arrival.sites or problem.sites)]
+    together = [tuple(own)] if own else []
+    return list(dict.fromkeys([*((site,) for site in own), *together, arrival.sites]))
+
+
+def _place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
     # Whoever runs is not asked again here: the loop does that when the guests are there.
     held = replace(
         problem,

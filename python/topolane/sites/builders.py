@@ -1,11 +1,10 @@
-"""Builds virtual clusters and takes them down."""
+"""Builds virtual clusters, takes guests away, and takes clusters down."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import zlib
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,7 +18,7 @@ from topolane.sites.qemu import Folder, Machine
 from topolane.sites.remote import CommandFailed, command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from topolane.sites.clusters import Boot, Cluster
     from topolane.sites.model import Guest, Host
@@ -47,23 +46,21 @@ def builder(driver: str) -> Builder:
     return Qemu()
 
 
-def located(cluster: Cluster) -> tuple[Cluster, frozenset[str]]:
-    """The cluster with running guests on their present hosts, and the names of these guests. Raises
-    CommandFailed.
-    """
-    where = {guest.name: _found(cluster, guest) for guest in cluster.guests}
-    guests = tuple(replace(guest, host=where[guest.name] or guest.host) for guest in cluster.guests)
-    return replace(cluster, guests=guests), frozenset(name for name, host in where.items() if host)
+def located(cluster: Cluster) -> dict[str, str]:
+    """The present hosts of the guests that run. Raises CommandFailed."""
+    found = {guest.name: _found(cluster, guest) for guest in cluster.guests}
+    return {name: host for name, host in found.items() if host is not None}
 
 
-def up(cluster: Cluster, there: frozenset[str], tell: Callable[[str], None]) -> None:
+def up(cluster: Cluster, there: Collection[str], tell: Callable[[str], None]) -> None:
     """Builds the missing parts of a cluster; `there` names the guests that run already.
 
     Raises CommandFailed after taking down everything that it had built.
     """
     started: list[Guest] = []
     try:
-        overlay.up(cluster.name, cluster.members)
+        for said in overlay.up(cluster.name, cluster.members, cluster.relay):
+            tell(said)
         for guest, boot in zip(cluster.guests, cluster.boots):
             if guest.name in there:
                 tell(f"{guest.name} is on {guest.host} already")
@@ -82,10 +79,25 @@ def up(cluster: Cluster, there: frozenset[str], tell: Callable[[str], None]) -> 
         raise
 
 
+def take(cluster: Cluster, guests: Sequence[Guest], tell: Callable[[str], None]) -> list[str]:
+    """Ends some guests of a cluster, wherever they run, and removes their addresses from its network.
+
+    Returns sentences on what could not be removed.
+    """
+    left = _end(cluster, guests, tell)
+    for guest in guests:
+        left += overlay.forget(cluster.name, cluster.members, mac(cluster.name, guest.name))
+    return left
+
+
 def down(cluster: Cluster, tell: Callable[[str], None]) -> list[str]:
     """Takes a cluster down on every host. Returns sentences on what could not be removed."""
+    return _end(cluster, cluster.guests, tell) + overlay.down(cluster.name, cluster.members)
+
+
+def _end(cluster: Cluster, guests: Sequence[Guest], tell: Callable[[str], None]) -> list[str]:
     left = []
-    for guest in cluster.guests:
+    for guest in guests:
         for host in cluster.hosts:
             try:
                 if _is_on(guest, host):
@@ -93,7 +105,7 @@ def down(cluster: Cluster, tell: Callable[[str], None]) -> list[str]:
                     tell(f"{guest.name} is ended on {host.name}")
             except (CommandFailed, InputError, OSError, psutil.Error) as error:
                 left.append(f"{guest.name} on {host.name}: {error}")
-    return left + overlay.down(cluster.name, cluster.members)
+    return left
 
 
 def mac(cluster: str, guest: str) -> str:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from topolane.reading import Table, read
+from topolane.sites import relay
 from topolane.sites.model import Guest, Host
 from topolane.sites.overlay import Member
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from topolane.sites.model import Link
 
 DRIVERS = ("qmp", "libvirt")
 """Drivers that can build guests, not only move them."""
@@ -47,8 +50,10 @@ class Cluster:
     """The boot files of the guests, in their order."""
     sites: tuple[str, ...] = ()
     """The sites that it may use; empty for all sites of its hosts."""
-    named: bool = False
-    """Whether its file names the host of a guest."""
+    named: frozenset[str] = frozenset()
+    """The guests whose host its file names."""
+    relay: str | None = None
+    """The member that those behind NAT connect to; None if no member is behind NAT."""
 
     @property
     def prefix(self) -> int:
@@ -63,30 +68,36 @@ class Cluster:
         """The member of that name, which says how to reach it."""
         return next(member for member in self.members if member.name == name)
 
-    def wanted(self) -> dict[str, Any] | None:
-        """The request for the manager's policy, if all guests have one size and none names its host;
+    def wanted(self, running: Mapping[str, str] = {}) -> dict[str, Any] | None:
+        """The request for the manager's policy, if the guests to build have one size and none names its host;
         otherwise None.
+
+        running: the hosts of the guests that run already.
         """
-        sizes = {(guest.cores, guest.memory) for guest in self.guests}
-        if self.named or len(sizes) > 1:
+        new = [guest for guest in self.guests if guest.name not in running]
+        sizes = {(guest.cores, guest.memory) for guest in new}
+        if len(sizes) != 1 or any(guest.name in self.named for guest in new):
             return None
         ((cores, memory),) = sizes
-        sites = sorted({host.site for host in self.hosts})
         return {
-            "guests": len(self.guests),
+            "guests": len(new),
             "cores": cores,
             "memory": memory,
-            "sites": sites,
+            "sites": sorted({host.site for host in self.hosts}),
             "like": self.name,
+            "beside": sorted(running.values()),
         }
 
-    def on(self, hosts: Sequence[str]) -> Cluster:
-        """The cluster with its guests on these hosts, in their order; unchanged if one of them is not its
-        host.
+    def on(self, hosts: Sequence[str], running: Mapping[str, str] = {}) -> Cluster:
+        """The cluster with the guests to build on these hosts, in their order; unchanged if one of them is not
+        its host.
         """
         if not {host.name for host in self.hosts}.issuperset(hosts):
             return self
-        guests = (replace(guest, host=host) for guest, host in zip(self.guests, hosts, strict=True))
+        left = iter(hosts)
+        guests = (
+            guest if guest.name in running else replace(guest, host=next(left)) for guest in self.guests
+        )
         return replace(self, guests=tuple(guests))
 
     def told(self) -> dict[str, Any]:
@@ -95,11 +106,18 @@ class Cluster:
         return {"name": self.name, "network": self.network, "sites": list(self.sites), "guests": guests}
 
 
-def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest] | None = None) -> Cluster:
+def read_cluster(
+    path: str | Path,
+    hosts: Sequence[Host],
+    guests: Sequence[Guest] | None = None,
+    running: Mapping[str, str] = {},
+    links: Sequence[Link] = (),
+) -> Cluster:
     """Reads a cluster's file.
 
     hosts: all known hosts. guests: those that already take room on them; None if the cluster will not be
-    built, so neither room nor boot files are needed. Raises InputError, with file, line and value, for
+    built, so neither room nor boot files are needed. running: the hosts of its own guests that run; they
+    stay there. links: the WAN, by which the relay is chosen. Raises InputError, with file, line and value, for
     invalid content, and for a guest that fits on no host.
     """
     top = read(path)
@@ -113,6 +131,7 @@ def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest
             raise top.refuse(
                 "host", f"{host.name} is driven by {host.driver}; guests are built by {', '.join(DRIVERS)}"
             )
+    hub = _relay(top, members, {host.name: host.site for host in hosts}, links)
     sites = top.words("sites", ())
     for site in sites:
         if site not in {host.site for host in hosts}:
@@ -121,19 +140,23 @@ def read_cluster(path: str | Path, hosts: Sequence[Host], guests: Sequence[Guest
     if not used:
         raise top.refuse("host", "none of them is a host of the sites file, on a site that is allowed")
     others = None if guests is None else [guest for guest in guests if guest.cluster != name]
-    placed: list[Guest] = []
-    boots = []
-    named = False
+    drafts: list[_Draft] = []
     for table in top.tables("guest"):
-        wanted = table.word("host", "")
-        named = named or bool(wanted)
-        guest, boot = _guest(table, wanted, name, network, placed, used, others)
-        placed.append(guest)
-        boots.append(boot)
-    if not placed:
+        drafts.append(_guest(table, name, network, [draft.guest for draft in drafts], others))
+    if not drafts:
         raise top.refuse(None, "no [[guest]] is described")
     top.done()
-    return Cluster(name, str(network), used, members, tuple(placed), tuple(boots), sites, named)
+    return Cluster(
+        name,
+        str(network),
+        used,
+        members,
+        tuple(_placed(drafts, used, running, others)),
+        tuple(draft.boot for draft in drafts),
+        sites,
+        frozenset(draft.guest.name for draft in drafts if draft.wanted),
+        hub,
+    )
 
 
 Network = ipaddress.IPv4Network
@@ -165,15 +188,47 @@ def _member(table: Table) -> Member:
     return member
 
 
+def _relay(
+    top: Table, members: Sequence[Member], site_of: Mapping[str, str], links: Sequence[Link]
+) -> str | None:
+    wanted = top.word("relay", "")
+    hidden = [member.name for member in members if member.behind_nat]
+    open_ = [member.name for member in members if not member.behind_nat]
+    if wanted and wanted not in open_:
+        why = (
+            "is behind NAT, so no other host can reach it"
+            if wanted in hidden
+            else "is no [[host]] of this file"
+        )
+        raise top.refuse("relay", f"{wanted!r} {why}")
+    if not hidden:
+        return None
+    if not open_:
+        raise top.refuse(
+            "host",
+            f"{', '.join(hidden)}: all hosts are behind NAT, so none can be a relay; add a [[host]] that is not",
+        )
+    return wanted or relay.nearest(open_, hidden, site_of, links)
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A guest of the file that has no host yet."""
+
+    table: Table
+    guest: Guest
+    boot: Boot
+    wanted: str
+    """The host that the file names, or nothing."""
+
+
 def _guest(
     table: Table,
-    wanted: str,
     cluster: str,
     network: Network,
     before: Sequence[Guest],
-    hosts: Sequence[Host],
     others: Sequence[Guest] | None,
-) -> tuple[Guest, Boot]:
+) -> _Draft:
     name = table.plain("name")
     if name == "host":
         raise table.refuse("name", "'host' is what a host's own file is called")
@@ -186,24 +241,50 @@ def _guest(
         raise table.refuse("address", f"{address!r} is no IPv4 address") from error
     if not inside or any(guest.address == address for guest in before):
         raise table.refuse("address", f"{address} is {'taken' if inside else f'not in {network}'}")
-    cores, memory = table.whole("cores", 1, 1024), table.size("memory")
+    cores, memory, wanted = table.whole("cores", 1, 1024), table.size("memory"), table.word("host", "")
     boot = Boot(*(table.word(key, "") for key in ("kernel", "initramfs", "append", "image", "accelerator")))
     if others is not None:
         _check(table, boot)
-    allowed = [host for host in hosts if not wanted or host.name == wanted]
+    table.done()
+    return _Draft(table, Guest(name, cluster, cores, memory, None, address), boot, wanted)
+
+
+def _placed(
+    drafts: Sequence[_Draft],
+    hosts: Sequence[Host],
+    running: Mapping[str, str],
+    others: Sequence[Guest] | None,
+) -> list[Guest]:
+    """The guests on their hosts: where they run, else where the file says, else where most cores are free."""
+    placed = {
+        draft.guest.name: replace(draft.guest, host=running[draft.guest.name])
+        for draft in drafts
+        if draft.guest.name in running
+    }
+    for draft in drafts:
+        if draft.guest.name not in placed:
+            taken = [*placed.values(), *(others or ())]
+            host = _host(draft, hosts, taken, unlimited=others is None)
+            placed[draft.guest.name] = replace(draft.guest, host=host)
+    return [placed[draft.guest.name] for draft in drafts]
+
+
+def _host(draft: _Draft, hosts: Sequence[Host], taken: Sequence[Guest], *, unlimited: bool) -> str:
+    guest, table = draft.guest, draft.table
+    allowed = [host for host in hosts if not draft.wanted or host.name == draft.wanted]
     if not allowed:
-        raise table.refuse("host", f"= {wanted!r} is no host that the cluster may use")
-    taken = [*before, *(others or ())]
+        raise table.refuse("host", f"= {draft.wanted!r} is no host that the cluster may use")
+    wants = (guest.cores, guest.memory)
     with_room = [
         host
         for host in allowed
-        if others is None or all(free >= wants for free, wants in zip(_free(host, taken), (cores, memory)))
+        if unlimited or all(free >= needed for free, needed in zip(_free(host, taken), wants))
     ]
     if not with_room:
-        raise table.refuse("name", f"{name}: no host has {cores} cores and {memory} bytes free for it")
-    host = max(with_room, key=lambda host: _free(host, taken)[0])
-    table.done()
-    return Guest(name, cluster, cores, memory, host.name, address), boot
+        raise table.refuse(
+            "name", f"{guest.name}: no host has {guest.cores} cores and {guest.memory} bytes free for it"
+        )
+    return max(with_room, key=lambda host: _free(host, taken)[0]).name
 
 
 def _check(table: Table, boot: Boot) -> None:

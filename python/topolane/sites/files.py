@@ -12,6 +12,7 @@ from topolane.mpi.address import Address
 from topolane.reading import MOST_CORES, Table, read
 from topolane.sites.model import Guest, Host, Link, Site
 from topolane.sites.movers import DRIVERS, WANT_ADDRESS
+from topolane.sites.processor import LEAST_SPEED, MOST_SPEED
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Config:
     """Addresses where programs report."""
     state: str
     """URL of the database."""
-    policy: str = "predicted-loss"
+    policy: str = "predicted-time"
     act: bool = False
     """Whether plans are carried out; otherwise they are only proposed."""
     interval: float = 5.0
@@ -65,7 +66,7 @@ def read_config(path: str | Path) -> Config:
     folder = Path(path).resolve().parent
     listen = table.words("listen", ("unix:/run/topolane/sites.sock",))
     programs = table.words("programs", ("unix:/run/topolane/programs.sock",))
-    policy = table.word("policy", "predicted-loss")
+    policy = table.word("policy", "predicted-time")
     known = [name for name, _ in site_policies()]
     if policy not in known:
         raise table.refuse("policy", f"{policy!r} is not known; there are {', '.join(known)}")
@@ -123,8 +124,10 @@ def _host(table: Table, site: str) -> Host:
     name = table.name("name")
     cores, memory = table.whole("cores", 1, MOST_CORES), table.size("memory")
     driver, address = _driver(table)
+    given = table.peek("speed") is not None
+    speed = table.number("speed", LEAST_SPEED, MOST_SPEED, 1.0)
     table.done()
-    return Host(name, site, cores, memory, driver, address)
+    return Host(name, site, cores, memory, driver, address, speed, given)
 
 
 def _driver(table: Table) -> tuple[str, str]:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from topolane._engine import InputError
-from topolane.sites.qemu import Folder
-from topolane.sites.remote import CommandFailed
+from topolane.sites.core_speed import CoreSpeed
+from topolane.sites.host_guests import Domains, NoGuests, Processes, Row
+from topolane.sites.processor import of_this_machine
+from topolane.sites.rates import Rates
 
 if TYPE_CHECKING:
     from topolane.sites.client import Client
     from topolane.sites.model import Host
 
 Report = dict[str, Any]
+_LISTS = {"qmp": Processes, "libvirt": Domains}
 
 
 def every(seconds: float, manager: Client, path: str, look: Callable[[], Report]) -> None:
@@ -44,10 +46,11 @@ class HostWatch:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._speed = CoreSpeed()
+        self._features = of_this_machine()
         self._traffic: tuple[float, int, int] | None = None
-        self._busy: dict[int, psutil.Process] = {}
-        self._seen: dict[str, Report] = {}
-        """The last answer of each QEMU process, for processes that are alive but do not answer now."""
+        self._busy, self._bytes = Rates(), Rates()
+        self._guests = _LISTS.get(host.driver, NoGuests)(host)
 
     def look(self) -> Report:
         """One report; see `HostReport` in the HTTP interface. Its additional fields are those of `use`.
@@ -55,15 +58,37 @@ class HostWatch:
         Raises InputError if the guests cannot be listed, so that the host is not reported as empty.
         """
         host = self._host
+        rows = self._guests.look()
         return {
             "site": host.site,
             "cores": host.cores,
             "memory": host.memory,
             "driver": host.driver,
             "address": host.address,
-            "guests": self._guests(),
+            **self._speed.look(),
+            "features": self._features,
+            "other_load": self._loads(rows),
+            "guests": [row.fields for row in rows],
             "use": self._use(),
         }
+
+    def _loads(self, rows: list[Row]) -> float:
+        """Adds to each guest its busy cores and its network's bytes per second. Returns the cores that others keep
+        busy.
+        """
+        seconds = {row.key: row.seconds for row in rows if row.seconds is not None}
+        busy = self._busy.look({"": _busy_seconds(), **seconds})
+        # A guest that answers for the first time may have run for long: its seconds are not of this interval alone.
+        most = float(os.cpu_count() or 1)
+        busy = {key: min(cores, most) for key, cores in busy.items()}
+        counted = {f"{way} {row.key}": count for row in rows for way, count in row.bytes.items()}
+        rates = self._bytes.look(counted)
+        for row in rows:
+            if row.key in busy:
+                row.fields["cpu"] = busy[row.key]
+            row.fields |= {way: rates[f"{way} {row.key}"] for way in row.bytes if rates}
+        others = busy.get("", 0.0) - sum(busy[row.key] for row in rows if row.key in busy)
+        return max(0.0, others)
 
     def _use(self) -> dict[str, float]:
         """Share of the processors' time, bytes of memory, and bytes a second over its networks."""
@@ -78,64 +103,10 @@ class HostWatch:
             "received": (sums.bytes_recv - before[2]) / passed if before and passed else 0.0,
         }
 
-    def _guests(self) -> list[Report]:
-        if self._host.driver == "qmp":
-            return self._of_folder()
-        if self._host.driver == "libvirt":
-            return self._of_libvirt()
-        return []
 
-    def _of_folder(self) -> list[Report]:
-        from topolane.sites.guest_monitor import guest_state
-
-        if not Path(self._host.address).exists():
-            return []
-        try:
-            folder = Folder.of(self._host)
-        except CommandFailed as error:
-            raise InputError(str(error)) from error
-        alive = {name: pid for name in folder.guests() if (pid := folder.pid(name)) is not None}
-        self._seen = {name: seen for name, seen in self._seen.items() if name in alive}
-        for name in alive:
-            if (seen := asyncio.run(guest_state(folder, name))) is not None:
-                self._seen[name] = seen
-        return [{"name": name, **seen, **self._process(alive[name])} for name, seen in self._seen.items()]
-
-    def _process(self, pid: int) -> dict[str, float]:
-        """The busy cores of a guest's process since the last look, and its bytes of memory."""
-        try:
-            process = self._busy.setdefault(pid, psutil.Process(pid))
-            return {"cpu": process.cpu_percent() / 100, "resident": float(process.memory_info().rss)}
-        except psutil.Error:
-            self._busy.pop(pid, None)
-            return {}
-
-    def _of_libvirt(self) -> list[Report]:
-        import libvirt
-
-        from topolane.sites.domains import connection
-
-        try:
-            with connection(self._host) as made:
-                return [told for domain in made.listAllDomains() if (told := _told(domain)) is not None]
-        except libvirt.libvirtError as error:
-            raise InputError(f"libvirt of {self._host.name}: {error}") from error
-
-
-def _told(domain: Any) -> Report | None:
-    """The state of a domain in libvirt; None if it has ended meanwhile. Raises libvirtError."""
-    import libvirt
-
-    try:
-        state, memory, _, cores, busy = domain.info()
-    except libvirt.libvirtError as error:
-        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
-            return None
-        raise
-    return {
-        "name": domain.name(),
-        "cores": cores,
-        "memory": memory << 10,
-        "state": "running" if state == libvirt.VIR_DOMAIN_RUNNING else "stopped",
-        "cpu_seconds": busy / 1e9,
-    }
+def _busy_seconds() -> float:
+    """Seconds for which the cores that this daemon may use were busy, since the system started."""
+    times = psutil.cpu_times(percpu=True)
+    idle = ("idle", "iowait", "guest", "guest_nice")  # what guests use is in `user` as well
+    mine = [times[core] for core in os.sched_getaffinity(0) if core < len(times)]
+    return float(sum(getattr(one, kind) for one in mine for kind in one._fields if kind not in idle))

@@ -11,8 +11,14 @@ from typing import Any
 
 from topolane.reading import MOST_CORES
 from topolane.sites.files import Config
-from topolane.sites.model import Guest, Host, Link
-from topolane.sites.report_parsing import MOST_KNOWN, positive, reported_guest, reported_name
+from topolane.sites.model import Guest, GuestUse, Host, Link
+from topolane.sites.report_parsing import (
+    MOST_KNOWN,
+    positive,
+    reported_features,
+    reported_guest,
+    reported_name,
+)
 from topolane.sites.state import State, StateError
 
 _SETTLING = 10.0
@@ -35,6 +41,8 @@ class Inventory:
         """Hosts that have gone silent."""
         self.moving: Callable[[], set[str]] = set
         """Guests that are being moved; reports do not change them."""
+        self.held: Callable[[], set[str]] = set
+        """Clusters that are being changed; their guests are not moved."""
         self._running: dict[str, set[str]] = {}
         self._state, self._silence = state, config.silence
         self._file, self._named = set(self.hosts), set(self.guests)
@@ -48,11 +56,14 @@ class Inventory:
         """Held while a host or a guest is written, so that no older value is written after a newer one."""
         self._drives = {site.name: (site.driver, site.address) for site in config.sites}
         for name, fields in state.get("host").items():
-            if name not in self._file and fields["site"] in self.sites:
+            kept = Host.of(fields)
+            if name in self._file:
+                self.hosts[name] = _measured(self.hosts[name], kept.speed, kept.features)
+            elif kept.site in self.sites:
                 # What drives it is what the file says now.
-                self.hosts[name] = self._driven(Host(**fields))
+                self.hosts[name] = self._driven(kept)
         for name, fields in state.get("guest").items():
-            self.guests[name] = Guest(**fields)
+            self.guests[name] = Guest.of(fields)
 
     def site_of(self, host: str | None) -> str | None:
         """The site of a host; None if it is unknown."""
@@ -77,20 +88,22 @@ class Inventory:
         may_add: whether to accept an unknown host, or a new site or size of a known one; otherwise these
         raise PermissionError. A host's driver and address come only from the sites file.
 
-        Fields: site, cores, memory (bytes), driver; guests, a list of name, cluster, cores, memory, state,
-        address, dirty. Raises KeyError, ValueError or TypeError for an invalid report.
+        Fields: site, cores, memory (bytes), driver, speed, features, other_load; guests, a list of name,
+        cluster, cores, memory, state, address, dirty, features, cpu, sent, received. Raises KeyError,
+        ValueError or TypeError for an invalid report.
         """
         told = []
-        if name not in self._file:
-            host = self._host(name, report)
-            if self.hosts.get(name) != host:
-                if not may_add:
-                    raise PermissionError(
-                        "it is not known as it says it is, and this token brings no host in"
-                    )
-                told.append(f"host {name} of {host.site}: {host.cores} cores, by {host.driver}")
-                self.hosts[name] = host
-                self._unwritten.add(("host", name))
+        before = self.hosts.get(name)
+        host = self._host(name, report) if name not in self._file else self.hosts[name]
+        if before is None or host != replace(before, speed=host.speed, features=host.features):
+            if not may_add:
+                raise PermissionError("it is not known as it says it is, and this token brings no host in")
+            told.append(f"host {name} of {host.site}: {host.cores} cores, by {host.driver}")
+        known = before or host
+        host = _measured(host, report.get("speed", known.speed), reported_features(report) or known.features)
+        if host != before:
+            self.hosts[name] = host
+            self._unwritten.add(("host", name))
         if name in self.away:
             self.away.discard(name)
             told.append(f"host {name} is back")
@@ -182,6 +195,7 @@ class Inventory:
                 cluster=guest.cluster or before.cluster,
                 address=guest.address or before.address,
                 dirty=before.dirty if guest.dirty is None else guest.dirty,
+                features=guest.features or before.features,
             )
         if before == guest:
             return []
@@ -198,6 +212,18 @@ class Inventory:
         """Stores a guest's report of what runs in it."""
         guest = self.guest_of(name)
         self.guest_reports[guest.name if guest else name] = {**report, "time": time.time()}
+
+    def other_load(self, host: str) -> float:
+        """Cores of a host that are busy, but not with its guests; 0 if it does not report."""
+        return float(self.reports.get(host, {}).get("other_load", 0.0))
+
+    def use_of(self, guest: Guest) -> GuestUse | None:
+        """What a guest uses, as its host reports it; None if it is not known."""
+        rows = self.reports.get(guest.host or "", {}).get("guests", ())
+        found = next((row for row in rows if row["name"] == guest.name and "cpu" in row), None)
+        if found is None:
+            return None
+        return GuestUse(found["cpu"], found.get("sent"), found.get("received"))
 
     def silent(self) -> list[str]:
         """The hosts that have become silent since the last call."""
@@ -216,10 +242,10 @@ class Inventory:
         if guest in self.guests:
             self._keep(replace(self.guests[guest], host=host))
 
-    def put_cluster(self, name: str, cluster: dict[str, Any]) -> None:
+    def put_cluster(self, name: str, cluster: dict[str, Any]) -> list[str]:
         """Keeps a cluster as it is given; its `guests` (name, cores, memory, host, address) are known from now on.
 
-        Raises KeyError, ValueError or TypeError for guests that cannot be used.
+        Returns sentences on what has changed. Raises KeyError, ValueError or TypeError for guests that cannot be used.
         """
         guests = [
             reported_guest({**one, "cluster": name}, one.get("host")) for one in cluster.get("guests", ())
@@ -227,12 +253,20 @@ class Inventory:
         self._state.put("cluster", name, cluster)
         self.clusters[name] = cluster
         named = {guest.name for guest in guests}
-        for old in [one for one in self.guests.values() if one.cluster == name and one.name not in named]:
-            self._drop(old.name)
+        known = {one.name for one in self.guests.values() if one.cluster == name}
+        for old in known - named:
+            self._drop(old)
         for guest in guests:
             # Where a guest runs now is what its host says, not what it was made with.
             before = self.guests.get(guest.name)
-            self._keep(replace(guest, host=before.host or guest.host) if before else guest)
+            if before:
+                guest = replace(guest, host=before.host or guest.host, features=before.features)
+            self._keep(guest)
+        return [
+            f"{', '.join(sorted(changed))} {word}"
+            for changed, word in ((named - known, "added"), (known - named, "taken away"))
+            if changed
+        ]
 
     def drop_cluster(self, name: str) -> bool:
         """Forgets a cluster and its guests; whether there was one."""
@@ -268,9 +302,15 @@ class Inventory:
             self._state.put("guest", guest.name, vars(guest))
 
     def _drop(self, guest: str) -> None:
+        self._moved[guest] = time.monotonic()  # a report that is on its way does not bring it back
         self.guests.pop(guest, None)
         self.guest_reports.pop(guest, None)
         with self._writing:
             self._state.drop("guest", guest)
         if self._nowhere.pop(guest, None) is not None:
             self._state.drop("nowhere", guest)
+
+
+def _measured(host: Host, speed: float, features: tuple[str, ...]) -> Host:
+    """The host with what was measured of it; a speed in the sites file wins."""
+    return replace(host, speed=host.speed if host.speed_given else float(speed), features=features)

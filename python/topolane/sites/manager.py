@@ -15,8 +15,10 @@ from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.limits import Limits
 from topolane.mpi.listener import Slots
 from topolane.mpi.receiver import Receiver
+from topolane.sites.accuracy import Accuracy
 from topolane.sites.arrivals import Arrival, make_room, place
 from topolane.sites.files import Config
+from topolane.sites.holds import Holds
 from topolane.sites.inventory import Inventory
 from topolane.sites.journal import Journal
 from topolane.sites.moves import Moves
@@ -53,6 +55,8 @@ class Manager:
         self.inventory = Inventory(config, state)
         self.moves = Moves(state, self.inventory, config.at_once, self.journal.tell)
         self.inventory.moving = lambda: self.moves.moving
+        self.holds = Holds(state)
+        self.inventory.held = self.holds.held
         self.receiver = Receiver(
             keep=self._keep,
             load=self._load,
@@ -67,6 +71,11 @@ class Manager:
         """By program: the declared remaining seconds, and the time of the declaration (seconds since 1970)."""
         for name, (seconds, when) in state.get("remaining").items():
             self.remaining[name] = (seconds, when)
+        self.accuracy = Accuracy(state)
+        self.homes: dict[str, str] = state.get("home")
+        """By program: the site at which it was first seen."""
+        self.corrections: dict[str, float] = state.get("correction")
+        """By program: what it lost to the WAN over the prediction when it was last seen on several sites."""
         self.plans = {name: Plan.of(fields) for name, fields in state.get("plan").items()}
         self.latest: Plan | None = max(self.plans.values(), key=lambda plan: plan.made, default=None)
         """The loop's last plan, even if it moves nothing."""
@@ -109,8 +118,11 @@ class Manager:
             await self._tell_sites(program)
         if not self.paused:
             self.latest = await self.plan()
+            self._keep_corrections(self.latest)
             self._answer(self.latest)
             self.moves.start()
+        hosts = {guest.name: guest.host for guest in self.inventory.guests.values()}
+        self.accuracy.look(self.receiver.programs, hosts, self.moves.moving)
         forget(self)
 
     def current_problem(self) -> Problem:
@@ -126,7 +138,25 @@ class Manager:
             remaining=declared,
             moved=self.moves.last,
             moving=self.moves.moving,
+            correction=(self.corrections | self.accuracy.corrections()).get,
+            home=self._home,
         )
+
+    def _home(self, program: str, site: str) -> str:
+        """The site at which a program was first seen: this one, if it was not seen before."""
+        if program not in self.homes:
+            self.state.put("home", program, site)
+            self.homes[program] = site
+        return self.homes[program]
+
+    def _keep_corrections(self, plan: Plan) -> None:
+        """Keeps what the time in MPI says of the predictions, for when the program is on one site."""
+        for judged in plan.judged:
+            id, found = judged.programs[0], judged.correction
+            known = self.corrections.get(id, 1.0)
+            if len(judged.now) > 1 and abs(found - known) > 0.1 * known:
+                self.state.put("correction", id, found)
+                self.corrections[id] = found
 
     async def _settle(self) -> None:
         """Settles moves in parallel with the loop, since a driver may wait for minutes."""
@@ -154,6 +184,8 @@ class Manager:
     def apply(self, plan: Plan) -> int:
         """Journals the moves of a plan that are still valid. Returns how many."""
         added = [self.moves.add(move) for move in plan.moves]
+        if all(move is not None for move in added):
+            self.accuracy.began(plan, self.receiver.programs)
         return sum(move is not None for move in added)
 
     def pause(self, paused: bool) -> None:

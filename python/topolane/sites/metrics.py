@@ -46,5 +46,5 @@ def exposition(manager: Manager) -> tuple[bytes, str]:
         loss = gauge("loss", "Seconds that a second of a program takes longer by the WAN", ("program",))
         for group in plan.judged:
             for program in group.programs:
-                loss.labels(program).set(group.loss_now)
+                loss.labels(program).set(group.wan_now)
     return generate_latest(registry), CONTENT_TYPE_LATEST

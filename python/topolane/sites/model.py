@@ -6,7 +6,9 @@ These are plain immutable values. `state` stores them in a database; `movers` ac
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,17 @@ class Host:
     """Which mover acts on it: libvirt, qmp, nova, slurm or dry-run."""
     address: str = ""
     """Its address for that driver: a libvirt URI, a folder of QMP sockets, a Nova host, a Slurm node."""
+    speed: float = 1.0
+    """What one of its cores computes in a second, relative to the reference core (see `core_speed`)."""
+    speed_given: bool = False
+    """Whether the sites file gives the speed, so that reports do not change it."""
+    features: tuple[str, ...] = ()
+    """The instruction sets of its processors; empty if they are not known."""
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> Host:
+        """The host of those JSON fields."""
+        return Host(**{**fields, "features": tuple(fields.get("features", ()))})
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,24 @@ class Guest:
     """Its address on the cluster's own network. It keeps the address when it moves."""
     dirty: float | None = None
     """Bytes of memory rewritten per second, if known."""
+    features: tuple[str, ...] = ()
+    """The instruction sets that it uses; empty if they are not known, or if they do not depend on its host."""
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> Guest:
+        """The guest of those JSON fields."""
+        return Guest(**{**fields, "features": tuple(fields.get("features", ()))})
+
+
+@dataclass(frozen=True)
+class GuestUse:
+    """What a guest uses now, measured by its host."""
+
+    cpu: float
+    """Busy cores."""
+    sent: float | None
+    """Bytes per second that leave it by its network card; None if that cannot be measured."""
+    received: float | None
 
 
 @dataclass(frozen=True)

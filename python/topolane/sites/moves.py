@@ -12,6 +12,7 @@ from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Move, Stage
 from topolane.sites.movers import GuestLost, MoveFailed, Mover, OutcomeUnknown, mover
 from topolane.sites.plans import PlannedMove
+from topolane.sites.processor import misfit
 from topolane.sites.state import State, StateError
 
 PATIENCE = 600.0
@@ -43,8 +44,12 @@ class Moves:
     @property
     def moving(self) -> set[str]:
         """Guests whose move waits, runs, or is not yet settled."""
-        waiting = {move.guest for move, _ in self._waiting}
-        return waiting | {move.guest for move in [*self._running.values(), *self._unsettled]}
+        return self.begun | {move.guest for move, _ in self._waiting}
+
+    @property
+    def begun(self) -> set[str]:
+        """Guests whose move runs or is not yet settled."""
+        return {move.guest for move in [*self._running.values(), *self._unsettled]}
 
     @property
     def under_way(self) -> list[Move]:
@@ -74,8 +79,12 @@ class Moves:
             elif source.driver != target.driver:
                 why = f"{source.name} is driven by {source.driver}, {target.name} by {target.driver}"
                 self._end(move, Stage.ROLLED_BACK, why)
+            elif why := misfit(guest, target):
+                self._end(move, Stage.ROLLED_BACK, why)
             elif target.name in self._inventory.away:
                 self._end(move, Stage.ROLLED_BACK, f"host {target.name} is silent")
+            elif guest.cluster in self._inventory.held():
+                continue
             elif len(self._running) < self._at_once and self._fits(guest, target):
                 self._run(replace(move, stage=Stage.COPYING), guest, source, target)
             elif time.monotonic() - since > PATIENCE:

@@ -1,8 +1,8 @@
 """A private network for a virtual cluster, over the hosts it may use.
 
 Every host has a bridge for the guests' network cards. VXLAN (RFC 7348) joins the bridges of hosts that reach
-each other, without multicast: each knows the tunnel addresses of the others. A host behind NAT connects by
-OpenVPN to one that is reachable. A guest keeps its address and its peers wherever it runs; after a move,
+each other, without multicast: each knows the tunnel addresses of the others. The hosts behind NAT connect by
+OpenVPN to one that is reachable, the relay, which also joins them with each other. A guest keeps its address and its peers wherever it runs; after a move,
 QEMU's announcement tells the bridges its new position.
 """
 
@@ -47,11 +47,14 @@ def bridge(cluster: str) -> str:
     return f"tlb{zlib.crc32(cluster.encode()):08x}"
 
 
-def up(cluster: str, members: Sequence[Member]) -> None:
-    """Builds the network, or its missing parts. Raises CommandFailed after removing what it had built."""
+def up(cluster: str, members: Sequence[Member], relay: str | None = None) -> list[str]:
+    """Builds the network, or its missing parts. Returns sentences on tunnels that had to be mended.
+
+    relay: the member to which those behind NAT connect. Raises CommandFailed after removing what it had built.
+    """
     before = {member.name for member in members if _there(cluster, member)}
     try:
-        _join(cluster, members)
+        return _join(cluster, members, relay)
     except CommandFailed:
         down(cluster, [member for member in members if member.name not in before])
         raise
@@ -78,20 +81,48 @@ def down(cluster: str, members: Sequence[Member]) -> list[str]:
     return left
 
 
-def _join(cluster: str, members: Sequence[Member]) -> None:
+def forget(cluster: str, members: Sequence[Member], address: str) -> list[str]:
+    """Removes a guest's hardware address from the tables of all bridges, which would expire after minutes.
+
+    Returns sentences on hosts where that failed.
+    """
+    left = []
+    for member in members:
+        try:
+            if bridge(cluster) in _links(member):
+                _forget(cluster, member, address)
+        except CommandFailed as error:
+            left.append(f"{member.name}: {error}")
+    return left
+
+
+def _forget(cluster: str, member: Member, address: str) -> None:
+    known = command(member.run, ["bridge", "fdb", "show", "br", bridge(cluster)])
+    for device, rest in re.findall(rf"^{address} dev (\S+)(.*)$", known, re.MULTILINE):
+        table = "self" if "self" in rest.split() else "master"
+        with contextlib.suppress(CommandFailed):  # it has expired meanwhile
+            command(member.run, ["bridge", "fdb", "del", address, "dev", device, table])
+
+
+def _join(cluster: str, members: Sequence[Member], relay: str | None) -> list[str]:
     meshed = [member for member in members if not member.behind_nat]
     hidden = [member for member in members if member.behind_nat]
     for member in members:
         _bridge(cluster, member)
     for member in meshed:
         _tunnel(cluster, member, [other.tunnel for other in meshed if other is not member])
-    if hidden:
-        if not meshed:
-            raise CommandFailed("all hosts are behind NAT: none can be dialled")
-        hub = meshed[0]
-        openvpn.start(
-            cluster, bridge(cluster), hub.run, hub.tunnel, {member.name: member.run for member in hidden}
+    hub = next((member for member in meshed if member.name == relay), None)
+    for member in meshed:
+        if member is not hub and openvpn.tap(cluster) in _links(member):
+            openvpn.stop(cluster, member.run)  # it was the relay before
+    if not hidden:
+        return []
+    if hub is None:
+        raise CommandFailed(
+            f"{', '.join(member.name for member in hidden)} cannot be reached without a relay"
         )
+    runs = {member.name: member.run for member in hidden}
+    return openvpn.start(cluster, bridge(cluster), openvpn.Server(hub.name, hub.run, hub.tunnel), runs)
 
 
 def _bridge(cluster: str, member: Member) -> None:

@@ -16,7 +16,10 @@ from topolane.sites.bisect import Parts, contracted, crossing, divide
 from topolane.sites.move_order import in_order
 from topolane.sites.plans import Plan, PlannedMove, ProgramAssessment
 from topolane.sites.problem import Group, Problem
+from topolane.sites.processor import misfit
 
+REFERENCE_CLOCK = 2.6e9
+"""Clock of a core that the engine takes for a reference core: speed 1."""
 MOST_APART = 32
 """Up to this many guests, every division in two is tried. Larger programs are assumed to be uniform."""
 
@@ -47,6 +50,14 @@ def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] 
             gain=choice.gain,
             cost=choice.cost,
             moves=choice.moves,
+            wan_now=choice.wan_now,
+            wan_then=choice.wan_then,
+            speed_now=choice.speed_now,
+            speed_then=choice.speed_then,
+            compute=choice.compute,
+            in_mpi=group.character.in_mpi,
+            correction=choice.correction,
+            barred=tuple(_barred(problem, group).values()),
         )
         judged.append(one)
         if choice.moves:
@@ -81,11 +92,36 @@ def choose(
         machine,
         asked,
         policy=policy,
-        held=[([node_of[one.host]], one.cores, one.memory) for one in problem.others if one.host in node_of],
+        held=[
+            *(([node_of[one.host]], one.cores, one.memory) for one in problem.others if one.host in node_of),
+            *(([node_of[host]], cores, 0) for host, cores in _taken(problem).items() if cores),
+        ],
         down=[node_of[name] for name in problem.down if name in node_of],
         window=min((link.window for link in problem.links if link.window is not None), default=None),
     )
     return choices, {node: name for name, node in node_of.items()}
+
+
+def _taken(problem: Problem) -> dict[str, int]:
+    """Whole cores that other processes keep busy and no guest holds: no guest is put there."""
+    used = Counter[str]()
+    for guest in [*problem.others, *(guest for group in problem.groups for guest in group.guests)]:
+        used[guest.host or ""] += guest.cores
+    return {
+        host.name: max(0, min(round(problem.busy.get(host.name, 0.0)), host.cores - used[host.name]))
+        for host in problem.hosts
+    }
+
+
+def _barred(problem: Problem, group: Group) -> dict[str, str]:
+    """The hosts whose processors lack a feature that a guest uses, with a sentence for each."""
+    found: dict[str, str] = {}
+    needing = {guest.features: guest for guest in group.guests if guest.features}.values()
+    for host in problem.hosts if needing else ():
+        why = next((why for guest in needing if (why := misfit(guest, host))), "")
+        if why:
+            found[host.name] = why
+    return found
 
 
 def machine_of(problem: Problem) -> tuple[Machine, dict[str, int]]:
@@ -96,6 +132,7 @@ def machine_of(problem: Problem) -> tuple[Machine, dict[str, int]]:
     for host in problem.hosts:
         text += ["[[node-kind]]", f'nodes = "h{number[host.name]}"', "sockets = 1"]
         text += [f"cores-per-socket = {host.cores}", f"memory = {host.memory}"]
+        text += [f"core-speed = {REFERENCE_CLOCK * problem.speeds.get(host.name, host.speed)!r}"]
     used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
     for site in used:
         nodes = ",".join(f"h{number[host.name]}" for host in problem.hosts if host.site == site)
@@ -162,6 +199,12 @@ def _asked(
         dirty=max(guest.dirty or 0.0 for guest in group.guests),
         remaining=group.remaining,
         settled=group.settled,
+        compute=group.character.compute,
+        in_mpi=group.character.in_mpi,
+        correction=group.correction,
+        outside=group.character.outside,
+        home=used.index(group.home) if group.home in used else None,
+        barred=[node_of[host] for host in _barred(problem, group)],
     )
 
 
@@ -215,6 +258,6 @@ def _why(one: ProgramAssessment, arriving: int) -> str:
             f"{', '.join(one.programs)}: makes way for {arriving} guests that arrive; costs {one.cost:.1f} s"
         )
     return (
-        f"{', '.join(one.programs)}: a second takes {one.loss_now:.2f} s longer by the WAN, {one.loss_then:.2f} s "
-        f"as planned; of {one.remaining:.0f} s to run that saves {one.gain:.0f} s and costs {one.cost:.1f} s"
+        f"{', '.join(one.programs)}: {one.reason()}; "
+        f"of {one.remaining:.0f} s to run that saves {one.gain:.0f} s and costs {one.cost:.1f} s"
     )

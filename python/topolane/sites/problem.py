@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from topolane.mpi.counts import Matrix, WatchedProgram
 from topolane.sites.bisect import Parts
+from topolane.sites.character import UNKNOWN, Character, character, effective_speeds
 from topolane.sites.inventory import Inventory
 from topolane.sites.model import Guest, Host, Link
 
@@ -31,6 +33,11 @@ class Group:
     remaining: float
     settled: float
     """Seconds since one of its guests moved."""
+    character: Character = UNKNOWN
+    correction: float | None = None
+    """What it loses to the WAN over what is predicted, if that is known from before."""
+    home: str = ""
+    """The site of its storage or database; empty if unknown."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,10 @@ class Problem:
     others: tuple[Guest, ...]
     """Guests that stay in their places."""
     left_out: dict[str, str]
+    speeds: dict[str, float] = field(default_factory=dict)
+    """What a core of a host is worth to a guest now, if that differs from the host's speed."""
+    busy: dict[str, float] = field(default_factory=dict)
+    """Cores that processes other than guests keep busy, by host."""
 
 
 def current_problem(
@@ -56,12 +67,21 @@ def current_problem(
     remaining: Mapping[str, float],
     moved: Callable[[str], float | None],
     moving: set[str],
+    correction: Callable[[str], float | None] = lambda _: None,
+    home: Callable[[str, str], str] = lambda _, site: site,
 ) -> Problem:
     """The present input.
 
     remaining: declared seconds, by program. moved: when a guest was last moved. moving: guests that are being
-    moved.
+    moved. correction: what a program loses to the WAN over what is predicted. home: the site at which a program
+    was first seen, given the one with most of its guests now.
     """
+    hosts = tuple(inventory.hosts.values())
+    used = Counter[str]()
+    for guest in inventory.guests.values():
+        used[guest.host or ""] += guest.cores
+    busy = {host.name: inventory.other_load(host.name) for host in hosts}
+    speeds = effective_speeds(hosts, used, busy)
     left_out: dict[str, str] = {}
     movable: list[tuple[WatchedProgram, list[Guest]]] = []
     for program in programs.values():
@@ -73,19 +93,30 @@ def current_problem(
                 movable.append((program, guests))
     groups = []
     for together in _sharing(movable):
-        groups.append(_group(inventory, together, now, remaining, moved))
+        group = _group(inventory, together, now, remaining, moved)
+        sites = Counter(inventory.site_of(guest.host) or "" for guest in group.guests)
+        groups.append(
+            replace(
+                group,
+                character=character(inventory, together, speeds),
+                correction=correction(group.programs[0]),
+                home=home(group.programs[0], sites.most_common(1)[0][0]),
+            )
+        )
     placed = {guest.name for group in groups for guest in group.guests}
     others = tuple(
         one for one in inventory.guests.values() if one.name not in placed and one.host in inventory.hosts
     )
     return Problem(
         sites=tuple(inventory.sites),
-        hosts=tuple(inventory.hosts.values()),
+        hosts=hosts,
         links=inventory.links,
         down=frozenset(inventory.away),
         groups=tuple(groups),
         others=others,
         left_out=left_out,
+        speeds=speeds,
+        busy=busy,
     )
 
 
@@ -100,6 +131,8 @@ def _guests(inventory: Inventory, program: WatchedProgram, moving: set[str]) -> 
             return [], f"rank {rank} runs on {program.hosts[rank]}, which is no guest that is known"
         if guest.host not in inventory.hosts:
             return [], f"guest {guest.name} is on no host that is known"
+        if guest.cluster in inventory.held():
+            return [], f"its cluster {guest.cluster} is being changed"
         if guest.name in moving:
             return [], f"guest {guest.name} is being moved"
         if guest.host in inventory.away:

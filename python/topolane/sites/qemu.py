@@ -64,7 +64,7 @@ class Folder:
         Raises CommandFailed if it cannot be read, or if another user may write there: its files define what
         is executed.
         """
-        path = Path(host.address)
+        path = Path(host.address).absolute()  # as in the words of its processes
         try:
             if not path.is_dir():
                 raise CommandFailed(f"host {host.name}: {path} is not a folder")

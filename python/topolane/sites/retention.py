@@ -21,5 +21,9 @@ def forget(manager: Manager) -> None:
         manager.receiver.forget(old)
         if manager.remaining.pop(old, None) is not None:
             manager.state.drop("remaining", old)
+        if manager.homes.pop(old, None) is not None:
+            manager.state.drop("home", old)
+        if manager.corrections.pop(old, None) is not None:
+            manager.state.drop("correction", old)
     manager.state.forget_moves(before)
     manager.inventory.forget(before, now)

@@ -14,7 +14,7 @@ from topolane.reading import MOST_CORES
 from topolane.sites.arrivals import Arrival, like
 from topolane.sites.gate import OPERATOR
 from topolane.sites.manager import Manager
-from topolane.sites.report_parsing import MOST_GUESTS
+from topolane.sites.report_parsing import MOST_GUESTS, check_measured
 
 Answer = dict[str, Any]
 
@@ -30,6 +30,7 @@ class GuestOnHost(BaseModel):
     state: str = "running"
     address: str = ""
     dirty: float | None = Field(None, ge=0, description="bytes of memory rewritten a second")
+    # Also features, cpu (busy cores), sent and received (bytes a second): see `check_measured`.
 
 
 class HostReport(BaseModel):
@@ -58,6 +59,16 @@ class Wanted(BaseModel):
     sites: list[str] = Field([], description="those it may use; none for all")
     like: str = Field("", description="name of a program that was watched before")
     remaining: float = Field(3600.0, ge=0, lt=1e10, description="seconds it is expected to run")
+    beside: list[str] = Field(
+        [], max_length=100_000, description="hosts of the cluster's guests that run already, one for each"
+    )
+
+
+class Hold(BaseModel):
+    """A command that changes a cluster."""
+
+    owner: str = Field(min_length=1, max_length=255)
+    seconds: float = Field(gt=0, le=60, description="how long, unless it is asked for again")
 
 
 def orders(manager: Manager) -> APIRouter:
@@ -118,8 +129,8 @@ def _arrival(manager: Manager, wanted: Wanted) -> Arrival:
     if unknown:
         raise HTTPException(422, f"{min(unknown)!r} is no site of this manager")
     cut = like(manager.receiver.programs.values(), wanted.like)
-    fields = wanted.model_dump(exclude={"like", "sites"})
-    return Arrival(**fields, sites=tuple(wanted.sites), cut=cut)
+    fields = wanted.model_dump(exclude={"like", "sites", "beside"})
+    return Arrival(**fields, sites=tuple(wanted.sites), cut=cut, beside=tuple(wanted.beside))
 
 
 def clusters(manager: Manager) -> APIRouter:
@@ -140,23 +151,54 @@ def clusters(manager: Manager) -> APIRouter:
         return inventory.clusters[name]
 
     @router.put("/{name}")
-    async def put(name: str, body: dict[str, Any]) -> Answer:
+    async def put(name: str, body: dict[str, Any], owner: str = "") -> Answer:
         """Stores a cluster and its `guests` (name, cores, memory, host, address)."""
+        _check_free(manager, name, owner)
         try:
             _check_kept(body)
-            inventory.put_cluster(name, body)
+            changes = inventory.put_cluster(name, body)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise HTTPException(422, f"cluster {name}: {error}") from error
+        for text in changes:
+            manager.journal.tell("cluster", name, text)
         return body
 
     @router.delete("/{name}")
-    async def drop(name: str) -> Answer:
+    async def drop(name: str, owner: str = "") -> Answer:
         """Deletes a cluster and its guests."""
+        _check_free(manager, name, owner)
         if not inventory.drop_cluster(name):
             raise HTTPException(404, f"no cluster is called {name}")
         return {"dropped": name}
 
+    @router.post("/{name}/hold")
+    async def hold(name: str, body: Hold) -> Answer:
+        """Holds a cluster for the command that changes it: no move of its guests begins, and other commands do
+        not change it. Answers with the holder, and the guests whose moves had begun before.
+        """
+        manager.holds.take(name, body.owner, body.seconds)
+        moving = [guest for guest in manager.moves.begun if _cluster_of(manager, guest) == name]
+        return {"holder": manager.holds.holder(name), "moving": sorted(moving)}
+
+    @router.delete("/{name}/hold")
+    async def free(name: str, owner: str) -> Answer:
+        """Ends a hold."""
+        manager.holds.free(name, owner)
+        return {"holder": manager.holds.holder(name)}
+
     return router
+
+
+def _check_free(manager: Manager, cluster: str, owner: str) -> None:
+    """Raises HTTPException if another command holds the cluster."""
+    holder = manager.holds.holder(cluster)
+    if holder not in (None, owner):
+        raise HTTPException(409, f"cluster {cluster} is being changed by another command ({holder})")
+
+
+def _cluster_of(manager: Manager, guest: str) -> str | None:
+    found = manager.inventory.guests.get(guest)
+    return found.cluster if found else None
 
 
 def reports(manager: Manager) -> APIRouter:
@@ -171,6 +213,7 @@ def reports(manager: Manager) -> APIRouter:
         inventory = manager.inventory
         try:
             fields = report.model_dump()
+            check_measured(fields)
             _check_kept(fields)
             told = inventory.host_report(name, fields, may_add=request.scope[OPERATOR])
         except PermissionError as error:

@@ -55,7 +55,8 @@ ranks = Table(
 values = Table(
     "value",
     tables,
-    Column("kind", String(32), primary_key=True),  # cluster, guest, host, plan, setting
+    # accuracy, cluster, correction, guest, hold, home, host, nowhere, plan, remaining or setting
+    Column("kind", String(32), primary_key=True),
     Column("name", String(255), primary_key=True),
     Column("value", Text, nullable=False),  # JSON
 )

@@ -11,8 +11,11 @@ from topolane import _engine
 from topolane.mpi.counts import Matrix, WatchedProgram
 from topolane.sites.bisect import Cut, crossing, halves, least_halves
 from topolane.sites.manager import Manager
+from topolane.sites.plans import ProgramAssessment
 
 Shown = dict[str, Any]
+MOST_BARRED = 3
+"""Hosts of which `explain` says that they lack a feature."""
 
 
 def status(manager: Manager) -> Shown:
@@ -30,6 +33,12 @@ def status(manager: Manager) -> Shown:
         "plan": manager.latest.json() if manager.latest else None,
         "events": manager.journal.newest(10),
         "frames": manager.receiver.frames,
+        "doubts": {
+            id: doubt
+            for group in (manager.latest.judged if manager.latest else ())
+            if (doubt := group.doubt())
+            for id in group.programs
+        },
     }
 
 
@@ -71,17 +80,31 @@ def hosts(manager: Manager) -> list[Shown]:
 
 
 def guests(manager: Manager) -> list[Shown]:
-    """Every guest, its site, and its newest report."""
+    """Every guest, its site, its running programs, and its newest report."""
     inventory = manager.inventory
+    programs = _programs_of_guests(manager)
     return [
         {
             **dataclasses.asdict(guest),
             "site": inventory.site_of(guest.host),
             "moving": guest.name in manager.moves.moving,
+            "programs": programs.get(guest.name, []),
             "report": inventory.guest_reports.get(guest.name),
         }
         for guest in inventory.guests.values()
     ]
+
+
+def _programs_of_guests(manager: Manager) -> dict[str, list[Shown]]:
+    """The running programs that have a rank in a guest, by the guest's name."""
+    found: dict[str, list[Shown]] = {}
+    for one in manager.receiver.programs.values():
+        if one.ended is None:
+            guests = {manager.inventory.guest_of(host) for host in set(one.hosts.values())}
+            for guest in guests - {None}:
+                assert guest is not None
+                found.setdefault(guest.name, []).append({"id": one.id, "name": one.name})
+    return found
 
 
 def program(manager: Manager, one: WatchedProgram) -> Shown:
@@ -123,12 +146,12 @@ def explain(manager: Manager, one: WatchedProgram) -> Shown:
     plan = manager.latest
     judged = next((group for group in plan.judged if one.id in group.programs), None) if plan else None
     places = _places(manager, one)
-    lost = _lost(manager, rates, places)
+    scale = _scale(manager, rates, places, judged)
     return {
         "program": program(manager, one),
-        "halves": _cut(manager, rates, halves(one.ranks), lost),
-        "least_halves": _cut(manager, rates, least, lost),
-        "now": _cut(manager, rates, places, lost),
+        "halves": _cut(manager, rates, halves(one.ranks), scale),
+        "least_halves": _cut(manager, rates, least, scale),
+        "now": _cut(manager, rates, places, scale),
         "judged": dataclasses.asdict(judged) if judged else None,
         "moves": [
             dataclasses.asdict(move) for move in (plan.moves if plan else ()) if one.id in move.programs
@@ -137,31 +160,39 @@ def explain(manager: Manager, one: WatchedProgram) -> Shown:
     }
 
 
-def _lost(manager: Manager, rates: Matrix, places: np.typing.NDArray[np.int64]) -> float:
-    """Seconds lost per second now, if the program is on several sites."""
+def _scale(
+    manager: Manager,
+    rates: Matrix,
+    places: np.typing.NDArray[np.int64],
+    judged: ProgramAssessment | None,
+) -> float:
+    """What a loss predicted from the present rates must be multiplied with, to be that of a second of the run on
+    one site.
+    """
+    if judged is not None:
+        return (1 + judged.loss_now) * judged.correction
     names = manager.inventory.sites
     used = {names[place] for place in set(places.tolist()) if place < len(names)}
     asked = _asked(crossing(rates, places))
     links = (link for link in manager.inventory.links if used.issuperset(link.between))
-    return max((asked.loss(link.latency, link.bandwidth, link.window) for link in links), default=0.0)
+    lost = max((asked.loss(link.latency, link.bandwidth, link.window) for link in links), default=0.0)
+    return 1 / max(1 - lost, 0.05)
 
 
 def _asked(cut: Cut) -> _engine.Cut:
     return _engine.Cut(cut.turns, cut.bytes, cut.pair_bursts, cut.pair_bytes)
 
 
-def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64], lost: float) -> Shown:
+def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64], scale: float) -> Shown:
     """The present traffic per second across a division, and what a second of a run on one site loses over
     each link.
-
-    lost: seconds lost per second now.
     """
     cut: Cut = crossing(rates, part)
-    asked = _asked(cut).undisturbed(lost)
+    asked = _asked(cut)
     return {
         **dataclasses.asdict(cut),
         "loss": {
-            "-".join(link.between): asked.loss(link.latency, link.bandwidth, link.window)
+            "-".join(link.between): scale * asked.loss(link.latency, link.bandwidth, link.window)
             for link in manager.inventory.links
         },
     }
@@ -187,8 +218,21 @@ def _why(manager: Manager, one: WatchedProgram) -> str:
     judged = next((group for group in plan.judged if one.id in group.programs), None) if plan else None
     if judged is None:
         return "it was not planned yet"
-    lost = f"a second of its run on one site takes {judged.loss_now:.3f} s longer by the WAN"
+    lost = f"a second of its run on one site takes {judged.wan_now:.3f} s longer by the WAN"
+    notes = [_on_cores(judged)] if judged.compute > 0 else []
+    notes += [judged.doubt(), *judged.barred[:MOST_BARRED]]
+    said = "".join(f"; {note}" for note in notes if note)
     if not judged.moves:
-        return f"{lost}; no other place brings more than the moves there must bring, so it stays"
-    then = f"{judged.loss_then:.3f} s where it is to be"
-    return f"{lost}, {then}; {judged.moves} guests are to move, which saves {judged.gain:.0f} s for {judged.cost:.1f} s"
+        return f"{lost}; no other place brings more than the moves there must bring, so it stays{said}"
+    then = f"{judged.wan_then:.3f} s where it is to be"
+    saved = f"{judged.moves} guests are to move, which saves {judged.gain:.0f} s for {judged.cost:.1f} s"
+    return f"{lost}, {then}; {saved}{said}"
+
+
+def _on_cores(judged: ProgramAssessment) -> str:
+    """A sentence on what it computes, and on which cores."""
+    then = "" if judged.speed_then == judged.speed_now else f", {judged.speed_then:.2f} where it is to be"
+    return (
+        f"it computes for {100 * judged.compute:.0f} % of that second, and the speed of its slowest core is "
+        f"{judged.speed_now:.2f}{then}"
+    )

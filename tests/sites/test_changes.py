@@ -1,0 +1,166 @@
+"""`sites up` and `down` of a cluster that runs: guests come and go, and a killed command can be given again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from guest_image import missing
+from managed import Managed, managing, wait
+from places import Place, placed
+from topolane.sites.client import Client
+from topolane.sites.holding import holding
+
+pytest.importorskip("qemu.qmp", reason="building clusters needs the extra sites")
+NO_GUESTS = missing("cc", "strip", "ip", "bridge") or (os.geteuid() and "network namespaces need root")
+BOTH = {"g1": "a", "g2": "b"}
+THREE = {"g1": "a", "g2": "b", "g3": ""}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    if NO_GUESTS:
+        pytest.skip(f"a cluster needs QEMU and a kernel: {NO_GUESTS}")
+    with placed(tmp_path) as made:
+        yield made
+
+
+def test_a_guest_that_left_the_file_is_refused_and_ended_where_that_is_asked(place: Place) -> None:
+    """Also what else a file may not change of a guest that runs; a refused file changes nothing."""
+    place.write(THREE)
+    assert place.up().returncode == 0
+    before = place.pids()
+    place.write(BOTH)
+    done = place.up()
+    assert done.returncode == 2 and done.stdout == "", done
+    assert (
+        f"{place.file} no longer names g3 of c1: to end it, run 'sites down {place.file} --guests g3'"
+        in done.stderr
+    )
+    assert "or 'sites up --remove'" in done.stderr
+    place.file.write_text(place.file.read_text().replace("10.42.0.1", "10.42.0.9"))
+    done = place.up("--remove")
+    assert done.returncode == 2 and "address of g1 is 10.42.0.1 while it runs, not 10.42.0.9" in done.stderr
+    assert sorted(place.processes()) == ["g1", "g2", "g3"]
+    place.write(BOTH)
+    done = place.up("--remove")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{place.file} no longer names g3: it is ended\ng3 is ended on ")
+    assert place.processes() == {"g1": ["a"], "g2": ["b"]} and place.pids() == before
+    assert place.hosts() == BOTH
+    for names, said in (
+        ("g9", "c1 has no such guest; it has g1, g2"),
+        ("g1,g2", "no guest of c1 would be left"),
+    ):
+        done = place.down("--guests", names)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+    told = [event["text"] for event in place.managed.client.get("/events") if event["kind"] == "cluster"]
+    assert told == ["g3 taken away", "g1, g2, g3 added"]
+
+
+DIES = """
+import os, signal, sys
+from topolane.sites import builders, changes, holding, overlay
+holding.SECONDS = 1.0
+def dies_after(module, name):
+    does = getattr(module, name)
+    def die(*given):
+        does(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+    setattr(module, name, die)
+dies_after(*{
+    "told": (changes._Known, "put"),
+    "network": (overlay, "up"),
+    "started": (builders.Qemu, "start"),
+    "ended": (builders, "_end"),
+}[sys.argv.pop(1)])
+from topolane.cli import main
+main()
+"""
+
+
+def _killed(place: Place, step: str, *words: str) -> None:
+    """A command that is killed (-9) after a step."""
+    command = [sys.executable, "-c", DIES, step, "sites", words[0], str(place.file), "--config"]
+    command += [str(place.managed.file), *words[1:], "--manager", f"unix:{place.folder}/a.sock"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def test_a_command_killed_at_any_step_is_completed_by_the_next(place: Place) -> None:
+    """Growth is killed when the manager knows the new guest, when the network is there, when the guest runs; shrinking when
+    it has ended. What ran before never stops, and no guest is started twice."""
+    assert place.up().returncode == 0
+    before = place.pids()
+    place.write(THREE)
+    for step in ("told", "network", "started"):
+        _killed(place, step, "up")
+    running = place.processes()
+    assert sorted(running) == ["g1", "g2", "g3"]
+    done = place.up()
+    assert done.returncode == 0 and "g3 is on " in done.stdout and " already" in done.stdout, done
+    assert place.processes() == running and place.pids() == before
+    assert place.hosts() == {guest: host for guest, (host,) in running.items()}
+    _killed(place, "ended", "down", "--guests", "g3")
+    assert sorted(place.processes()) == ["g1", "g2"] and "g3" in place.hosts()
+    done = place.down("--guests", "g3")
+    assert done.returncode == 0, done.stderr
+    assert place.hosts() == BOTH and place.pids() == before
+
+
+def test_two_commands_at_once_change_a_cluster_one_after_the_other(place: Place) -> None:
+    place.write(THREE)
+    words = ["up", str(place.file), "--config", str(place.managed.file)]
+    words += ["--manager", f"unix:{place.folder}/a.sock"]
+    command = [sys.executable, "-c", "from topolane.cli import main; main()", "sites", *words]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = sorted(process.communicate(timeout=300)[0] for process in both)
+    assert [process.returncode for process in both] == [0, 0], said
+    assert {guest: len(hosts) for guest, hosts in place.processes().items()} == {"g1": 1, "g2": 1, "g3": 1}
+    assert sum(text.count("is on a already") + text.count("is on b already") for text in said) == 3
+
+
+GUESTS = {"g1": "e1", "g2": "e2"}
+CLUSTER = {
+    "guests": [{"name": name, "cores": 2, "memory": 1 << 30, "host": host} for name, host in GUESTS.items()]
+}
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[Managed]:
+    with managing(tmp_path, GUESTS, act="true", policy='"predicted-loss"') as made:
+        made.client.put("/clusters/c1", CLUSTER)
+        yield made
+
+
+def _hold(client: Client, owner: str = "me", seconds: float = 30.0) -> dict[str, object]:
+    return client.post("/clusters/c1/hold", {"owner": owner, "seconds": seconds})
+
+
+def test_a_held_cluster_is_changed_by_its_holder_only_and_a_hold_ends_by_itself(manager: Managed) -> None:
+    """A manager that is killed and started again knows the hold."""
+    client = manager.client
+    assert _hold(client) == {"holder": "me", "moving": []}
+    assert _hold(client, "other")["holder"] == "me"
+    for change in (
+        lambda: client.put("/clusters/c1", CLUSTER),
+        lambda: client.delete("/clusters/c1?owner=other"),
+    ):
+        with pytest.raises(ValueError, match=r"c1 is being changed by another command \(me\)"):
+            change()
+    manager.kill()
+    manager.start()
+    assert _hold(client, "other")["holder"] == "me"
+    client.put("/clusters/c1?owner=me", CLUSTER)
+    assert _hold(client, "me", 0.3)["holder"] == "me"
+    wait(lambda: _hold(client, "other")["holder"] == "other", 20)
+    said: list[str] = []
+    client.delete("/clusters/c1/hold?owner=other")
+    with holding(client, "c1", said.append) as owner:
+        assert _hold(client, "other")["holder"] == owner
+    assert _hold(client, "other")["holder"] == "other" and said == []

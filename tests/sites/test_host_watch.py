@@ -1,0 +1,201 @@
+"""What the daemon of a host measures: speed of cores, load by others, and what guests use and need."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psutil", reason="the daemons need the extra sites")
+pytest.importorskip("qemu.qmp", reason="the daemons need the extra sites")
+import psutil
+from tick_guests import until
+from topolane.sites.core_speed import CoreSpeed
+from topolane.sites.guest_monitor import features_of
+from topolane.sites.host import HostWatch
+from topolane.sites.host_guests import _features_of_domain
+from topolane.sites.model import Host
+from topolane.sites.processor import of_this_machine
+from topolane.sites.qemu import Folder, Machine
+from topolane.sites.rates import Rates
+
+needs_qemu = pytest.mark.skipif(
+    shutil.which("qemu-system-x86_64") is None, reason="qemu-system-x86_64 is not installed"
+)
+ENDLESS = [sys.executable, "-c", "while True: pass"]
+
+
+def test_the_speed_of_a_core_does_not_depend_on_what_else_runs_on_it() -> None:
+    """The best repeat counts: with an endless process on every core it is at least 70 % of what it was, and the mean
+    repeat is slower. The daemon may run on the same cores afterwards as before."""
+    cores = os.sched_getaffinity(0)
+    before = CoreSpeed().look()
+    busy = [subprocess.Popen(["taskset", "-c", str(core), *ENDLESS]) for core in cores]
+    try:
+        loaded = CoreSpeed().look()
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+    assert 0.01 <= before["speed"] <= 100
+    assert loaded["speed"] > 0.7 * before["speed"]
+    assert loaded["speed_now"] < loaded["speed"]
+    assert os.sched_getaffinity(0) == cores
+
+
+def test_cores_that_are_busy_with_no_guest_are_other_load(tmp_path: Path) -> None:
+    watch = HostWatch(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path)))
+    watch.look()
+    with subprocess.Popen(ENDLESS) as busy:
+        try:
+            began, used = time.monotonic(), psutil.Process(busy.pid).cpu_times()
+            time.sleep(1.0)
+            passed, now = time.monotonic() - began, psutil.Process(busy.pid).cpu_times()
+            told = watch.look()["other_load"]
+        finally:
+            busy.kill()
+    of_process = (now.user - used.user) / passed
+    assert 0.5 * of_process < told <= len(os.sched_getaffinity(0)) + 0.1
+
+
+@needs_qemu
+def test_cores_that_are_busy_with_a_guest_are_its_own(tmp_path: Path) -> None:
+    """A guest whose firmware spins: its row says so, and the load of others is what is left."""
+    host = Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path))
+    folder, watch = Folder.of(host), HostWatch(host)
+    # Its reset vector jumps to itself.
+    spin = tmp_path / "spin.bin"
+    spin.write_bytes(bytes(65536 - 16) + b"\xeb\xfe" + bytes(14))
+    arguments = ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none", "-bios", str(spin))
+    folder.start(Machine("g1", arguments))
+    reports: list[dict[str, Any]] = []
+    try:
+        watch.look()
+        until(lambda: _later(watch, reports)["guests"][0]["cpu"] > 0.02, "the guest is busy")
+        (row,) = reports[-1]["guests"]
+        assert row["cpu"] + reports[-1]["other_load"] < len(os.sched_getaffinity(0)) + 0.1
+        # An emulated guest does not use its host's instructions; it has no network card here.
+        assert (row["emulated"], row["features"], row["cpu_model"]) == (True, (), "qemu64")
+        assert "sent" not in row and "received" not in row
+    finally:
+        folder.end("g1")
+
+
+@needs_qemu
+def test_a_folder_that_is_named_from_here_is_the_same_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A daemon that is given a relative path sees the guests that were started under the absolute one."""
+    (tmp_path / "e1").mkdir(mode=0o700)
+    folder = Folder.of(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path / "e1")))
+    folder.start(Machine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
+    monkeypatch.chdir(tmp_path)
+    try:
+        report = HostWatch(Host("e1", "east", 4, 1 << 33, "qmp", "e1")).look()
+        assert [row["name"] for row in report["guests"]] == ["g1"]
+    finally:
+        folder.end("g1")
+
+
+def _later(watch: HostWatch, reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """The report half a second later: the system counts processor time in steps of 10 ms."""
+    time.sleep(0.5)
+    reports.append(watch.look())
+    return reports[-1]
+
+
+@needs_qemu
+def test_the_instruction_sets_of_a_running_guest_are_read_from_its_processor(tmp_path: Path) -> None:
+    """Those of the model that it was started with, without those that were taken out of it."""
+    from qemu.qmp import QMPClient
+
+    folder = Folder.of(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path)))
+    cpu = "Nehalem,-sse4.2,+movbe"
+    folder.start(Machine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none", "-cpu", cpu)))
+
+    async def read() -> tuple[str, ...]:
+        client = QMPClient()
+        await client.connect(str(folder.file("g1", "watch")))
+        try:
+            cores: Any = await client.execute("query-cpus-fast")
+            return await features_of(client, cores[0]["qom-path"])
+        finally:
+            await client.disconnect()
+
+    try:
+        found = asyncio.run(read())
+    finally:
+        folder.end("g1")
+    assert {"sse4_1", "ssse3", "pni", "cx16", "movbe"} <= set(found)
+    assert not {"sse4_2", "avx", "avx2", "avx512f"} & set(found)
+
+
+def test_the_instruction_sets_of_a_domain_are_those_that_libvirt_expands() -> None:
+    """Of an emulated one none, of one with the host's processor the host's, of a model what libvirt knows of it."""
+    libvirt = pytest.importorskip("libvirt", reason="libvirt's binding is not installed")
+    import xml.etree.ElementTree as ET
+
+    made = libvirt.open("test:///default")
+    model = "<cpu><arch>x86_64</arch><model>Nehalem</model><feature policy='require' name='avx'/></cpu>"
+    of = {
+        "<domain type='qemu'><cpu mode='host-passthrough'/></domain>": (),
+        "<domain type='kvm'/>": (),
+        "<domain type='kvm'><cpu mode='host-passthrough'/></domain>": of_this_machine(),
+    }
+    for text, features in of.items():
+        assert _features_of_domain(made, ET.fromstring(text)) == features
+    found = _features_of_domain(made, ET.fromstring(f"<domain type='kvm'>{model}</domain>"))
+    assert {"sse4_2", "pni", "avx"} <= set(found) and "avx2" not in found
+
+
+WATCH = """
+import fcntl, json, os, struct, subprocess, sys
+from topolane.sites.host import HostWatch
+from topolane.sites.model import Host
+from topolane.sites.qemu import Folder, Machine, tap
+card = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(card, 0x400454CA, struct.pack("16sH22x", tap("g1").encode(), 0x1002))  # TUNSETIFF: a tap, without header
+subprocess.run(["ip", "link", "set", tap("g1"), "up"], check=True)
+host = Host("e1", "east", 4, 1 << 33, "qmp", sys.argv[1])
+folder = Folder.of(host)
+folder.start(Machine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
+try:
+    watch = HostWatch(host)
+    watch.look()
+    for _ in range(1000):
+        os.write(card, b"\\xff" * 6 + bytes([2, 0, 0, 0, 0, 1, 8, 0]) + bytes(1000))
+    print(json.dumps(watch.look()["guests"]))
+finally:
+    folder.end("g1")
+"""
+
+
+@needs_qemu
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
+def test_bytes_through_the_card_of_a_guest_are_told_from_its_side(tmp_path: Path) -> None:
+    """What the card of a guest gives to its host, the guest sent."""
+    words = ["unshare", "-n", sys.executable, "-c", WATCH, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    assert row["sent"] > 1000 + row["received"]
+
+
+def test_a_counter_that_began_again_counts_from_nothing() -> None:
+    """Also one that was not there before; the first look tells nothing."""
+    rates = Rates()
+    assert rates.look({"a": 5.0}) == {}
+    time.sleep(0.05)
+    told = rates.look({"a": 6.0, "b": 3.0})
+    assert told["b"] == pytest.approx(3 * told["a"])
+    time.sleep(0.05)
+    again = rates.look({"a": 2.0, "b": 4.0})
+    assert again["a"] == pytest.approx(2 * again["b"])
