@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib.metadata
+import json
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,6 +18,7 @@ import nova.conf
 import nova_http
 import nova_specs
 from cloud_process import Refused
+from nova import context
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api.client import OpenStackApiException
 from topolane.nova import config, plugin
@@ -152,10 +154,16 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         microversion: str = "latest",
         zone: str | None = None,
         host: str | None = None,
+        name: str | None = None,
     ) -> str:
-        """One request for servers: its reservation."""
+        """One request for servers: its reservation. Several servers are called NAME-1, NAME-2, ..."""
         wanted = self._build_server(
-            flavor_id=flavor, networks="none", image_uuid=self.glance.image1["id"], az=zone, host=host
+            flavor_id=flavor,
+            networks="none",
+            image_uuid=self.glance.image1["id"],
+            az=zone,
+            host=host,
+            name=name,
         )
         wanted |= {"min_count": count, "max_count": count, "return_reservation_id": True}
         every = dict(hints or {}) | ({} if group is None else {"group": group})
@@ -242,6 +250,22 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     def schedule(self, *arguments: Any) -> list[str]:
         return nova_specs.schedule(*arguments)
+
+    def have_cpu(self, hosts: Collection[str], cpu: Mapping[str, object] | None) -> None:
+        """The computes of these hosts report such a CPU from now on; None for the driver's own."""
+        for host in hosts:
+            manager = self.computes[host].manager
+            manager.driver.__dict__.pop("get_available_resource", None)
+            if cpu is not None:
+                usual, said = manager.driver.get_available_resource, {"cpu_info": json.dumps(cpu)}
+                manager.driver.get_available_resource = lambda node, usual=usual, said=said: (
+                    usual(node) | said
+                )
+            manager.update_available_resource(context.get_admin_context())
+
+    def wait_for_log(self, containing: str, more_than: int = 0) -> None:
+        """Lets what runs in the background run until there are more lines than that with such words."""
+        until(lambda: len(self.log(containing)) > more_than, f"{containing!r} in the log")
 
     def log(self, containing: str) -> list[str]:
         """All lines so far with such words."""

@@ -105,6 +105,14 @@ def test_transposes_send_everybody_one_block(kernel: str, block: int, programs: 
     }
 
 
+def test_dt_sends_every_array_on_once(programs: Path, tmp_path: Path) -> None:
+    """The largest black hole on 16 ranks has 8 sources, 2 comparators of 4 inputs and a sink: along each of its arcs
+    a length and an array of 1,728 samples of 4 numbers go once."""
+    arcs = [(source, 8 + source // 4) for source in range(8)] + [(8, 10), (9, 10)]
+    expected = Counter({(a, b, size): 1 for a, b in arcs for size in (4, 1728 * 4 * 8)})
+    assert iteration(programs, tmp_path, "dt", "S", "no") == expected
+
+
 def run(programs: Path, setting: nova.Setting, seed: int, hosts: tuple[int, ...]) -> float:
     return nova_smpi.seconds(nova_smpi.Run(programs, "cg", 3, setting, seed, hosts))
 
@@ -160,6 +168,7 @@ def test_without_simgrid_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> 
     assert answer["times"] == []
     verdicts = {row["what"]: (row["verdict"], row["why"]) for row in answer["rows"]}
     assert verdicts.pop("hop-bytes of 16 VMs on one switch")[0] == "agrees"
+    assert verdicts.pop("DC and UA unchanged")[0] == "not measured"
     assert {verdict for verdict, _ in verdicts.values()} == {"not measured"}
     assert all("smpicc, smpirun" in why and "libsimgrid-dev" in why for _, why in verdicts.values())
 
@@ -175,6 +184,34 @@ def test_command_prints_kernels_asked_for(programs: Path) -> None:
     assert times["kernel"] == "is" and {len(of) for of in times["seconds"].values()} == {2}
     bt = [row for row in answer["rows"] if row["what"].startswith("BT")]
     assert {row["verdict"] for row in bt} == {"not measured"} and all(row["why"] for row in bt)
+
+
+def test_the_figure_and_its_points_are_written(programs: Path, tmp_path: Path) -> None:
+    """--out draws all kernels by stock and ours, and writes mean, shortest and longest run of each."""
+    chosen = ["--quick", "--seeds", "2", "--kernel", "is", "--kernel", "dt", "--jobs", "1"]
+    done = CliRunner().invoke(cli, ["paper", "nova", *chosen, "--out", str(tmp_path / "out"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "times.png").read_bytes().startswith(b"\x89PNG")
+    header, *lines = (tmp_path / "out" / "times.csv").read_text().splitlines()
+    assert header == "kernel,placed_by,mean,shortest,longest"
+    assert {tuple(line.split(",")[:2]) for line in lines} == {
+        (kernel, who) for kernel in ("is", "dt") for who in nova.POLICIES
+    }
+
+
+def test_what_has_no_figure_is_judged_by_its_side() -> None:
+    """BT must gain most of all kernels, and its longest run more than its mean; DC and UA are never claimed."""
+    bt = nova_study.Times("bt", 1, nova.CHOSEN, {"stock": [6.0, 10.0], "ours": [5.0, 5.0]})
+    ep = nova_study.Times("ep", 1, nova.CHOSEN, {"stock": [8.0, 8.0], "ours": [4.0, 4.0]})
+    rows = {row.what: row for row in nova_study.rows([bt, ep], None)}
+    verdicts = {what: row.verdict for what, row in rows.items() if row.by == "direction"}
+    assert verdicts == {
+        "BT, mean time": "agrees",
+        "BT, longest time": "agrees",
+        "BT, spread": "agrees",
+        "BT among the kernels": "differs",
+    }
+    assert rows["DC and UA unchanged"].verdict == "not measured"
 
 
 def test_a_program_that_fails_is_one_sentence(programs: Path) -> None:

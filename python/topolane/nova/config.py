@@ -42,13 +42,54 @@ OPTIONS = [
     ),
     cfg.FloatOpt(
         "weight_multiplier",
-        help="The weigher's multiplier. Default: just more than those of all other weighers together, so that "
-        "they only decide between hosts that are equally good for the group.",
+        help="The weigher's multiplier, on the scale of Nova's own weighers: the best host gets all of it, the worst "
+        "none. The metadata topolane_weight_multiplier of a host's aggregates overrides it. Default: the group comes "
+        "first, and other weighers only decide between hosts that are equally good for it.",
     ),
     cfg.StrOpt(
         "traffic_directory",
         default="/etc/nova/topolane/traffic",
         help="Where the traffic profiles are that topolane:traffic=NAME asks for: NAME.csv or NAME.mtx.",
+    ),
+    cfg.StrOpt(
+        "measured",
+        help="Where measured traffic is read: a site manager (https://host:port, http://localhost:port or "
+        "unix:/path), or a folder of matrices that `topolane mpi run` wrote. Default: it is not used.",
+    ),
+    cfg.StrOpt("measured_token_file", help="A file with the token of the site manager's operator."),
+    cfg.StrOpt(
+        "measured_ca",
+        help="A file with the certificates by which the manager's is checked. Default: those of the system.",
+    ),
+    cfg.FloatOpt(
+        "measured_days",
+        default=30.0,
+        min=0.01,
+        max=36500.0,
+        help="Days after which a program that has ended is not used.",
+    ),
+    cfg.FloatOpt(
+        "measured_interval", default=60.0, min=0.1, help="Seconds between two reads in the background."
+    ),
+    cfg.FloatOpt("measured_timeout", default=10.0, min=0.1, help="Seconds that one read may take."),
+    cfg.StrOpt(
+        "traffic_precedence",
+        default="declared",
+        choices=[
+            ("declared", "the file that topolane:traffic names, else what was measured"),
+            ("measured", "what was measured, else the file that topolane:traffic names"),
+        ],
+        help="Which traffic profile a group gets if there are two.",
+    ),
+    cfg.StrOpt(
+        "default_identical",
+        default="none",
+        choices=[
+            ("none", "any hosts"),
+            ("generation", "hosts whose CPUs have the same architecture, vendor and model"),
+            ("cpu", "in addition the same features, sockets, cores and threads"),
+        ],
+        help="How alike a group's hosts must be if neither a hint nor an extra spec sets topolane:identical.",
     ),
 ]
 

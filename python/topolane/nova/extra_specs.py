@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from nova.api.validation.extra_specs import base
 
-from topolane.nova.hints import LARGEST, PLACEMENT, PLACEMENTS, PROFILE_NAME, SIZE, TRAFFIC
+from topolane.nova.hints import (
+    ALIKE,
+    IDENTICAL,
+    LARGEST,
+    PLACEMENT,
+    PLACEMENTS,
+    PROFILE_NAME,
+    SIZE,
+    TRAFFIC,
+)
 
 
 def register() -> list[base.ExtraSpecValidator]:
@@ -24,5 +33,10 @@ def register() -> list[base.ExtraSpecValidator]:
             name=SIZE,
             description="How many servers a group of this flavor is going to have.",
             value={"type": int, "min": 1, "max": LARGEST},
+        ),
+        base.ExtraSpecValidator(
+            name=IDENTICAL,
+            description="How alike the hosts of a server group of this flavor must be.",
+            value={"type": str, "enum": [*ALIKE, "none"]},
         ),
     ]

@@ -50,6 +50,10 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             return []
         asked = request.ask(hosts)
         costs = asked.answer.costs
+        if asked.problem is not None:
+            level = logging.DEBUG if request.for_alternates else logging.WARNING
+            LOG.log(level, "Server %s finds no identical host: %s", spec.instance_uuid, asked.problem)
+            return []
         if costs is not None:
             may = np.isfinite(np.where(asked.nodes >= 0, costs[asked.nodes], np.inf))
         elif request.isolates or (asked.answer.shares and not request.moves):

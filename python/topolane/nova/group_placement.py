@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from topolane._engine import Refusal, State
+from topolane._engine import Decision, Refusal, State
 from topolane.nova.concurrent_requests import Entry
 from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks
@@ -118,6 +118,34 @@ class GroupPlacement:
         if self.ranks is not None and self.policy != POLICIES["spread"]:
             costs = self.ranks.sharpen(self._state, self.policy, wanted, members, slots, self.stacked, costs)
         return HostCosts(costs)
+
+    def price(self, slots: NDArray[np.uint32]) -> float:
+        """What the policy pays to place all awaited servers on these slots; infinite if it cannot."""
+        free = int(slots.sum()) if self.stacked else int(np.count_nonzero(slots))
+        if free == 0:
+            return float("inf")
+        placed = self._state.place(
+            self.policy,
+            min(self.awaiting, free),
+            members=[*self.members, *self._members_there],
+            slots=slots.tolist(),
+            stacked=self.stacked,
+        )
+        if not isinstance(placed, Decision):
+            return float("inf")
+        return -placed.hop_bytes if self.policy == POLICIES["spread"] else placed.hop_bytes
+
+
+def by_cost(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Weights of hosts on `nodes` (-1: not on the machine): 0 for the best host, less in proportion to the cost.
+
+    Hosts of the same cost weigh the same: what tells them apart by index is below 1. A host that must not be
+    used, or is not known, weighs less than any other.
+    """
+    cost = np.floor(np.where(nodes >= 0, costs[nodes], np.inf))
+    known = np.isfinite(cost)
+    worst = cost[known].max(initial=0.0)
+    return -np.where(known, cost, worst + max(1.0, 0.001 * worst))
 
 
 def tiers(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -11,6 +11,9 @@ PLACEMENTS = ("compact", "isolated", "spread")
 PLACEMENT = "topolane:placement"
 TRAFFIC = "topolane:traffic"
 SIZE = "topolane:size"
+IDENTICAL = "topolane:identical"
+ALIKE = ("generation", "cpu")
+"""How alike the hosts of a group can be asked to be."""
 LARGEST = 1000
 """The largest size. Any user may set it, and the scheduler's work grows with its square."""
 PROFILE_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -27,6 +30,8 @@ class PlacementHint:
     """The name of its traffic profile."""
     size: int | None = None
     """How many members the group will have, if they are not all requested at once."""
+    identical: str | None = None
+    """How alike the hosts must be: one of `ALIKE` or `none`; None for the operator's default."""
     problem: str | None = None
     """A sentence about an invalid hint. Such a group is refused, not placed by a guess."""
 
@@ -35,26 +40,28 @@ def hint_of(hints: Any, extra_specs: Any, default: str = "none") -> PlacementHin
     """The hint in scheduler hints and extra specs. The user's scheduler hints override the flavor's extra
     specs.
     """
-    known = (PLACEMENT, TRAFFIC, SIZE)
+    known = (PLACEMENT, TRAFFIC, SIZE, IDENTICAL)
     keys = [key for source in (hints, extra_specs) if isinstance(source, Mapping) for key in source]
     if unknown := [key for key in keys if key.startswith("topolane:") and key not in known]:
         return PlacementHint(None, problem=f"{unknown[0]!r} is none of {', '.join(known)}")
-    placement, traffic, asked = (_asked(key, hints, extra_specs) for key in known)
+    placement, traffic, asked, identical = (_asked(key, hints, extra_specs) for key in known)
     if asked is not None and not (re.fullmatch("[1-9][0-9]{0,4}", asked) and int(asked) <= LARGEST):
         return PlacementHint(None, problem=f"{SIZE}={asked!r} is not a number from 1 to {LARGEST}")
     size = int(asked) if asked is not None else None
     if traffic is not None and not re.fullmatch(PROFILE_NAME, traffic):
         return PlacementHint(None, problem=f"{TRAFFIC}={traffic!r} is not the name of a profile")
+    if identical not in (None, "none", *ALIKE):
+        return PlacementHint(None, problem=f"{IDENTICAL}={identical!r} is none of {', '.join(ALIKE)}, none")
     if placement is None:
-        # Who names a profile or a size wants it used.
-        placement = "compact" if (traffic or size) and default == "none" else default
-        return PlacementHint(None if placement == "none" else placement, traffic, size)
+        # Who names a profile, a size or identical hosts wants it used.
+        asks = traffic or size or identical in ALIKE
+        placement = "compact" if asks and default == "none" else default
     if placement == "none":
         return PlacementHint(None)
     if placement not in PLACEMENTS:
         names = ", ".join(PLACEMENTS)
         return PlacementHint(None, problem=f"{PLACEMENT}={placement!r} is none of {names}, none")
-    return PlacementHint(placement, traffic, size)
+    return PlacementHint(placement, traffic, size, identical)
 
 
 def _asked(key: str, *sources: Any) -> str | None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from nova.scheduler import weights
-from oslo_log import log as logging
-
-LOG = logging.getLogger(__name__)
 
 VETO = 1e5
 """Multipliers of at least this are vetoes, meant to outweigh everything: failed builds and cells have 1e6."""
@@ -52,23 +49,13 @@ class RequiredMultiplier:
         classes = handler.get_matching_classes(conf.filter_scheduler.weight_classes)
         self._others = [cls() for cls in classes if not cls.__module__.startswith("topolane.")]
         self._most = [0.0] * len(self._others)
-        self._warned = False
+        self.value = 1.0
+        """Slightly more than the sum of the largest multipliers seen, without vetoes. Nova reads it once per host."""
 
-    @property
-    def value(self) -> float:
-        """Slightly more than the sum of the largest multipliers seen, without vetoes."""
-        return 1.0 + sum(most for most in self._most if most < VETO)
-
-    def observe(self, hosts: list[Any], configured: float | None) -> None:
+    def observe(self, hosts: list[Any]) -> None:
         """Updates the value with the multipliers of these hosts, one host for each set of aggregates."""
         by_aggregates = {tuple(aggregate.id for aggregate in host.aggregates): host for host in hosts}
         for host in by_aggregates.values():
             for index, other in enumerate(self._others):
                 self._most[index] = max(self._most[index], abs(other.weight_multiplier(host)))
-        if configured is not None and configured < self.value and not self._warned:
-            self._warned = True
-            LOG.warning(
-                "[topolane] weight_multiplier = %s can be outweighed by the other weighers: %s is needed.",
-                configured,
-                self.value,
-            )
+        self.value = 1.0 + sum(most for most in self._most if most < VETO)

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from topolane.nova import config, members
 from topolane.nova.hints import PlacementHint
+from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.request import Request, open_request
 from topolane.nova.topologies import Topologies
 
@@ -25,6 +26,8 @@ class Plugin:
         self.options = nova.conf.CONF.topolane
         self._topologies = Topologies(self.options)
         self._others = members.OtherGroups()
+        self._measured = MeasuredReader(self.options)
+        self._measured.start()
         self._lock = threading.Lock()
 
     def request(self, spec: Any) -> Request | PlacementHint | None:
@@ -48,7 +51,7 @@ class Plugin:
         if topology is None:
             return None
         # Every call to the scheduler has its own spec, so what is stored on it ends with the call.
-        spec._topolane = open_request(spec, hint, topology, self.options, self._others)
+        spec._topolane = open_request(spec, hint, topology, self.options, self._others, self._measured)
         return spec._topolane  # type: ignore[no-any-return]
 
 

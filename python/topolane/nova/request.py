@@ -7,19 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from oslo_log import log as logging
 
-from topolane._engine import InputError
 from topolane.nova import members as servers
 from topolane.nova.capacity import most_per_host
 from topolane.nova.concurrent_requests import CONCURRENT
-from topolane.nova.group_placement import POLICIES, GroupPlacement, HostCosts, tiers
+from topolane.nova.group_placement import POLICIES, GroupPlacement, HostCosts, by_cost, tiers
+from topolane.nova.group_traffic import group_traffic
 from topolane.nova.hints import PlacementHint
 from topolane.nova.hosts import Hosts
+from topolane.nova.identical import IdenticalHosts, reported
+from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.topology import Topology
-from topolane.nova.traffic import Ranks, profile
-
-LOG = logging.getLogger(__name__)
+from topolane.nova.traffic import Ranks
 
 
 class HostAnswer(NamedTuple):
@@ -30,6 +29,8 @@ class HostAnswer(NamedTuple):
     """The node of every host of the list; -1 if it is not on the machine."""
     slots: NDArray[np.int64]
     """How many more servers of the group every host can take."""
+    problem: str | None = None
+    """Why no host is alike enough, if the group asks for identical hosts."""
 
 
 class Request:
@@ -44,9 +45,11 @@ class Request:
         source: str | None = None,
         running: Sequence[str] = (),
         before: dict[object, int] | None = None,
+        identical: IdenticalHosts | None = None,
     ) -> None:
         """source: the host of a server that moves. running: the hosts of its group's other members. before:
-        how many hosts each other request had given when the databases were read.
+        how many hosts each other request had given when the databases were read. identical: which hosts are
+        alike enough, if the group asks for it.
         """
         self.placement = placement
         self.isolates = placement.policy == POLICIES["isolated"]
@@ -58,6 +61,7 @@ class Request:
         self._running = list(running)
         self._given: list[str] = []
         self._before = before or {}
+        self._identical = identical
         self._server: str | None = None
         self._last_given: str | None = None
         # How many hosts of the group's list were processed: Nova appends the hosts that it gives.
@@ -69,20 +73,37 @@ class Request:
         """The cost of every node for the current instance, if it must go to one of `hosts`."""
         with CONCURRENT.lock:
             self._update_hosts()
-            self.placement.update_concurrent(self._group.uuid, CONCURRENT.others(self, self._before))
+            others = CONCURRENT.others(self, self._before)
+            self.placement.update_concurrent(self._group.uuid, others)
+            if self._identical is not None:
+                given = {host for entry in others if entry.group == self._group.uuid for host in entry.given}
+                self._identical.update(hosts, given.union(self._given))
             asked = self._ask(hosts)
             self._announce(hosts, asked)
         return asked
 
     def _ask(self, hosts: list[Any]) -> HostAnswer:
         nodes, slots = self._hosts.look(hosts)
-        free = np.zeros(self.placement.topology.machine.nodes, dtype=np.uint32)
-        on_machine = nodes >= 0
-        np.add.at(free, nodes[on_machine], slots[on_machine].astype(np.uint32))
+        problem = None
+        if self._identical is not None:
+            slots, problem = self._identical.restrict(
+                hosts,
+                slots,
+                self.placement.awaiting,
+                self.placement.stacked,
+                lambda some: self.placement.price(self._by_node(nodes, some)),
+            )
+        free = self._by_node(nodes, slots)
         question = (self._server, free.tobytes(), self.placement.times_updated)
         if self._answer is None or self._answer[0] != question:
             self._answer = (question, self.placement.costs(free))
-        return HostAnswer(self._answer[1], nodes, slots)
+        return HostAnswer(self._answer[1], nodes, slots, problem)
+
+    def _by_node(self, nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> NDArray[np.uint32]:
+        free = np.zeros(self.placement.topology.machine.nodes, dtype=np.uint32)
+        on_machine = nodes >= 0
+        np.add.at(free, nodes[on_machine], slots[on_machine].astype(np.uint32))
+        return free
 
     def _announce(self, hosts: list[Any], asked: HostAnswer) -> None:
         """Tells concurrent requests where the group is, assuming the cheapest host for the current server."""
@@ -95,11 +116,15 @@ class Request:
         given = [*self._given, *likely]
         CONCURRENT.note(self, self._group.uuid, [*self._running, *given], given, self.isolates)
 
-    def weights(self, costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> list[float]:
-        """The weights of hosts on `nodes`: in tiers, or in the order of the list."""
+    def weights(self, costs: NDArray[np.float64], nodes: NDArray[np.int64], balanced: bool) -> list[float]:
+        """The weights of hosts on `nodes`: in the order of the list, by cost if other weighers count as well, else
+        in tiers.
+        """
         if self.placement.policy == "bunch":
             listed = np.where(nodes >= 0, -costs[nodes], 0.0)
             weights: list[float] = np.where(np.isfinite(listed), listed, 0.0).tolist()
+        elif balanced:
+            weights = by_cost(costs, nodes).tolist()
         else:
             weights = tiers(costs, nodes).tolist()
         return weights
@@ -127,7 +152,12 @@ class Request:
 
 
 def open_request(
-    spec: Any, hint: PlacementHint, topology: Topology, options: Any, others: servers.OtherGroups
+    spec: Any,
+    hint: PlacementHint,
+    topology: Topology,
+    options: Any,
+    others: servers.OtherGroups,
+    measured: MeasuredReader,
 ) -> Request:
     """The state of a request before its first instance is placed."""
     group = spec.instance_group
@@ -162,38 +192,36 @@ def open_request(
         stacked=most_per_host(group) > 1 or apart,
         members=nodes,
         awaiting=awaiting,
-        ranks=_ranks(hint, topology, running, known.get(at_hand), options),
+        ranks=_ranks(spec, hint, topology, running, known.get(at_hand), options, measured),
         beyond=len(hosts) - len(nodes),
         others=crossing,
     )
+    source = known[at_hand].host if moves else None
+    alike = hint.identical or options.default_identical
+    identical = None
+    if alike != "none":
+        identical = IdenticalHosts(alike, reported(context, [*hosts, *([source] if source else [])]))
     return Request(
-        placement,
-        spec,
-        moves=moves,
-        source=known[at_hand].host if moves else None,
-        running=hosts,
-        before=before,
+        placement, spec, moves=moves, source=source, running=hosts, before=before, identical=identical
     )
 
 
 def _ranks(
+    spec: Any,
     hint: PlacementHint,
     topology: Topology,
     running: list[servers.Member],
     at_hand: servers.Member | None,
     options: Any,
+    measured: MeasuredReader,
 ) -> Ranks | None:
-    if hint.traffic is None:
+    if hint.placement == "spread":
         return None
-    try:
-        traffic, problem = profile(options.traffic_directory, hint.traffic), ""
-    except InputError as error:
-        traffic, problem = None, str(error)
+    group = sorted([*running, at_hand] if at_hand is not None else running, key=servers.Member.age)
+    traffic = group_traffic(spec, hint, [member.uuid for member in group], options, measured)
     if traffic is None:
-        LOG.warning("A group is placed as if all its servers talked alike: %s", problem)
         return None
-    group = [*running, at_hand] if at_hand is not None else running
-    rank = {member.uuid: index for index, member in enumerate(sorted(group, key=servers.Member.age))}
+    rank = {member.uuid: index for index, member in enumerate(group)}
     on_machine = [member for member in running if member.host in topology.node_of]
     at = {rank[member.uuid]: topology.node_of[member.host or ""] for member in on_machine}
     next_rank = rank[at_hand.uuid] if at_hand is not None else len(running)

@@ -21,22 +21,27 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
     same.
     """
 
-    # Nova scales weights to (w - minval) / (maxval - minval): with these they stay as they are, whole
-    # numbers at least 1 apart, and a multiplier above all others' together cannot be outweighed.
-    minval = 0.0
-    maxval = 1.0
-
     def __init__(self) -> None:
         self._options = plugin().options
         for warning in multiplier.warnings(nova.conf.CONF):
             LOG.warning("%s", warning)
         self._required = multiplier.RequiredMultiplier(nova.conf.CONF)
-        # Cached, because Nova reads it once per host.
-        self._multiplier = self._required.value
+        self._balanced = self._options.weight_multiplier is not None
+        if not self._balanced:
+            # Nova scales weights to (w - minval) / (maxval - minval): with these they stay as they are, whole
+            # numbers at least 1 apart, and a multiplier above all others' together cannot be outweighed.
+            self.minval, self.maxval = 0.0, 1.0
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """The configured multiplier, or one that no other weigher can outweigh."""
-        return self._multiplier
+        """The configured multiplier, which aggregates may override; by default one that no other weigher can
+        outweigh.
+        """
+        if not self._balanced:
+            return self._required.value
+        value: float = scheduler_utils.get_weight_multiplier(
+            host_state, "topolane_weight_multiplier", self._options.weight_multiplier
+        )
+        return value
 
     def weigh_objects(self, weighed_obj_list: Any, weight_properties: Any) -> list[float]:
         """The weight of every host."""
@@ -56,17 +61,12 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         asked = request.ask(hosts)
         if asked.answer.costs is None:
             return alike
-        if request.is_new:
-            self._look_at_others(hosts)
-            request.is_new = False
-        weights = request.weights(asked.answer.costs, asked.nodes)
+        if request.is_new and not self._balanced:
+            self._required.observe(hosts)
+        request.is_new = False
+        weights = request.weights(asked.answer.costs, asked.nodes, self._balanced)
         request.expect(hosts[weights.index(max(weights))].host)
         return weights
-
-    def _look_at_others(self, hosts: list[Any]) -> None:
-        configured = self._options.weight_multiplier
-        self._required.observe(hosts, configured)
-        self._multiplier = self._required.value if configured is None else configured
 
     def _weigh_object(self, obj: Any, weight_properties: Any) -> float:
         """Not used: hosts are weighed together."""

@@ -1,0 +1,146 @@
+"""Measured programs, and the traffic profile of a server group that follows from them.
+
+A measured matrix is by rank, and a rank names its host as that host names itself. A profile is by member of a
+group, in the group's order: the members that run by age, then those that are still to be built.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topolane._engine import Traffic
+
+DAY = 86_400.0
+LEAST_KNOWN = 0.5
+"""The least part of a program's hosts that must be members of a group, or the program is not the group's."""
+MOST_HOSTS = 10_000
+MOST_ENTRIES = 200_000
+"""Pairs of hosts of all programs together that the scheduler keeps."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MeasuredProgram:
+    """What the hosts of a program sent to each other."""
+
+    id: str
+    name: str
+    ended: float | None
+    """Seconds since 1970; None if it still runs."""
+    hosts: tuple[str, ...]
+    """In the order of their lowest ranks."""
+    addresses: tuple[str, ...]
+    """Of the hosts; empty if not known."""
+    sent: NDArray[np.float64]
+    """Sender and receiver, as places in `hosts`, and bytes: (pairs, 3)."""
+    partial: bool = False
+    """Whether some ranks never reported, so that their hosts are not known."""
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> MeasuredProgram:
+        """The program in a value from JSON. Raises ValueError, KeyError or TypeError if it is none."""
+        hosts = tuple(str(host) for host in fields["hosts"])
+        addresses = tuple(str(address) for address in fields["addresses"])
+        if len(hosts) > MOST_HOSTS or len(addresses) != len(hosts):
+            raise ValueError(f"{len(hosts)} hosts with {len(addresses)} addresses")
+        rows = list(fields["sent"])
+        sent = np.array(rows, np.float64).reshape(len(rows), 3)
+        ends = sent[:, :2]
+        if not (np.isfinite(sent).all() and (sent >= 0).all() and (ends < len(hosts)).all()):
+            raise ValueError(f"bytes between {len(hosts)} hosts that are out of range")
+        ended = None if fields["ended"] is None else float(fields["ended"])
+        partial = int(fields["reported"]) < int(fields["ranks"])
+        return MeasuredProgram(str(fields["id"]), str(fields["name"]), ended, hosts, addresses, sent, partial)
+
+
+class ServerNames(NamedTuple):
+    """The names by which a program may know a server."""
+
+    uuid: str
+    names: frozenset[str]
+    """Its host name, its display name and its id, in lower case and without a domain."""
+    addresses: frozenset[str] = frozenset()
+
+
+class Profile(NamedTuple):
+    """The measured traffic of a group."""
+
+    traffic: Traffic
+    """By member. Rows beyond the members are for servers that are added later."""
+    programs: list[str]
+    """The names of the programs that were measured."""
+
+
+def plain_name(name: str) -> str:
+    """A host name in lower case and without a domain."""
+    return name.strip().lower().partition(".")[0]
+
+
+def usable(programs: Iterable[MeasuredProgram], now: float, days: float) -> list[MeasuredProgram]:
+    """The programs that are neither too old nor partial and whose hosts sent something, newest first."""
+    found = [
+        one
+        for one in programs
+        if not one.partial and len(one.sent) and (one.ended is None or one.ended >= now - DAY * days)
+    ]
+    return sorted(found, key=lambda one: -math.inf if one.ended is None else -one.ended)
+
+
+def profile_of(
+    programs: Sequence[MeasuredProgram], members: Sequence[ServerNames], name: str | None
+) -> Profile | None:
+    """The profile of a group with these members, in the group's order; None if nothing was measured for it.
+
+    Added up are the programs that ran on the group's own servers. If there are none, the newest program called
+    `name` counts, host by host in the group's order.
+    """
+    own = [(one, rows) for one in programs if (rows := _rows_by_name(one, members)) is not None]
+    if own:
+        return Profile(_summed(own, len(members)), sorted({one.name for one, _ in own}))
+    named = next((one for one in programs if name is not None and one.name == name), None)
+    if named is None:
+        return None
+    return Profile(_summed([(named, list(range(len(named.hosts))))], len(members)), [named.name])
+
+
+def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames]) -> list[int] | None:
+    """The row of every host: that of the member with its name or address, else the next one that no host has.
+
+    None if too few of the hosts are members.
+    """
+    # A group can have thousands of members: each host is looked up, not compared with all of them.
+    by_name: dict[str, list[int]] = {}
+    by_address: dict[str, list[int]] = {}
+    for row, server in enumerate(members):
+        for known, index in ((server.names, by_name), (server.addresses, by_address)):
+            for one in known:
+                index.setdefault(one, []).append(row)
+    rows: list[int | None] = [None] * len(program.hosts)
+    left = dict.fromkeys(range(len(members)))
+    for at, (host, address) in enumerate(zip(program.hosts, program.addresses)):
+        same = {*by_name.get(plain_name(host), ()), *by_address.get(host, ()), *by_address.get(address, ())}
+        if found := [row for row in same if row in left]:
+            rows[at] = min(found)
+            del left[min(found)]
+    if sum(row is not None for row in rows) < max(1.0, LEAST_KNOWN * len(rows)):
+        return None
+    free = iter([*left, *range(len(members), len(members) + len(rows))])
+    return [next(free) if row is None else row for row in rows]
+
+
+def _summed(own: Sequence[tuple[MeasuredProgram, list[int]]], members: int) -> Traffic:
+    """The traffic of the programs by row of the group."""
+    ranks = max(members, 1 + max(row for _, rows in own for row in rows))
+    ends = [np.array(rows)[program.sent[:, :2].astype(np.int64)] for program, rows in own]
+    pairs = np.concatenate([begin * ranks + end for begin, end in (each.T for each in ends)])
+    unique, place = np.unique(pairs, return_inverse=True)
+    sums: NDArray[np.float64] = np.zeros(len(unique))
+    np.add.at(sums, place, np.concatenate([program.sent[:, 2] for program, _ in own]))
+    some = sums > 0
+    sender, receiver = np.divmod(unique[some], ranks)
+    return Traffic.of(ranks, sender.astype(np.uint32), receiver.astype(np.uint32), sums[some])
