@@ -44,10 +44,10 @@ class Config:
     cores_per_node: str | None = None
     """`fixed:K` or `auto`, where a job says only how many processes it has; by default all cores."""
     programs: tuple[Program, ...] = ()
-    """For `auto`: the known programs, by the names of their jobs."""
+    """The known programs, by the names of their jobs: for `auto`, and for policies that look at traffic."""
     routing: str = "d-mod-k"
     contention: str = "full"
-    """For `auto`: routes and model of the prediction."""
+    """For `auto`: routes and model of the prediction. The routes are also those of policies that look at traffic."""
     routes: str | None = None
     """The file for forwarding tables that keep jobs on their dedicated links. The topology must then be a
     file of ibnetdiscover.
@@ -141,6 +141,7 @@ def _program(table: Table) -> Program:
         core_seconds=table.number("core-seconds", 0, MOST, Program.core_seconds),
         memory_traffic=table.number("memory-traffic", 0, MOST, Program.memory_traffic),
         memory=table.size("memory", Program.memory),
+        communication=table.number("communication", 0, 1, Program.communication),
     )
     table.done()
     return program

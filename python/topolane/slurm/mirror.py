@@ -255,10 +255,11 @@ class Mirror:
         given = self.dedicated.get(job.id)
         if given is None or given.nodes != frozenset(nodes):
             given = Allocation(frozenset(nodes), ())
+        traffic = None if self.terms.traffic is None else self.terms.traffic.of_running(job)
         for links in dict.fromkeys((given.links, ())):
             with contextlib.suppress(InputError):
                 self.scheduler.adopt(
-                    job.id, nodes, start, _walltime(job), share, links, given.bandwidth_share
+                    job.id, nodes, start, _walltime(job), share, links, given.bandwidth_share, traffic
                 )
                 return True
         return False

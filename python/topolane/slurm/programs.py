@@ -27,6 +27,13 @@ class Program:
     core_seconds: float = 0.0
     memory_traffic: float = 0.0
     memory: int = 0
+    communication: float = 0.3
+    """The part of its time for which it communicates, for policies that look at traffic."""
+
+
+def program_of(job: Job, programs: Iterable[Program]) -> Program | None:
+    """The first description that fits the job's name."""
+    return next((each for each in programs if fnmatch.fnmatchcase(job.name, each.name)), None)
 
 
 class Programs:
@@ -100,7 +107,7 @@ class Programs:
         return 0
 
     def _program(self, job: Job) -> Program | None:
-        return next((each for each in self._programs if fnmatch.fnmatchcase(job.name, each.name)), None)
+        return program_of(job, self._programs)
 
     def _profile(self, program: Program, processes: int) -> tuple[Profile, Traffic]:
         key = (program.name, processes)

@@ -11,6 +11,7 @@ from topolane.live.job_request import JobRequest
 from topolane.slurm.bandwidth import min_bandwidth_of
 from topolane.slurm.candidates import IneligibleJobError, NodeSelector, closed_to
 from topolane.slurm.comments import placed_by_daemon
+from topolane.slurm.job_traffic import TrafficOfJobs
 from topolane.slurm.programs import Programs
 from topolane.slurm.records import Job, Snapshot
 
@@ -26,6 +27,8 @@ class RequestSettings:
     """Chooses cores per node for jobs that give only their number of processes."""
     min_bandwidth: Mapping[str, float] | None = None
     """The default of each partition; None if the policy uses no minimum bandwidth share."""
+    traffic: TrafficOfJobs | None = None
+    """Says what jobs send; None if the policy does not look at it."""
 
 
 def request_of(
@@ -73,6 +76,7 @@ def request_of(
         share=None if terms.whole_nodes or job.exclusive else _share(job, fewest),
         eligible=None if len(candidates.nodes) == terms.machine.nodes else candidates.nodes,
         min_bandwidth=None if terms.min_bandwidth is None else min_bandwidth_of(job, terms.min_bandwidth),
+        traffic=None if terms.traffic is None else terms.traffic.of(job),
     )
 
 

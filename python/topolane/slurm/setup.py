@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from topolane._engine import DedicatedRoutes, Machine
+from topolane._engine import DedicatedRoutes, Machine, traffic_policies
 from topolane.live.journal import Recorder
 from topolane.slurm.bandwidth import heeds_min_bandwidth
 from topolane.slurm.client import Slurm
 from topolane.slurm.config import Config
 from topolane.slurm.fabric import check_nodes, check_partitions, machine_of, service_hosts
+from topolane.slurm.job_traffic import TrafficOfJobs
 from topolane.slurm.link_failures import LinkFailures
 from topolane.slurm.mirror import Mirror
 from topolane.slurm.priority import Priorities
@@ -38,7 +39,7 @@ def mirror_of(
     check_nodes(machine, snapshot, [machine.node_name(node) for node in service_hosts(config, machine)])
     priorities = Priorities() if config.by_priority else None  # before a line of the log is written
     failures = None if config.fabric is None else LinkFailures(config, machine)
-    scheduler = Recorder(machine, config.policy, config.queue, write)
+    scheduler = Recorder(machine, config.policy, config.queue, write, routing=config.routing)
     if failures is not None and failures.out:
         scheduler.set_links_in_service(sorted(failures.out), False)
     if config.service_uplinks:
@@ -49,6 +50,7 @@ def mirror_of(
             config.whole_nodes,
             _programs(config, machine),
             config.min_bandwidth if heeds_min_bandwidth(config.policy) else None,
+            TrafficOfJobs(config.programs) if config.policy in traffic_policies() else None,
         ),
         scheduler,
         frozenset(config.partitions),
