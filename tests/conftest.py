@@ -70,7 +70,7 @@ SECOND_CLUSTER = (
 OTHER_CLUSTERS = ("cluster", "forecast", "install", "priority", "sharing", "tokens", "versions")
 """Tests of Slurm that start the clusters that they need, or need none."""
 
-WITHOUT_CLOUD = ("aggregates", "in_flight", "room_order", "sample", "underway")
+WITHOUT_CLOUD = ("aggregates", "in_flight", "measured", "room_order", "sample", "underway")
 """Tests of Nova that need no Nova."""
 
 FIRST = (

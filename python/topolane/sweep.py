@@ -55,6 +55,10 @@ class Task(Settings):
             )
             network = dataclasses.replace(network, routing=paths)
         jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
+        if not len(jobs):
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
+            left_out = f" (left out: {reasons})" if reasons else ""
+            raise InputError(f"{self.workload}: no job is left to run{left_out}")
         return simulate(jobs, fabric, self, network=network, progress=progress)
 
 

@@ -31,7 +31,7 @@ MAY_IMPORT = {
     # It measures programs and decides nothing, so drivers that need what it measures may import it.
     "mpi": RUNNING,
     "slurm": RUNNING | {"live"},
-    "nova": RUNNING | {"live"},
+    "nova": RUNNING | {"live", "mpi"},
     "sites": RUNNING | {"live", "mpi"},
     "gang": RUNNING | {"live", "mpi"},
     "report": RUNNING | {"live", "calibrate", "mpi"},

@@ -61,6 +61,25 @@ def test_calibrated_rows_come_out_as_measured(study: paper.Study) -> None:
             assert p.collective == pytest.approx(p.row.collective, rel=0.02)
 
 
+def test_processes_wait_for_the_slowest(study: paper.Study) -> None:
+    """The point-to-point time of 4x1 gives the imbalance and comes back; with equal computation more processes wait
+    longer, for the slowest of more is slower; one process waits for nobody."""
+    for _, p, _ in paper.cells(study):
+        if p.row.shape == "4x1":
+            assert p.point_to_point == pytest.approx(p.row.point_to_point, rel=0.02)
+    slowest = [paper.slowest_of(processes) for processes in (1, 2, 4, 8, 16, 32, 64)]
+    assert slowest[0] == 0 and slowest == sorted(slowest) and len(set(slowest)) == 7
+    # The mean of the largest of four draws of a standard normal law is 1.029.
+    assert paper.slowest_of(4) == pytest.approx(1.029, rel=0.03)
+
+
+def test_rows_of_one_size_are_in_the_measured_order() -> None:
+    """Totals and collective times stand in the measured order within every P, in nine pairs of ten."""
+    orders = {row.what: row.verdict for row in choices.orders(paper.study())}
+    assert len(orders) == 9
+    assert {verdict for what, verdict in orders.items() if "point-to-point" not in what} == {"agrees"}
+
+
 def test_verdicts_follow_the_tolerance(study: paper.Study) -> None:
     for _, p, cells in paper.cells(study):
         if p.refusal is None:

@@ -74,3 +74,17 @@ def test_the_verdict_is_by_the_tolerance_alone():
     finally:
         study.STUDIES = original
     assert [row.verdict for row in rows[:3]] == ["agrees", "differs", "agrees"]
+
+
+def test_what_has_no_figure_is_judged_by_direction_and_rank():
+    """Isolation must be faster for every pattern, the patterns stand in the paper's order, and some pairs lose."""
+    ways = {setting: [1.7, 1.6, 0.9, 1.2] for setting in study.settings()}
+    one = study.Speedups(list(study.PATTERNS), [4] * 4, ways)
+    rows = {row.what.partition(": ")[2]: row for row in study.unvalued_rows(study.STUDIES[0], [one])}
+    assert rows["order of the patterns"].verdict == "differs"
+    assert "5 of 6 pairs" in rows["order of the patterns"].why
+    assert rows["isolation in the mean"].verdict == "differs"
+    assert rows["pairs"].verdict == "agrees" and rows["pairs"].ours == "1 of 1 jobs, at worst 0.90"
+    greatest = rows["greatest speed-up of a workload"]
+    assert (greatest.paper, greatest.ours, greatest.by) == ("1.5", "1.35", "value")
+    assert greatest.verdict == "agrees"

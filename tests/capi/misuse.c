@@ -114,9 +114,14 @@ int main(void) {
     BAD(topolane_state_set_node(state, 16, true, &error));
     BAD(topolane_state_set_link(state, UINT32_MAX, true, &error));
 
-    /* A decision for another machine, and one that somebody else was faster than. */
+    /* A decision for another machine, smaller or larger, and one whose node another job took first. */
     OK(topolane_machine_preset("fat-tree(radix=2)", &other, &error));
     OK(topolane_state_new(other, &small, &error));
+    OK(topolane_state_release(state, 5, &error));
+    request = request_of(1, 2);
+    OK(topolane_state_place(small, policy, &request, &decision, &refusal, &error));
+    BAD(topolane_state_claim(state, decision, &error));
+    topolane_decision_free(decision);
     request = request_of(1, 9);
     OK(topolane_state_place(state, policy, &request, &decision, &refusal, &error));
     BAD(topolane_state_claim(small, decision, &error));

@@ -93,6 +93,25 @@ def test_the_table_has_a_row_for_every_run(topolane, toy, log):
         assert column in text
 
 
+def test_options_that_change_nothing_are_named(topolane, toy, log):
+    """`--min-bandwidth` and `--defrag` do nothing under policies that give jobs no links; a note says so."""
+    common = ("compare", "--machine", toy, "--trace", log, "--jobs", 1, "--scenarios", "none")
+    given = ("--min-bandwidth", 0.5, "--defrag", 0.1)
+    text = topolane(*common, "--policies", "first-fit,isolated", *given)
+    assert "--min-bandwidth changes nothing: no job had dedicated links" in text
+    assert "--defrag changes nothing: no job had dedicated links" in text
+    assert "changes nothing" not in topolane(*common, "--policies", "first-fit,isolated")
+    assert "changes nothing" not in topolane(*common, "--policies", "first-fit,dedicated", *given)
+
+
+def test_a_log_without_a_machine_is_replayed_on_cab_and_told_so(topolane, toy, log):
+    """A log is replayed on `cab` if no machine is named, and a note says so; with `--machine` there is no note."""
+    note = "the machine is cab, because --machine names no other"
+    assert note in topolane("simulate", "--trace", log)
+    assert note not in topolane("simulate", "--trace", log, "--machine", "cab")
+    assert note not in topolane("simulate", "--workload", "cab-aug", "--limit", 10)
+
+
 def test_scenarios_run_only_where_isolation_is_promised(topolane, toy, log):
     common = ("compare", "--machine", toy, "--trace", log, "--jobs", 1, "--json", "--scenarios", "none,20")
     runs = without_nan(topolane(*common, "--policies", "first-fit, isolated,first-fit"))
@@ -299,15 +318,12 @@ def test_the_same_seed_gives_the_same_files(topolane, toy):
 
 
 def test_a_workload_of_which_nothing_is_left(topolane, toy, log):
-    facts = without_nan(
-        topolane("simulate", "--machine", toy, "--trace", log, "--nodes-x", 100, "--out", "out", "--json")
-    )
-    assert (facts["jobs"], facts["left_out"]) == (0, {"wider than the machine": 40})
-    assert (facts["load"], facts["makespan"]) == (None, 0)
-    assert (topolane.directory / "out/report.html").is_file()
-    assert "left out: 40 wider than the machine" in topolane(
-        *("compare", "--machine", toy, "--trace", log, "--nodes-x", 100, "--jobs", 1)
-    )
+    """If every job is left out, the command is refused with the reasons: a table of zeros would tell nothing."""
+    common = ("--machine", toy, "--trace", log, "--nodes-x", 100, "--out", "out")
+    says = "log.csv: no job is left to run (left out: 40 wider than the machine)"
+    topolane.refused("simulate", *common, says=says)
+    topolane.refused("compare", *common, "--jobs", 1, says=says)
+    assert not (topolane.directory / "out").exists()
 
 
 def test_a_pipe_is_a_log(topolane, toy, log):

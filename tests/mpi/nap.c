@@ -6,7 +6,10 @@
 
 #define PATIENCE 50 /* empty looks before the first sleep */
 
-static const struct timespec moment = {0, 20000};
+#ifndef MOMENT
+#define MOMENT 20000 /* nanoseconds */
+#endif
+static const struct timespec moment = {0, MOMENT};
 
 unsigned ucp_worker_progress(void *worker);
 int sched_yield(void);

@@ -62,6 +62,16 @@ def test_every_byte_is_as_mpi_leaves_it(
     assert across(counted(recorded), sites) > 0
 
 
+def test_data_at_absolute_addresses_arrive(
+    mpi: Mpi, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A broadcast of a type of absolute addresses, at MPI_BOTTOM, arrives in two levels. (MPICH packs nothing there.)"""
+    program = mpi.compile([HERE / "programs" / "absolute_addresses.c"], tmp_path / "absolute_addresses")
+    code, recorded = mpi.watched(program, ranks=4, environment=settings((0, 0, 1, 1)))
+    assert (code, capfd.readouterr().out) == (0, "wrong 0\n")
+    assert across(counted(recorded), (0, 0, 1, 1)) > 0
+
+
 def test_without_two_levels_nothing_is_the_librarys_own(mpi: Mpi, same_results: Path) -> None:
     """`never`, a single site, and `auto` where every site has one rank: collectives stay MPI's."""
     for sites, mode in (((0, 1, 0, 1), "never"), ((3, 3, 3, 3), "always"), ((0, 1, 2, 3), "auto")):
@@ -82,7 +92,23 @@ def test_what_crosses_is_what_is_promised(mpi: Mpi, one_collective: Path, name: 
     assert across(counted(recorded), SITES) == rounds * each
 
 
-def monitored(program: Path, name: str, rounds: int, folder: Path, environment: dict[str, str]) -> int:
+@pytest.fixture(scope="session")
+def large_collectives(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp(f"large-{mpi.name}") / "large_collectives"
+    return mpi.compile([HERE / "programs" / "large_collectives.c"], made)
+
+
+def test_what_crosses_in_pieces_counts_once(mpi: Mpi, large_collectives: Path) -> None:
+    """Of 300,000 bytes the results are right, whatever types the ranks describe them by, and each pair of sites counts
+    as many messages as for a few bytes: two calls with a root and two without.
+    """
+    rounds, sites = 6, len(set(SITES))
+    code, recorded = mpi.watched(large_collectives, rounds, ranks=len(SITES), environment=settings(SITES))
+    assert code == 0
+    assert across(counted(recorded), SITES) == rounds * 2 * (sites - 1) * (1 + sites)
+
+
+def monitored(program: Path, first: object, second: object, folder: Path, environment: dict[str, str]) -> int:
     """Messages between sites that Open MPI's own monitoring sees, of everything: collectives, ours and its."""
     command = ["mpiexec.openmpi", "--mca", "pml_monitoring_enable", "2"]
     command += [
@@ -96,7 +122,7 @@ def monitored(program: Path, name: str, rounds: int, folder: Path, environment: 
     library = build.library("mpicc.openmpi")
     for key, value in {**environment, "LD_PRELOAD": str(library)}.items():
         command += ["-x", f"{key}={value}"]
-    command += ["-n", str(len(SITES)), str(program), name, str(rounds)]
+    command += ["-n", str(len(SITES)), str(program), str(first), str(second)]
     subprocess.run(command, check=True, timeout=120)
     total = 0
     for file in folder.glob("of.*.prof"):
@@ -127,3 +153,20 @@ def test_open_mpi_sees_as_few_messages(mpi: Mpi, one_collective: Path, name: str
     assert more("always") == 60 * each
     if name != "barrier":  # flat it happens to cost as many, among six ranks
         assert more("never") > 60 * each
+
+
+@pytest.mark.parametrize(("limit", "piece"), [(65536, 8192), (2112, 2048)])
+def test_pieces_are_below_the_eager_limit(
+    mpi: Mpi, large_collectives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, piece: int
+) -> None:
+    """A broadcast of 300,000 bytes crosses to each other site in pieces that Open MPI sends without asking: of 8 KiB, or
+    as many bytes as the MPI says that it sends so over TCP, less its header.
+    """
+    if mpi.name != "openmpi":
+        pytest.skip("monitoring of messages is Open MPI's")
+    monkeypatch.setenv("OMPI_MCA_btl_tcp_eager_limit", str(limit))
+    few, many = (
+        monitored(large_collectives, str(rounds), "bcast", tmp_path, settings(SITES)) for rounds in (3, 5)
+    )
+    # As each segment begins a piece, its last one is short: 75,000 bytes each.
+    assert many - few == 2 * (len(set(SITES)) - 1) * 4 * -(-75_000 // piece)

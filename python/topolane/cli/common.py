@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from topolane import files, texts
 from topolane._engine import InputError
@@ -81,6 +82,14 @@ at_option = click.option(
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def machine_note(trace: str | None) -> list[str]:
+    """A note if a log is replayed on the default machine, which its jobs probably did not run on."""
+    given = click.get_current_context().get_parameter_source("machine")
+    if trace is None or given is not ParameterSource.DEFAULT:
+        return []
+    return ["the machine is cab, because --machine names no other"]
 
 
 def source_of(workload: str | None, trace: str | None, default: str | None = None) -> str:

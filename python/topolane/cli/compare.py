@@ -109,9 +109,8 @@ def command(
         return
     # With a network the first run is the reference without one, which has less to tell.
     telling = next((run for run in runs if run.network), runs[0])
-    for note in tables.workload_notes(telling):
-        click.echo(note)
-    for note in [*tables.limit_notes(runs), *tables.outage_notes(runs)]:
+    notes = [*common.machine_note(trace), *tables.workload_notes(telling), *tables.limit_notes(runs)]
+    for note in [*notes, *tables.ignored_notes(runs, base), *tables.outage_notes(runs)]:
         click.echo(note)
     tables.print_runs(runs)
     tables.print_patterns(runs)

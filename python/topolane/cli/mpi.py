@@ -56,23 +56,35 @@ def run(launch: tuple[str, ...], out: str, manager: str | None, **options: Any) 
     """
     from topolane.mpi import build, watched_run
 
-    library = build.library(options["mpicc"] or build.mpicc_for(launch))
-    environment = _environment(options)
     if manager is not None:
         _check_manager(manager, options["listen"], _note)
+    else:
+        _check_out(out)
+    library = build.library(options["mpicc"] or build.mpicc_for(launch), tell=_note)
+    environment = _environment(options)
+    if manager is not None:
         sys.exit(watched_run.run_unwatched(launch, library, environment | {"TOPOLANE_MPI_MANAGER": manager}))
-    _check_out(out)
     code, recorded = watched_run.run(launch, library, environment, listen=options["listen"], tell=_note)
     if recorded is None:
-        _note(
-            f"no rank reported, so nothing is written: is it an MPI program, built with the MPI of {launch[0]}?"
-        )
+        _note(_why_no_rank(launch, code))
         sys.exit(code)
     common.write_text(out, recorded.text())
     if recorded.about.unfinished:
         ranks = ", ".join(map(str, recorded.about.unfinished[:8]))
         _note(f"ranks that did not reach MPI_Finalize, so their last reports may be missing: {ranks}")
     sys.exit(code)
+
+
+def _why_no_rank(launch: tuple[str, ...], code: int) -> str:
+    """The note for a run in which no rank reported."""
+    from topolane.mpi import rankfile
+
+    if code and (suspicion := rankfile.suspicion(launch)) is not None:
+        return f"no rank started, so nothing is written: {suspicion}"
+    return (
+        f"no rank reported, so nothing is written: no process called MPI_Init of the MPI of {launch[0]} "
+        "(programs that use only MPI sessions, or that are linked statically, are not watched)"
+    )
 
 
 def _environment(options: dict[str, Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from topolane._engine import InputError
-from topolane.cli.common import WORD, options
+from topolane.cli.common import WORD, Number, options
 from topolane.run import Defrag, Network, Settings
 from topolane.sources import Shape
 
@@ -52,7 +52,7 @@ HOW: dict[str, dict[str, Any]] = {
     "min_bandwidth": {"type": float, "metavar": "SHARE"},
     "limit": {"type": click.IntRange(1, 2**63)},
     "cores_per_node": {"type": str, "metavar": "N|auto|fixed:K", "callback": _cores},
-    "defrag": {"type": click.FloatRange(0), "metavar": "MOVES", "callback": _defrag},
+    "defrag": {"type": Number(0, 100), "metavar": "MOVES", "callback": _defrag},
     "outages": {"type": str, "metavar": "FILE.csv"},
     "model": {"type": str, "default": None},
     "communication": {"callback": _share},

@@ -50,7 +50,8 @@ def command(
     if as_json:
         common.print_json(run.facts)
         return
-    for note in [*tables.workload_notes(run), *tables.limit_notes([run]), *tables.outage_notes([run])]:
+    notes = [*common.machine_note(trace), *tables.workload_notes(run), *tables.limit_notes([run])]
+    for note in [*notes, *tables.ignored_notes([run], task), *tables.outage_notes([run])]:
         click.echo(note)
     tables.print_runs([run])
     rows = [

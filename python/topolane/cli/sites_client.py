@@ -45,11 +45,13 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def lost(longer: float) -> str:
-    """The share of a program's time that a WAN costs, from the extra seconds per second of its run on one
-    site.
+def lost(longer: float, all_longer: float | None = None) -> str:
+    """The share of a program's time that a WAN costs, from the extra seconds per second of its run on one site.
+
+    all_longer: those that the WAN and the processors take together, if processors count.
     """
-    return f"{100 * (longer / (1 + longer) if math.isfinite(longer) else 1):.1f} %"
+    whole = 1 + (longer if all_longer is None else all_longer)
+    return f"{100 * (longer / whole if math.isfinite(longer) else 1):.1f} %"
 
 
 def missing(error: ImportError) -> InputError:

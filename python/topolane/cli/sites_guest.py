@@ -43,6 +43,12 @@ def guest(
         raise InputError("--relay and --programs need each other: give both or none")
     path = f"/guests/{segment(name or os.uname().nodename)}/report"
     end_when_asked()
+    if not daemon.keep_windows():
+        click.echo(
+            "the kernel does not let this user set net.ipv4.tcp_slow_start_after_idle = 0: collectives after a pause "
+            "cross the WAN more slowly",
+            err=True,
+        )
     reporting = (every, asked, path, daemon.GuestWatch().look)
     if relay is None or programs is None:
         host.every(*reporting)

@@ -133,7 +133,19 @@ def _judged(judged: list[dict[str, Any]]) -> None:
         return ", ".join(f"{site} {guests}" for site, guests in sorted(sites.items()))
 
     print_table(
-        ["programs", "guests now", "then", "turns/s", "MB/s", "lost now", "then", "gain, s", "cost, s"],
+        [
+            "programs",
+            "guests now",
+            "then",
+            "turns/s",
+            "MB/s",
+            "lost now",
+            "then",
+            "speed",
+            "then",
+            "gain, s",
+            "cost, s",
+        ],
         [
             [
                 ", ".join(one["programs"]),
@@ -141,8 +153,10 @@ def _judged(judged: list[dict[str, Any]]) -> None:
                 places(one["then"]),
                 f"{one['turns']:.1f}",
                 f"{one['bytes'] / 1e6:.2f}",
-                lost(one["loss_now"]),
-                lost(one["loss_then"]),
+                lost(one["wan_now"], one["loss_now"]),
+                lost(one["wan_then"], one["loss_then"]),
+                f"{one['speed_now']:.2f}",
+                f"{one['speed_then']:.2f}",
                 f"{one['gain']:.0f}",
                 f"{one['cost']:.1f}",
             ]

@@ -13,12 +13,18 @@ from topolane.cli.sites_client import client, lost, manager_options
 
 @click.command()
 @manager_options
+@click.option(
+    "--accuracy", is_flag=True, help="Compare predicted and measured gains of the moves that were made."
+)
 @json_option
-def status(manager: str, token_file: str | None, ca: str | None, as_json: bool) -> None:
+def status(manager: str, token_file: str | None, ca: str | None, accuracy: bool, as_json: bool) -> None:
     """Show sites, programs, moves in progress, and the latest events."""
-    answer = client(manager, token_file, ca).get("/status")
+    answer = client(manager, token_file, ca).get("/accuracy" if accuracy else "/status")
     if as_json:
         print_json(answer)
+        return
+    if accuracy:
+        _accuracy(answer)
         return
     from topolane.units import duration
 
@@ -29,6 +35,8 @@ def status(manager: str, token_file: str | None, ca: str | None, as_json: bool) 
         _programs(answer["programs"], answer["plan"])
     else:
         click.echo("No program runs.")
+    for program, doubt in answer["doubts"].items():
+        click.echo(f"{program}: {doubt}.")
     for move in answer["moves"]:
         click.echo(
             f"moving {move['guest']}: {move['source']} to {move['target']}, {100 * move['progress']:.0f} %"
@@ -47,6 +55,36 @@ def planning(manager: str, token_file: str | None, ca: str | None, what: str) ->
     """Pause or resume planning and starting moves. Moves in progress continue."""
     answer = client(manager, token_file, ca).post(f"/{what}")
     click.echo("paused" if answer["paused"] else "planning goes on")
+
+
+def _accuracy(answer: dict[str, Any]) -> None:
+    if not answer["pairs"]:
+        click.echo("No move has been compared yet.")
+        return
+    print_table(
+        ["program", "name", "plan", "predicted", "measured", "error", "note"],
+        [
+            [
+                one["program"],
+                one["name"],
+                one["plan"],
+                f"{one['predicted']:.2f}",
+                "–" if one["measured"] is None else f"{one['measured']:.2f}",
+                "–"
+                if one["measured"] is None
+                else f"{100 * (one['predicted'] / one['measured'] - 1):+.0f} %",
+                one["why"],
+            ]
+            for one in answer["pairs"]
+        ],
+        ["name", "plan", "note"],
+    )
+    click.echo("predicted, measured: the program's speed after the moves over its speed before them")
+    if answer["measured"]:
+        click.echo(
+            f"mean error {answer['mean_error']:+.1f} %, mean absolute error {answer['mean_absolute_error']:.1f} %, "
+            f"of {answer['measured']} measured"
+        )
 
 
 def _sites(sites: list[dict[str, Any]]) -> None:
@@ -75,7 +113,17 @@ def _sites(sites: list[dict[str, Any]]) -> None:
 def _programs(programs: list[dict[str, Any]], plan: dict[str, Any] | None) -> None:
     loss = {id: group for group in (plan["judged"] if plan else ()) for id in group["programs"]}
     print_table(
-        ["program", "name", "ranks", "sites", "MB/s", "between sites", "in MPI", "lost to the WAN"],
+        [
+            "program",
+            "name",
+            "ranks",
+            "sites",
+            "MB/s",
+            "between sites",
+            "in MPI",
+            "lost to the WAN",
+            "slowest core",
+        ],
         [
             [
                 one["id"],
@@ -87,7 +135,8 @@ def _programs(programs: list[dict[str, Any]], plan: dict[str, Any] | None) -> No
                 f"{one['bytes_per_second'] / 1e6:.2f}",
                 f"{one['between_sites']['bytes'] / 1e6:.2f}",
                 f"{100 * one['in_mpi']:.0f} %",
-                lost(loss[one["id"]]["loss_now"]) if one["id"] in loss else "–",
+                lost(loss[one["id"]]["wan_now"], loss[one["id"]]["loss_now"]) if one["id"] in loss else "–",
+                f"{loss[one['id']]['speed_now']:.2f}" if one["id"] in loss else "–",
             ]
             for one in programs
         ],

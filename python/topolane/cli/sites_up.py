@@ -7,83 +7,72 @@ from pathlib import Path
 import click
 
 from topolane._engine import InputError
-from topolane.cli.sites_client import client, manager_options, missing, segment
+from topolane.cli.sites_client import client, manager_options, missing
+
+config_option = click.option(
+    "--config", required=True, metavar="FILE", help="The manager's sites file, which names the hosts."
+)
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--config", required=True, metavar="FILE", help="The manager's sites file, which names the hosts."
-)
+@config_option
+@click.option("--remove", is_flag=True, help="End guests of the cluster that FILE does not name any more.")
 @manager_options
-def up(file: str, config: str, manager: str, token_file: str | None, ca: str | None) -> None:
+def up(file: str, config: str, remove: bool, manager: str, token_file: str | None, ca: str | None) -> None:
     """Build the virtual cluster that FILE describes, or its missing parts, and register it with the manager.
 
-    If FILE names no hosts for guests, and all guests have the same size, the manager's policy chooses the hosts.
-    If a part of the cluster cannot be built, the whole cluster is taken down again.
+    If FILE names no hosts for guests, and all new guests have the same size, the manager's policy chooses the hosts.
+    If a part cannot be built, everything that this command built is taken down again.
     """
     asked = client(manager, token_file, ca)
     try:
-        from topolane.sites import builders
-        from topolane.sites.clusters import read_cluster
+        from topolane.sites import changes
         from topolane.sites.files import read_config
-        from topolane.sites.model import Guest
-        from topolane.sites.remote import CommandFailed
     except ImportError as error:
         raise missing(error) from error
-    fields = Guest.__dataclass_fields__
-    guests = [Guest(**{key: one[key] for key in fields}) for one in asked.get("/guests")]
-    cluster = read_cluster(file, read_config(config).hosts, guests)
-    try:
-        cluster, there = builders.located(cluster)
-    except CommandFailed as error:
-        raise InputError(f"{cluster.name} is not built: {error}") from error
-    if not there and (wanted := cluster.wanted()) is not None:
-        cluster = cluster.on(asked.post("/place", wanted)["hosts"])
-    known = cluster.name in asked.get("/clusters")
-    asked.put(f"/clusters/{cluster.name}", cluster.told())
-    try:
-        builders.up(cluster, there, click.echo)
-    except CommandFailed as error:
-        if not known:
-            asked.delete(f"/clusters/{cluster.name}")
-        raise InputError(
-            f"{cluster.name} cannot be built; the parts that were built are taken down again: {error}"
-        ) from error
+    cluster = changes.up(asked, file, read_config(config), remove=remove, tell=click.echo)
     click.echo(f"{cluster.name} is up: {len(cluster.guests)} guests on {cluster.network}")
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--config", required=True, metavar="FILE", help="The manager's sites file, which names the hosts."
-)
+@config_option
+@click.option("--guests", metavar="NAMES", help="Take only these guests away, such as g3,g4.")
+@click.option("--force", is_flag=True, help="Take guests away even if a program still runs in them.")
 @manager_options
-def down(file: str, config: str, manager: str, token_file: str | None, ca: str | None) -> None:
-    """Take down the virtual cluster that FILE describes, wherever its guests run now.
+def down(
+    file: str,
+    config: str,
+    guests: str | None,
+    force: bool,
+    manager: str,
+    token_file: str | None,
+    ca: str | None,
+) -> None:
+    """Take down the virtual cluster that FILE describes, or some of its guests, wherever they run now.
 
     The commands that run on the hosts come from the two files only. The manager is informed at the end.
     """
+    if force and guests is None:
+        raise InputError("--force needs --guests; without it the whole cluster is taken down in any case")
     asked = client(manager, token_file, ca)
     try:
-        from topolane.sites import builders
-        from topolane.sites.clusters import read_cluster
+        from topolane.sites import changes
         from topolane.sites.files import read_config
     except ImportError as error:
         raise missing(error) from error
     if not Path(file).exists():
         raise InputError(f"{file}: no such file; give 'sites down' the file that you gave 'sites up'")
-    cluster = read_cluster(file, read_config(config).hosts)
-    known = asked.get("/clusters").get(cluster.name)
-    if known is None:
-        raise InputError(f"{file}: the manager knows no cluster {cluster.name}")
-    unnamed = {guest["name"] for guest in known.get("guests", ())} - {guest.name for guest in cluster.guests}
-    if unnamed:
-        raise InputError(
-            f"{file}: {', '.join(sorted(unnamed))} of {cluster.name}, as the manager knows it, is not in this file: "
-            "list every guest to end in it"
-        )
-    if left := builders.down(cluster, click.echo):
-        raise InputError(f"{cluster.name} is not down: {'; '.join(left)}")
-    asked.delete(f"/clusters/{segment(cluster.name)}")
-    click.echo(f"{cluster.name} is down")
+    settings = read_config(config)
+    if guests is None:
+        cluster = changes.down(asked, file, settings, click.echo)
+        click.echo(f"{cluster.name} is down")
+        return
+    names = [name.strip() for name in guests.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"--guests {guests!r}: names no guest")
+    cluster = changes.take(asked, file, settings, names, force=force, tell=click.echo)
+    if listed := [guest.name for guest in cluster.guests if guest.name in names]:
+        click.echo(f"{file} still names {', '.join(listed)}: the next 'sites up' would build it again")
+    click.echo(f"{', '.join(names)} is taken away from {cluster.name}")

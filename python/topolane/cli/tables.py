@@ -12,7 +12,7 @@ from topolane.units import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane.run import Run
+    from topolane.run import Run, Settings
 
 RUN_COLUMNS = (
     "policy",
@@ -132,6 +132,14 @@ def limit_notes(runs: Sequence[Run]) -> list[str]:
     return list(
         dict.fromkeys(f"{run.policy}: {limit}" for run in runs for limit in run.summary.get("limits", []))
     )
+
+
+def ignored_notes(runs: Sequence[Run], settings: Settings) -> list[str]:
+    """Notes on options that changed nothing, because no policy gave a job links of its own."""
+    given = {"--min-bandwidth": settings.min_bandwidth is not None, "--defrag": settings.defrag is not None}
+    if any("job-links" in run.tables for run in runs):
+        return []
+    return [f"{name} changes nothing: no job had dedicated links" for name, set_ in given.items() if set_]
 
 
 def outage_notes(runs: Sequence[Run]) -> list[str]:

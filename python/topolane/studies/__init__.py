@@ -9,6 +9,7 @@ import dataclasses
 from typing import Literal
 
 Verdict = Literal["agrees", "better", "differs", "not measured"]
+JudgedBy = Literal["value", "direction", "rank"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,3 +23,5 @@ class Row:
     why: str
     tolerance: str = ""
     """What counts as agreeing; fixed in the code before the run."""
+    by: JudgedBy = "value"
+    """What the verdict compares: the figure, the side on which it lies, or the order of several."""

@@ -39,6 +39,7 @@ KERNELS = {
     "ft": (20, 20),
     "is": (10, 10),
     "ep": (1, 1),
+    "dt": (1, 1),
 }
 """Iterations that are run, and those of the benchmark's class B."""
 

@@ -7,6 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from topolane.studies import Row, nova, nova_smpi
+from topolane.studies.judging import direction
 from topolane.sweep import over
 
 if TYPE_CHECKING:
@@ -109,7 +110,35 @@ def rows(times: Sequence[Times], missing: str | None) -> list[Row]:
     """The paper's figures beside ours; `missing` says why there are no times."""
     chosen = {each.kernel: each for each in times if each.setting == nova.CHOSEN}
     why = missing or "BT is not among the kernels asked for"
-    return [hop_bytes_row(), *bt_rows(chosen.get("bt"), why), unchanged_row(chosen, missing)]
+    found = [hop_bytes_row(), *bt_rows(chosen.get("bt"), why), unchanged_row(chosen, missing), serial_row()]
+    if "bt" in chosen:
+        found += direction_rows(chosen["bt"], [of for kernel, of in chosen.items() if kernel != "bt"])
+    return found
+
+
+def direction_rows(bt: Times, others: Sequence[Times]) -> list[Row]:
+    """What the paper says of BT, without the figures."""
+    mean, most = bt.change("ours"), bt.change_of_most("ours")
+    stock, ours = bt.spread("stock"), bt.spread("ours")
+    found = [
+        direction("BT, mean time", "shorter", mean < 0, f"{mean:+.1%}"),
+        direction(
+            "BT, longest time", "falls more than the mean", most < mean, f"{most:+.1%}, mean {mean:+.1%}"
+        ),
+        direction("BT, spread", "narrower", ours < stock, f"{ours:.1%}, by stock {stock:.1%}"),
+    ]
+    if others:
+        next_most = min(others, key=lambda each: each.change("ours"))
+        change = next_most.change("ours")
+        shown = f"{mean:+.1%}; {next_most.kernel} {change:+.1%}"
+        found.append(direction("BT among the kernels", "gains most", mean < change, shown, SEND_MORE))
+    return found
+
+
+def serial_row() -> Row:
+    """DC and UA."""
+    why = "NPB has them for one process only (serial, OpenMP): in one VM they send nothing, wherever it is"
+    return Row("DC and UA unchanged", "2 of the 10", "-", "not measured", why, "none")
 
 
 def hop_bytes_row() -> Row:

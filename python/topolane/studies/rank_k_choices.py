@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topolane.studies import Row
+from topolane.studies.judging import rank
 from topolane.studies.rank_k import CALIBRATED, GIGABIT, Study, study
 from topolane.studies.rank_k_tables import TABLES
 
@@ -38,6 +39,27 @@ def choices(found: Study) -> list[tuple[Table, int, Measured, Measured]]:
 def cost(found: Study) -> float:
     """Measured seconds of the rows that are chosen."""
     return sum(chosen.total for _, _, chosen, _ in choices(found))
+
+
+def orders(found: Study) -> list[Row]:
+    """For every table, whether the rows of each P stand in the measured order, by the three figures."""
+    lines = []
+    for table in TABLES:
+        for name in ("total", "collective", "point_to_point"):
+            groups = []
+            for processes in table.sizes():
+                rows = [p for p in found.predicted[table] if p.row.processes == processes and not p.refusal]
+                groups.append(
+                    (
+                        {p.row.shape: getattr(p.row, name) for p in rows},
+                        {p.row.shape: getattr(p, name) for p in rows},
+                    )
+                )
+            what = (
+                f"order of the {name.replace('_', '-')} times of each P, {table.cluster} class {table.name}"
+            )
+            lines.append(rank(what, groups))
+    return lines
 
 
 def rows(found: Study) -> list[Row]:
@@ -88,7 +110,7 @@ def rows(found: Study) -> list[Row]:
                     "less",
                 )
             )
-    return lines
+    return lines + orders(found)
 
 
 CHANGES: dict[str, dict[str, float | str]] = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from topolane.studies import Row, sites, sites_jobs
 from topolane.studies.sites import Job, Wan
-from topolane.studies.sites_cloud import HOSTS, SITES, Program
+from topolane.studies.sites_cloud import HOSTS, SITES, TWO, Layout, Program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,13 +58,18 @@ class Scenario:
     """One policy and one seed; small enough to send to a process."""
 
     who: str
-    """One of POLICIES."""
+    """One of POLICIES, or a policy of the engine."""
     seed: int
     known: tuple[Program, ...]
     extra: tuple[float, ...]
     """Of every program, seconds that a second on one site takes longer in halves, nobody beside it."""
     jobs: int
     wan: Wan
+    layout: Layout = TWO
+    tick: float = 60.0
+    """Seconds after which the manager looks again, where nothing happens."""
+    log: tuple[Arrival, ...] = ()
+    """What comes, or what the seed draws."""
 
 
 @dataclasses.dataclass(frozen=True)

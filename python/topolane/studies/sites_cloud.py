@@ -1,8 +1,10 @@
-"""Two sites of limited size with a WAN between them: who is where, and what the engine says to that."""
+"""Sites of limited size with a WAN between each two: what runs where, and what the engine says to that."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 from typing import TYPE_CHECKING
 
 from topolane._engine import Cut, Machine, SiteProgram, choose_sites
@@ -18,6 +20,28 @@ RACK = 26
 """Hosts of a rack; each site has two."""
 HOSTS = 2 * RACK
 """Of a site."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Sites of one size; hosts are numbered site by site."""
+
+    sites: int = SITES
+    hosts: int = HOSTS
+    """Of a site."""
+
+    def site(self, host: int) -> int:
+        """The site of a host."""
+        return host // self.hosts
+
+    def counts(self, hosts: Sequence[int]) -> list[int]:
+        """How many of some hosts each site has."""
+        where = [self.site(host) for host in hosts]
+        return [where.count(site) for site in range(self.sites)]
+
+
+TWO = Layout()
+"""The two sites of the study."""
 GUEST = 2**28
 """Bytes of a guest's memory: several times what a rank of a class C benchmark holds."""
 
@@ -42,24 +66,25 @@ class Program:
         return Cut(self.turns * speed, self.bytes * speed, self.messages * speed, self.largest * speed)
 
 
-def machine(wan: Wan) -> Machine:
-    """Sites A and B, one guest a host."""
+@functools.cache
+def machine(wan: Wan, layout: Layout = TWO) -> Machine:
+    """Sites s0, s1, .., one guest a host."""
     text = f"""name = "sites"
 [node]
 sockets = 1
 cores-per-socket = 1
 memory = {GUEST}
 nic-bandwidth = {sites.GIGABIT}
-[[site]]
-name = "A"
-children = [{HOSTS}]
-nodes = "a[1-{HOSTS}]"
-[[site]]
-name = "B"
-children = [{HOSTS}]
-nodes = "b[1-{HOSTS}]"
-[[wan]]
-between = ["A", "B"]
+"""
+    for site in range(layout.sites):
+        text += f"""[[site]]
+name = "s{site}"
+children = [{layout.hosts}]
+nodes = "s{site}n[1-{layout.hosts}]"
+"""
+    for a, b in itertools.combinations(range(layout.sites), 2):
+        text += f"""[[wan]]
+between = ["s{a}", "s{b}"]
 latency = {wan.latency!r}
 bandwidth = {wan.bandwidth!r}
 """
@@ -67,8 +92,8 @@ bandwidth = {wan.bandwidth!r}
 
 
 def site(host: int) -> int:
-    """The site of a host: hosts are numbered site by site."""
-    return host // HOSTS
+    """The site of a host of the two."""
+    return TWO.site(host)
 
 
 def sites_of(hosts: Sequence[int]) -> tuple[int, ...]:
@@ -104,11 +129,13 @@ class Standing:
     """Seconds since its last move."""
 
 
-def asked(policy: str, wan: Wan, standings: Sequence[Standing]) -> list[tuple[int, ...]]:
+def asked(
+    policy: str, wan: Wan, standings: Sequence[Standing], layout: Layout = TWO
+) -> list[tuple[int, ...]]:
     """Where a policy of the engine wants the programs to be; none for one that does not fit.
 
-    A program that is spread over sites has its lower ranks on one and its higher ranks on the other, in the order that
-    moves fewer guests: which guests of a program go is the partitioner's business, not the policy's.
+    The order of the ranks is the one that moves the fewest guests: which guests of a program go is the partitioner's
+    business, not the policy's. On two sites the lower ranks are on one, the higher ranks on the other.
     """
     programs = [
         SiteProgram(
@@ -121,8 +148,9 @@ def asked(policy: str, wan: Wan, standings: Sequence[Standing]) -> list[tuple[in
         )
         for standing in standings
     ]
-    choices = choose_sites(machine(wan), programs, policy=policy, window=wan.window)
-    return [in_order(choice.nodes, standing.hosts) for choice, standing in zip(choices, standings)]
+    choices = choose_sites(machine(wan, layout), programs, policy=policy, window=wan.window)
+    order = in_order if layout.sites == SITES else functools.partial(keeping, layout)
+    return [order(choice.nodes, standing.hosts) for choice, standing in zip(choices, standings)]
 
 
 def in_order(hosts: Sequence[int], now: Sequence[int]) -> tuple[int, ...]:
@@ -131,13 +159,35 @@ def in_order(hosts: Sequence[int], now: Sequence[int]) -> tuple[int, ...]:
     return min(orders, key=lambda order: moved(now, order))
 
 
-def moved(now: Sequence[int], then: Sequence[int]) -> int:
+def keeping(layout: Layout, hosts: Sequence[int], now: Sequence[int]) -> tuple[int, ...]:
+    """Hosts by rank: a guest stays on its site as long as there are hosts for it."""
+    free = sorted(hosts)
+    order: list[int | None] = []
+    for before in now:
+        same = [host for host in free if layout.site(host) == layout.site(before)]
+        order.append(before if before in same else same[0] if same else None)
+        free = [host for host in free if host != order[-1]]
+    order += [None] * (len(hosts) - len(now))
+    return tuple(free.pop(0) if host is None else host for host in order)
+
+
+def moved(now: Sequence[int], then: Sequence[int], layout: Layout = TWO) -> int:
     """Guests that go from one site to another."""
-    return sum(site(a) != site(b) for a, b in zip(now, then))
+    return sum(layout.site(a) != layout.site(b) for a, b in zip(now, then))
+
+
+def links(hosts: Sequence[int], layout: Layout = TWO) -> dict[tuple[int, int], float]:
+    """Of what crosses between two halves, what crosses between each two sites, if all guests send to all."""
+    counts = layout.counts(hosts)
+    return {
+        (a, b): 4 * counts[a] * counts[b] / len(hosts) ** 2
+        for a, b in itertools.combinations(range(layout.sites), 2)
+        if counts[a] and counts[b]
+    }
 
 
 def crossing(where: Sequence[int]) -> float:
-    """Of what crosses between two halves, what crosses between so many guests on two sites, if all send all."""
+    """The same between the two sites, by the site of each guest."""
     counts = [list(where).count(site) for site in range(SITES)]
     return 4 * counts[0] * counts[1] / len(where) ** 2
 

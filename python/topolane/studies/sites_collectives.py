@@ -78,7 +78,8 @@ def build(folder: Path) -> Path:
     sources = [KERNELS / "collectives" / "measure.c", LIBRARY / "sites.c"]
     sources += sorted((LIBRARY / "collectives").glob("*.c"))
     compile_with(
-        ["smpicc", "-std=gnu11", "-O2", "-pthread", f"-I{LIBRARY}", *sources], folder / "collectives"
+        ["smpicc", "-std=gnu11", "-O2", "-pthread", "-DSIMULATED", f"-I{LIBRARY}", *sources],
+        folder / "collectives",
     )
     compile_with(
         ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", KERNELS / "platform.cpp", "-lsimgrid"],

@@ -1,21 +1,20 @@
-"""Two sites over hours: who waits, runs and moves, by a policy of the engine."""
+"""Sites over hours: what waits, runs and moves, by a policy of the engine."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import statistics
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from topolane.studies import sites_arrivals, sites_cloud, sites_jobs
-from topolane.studies.sites_cloud import GUEST, HOSTS, SITES, Standing
+from topolane.studies.sites_cloud import GUEST, Standing
 
 if TYPE_CHECKING:
     from topolane.studies.sites_arrivals import Arrival, Outcome, Scenario
     from topolane.studies.sites_cloud import Program
 
-TICK = 60.0
-"""Seconds after which the manager looks again, where nothing happens."""
 COPYING = 0.5
 """Of the WAN that copies of guests get while there are any."""
 FLAP = 900.0
@@ -42,13 +41,13 @@ class Running:
 
 
 class Cloud:
-    """Two sites over hours."""
+    """Sites over hours."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self.scenario = scenario
-        self.policy, self.declared = sites_arrivals.POLICIES[scenario.who]
+        self.scenario, self.layout = scenario, scenario.layout
+        self.policy, self.declared = sites_arrivals.POLICIES.get(scenario.who, (scenario.who, False))
         self.extra = dict(zip(scenario.known, scenario.extra))
-        self.coming = sites_arrivals.arrivals(scenario)
+        self.coming = list(scenario.log) or sites_arrivals.arrivals(scenario)
         self.waiting: list[Arrival] = []
         self.running: list[Running] = []
         self.now, self.copied, self.moves, self.returned, self.programs_moved, self.flaps = (
@@ -61,13 +60,18 @@ class Cloud:
         )
         self.looks = math.inf
         self.ended: list[tuple[Arrival, float, float]] = []
+        self.refused: list[Arrival] = []
+
+    def play_to(self, moment: float) -> None:
+        """Plays on to a moment, and what happens in it."""
+        self.settle()
+        while (self.coming or self.waiting or self.running) and self.now < moment:
+            self.pass_to(min(self.next_event(), moment))
+            self.settle()
 
     def played(self) -> Outcome:
         """Plays all of it."""
-        self.settle()
-        while self.coming or self.waiting or self.running:
-            self.pass_to(self.next_event())
-            self.settle()
+        self.play_to(math.inf)
         return sites_arrivals.Outcome(
             self.scenario.who,
             self.scenario.seed,
@@ -114,18 +118,19 @@ class Cloud:
 
     def choose(self) -> None:
         """Asks the policy about those that run and those of the queue, in its order, for whom there are hosts."""
-        free = SITES * HOSTS - sum(len(each.hosts) for each in self.running)
+        free = self.layout.sites * self.layout.hosts - sum(len(each.hosts) for each in self.running)
         heads = 0
         while heads < len(self.waiting) and free >= self.waiting[heads].program.job.ranks:
             free -= self.waiting[heads].program.job.ranks
             heads += 1
         standings = [self.standing(each) for each in self.running]
         standings += [self.newcomer(each) for each in self.waiting[:heads]]
-        self.looks = self.now + TICK if self.running or heads else math.inf
+        self.looks = self.now + self.scenario.tick if self.running or heads else math.inf
         if not standings:
+            self.give_up()
             return
-        wanted = sites_cloud.asked(self.policy, self.scenario.wan, standings)
-        copies = [0] * SITES
+        wanted = sites_cloud.asked(self.policy, self.scenario.wan, standings, self.layout)
+        copies: Counter[tuple[int, int]] = Counter()
         for running, hosts in zip(self.running, wanted):
             self.move(running, hosts, copies)
         for hosts in wanted[len(self.running) :]:
@@ -135,8 +140,15 @@ class Cloud:
             been: list[dict[int, float]] = [{} for _ in hosts]
             self.running.append(Running(arrival, self.now, arrival.alone, hosts, been=been))
             self.looks = min(self.looks, self.now + sites_jobs.WATCHED)
-        if any(copies):
-            self.copied = self.now + max(copies) * GUEST / (COPYING * self.scenario.wan.bandwidth)
+        self.give_up()
+        if copies:
+            self.copied = self.now + max(copies.values()) * GUEST / (COPYING * self.scenario.wan.bandwidth)
+
+    def give_up(self) -> None:
+        """Leaves out the head of the queue where all hosts are free and it gets none: it never will."""
+        if not self.running and self.waiting:
+            self.refused.append(self.waiting.pop(0))
+            self.looks = self.now
 
     def standing(self, running: Running) -> Standing:
         """What the manager knows of a program that runs.
@@ -167,17 +179,17 @@ class Cloud:
         turns, sent, messages, largest = (statistics.median(each) for each in zip(*rates))
         return dataclasses.replace(program, turns=turns, bytes=sent, messages=messages, largest=largest)
 
-    def move(self, running: Running, hosts: tuple[int, ...], copies: list[int]) -> None:
+    def move(self, running: Running, hosts: tuple[int, ...], copies: Counter[tuple[int, int]]) -> None:
         """Takes over where a program is to be; hosts change hands at once, the program when its guests are copied."""
-        if sites_cloud.moved(running.hosts, hosts):
+        if sites_cloud.moved(running.hosts, hosts, self.layout):
             running.before = running.hosts
             running.moved_at = self.now
             self.programs_moved += not running.moved
             running.moved = True
         for guest, (before, after) in enumerate(zip(running.hosts, hosts)):
-            left, entered = sites_cloud.site(before), sites_cloud.site(after)
+            left, entered = self.layout.site(before), self.layout.site(after)
             if left != entered:
-                copies[left] += 1
+                copies[left, entered] += 1
                 self.moves += 1
                 away = self.now - running.been[guest].get(entered, math.inf)
                 self.returned += away > -math.inf
@@ -186,18 +198,19 @@ class Cloud:
         running.hosts = hosts
 
     def set_speeds(self) -> None:
-        """Of all that run."""
-        spread: list[tuple[Running, tuple[float, float]]] = []
+        """Of all that run: a program is as fast as the slowest link between its sites lets it be."""
+        using: dict[tuple[int, int], list[tuple[Running, tuple[float, float]]]] = {}
         for running in self.running:
             running.speed = 1.0
             program = running.arrival.program
-            crossing = sites_cloud.crossing(sites_cloud.sites_of(running.before or running.hosts))
-            if crossing > 0:
+            for link, crossing in sites_cloud.links(running.before or running.hosts, self.layout).items():
                 share = crossing * program.bytes / self.scenario.wan.bandwidth
-                spread.append((running, (self.extra[program], share)))
+                using.setdefault(link, []).append((running, (self.extra[program], share)))
         carried = 1 - COPYING if self.copied > 0 else 1.0
-        for (running, _), speed in zip(spread, sites_cloud.stretched([of for _, of in spread], carried)):
-            running.speed = speed
+        for spread in using.values():
+            speeds = sites_cloud.stretched([of for _, of in spread], carried)
+            for (running, _), speed in zip(spread, speeds):
+                running.speed = min(running.speed, speed)
 
 
 def play(scenario: Scenario) -> Outcome:

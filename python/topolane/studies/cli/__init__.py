@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import click
 
 from topolane.cli import common
 from topolane.studies.cli import gang, jigsaw, nova, rank_k, sites
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from topolane.studies import Row
+from topolane.studies.cli.judged import counts, print_rows
 
 
 @click.group("paper")
@@ -28,46 +23,41 @@ command.add_command(rank_k.command)
 command.add_command(sites.command)
 
 
-def print_rows(rows: Sequence[Row]) -> None:
-    """Prints figures of a paper beside ours."""
-    common.print_table(
-        ("what", "paper", "ours (range over seeds)", "tolerance", "verdict", "why"),
-        [[row.what, row.paper, row.ours, row.tolerance, row.verdict, row.why] for row in rows],
-        text_columns=("what", "why"),
-    )
-
-
-def counts(rows: Sequence[Row]) -> str:
-    """How many rows there are of each verdict."""
-    return ", ".join(
-        f"{sum(row.verdict == verdict for row in rows)} {verdict}" for verdict in common.VERDICTS
-    )
-
-
 @command.command()
 @click.option(
-    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="How many made-up months of each."
+    "--seeds", type=click.IntRange(1), help="How many made-up months of each [default: 5; 1 with --quick]."
 )
+@click.option("--quick", is_flag=True, help="One seed.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @click.option(
     "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
 )
 @common.json_option
-def sc18(seeds: int, workers: int | None, executor: str | None, as_json: bool) -> None:
+def sc18(seeds: int | None, quick: bool, workers: int | None, executor: str | None, as_json: bool) -> None:
     """Interference-free node allocation on fat trees (SC'18)."""
-    from topolane.studies import sc18
+    from topolane.studies import sc18, sc18_hops, sc18_months, sc18_waits
 
-    chosen = range(1, seeds + 1)
+    chosen = range(1, (seeds or (1 if quick else 5)) + 1)
     with common.counting_bar("simulating", len(sc18.tasks(chosen))) as done:
         results = sc18.study(chosen, executor=executor, workers=workers, done=done)
-    rows = sc18.rows(results)
+    rows = [part for study in (sc18, sc18_waits, sc18_hops, sc18_months) for part in study.rows(results)]
     if as_json:
         common.print_json([dataclasses.asdict(row) for row in rows])
         return
     waits = [[pair.name, *(f"{mean:,.2f}" for mean in sc18.mean_waits(results, pair))] for pair in sc18.PAIRS]
     common.print_table(("mean wait (h)", *sc18.COLUMNS), waits)
-    print_rows(rows)
-    click.echo(f"{len(rows)} rows over {seeds} seeds: {counts(rows)}")
+    common.print_table(
+        ("mean wait (h) by nodes", "", *sc18.BINS), sc18_waits.lines(results), text_columns=("",)
+    )
+    common.print_table(
+        ("APH of jobs of several nodes", "nodes", "oblivious", "aware", "least"), sc18_hops.lines(results)
+    )
+    common.print_table(
+        ("jobs by nodes (%)", *sc18.BINS, "nodes asked for\nan hour, mean", "median", "most"),
+        sc18_months.lines(results),
+    )
+    print_rows(rows, "ours (range over seeds)")
+    click.echo(f"{len(rows)} rows over {len(chosen)} seeds; {counts(rows)}")
 
 
 @command.command("sc18-network")
@@ -96,5 +86,5 @@ def sc18_network(workloads: int, workers: int | None, as_json: bool) -> None:
         common.print_table(
             ("oblivious", "routing", "model", *patterns), table, text_columns=("routing", "model")
         )
-    print_rows(rows)
+    print_rows(rows, "ours (range over workloads)")
     click.echo(f"judged: {', '.join(sc18_network.JUDGED)}; {len(rows)} rows, {counts(rows)}")

@@ -10,32 +10,41 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane.cli import common
+from topolane.studies.cli.judged import print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane.studies import Row
     from topolane.studies.nova_study import Times
 
-KERNELS = ("bt", "sp", "lu", "cg", "mg", "ft", "is", "ep")
+KERNELS = ("bt", "sp", "lu", "cg", "mg", "ft", "is", "ep", "dt")
 
 
 @click.command("nova")
 @click.option("--seeds", type=click.IntRange(1), help="Runs of each kind [default: 10; 3 with --quick].")
 @click.option("--kernel", "kernels", type=click.Choice(KERNELS), multiple=True, help="Only these kernels.")
 @click.option("--quick", is_flag=True, help="A tenth of the iterations, and no changed settings.")
+@click.option("--out", help="A directory for the figure of the times and its points.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @common.json_option
 def command(
-    seeds: int | None, kernels: tuple[str, ...], quick: bool, workers: int | None, as_json: bool
+    seeds: int | None,
+    kernels: tuple[str, ...],
+    quick: bool,
+    out: str | None,
+    workers: int | None,
+    as_json: bool,
 ) -> None:
     """Hop-byte placement of VM groups in OpenStack (2013), under SimGrid's SMPI."""
-    from topolane.studies import nova, nova_study
+    from topolane.studies import nova, nova_figure, nova_study
 
     chosen = range(1, (seeds or (3 if quick else 10)) + 1)
     wanted = [kernel for kernel in KERNELS if kernel in (kernels or KERNELS)]
     hop_bytes = {setting.name: nova.all_hop_bytes(setting, chosen) for setting in (nova.CHOSEN, nova.NO_ROOM)}
-    times, missing = simulated(wanted, chosen, quick, workers)
+    with common.outputs(out, nova_figure.OWN) as folder:
+        times, missing = simulated(wanted, chosen, quick, workers)
+        if folder is not None:
+            nova_figure.write(folder, times)
     rows = nova_study.rows(times, missing)
     if as_json:
         common.print_json(
@@ -111,12 +120,3 @@ def print_times(found: Sequence[Times]) -> None:
     changes = ("mean\nvs stock", "longest\nvs stock")
     if lines:
         common.print_table((*columns, *changes), lines, text_columns=("setting", "placed by"))
-
-
-def print_rows(rows: Sequence[Row]) -> None:
-    """The paper's figures beside ours."""
-    common.print_table(
-        ("what", "paper", "ours", "tolerance", "verdict", "why"),
-        [[row.what, row.paper, row.ours, row.tolerance, row.verdict, row.why] for row in rows],
-        text_columns=("what", "why"),
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topolane.cli import common
+from topolane.studies.cli.judged import print_rows
 
 if TYPE_CHECKING:
     from topolane.studies.rank_k import Study
@@ -38,11 +39,7 @@ def command(as_json: bool) -> None:
         return
     for table in TABLES:
         print_rank_k_table(study, table)
-    common.print_table(
-        ("what", "paper", "ours", "tolerance", "verdict", "why"),
-        [[row.what, row.paper, row.ours, row.tolerance, row.verdict, row.why] for row in rows],
-        text_columns=("what", "why"),
-    )
+    print_rows(rows)
     common.print_table(
         ("the choices with", "right", "their measured seconds"),
         [[name, str(right), f"{cost:,.2f}"] for name, right, cost in sensitivity],

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topolane._engine import InputError
 from topolane.cli import common
+from topolane.studies.cli import sites_trace
+from topolane.studies.cli.judged import print_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from topolane.studies import Row
     from topolane.studies.cli.sites_tables import Table
     from topolane.studies.sites_loss import Times
@@ -28,12 +29,77 @@ OWN = ("loss-against-traffic.png", "points.csv")
     help="Fewer latencies and programs, not the four together nor collectives: under a minute.",
 )
 @click.option("--out", help="A directory for the figure and its points.")
+@click.option(
+    "--trace",
+    help="Play the submissions of a log (SWF, CSV, sacct -P) instead, under every policy of the engine.",
+)
+@click.option(
+    "--sites",
+    "counts",
+    type=click.IntRange(2, 10),
+    multiple=True,
+    help="With --trace: how many sites; repeat it for several [default: 2].",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(2),
+    help="With --trace: only the first so many jobs that ran [default: 300; 60 with --quick].",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    help="With --trace: how often kernels are drawn for the jobs [default: 3; 1 with --quick].",
+)
+@click.option(
+    "--cores-per-node",
+    type=click.IntRange(1),
+    help="With --trace: turn processors of the log into nodes of so many cores.",
+)
+@click.option(
+    "--processors",
+    is_flag=True,
+    help="Compare the rules on sites whose processors differ by 1, 1.5 and 2 instead.",
+)
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @common.json_option
-def command(quick: bool, out: str | None, workers: int | None, as_json: bool) -> None:
+def command(
+    quick: bool,
+    out: str | None,
+    trace: str | None,
+    counts: tuple[int, ...],
+    limit: int | None,
+    seeds: int | None,
+    cores_per_node: int | None,
+    processors: bool,
+    workers: int | None,
+    as_json: bool,
+) -> None:
     """MPI on virtual clusters over several sites (2007), under SimGrid's SMPI."""
     from topolane.studies import sites, sites_loss
 
+    if processors:
+        if out is not None or trace is not None:
+            raise InputError(
+                "--processors draws no figure and takes no log: give it without --out and --trace"
+            )
+        from topolane.studies.cli import sites_processors
+
+        sites_processors.command(quick, workers, as_json)
+        return
+    if trace is None and (counts or limit or seeds or cores_per_node):
+        raise InputError("--sites, --limit, --seeds and --cores-per-node need a log: give --trace FILE")
+    if trace is not None:
+        if out is not None:
+            raise InputError(
+                "--out draws the figure of the paper's programs: it cannot be given with --trace"
+            )
+        limit = limit or (sites_trace.QUICK_JOBS if quick else sites_trace.JOBS)
+        seeds = seeds or (1 if quick else sites_trace.SEEDS)
+        asked = sites_trace.Asked(
+            trace, tuple(dict.fromkeys(counts or (2,))), limit, seeds, cores_per_node, workers
+        )
+        sites_trace.command(asked, as_json)
+        return
     with common.outputs(out, OWN) as folder, tempfile.TemporaryDirectory(prefix="topolane-sites-") as name:
         times, missing = simulated(Path(name), quick, workers)
         tables: list[Table] = []
@@ -51,22 +117,9 @@ def command(quick: bool, out: str | None, workers: int | None, as_json: bool) ->
         return
     for table in tables:
         table.show()
-    print_judged(rows)
+    print_rows(rows)
     for assumption in sites.ASSUMED:
         click.echo(f"assumed: {assumption}")
-
-
-def print_judged(rows: Sequence[Row]) -> None:
-    """The paper's figures beside ours; one that was not reproduced has failed."""
-    verdicts = {"differs": "differs: failed"}
-    common.print_table(
-        ("what", "paper", "ours", "tolerance", "verdict", "why"),
-        [
-            [row.what, row.paper, row.ours, row.tolerance, verdicts.get(row.verdict, row.verdict), row.why]
-            for row in rows
-        ],
-        text_columns=("what", "why"),
-    )
 
 
 def simulated(programs: Path, quick: bool, workers: int | None) -> tuple[Times | None, str]:
@@ -94,6 +147,7 @@ def study(
         sites_jobs,
         sites_levels,
         sites_loss,
+        sites_messages,
         sites_predict,
         sites_scatter,
     )
@@ -105,6 +159,7 @@ def study(
         sites_scatter.write(folder, points)
     found = tables.measured(times, quick)
     rows = [*sites_loss.rows(times, quick), sites_scatter.row(points)]
+    rows += sites_messages.rows(times, quick)
     rows += sites_predict.rows(times, sites_scatter.jobs(quick))
     if not quick:
         with common.counting_bar("four programs", len(sites_jobs.POLICIES)) as done:

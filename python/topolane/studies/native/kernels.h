@@ -1,6 +1,6 @@
 /* Programs that send what the NAS Parallel Benchmarks send (docs/reference/traffic.md) and compute as long as
  * their operation counts say. Each has one iteration as a function; ranks are a power of
- * two, of bt and sp a square.
+ * two, of bt and sp a square, of dt at least five.
  */
 #ifndef TOPOLANE_KERNELS_H
 #define TOPOLANE_KERNELS_H
@@ -24,6 +24,7 @@ void mg(int class);
 void ft(int class);
 void is(int class);
 void ep(int class);
+void dt(int class);
 
 /* Not of NPB: the first half of the ranks each send 16 MiB to one of the second, what a guest's move sends. */
 void copy(int class);

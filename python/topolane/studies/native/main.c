@@ -17,10 +17,11 @@ MPI_Comm program;
 static const struct {
   const char *name;
   void (*iterate)(int class);
-  enum { POWER_OF_TWO, SQUARE, EVEN } ranks;
+  enum { POWER_OF_TWO, SQUARE, EVEN, FIVE } ranks;
 } kernels[] = {{"bt", bt, SQUARE},       {"sp", sp, SQUARE},       {"lu", lu, POWER_OF_TWO},
                {"cg", cg, POWER_OF_TWO}, {"mg", mg, POWER_OF_TWO}, {"ft", ft, POWER_OF_TWO},
-               {"is", is, POWER_OF_TWO}, {"ep", ep, POWER_OF_TWO}, {"copy", copy, EVEN}};
+               {"is", is, POWER_OF_TWO}, {"ep", ep, POWER_OF_TWO}, {"copy", copy, EVEN},
+               {"dt", dt, FIVE}};
 
 enum { MOST = 64 };
 static MPI_Request under_way[MOST];
@@ -87,8 +88,8 @@ static int usage(void)
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0)
-    fprintf(stderr, "usage: kernels bt|sp|lu|cg|mg|ft|is|ep|copy S|W|A|B|C|D ITERATIONS RANKS ..; ranks are a power "
-                    "of two, of bt and sp a square, of copy even\n");
+    fprintf(stderr, "usage: kernels bt|sp|lu|cg|mg|ft|is|ep|dt|copy S|W|A|B|C|D ITERATIONS RANKS ..; ranks are a power "
+                    "of two, of bt and sp a square, of copy even, of dt at least 5\n");
   MPI_Finalize();
   return 2;
 }
@@ -100,6 +101,8 @@ static int may_run(int kernel, int on)
     return 0;
   if (kernels[kernel].ranks == POWER_OF_TWO)
     return (on & (on - 1)) == 0;
+  if (kernels[kernel].ranks == FIVE)
+    return on >= 5;
   return kernels[kernel].ranks == SQUARE ? side * side == on : on % 2 == 0;
 }
 
