@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test explore lint docs lock audit header wheel bench bench-gang bench-links bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test explore lint docs lock audit header wheel bench bench-gang bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -64,7 +64,7 @@ $(VENV)/.components: $(VENV)/.installed
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
 	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" libfaketime valgrind \
-	      "mpich libmpich-dev" gfortran; do \
+	      "mpich libmpich-dev" gfortran "scalapack-mpi-test mumps-test hpcc lammps"; do \
 	    apt-get install -y -qq $$packages >/dev/null || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
@@ -155,6 +155,10 @@ bench-links:
 
 bench-mpi: $(VENV)/.optimised $(VENV)/.components
 	$(BIN)/python benches/mpi/overhead.py $(BENCH)
+
+# Over a WAN with a real delay, as root: make bench-mpi-delayed BENCH=--quick.
+bench-mpi-delayed: $(VENV)/.optimised $(VENV)/.components
+	$(BIN)/python benches/mpi/delayed.py $(BENCH)
 
 bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/nova/run.py $(BENCH)

@@ -26,6 +26,7 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "slurm-tree": ("slurm-tree", {}),
     "hop-bytes": ("hop-bytes", {}),
     "hop-bytes-exact": ("hop-bytes-exact", {}),
+    "least-slowdown": ("least-slowdown", {}),
     "bunch": ("bunch", {}),
     "spread": ("spread", {}),
     "isolated": ("isolated", {}),
@@ -53,5 +54,16 @@ NETWORKS: dict[str, Network | None] = {
 }
 """Key: the model of contention and the routing."""
 
-SITE_POLICIES = {name: name for name in ("stay", "inter-site-traffic", "predicted-loss", "make-room")}
+SITE_POLICIES = {
+    name: name
+    for name in (
+        "stay",
+        "inter-site-traffic",
+        "processors",
+        "paper",
+        "predicted-time",
+        "predicted-loss",
+        "make-room",
+    )
+}
 """Key: the engine's name."""

@@ -3,7 +3,8 @@
 Two ways. In one run, watched calls take turns with unwatched ones (pairs.h): what the calls cost, without what changes
 from run to run; the same without the library shows how far the method can be trusted. In pairs of runs, without the library
 and with it: all that watching costs, the thread that reports every second and the receiver as well, and all
-that disturbs a run. `--programs` names a directory with programs that print "Time in seconds = T", as NPB's do, for the
+that disturbs a run. Each watched run has an unwatched one before and after it, in turns of the order, and these two
+are a control pair. The whole program is LAMMPS with PPPM (programs.py), of Open MPI: the time of its loop. `--programs` names a directory with programs that print "Time in seconds = T", as NPB's do, for the
 MPI that --mpi names; their names end in the number of ranks, as cg.W.2 does.
 """
 
@@ -22,6 +23,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
+
+from programs import LAMMPS_INPUT
 
 HERE = Path(__file__).resolve().parent
 TOPOLANE = [
@@ -74,20 +77,28 @@ class Runs:
     what: str
     without: list[float]
     watched: list[float]
+    again: list[float]
+    """Without the library, once more: each makes a control pair with that of `without`."""
 
     def __str__(self) -> str:
-        least, watched = min(self.without), min(self.watched)
-        ratios = sorted(after / before for before, after in zip(self.without, self.watched))
+        least, watched = min(self.without + self.again), min(self.watched)
         return (
             f"| {self.mpi} | {self.what} | {least:.4g} s | {watched:.4g} s | {100 * (watched / least - 1):+.1f} % | "
-            f"{100 * (statistics.median(ratios) - 1):+.1f} % | {100 * (ratios[0] - 1):+.1f} to {100 * (ratios[-1] - 1):+.1f} % |"
+            f"{spread(self.without, self.watched)} | {spread(self.without, self.again)} |"
         )
+
+
+def spread(before: Sequence[float], after: Sequence[float]) -> str:
+    """What is more in pairs: the median, and the least and the most."""
+    more = sorted(100 * (second / first - 1) for first, second in zip(before, after, strict=True))
+    return f"{statistics.median(more):+.1f} % | {more[0]:+.1f} to {more[-1]:+.1f} %"
 
 
 Row = TypeVar("Row", Calls, Runs)
 HEADS = {
     Calls: "| MPI | a call or step, in one run | without | watched | more | | of all runs | nobody watching |",
-    Runs: "| MPI | whole runs | without | watched | more, least of all | more, median of pairs | of all pairs |",
+    Runs: "| MPI | whole runs | without | watched | more, least of all | more, median of pairs | of all pairs "
+    "| control, median | of all control pairs |",
 }
 
 
@@ -96,7 +107,7 @@ def figures(command: Sequence[str]) -> list[float]:
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | AROUND)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
-    found = re.search(r"Time in seconds\s*=\s*([0-9.]+)", done.stdout)
+    found = re.search(r"(?:Time in seconds\s*=|Loop time of)\s*([0-9.]+)", done.stdout)
     return [float(number) for number in ([found[1]] if found else done.stdout.split())]
 
 
@@ -112,13 +123,26 @@ def calls(mpi: str, what: str, unit: str, command: Sequence[str], times: int) ->
 
 
 def runs(mpi: str, what: str, command: Sequence[str], times: int) -> Runs:
-    """Runs in turns; a first pair that compiles the library and warms up is not counted."""
+    """Runs in turns; a first one that compiles the library and warms up is not counted."""
     figures([*TOPOLANE, *command])
-    without, watched = [], []
-    for _ in range(times):
-        without += figures(command)
+    without: list[float] = []
+    watched: list[float] = []
+    again: list[float] = []
+    for turn in range(times):
+        plain = (without, again) if turn % 2 == 0 else (again, without)
+        plain[0].extend(figures(command))
         watched += figures([*TOPOLANE, *command])
-    return told(Runs(mpi, what, without, watched))
+        plain[1].extend(figures(command))
+    return told(Runs(mpi, what, without, watched, again))
+
+
+def whole_program(mpi: str, launch: Sequence[str], scratch: str, times: int, quick: bool) -> Iterator[Runs]:
+    """LAMMPS, if it is here; Debian's is built with Open MPI."""
+    if mpi != "openmpi" or shutil.which("lmp") is None:
+        return
+    given = Path(scratch, "in.lmp")
+    given.write_text(LAMMPS_INPUT.replace("run 20", f"run {50 if quick else 1000}"))
+    yield runs(mpi, "LAMMPS, PPPM, 2 ranks", [*launch, "2", "lmp", "-in", str(given), "-log", "none"], times)
 
 
 def told(row: Row) -> Row:
@@ -140,6 +164,7 @@ def measure(mpi: str, times: int, quick: bool, programs: Path | None) -> Iterato
             command = [*launch, "2", f"{scratch}/kernels", name, str(steps // 10 if quick else steps)]
             yield calls(mpi, f"a step, {name}-like", "us", [*command, "pairs"], times)
             yield runs(mpi, f"{name}-like, 2 ranks", command, times)
+        yield from whole_program(mpi, launch, scratch, times, quick)
     for program in sorted(programs.iterdir()) if programs else ():
         yield runs(mpi, program.name, [*launch, program.suffix[1:], str(program)], times)
 

@@ -8,6 +8,7 @@ import numpy as np
 from measure import Row
 from topolane import _engine
 from topolane.mpi.counts import Matrix
+from topolane.sites.character import Character
 from topolane.sites.model import Guest, Host, Link
 from topolane.sites.planner import cut_of, machine_of, make
 from topolane.sites.problem import Group, Problem
@@ -19,11 +20,13 @@ LIMIT = 100.0
 def choosing(quick: bool) -> list[Row]:
     """The engine's choice alone, and the whole plan: cuts by METIS, choice, guests to hosts."""
     runs = 3 if quick else 15
-    return [row for policy in ("predicted-loss", "inter-site-traffic") for row in _rows(policy, runs)]
+    rows = [row for policy in ("predicted-time", "inter-site-traffic") for row in _rows(policy, runs)]
+    return rows + _rows("predicted-time", runs, (1.0, 1.5, 2.0))
 
 
-def _rows(policy: str, runs: int) -> list[Row]:
-    problem = _problem()
+def _rows(policy: str, runs: int, speeds: tuple[float, ...] = (1.0,)) -> list[Row]:
+    problem = _problem(speeds)
+    named = policy if len(speeds) == 1 else f"{policy}, hosts of {len(speeds)} speeds"
     machine, nodes = machine_of(problem)
     asked = [_asked(group, nodes) for group in problem.groups]
     figures = {
@@ -33,7 +36,7 @@ def _rows(policy: str, runs: int) -> list[Row]:
     return [
         Row(
             "choosing",
-            f"{policy}: 100 programs on 10 sites, {words}",
+            f"{named}: 100 programs on 10 sites, {words}",
             "ms",
             tuple(_milliseconds(call) for _ in range(runs)),
             limit,
@@ -56,14 +59,20 @@ def _asked(group: Group, nodes: dict[str, int]) -> _engine.SiteProgram:
         cores=4,
         memory=1 << 30,
         nodes=[nodes[guest.host or ""] for guest in group.guests],
+        compute=group.character.compute,
+        in_mpi=group.character.in_mpi,
     )
 
 
-def _problem() -> Problem:
+def _problem(speeds: tuple[float, ...]) -> Problem:
     """10 sites of 16 hosts, all joined; 100 programs of 4 to 16 guests, of which a third talk much, scattered."""
     draw = np.random.default_rng(7)
     sites = [f"s{number}" for number in range(10)]
-    hosts = tuple(Host(f"{site}h{number}", site, 48, 1 << 38) for site in sites for number in range(16))
+    hosts = tuple(
+        Host(f"{site}h{number}", site, 48, 1 << 38, speed=speeds[number % len(speeds)])
+        for site in sites
+        for number in range(16)
+    )
     links = tuple(
         Link((a, b), float(draw.uniform(0.001, 0.02)), 1.25e8)
         for at, a in enumerate(sites)
@@ -80,5 +89,9 @@ def _problem() -> Problem:
         sender = np.repeat(np.arange(ranks), 4)
         receiver = (sender + np.tile([1, -1, 4, -4], ranks)) % ranks
         matrix = Matrix(ranks, sender, receiver, np.tile([turns, turns * size, turns], (len(sender), 1)))
-        groups.append(Group((f"p{number}",), guests, matrix, np.arange(ranks) // 4, (), 3600.0, float("inf")))
+        like = Character(0.2, 0.8) if number % 3 == 0 else Character(0.9, 0.1)
+        of_rank = np.arange(ranks) // 4
+        groups.append(
+            Group((f"p{number}",), guests, matrix, of_rank, (), 3600.0, float("inf"), character=like)
+        )
     return Problem(tuple(sites), hosts, links, frozenset(), tuple(groups), (), {})

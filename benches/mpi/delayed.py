@@ -1,0 +1,194 @@
+"""Collectives over a WAN with a real delay: two levels, flat, and the least that is possible.
+
+    python benches/mpi/delayed.py [--quick] [--json] [--delay 20] [--mpi mpich] [--mode always]
+
+Root only: it makes network namespaces, a host for each rank, with a delay between sites (far_sites.py). All times are
+in latencies of the WAN, one way. The least is what no program can be faster than: one latency, and the bytes that a site
+needs from another one over the bandwidth of the link between them:
+
+    barrier    1
+    bcast, reduce, allreduce    1 + bytes / (bandwidth x latency)
+    allgather  1 + bytes x ranks of a site / (bandwidth x latency)
+
+The time of a call is the median of its repeats, from when all ranks begin until the last has done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+from far_sites import HERE, SETTINGS, FarSites, far_sites, run
+from topolane.mpi import build
+
+RANKS = {2: 8, 3: 9}
+"""By number of sites."""
+SIZES = (8, 16384, 65536, 262144, 1048576)
+QUICK_SIZES = (8, 65536)
+MBIT = 1000.0
+GOAL, GOAL_BYTES, WORSE = 1.25, 65536, 1.05
+"""Of the least, up to so many bytes; and of flat, everywhere."""
+CALLS = ("barrier", "bcast", "reduce", "allreduce", "allgather")
+PAUSE = 0.06
+"""Seconds between two calls, at least: until nothing of the one before is under way."""
+IDLE_PAUSE = 0.5
+"""As long as a TCP connection must be idle to forget how much it may send."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One call, one size, one setting; times in latencies of the WAN."""
+
+    mpi: str
+    sites: int
+    placement: str
+    call: str
+    bytes: int
+    least: float
+    library: float
+    flat: float
+
+    @property
+    def missed(self) -> str:
+        """The goals that it misses."""
+        goals = []
+        if self.bytes <= GOAL_BYTES and self.library > GOAL * self.least:
+            goals.append("least")
+        if self.library > WORSE * self.flat:
+            goals.append("flat")
+        return ", ".join(goals)
+
+    def __str__(self) -> str:
+        return (
+            f"| {self.mpi} | {self.sites} | {self.placement} | {self.call} | {self.bytes:,} | {self.least:.2f} | "
+            f"{self.library:.2f} | {self.flat:.2f} | {self.library / self.least:.2f} | {self.missed} |"
+        )
+
+
+HEAD = (
+    "| MPI | sites | ranks | call | bytes | least | two levels | flat | two levels / least | missed |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One run of the program."""
+
+    mpi: str
+    sites: int
+    placement: str
+
+    @property
+    def site_of(self) -> tuple[int, ...]:
+        ranks = RANKS[self.sites]
+        if self.placement == "dealt":
+            return tuple(rank % self.sites for rank in range(ranks))
+        return tuple(rank * self.sites // ranks for rank in range(ranks))
+
+    def least(self, call: str, size: int, delay: float) -> float:
+        """Latencies that no program can avoid."""
+        crosses = size * (RANKS[self.sites] // self.sites if call == "allgather" else 1)
+        return 1 + 8 * crosses / (MBIT * 1e6) / delay
+
+
+def measured(
+    setting: Setting, far: FarSites, options: argparse.Namespace, sizes: Sequence[int]
+) -> Iterator[Cell]:
+    """The cells of a setting. Raises CalledProcessError if the program fails."""
+    program, meeting = far.folder / f"delayed-{setting.mpi}", far.folder / "meeting"
+    run(f"mpicc.{setting.mpi}", "-O2", "-w", "-o", program, HERE / "delayed.c")
+    meeting.write_bytes(bytes(8192))
+    environment = {
+        "TOPOLANE_MPI_SITES": ",".join(map(str, setting.site_of)),
+        "TOPOLANE_MPI_TWO_LEVEL": options.mode,
+        "LD_PRELOAD": str(build.library(f"mpicc.{setting.mpi}")),
+    }
+    words = [f"{call}={0 if call == 'barrier' else ','.join(map(str, sizes))}" for call in options.calls]
+    repeats, pause = str(options.repeats), str(IDLE_PAUSE if options.idle else PAUSE)
+    command = far.launch(setting.mpi, environment, [program, meeting, repeats, pause, *words])
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=600)
+    medians: dict[tuple[str, int], dict[str, float]] = {}
+    for line in done.stdout.splitlines():
+        call, size, way, *seconds = line.split()
+        medians.setdefault((call, int(size)), {})[way] = statistics.median(map(float, seconds)) / far.delay
+    for (call, size), ways in medians.items():
+        least = setting.least(call, size, far.delay)
+        yield Cell(
+            setting.mpi, setting.sites, setting.placement, call, size, least, ways["library"], ways["flat"]
+        )
+
+
+def of_network(far: FarSites) -> str:
+    """What the network was, measured."""
+    trips = far.round_trips()
+    middle, late = statistics.median(trips), trips[int(0.99 * len(trips))]
+    return (
+        f"Round trip: median {1e3 * middle:.2f} ms, 99 % within {1e3 * late:.2f} ms. "
+        f"One TCP connection: {far.throughput() / 1e6:.0f} Mbit/s."
+    )
+
+
+def all_cells(options: argparse.Namespace) -> Iterator[Cell | str]:
+    """All cells, and first what the network was."""
+    placements = options.ranks or (("dealt",) if options.quick else ("dealt", "blocks"))
+    sites = options.sites or ((2,) if options.quick else tuple(RANKS))
+    settings = [Setting(mpi, n, placement) for n in sites for placement in placements for mpi in options.mpi]
+    system = SETTINGS | {"net.ipv4.tcp_slow_start_after_idle": "1" if options.idle == "slow-start" else "0"}
+    sizes = options.bytes or (QUICK_SIZES if options.quick else SIZES)
+    for done, setting in enumerate(settings):
+        if sys.stderr.isatty():
+            bar = "#" * done + "." * (len(settings) - done)
+            print(
+                f"\r[{bar}] {setting.mpi}, {setting.sites} sites, {setting.placement}  ",
+                end="",
+                file=sys.stderr,
+            )
+        with far_sites(setting.site_of, 1e-3 * options.delay, MBIT, system) as far:
+            if done == 0:
+                yield of_network(far)
+            yield from measured(setting, far, options, sizes)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time collectives over a WAN with a real delay.")
+    parser.add_argument(
+        "--quick", action="store_true", help="two sites, ranks dealt, two sizes, three repeats"
+    )
+    parser.add_argument("--json", action="store_true", help="print the cells as JSON")
+    parser.add_argument("--delay", type=float, default=20, metavar="MS", help="of the WAN, one way [20]")
+    parser.add_argument("--mpi", nargs="+", choices=("mpich", "openmpi"), default=["mpich", "openmpi"])
+    parser.add_argument("--mode", choices=("auto", "always"), default="auto", help="of the library [auto]")
+    parser.add_argument("--calls", nargs="+", choices=CALLS, default=CALLS)
+    parser.add_argument("--bytes", nargs="+", type=int, metavar="BYTES")
+    parser.add_argument("--sites", nargs="+", type=int, choices=RANKS)
+    parser.add_argument("--ranks", nargs="+", choices=("dealt", "blocks"))
+    parser.add_argument("--repeats", type=int, metavar="N", help="of each call [7]")
+    parser.add_argument(
+        "--idle",
+        choices=("slow-start", "no-slow-start"),
+        help=f"pause {IDLE_PAUSE} s between calls, with or without tcp_slow_start_after_idle",
+    )
+    options = parser.parse_args()
+    options.repeats = options.repeats or (3 if options.quick else 7)
+    if os.geteuid() != 0:
+        sys.exit("benches/mpi/delayed.py makes network namespaces: run it as root")
+    network, *cells = all_cells(options)
+    if options.json:
+        print(json.dumps({"network": network, "cells": [dataclasses.asdict(cell) for cell in cells]}))
+        return
+    print(network, HEAD, *cells, sep="\n")
+    missed = sum(bool(cell.missed) for cell in cells if isinstance(cell, Cell))
+    print(f"\n{missed} of {len(cells)} cells miss a goal.")
+
+
+if __name__ == "__main__":
+    main()
