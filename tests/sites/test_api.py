@@ -20,7 +20,7 @@ from topolane import InputError
 from topolane.cli.sites_client import lost
 from topolane.sites.client import Client
 
-TOKEN, REPORTS = "operator-" + "x" * 16, "reporter-" + "y" * 16
+TOKEN, REPORTS, READS = "operator-" + "x" * 16, "reporter-" + "y" * 16, "reader-" + "z" * 16
 
 
 def free_port() -> int:
@@ -36,7 +36,7 @@ def secret(path: Path, text: str) -> Path:
 
 @pytest.fixture(scope="module")
 def open_manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Managed, str]]:
-    """One that listens on all addresses, with TLS and two tokens; and its URL."""
+    """One that listens on all addresses, with TLS and three tokens; and its URL."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("open")
@@ -46,11 +46,13 @@ def open_manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Man
     )
     secret(folder / "token", TOKEN)
     secret(folder / "reports", REPORTS)
+    secret(folder / "reads", READS)
     port = free_port()
     settings = {
         "listen": f'["unix:{folder}/a.sock", "0.0.0.0:{port}"]',
         "token_file": '"token"',
         "report_token_file": '"reports"',
+        "read_token_file": '"reads"',
         "certificate": '"cert.pem"',
         "key": '"key.pem"',
     }
@@ -85,6 +87,47 @@ def test_the_token_of_reports_opens_reports_only(open_manager: tuple[Managed, st
             asked.post(order)
     with pytest.raises(InputError, match="token is missing or wrong"):
         asked.get("/status")
+
+
+def test_the_token_of_reads_gets_and_changes_nothing(open_manager: tuple[Managed, str]) -> None:
+    """With it, a GET of every path is answered, and every other method of every path is refused with 403 before its
+    body is read. That holds for reports and for a cluster's hold too, and nothing is paused afterwards."""
+    manager, url = open_manager
+    asked = client(manager, url, READS)
+    answered, refused = [], []
+    for path, methods in manager.client.get("/openapi.json")["paths"].items():
+        for method in methods:
+            answer = asked._http.request(method, path.replace("{", "").replace("}", ""), content="not JSON")
+            if answer.status_code == 403:
+                assert "may only read" in answer.json()["detail"]
+            (refused if answer.status_code == 403 else answered).append(method)
+            assert answer.status_code in (200, 403, 404), answer.text
+    assert set(answered) == {"get"} and set(refused) == {"post", "put", "delete"}
+    for method in ("PATCH", "OPTIONS", "TRACE"):
+        assert asked._http.request(method, "/status").status_code == 403
+    assert asked.get("/status")["paused"] is False
+
+
+def test_nova_scheduler_reads_with_the_token_of_reads(open_manager: tuple[Managed, str]) -> None:
+    """The process that nova-scheduler starts, with `measured_token_file`: it lists the programs. With the token of
+    reports it is refused."""
+    manager, url = open_manager
+
+    def answer(token: str) -> dict[str, object]:
+        file = secret(manager.folder / "nova", token)
+        question = {"source": url, "token_file": str(file), "ca": str(manager.folder / "cert.pem")}
+        done = subprocess.run(
+            [sys.executable, "-m", "topolane.nova.measured_sources"],
+            input=json.dumps(question | {"days": 30.0, "seconds": 60.0, "known": []}),
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+        assert done.returncode == 0, done.stderr
+        return dict(json.loads(done.stdout))
+
+    assert answer(READS) == {"ids": [], "programs": [], "skipped": []}
+    assert "401: the token is missing or wrong" in str(answer(REPORTS)["problem"])
 
 
 def test_the_token_of_reports_brings_no_host_in(open_manager: tuple[Managed, str]) -> None:

@@ -151,6 +151,20 @@ def test_a_token_that_others_read_or_that_is_short_is_refused(tmp_path: Path) ->
     assert read_config(file).token == "x" * 32
 
 
+@pytest.mark.parametrize("other", ["token-file", "report-token-file"])
+def test_the_token_of_reads_is_one_of_its_own(tmp_path: Path, other: str) -> None:
+    """The token that may only read is refused if another file holds it too: it would allow more."""
+    for name in ("reads", "other"):
+        (tmp_path / name).write_text("x" * 32)
+        (tmp_path / name).chmod(0o600)
+    both = f'act = true\nread-token-file = "reads"\n{other} = "other"'
+    file = written(tmp_path, FILE.replace("act = true", both))
+    with pytest.raises(InputError, match=":7: read-token-file holds a token that allows more"):
+        read_config(file)
+    (tmp_path / "reads").write_text("y" * 32)
+    assert read_config(file).read_token == "y" * 32
+
+
 def test_beyond_this_machine_token_and_certificate_are_needed(tmp_path: Path) -> None:
     """An address that others reach is refused with a token alone; with certificate and key it is taken."""
     token = tmp_path / "token"

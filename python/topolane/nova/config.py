@@ -56,7 +56,10 @@ OPTIONS = [
         help="Where measured traffic is read: a site manager (https://host:port, http://localhost:port or "
         "unix:/path), or a folder of matrices that `topolane mpi run` wrote. Default: it is not used.",
     ),
-    cfg.StrOpt("measured_token_file", help="A file with the token of the site manager's operator."),
+    cfg.StrOpt(
+        "measured_token_file",
+        help="A file with a token of the site manager: that of read-token-file in its sites file, which may only read.",
+    ),
     cfg.StrOpt(
         "measured_ca",
         help="A file with the certificates by which the manager's is checked. Default: those of the system.",

@@ -27,11 +27,13 @@ Days = Annotated[float, Query(gt=0, le=36_500)]
 Kind = Annotated[int, Query(ge=0, lt=len(KINDS))]
 
 
-def create(manager: Manager, *, token: str | None, report_token: str | None, loopback: bool) -> FastAPI:
+def create(
+    manager: Manager, *, token: str | None, report_token: str | None, read_token: str | None, loopback: bool
+) -> FastAPI:
     """The application, behind its `Gate`.
 
     token: allows all requests; None for a socket that only its owner can open. report_token: allows reports
-    only. loopback: answer only to names of this machine, so that a web page in a local browser cannot use
+    only. read_token: allows GET only. loopback: answer only to names of this machine, so that a web page in a local browser cannot use
     another name.
     """
     # A browser cannot show a token, so there is no page to look at; /openapi.json is for programs.
@@ -44,7 +46,7 @@ def create(manager: Manager, *, token: str | None, report_token: str | None, loo
     app.include_router(clusters(manager))
     app.include_router(reports(manager))
     app.add_exception_handler(StateError, _state_failed)
-    app.add_middleware(Gate, token=token, report_token=report_token)
+    app.add_middleware(Gate, token=token, report_token=report_token, read_token=read_token)
     if loopback:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", "::1"])
     return app

@@ -46,6 +46,8 @@ class Config:
     """Token for all requests of the HTTP interface."""
     report_token: str | None = None
     """Token for programs, and for reports of hosts and guests only."""
+    read_token: str | None = None
+    """Token for GET only."""
     certificate: str | None = None
     key: str | None = None
 
@@ -86,6 +88,7 @@ def read_config(path: str | Path) -> Config:
         keep=table.number("keep", 0, 36500, 30.0),
         token=_token(table, "token-file", folder),
         report_token=_token(table, "report-token-file", folder),
+        read_token=_token(table, "read-token-file", folder),
         certificate=str(folder / certificate) if certificate else None,
         key=str(folder / key) if key else None,
     )
@@ -229,6 +232,8 @@ def _token(table: Table, key: str, folder: Path) -> str | None:
 
 
 def _check_listeners(config: Config, table: Table) -> None:
+    if config.read_token is not None and config.read_token in (config.token, config.report_token):
+        raise table.refuse("read-token-file", "holds a token that allows more; it needs one of its own")
     for address in config.listen:
         if address.path is None and config.token is None:
             raise table.refuse(

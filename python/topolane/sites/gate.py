@@ -27,18 +27,20 @@ OPERATOR = "topolane.operator"
 class Gate:
     """An ASGI middleware that refuses requests by their head, and reads no body longer than its path allows."""
 
-    def __init__(self, app: ASGIApp, *, token: str | None, report_token: str | None) -> None:
+    def __init__(
+        self, app: ASGIApp, *, token: str | None, report_token: str | None, read_token: str | None
+    ) -> None:
         """token: allows all paths; None for a socket that only its owner can open. report_token: allows
-        reports.
+        reports. read_token: allows all paths that are read with GET.
         """
-        self._app, self._token, self._report_token = app, token, report_token
+        self._app, self._token, self._report_token, self._read_token = app, token, report_token, read_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         headers, path = Headers(scope=scope), scope["path"]
         try:
-            scope[OPERATOR] = self._is_operator(headers, path)
+            scope[OPERATOR] = self._is_operator(headers, scope["method"], path)
             most = next((most for of, most in MOST_OF if of.fullmatch(path)), MOST_BODY)
             body = await _body(headers, receive, most)
         except _Refused as refused:
@@ -49,14 +51,17 @@ class Gate:
         if body is not None:
             await self._app(scope, _replay(body, receive), send)
 
-    def _is_operator(self, headers: Headers, path: str) -> bool:
-        """Whether the request comes from the operator; otherwise from a host or a guest that reports. Raises
-        _Refused.
+    def _is_operator(self, headers: Headers, method: str, path: str) -> bool:
+        """Whether the request comes from the operator; otherwise from one who reads, or from a host or a guest that
+        reports. Raises _Refused.
         """
         shown = _bearer(headers)
         operator = self._token is None or _same(shown, self._token)
         if not operator and not (REPORT.fullmatch(path) and _same(shown, self._report_token)):
-            raise _Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
+            if not _same(shown, self._read_token):
+                raise _Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
+            if method not in ("GET", "HEAD"):
+                raise _Refused(403, f"this token may only read: it allows GET, not {method}")
         origin = headers.get("origin")
         if origin is not None and not _is_own(origin, headers.get("host", "")):
             raise _Refused(403, "a page of another origin may not ask")

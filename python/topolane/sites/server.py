@@ -173,6 +173,7 @@ def _server(manager: Manager, address: Address, slots: Slots) -> tuple[_Server, 
         manager,
         token=config.token if is_tcp else None,
         report_token=config.report_token,
+        read_token=config.read_token,
         loopback=is_tcp and address.is_local,
     )
     try:
