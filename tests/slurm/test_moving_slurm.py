@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +20,7 @@ def job(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guest]:
     """A job on node1, that may be requeued."""
     for name, value in cluster.facts.items():
         monkeypatch.setenv(name, value)
-    number = cluster.submit("--partition=pdebug", "--requeue", "--nodelist=node1", script="sleep 600")
+    number = cluster.submit("--partition=pdebug", "--requeue", "--nodelist=node1", script="exec sleep 600")
     until(lambda: cluster.job(number)["job_state"] == "RUNNING", "the job runs")
     yield Guest(str(number), "c", 16, 1 << 30, "a")
     cluster.run("scancel", number)
@@ -44,6 +45,15 @@ def test_a_cancelled_move_runs_the_job_where_it_ran(cluster: Cluster, job: Guest
 
     with pytest.raises(MoveFailed, match="stays at a: cancelled"):
         mover("slurm").move(job, HERE, THERE, cancel)
+    assert _runs_on(cluster, job) == "node1"
+
+
+def test_a_job_that_ends_at_once_is_not_refused_by_its_node(cluster: Cluster, job: Guest) -> None:
+    """slurmd refuses a job that starts in the second in which it ended there, and slurmctld then fails it."""
+    time.sleep(2 - time.time() % 1)  # A second has just begun, and the job ends within it.
+    cluster.run("scontrol", "requeuehold", job.name)
+    assert mover("slurm").settle(job, HERE, THERE) == "a"
+    time.sleep(2)
     assert _runs_on(cluster, job) == "node1"
 
 

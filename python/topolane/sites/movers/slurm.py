@@ -24,6 +24,11 @@ STARTS = 300.0
 """Seconds in which a requeued job must start. Slurm itself delays it by two minutes."""
 SILENT = 60.0
 """Seconds for which slurmctld may not answer, for example during a restart."""
+REVOKED = 2.0
+"""Seconds between a job's end on its node and its new start. slurmd refuses a job whose credential is not of a
+later second than the end of its last run (Slurm's slurm_cred_revoked), and slurmctld then ends the job. The
+second allows for clocks that differ.
+"""
 ENDING = ("COMPLETING", "CONFIGURING", "REQUEUED")
 """States before a requeued job waits again."""
 LOOK = 0.5
@@ -95,6 +100,7 @@ def _ask_for(guest: Guest, host: Host) -> None:
         if time.monotonic() > deadline or state not in ENDING:
             raise MoveFailed(f"it is {state or 'unknown to Slurm'} and cannot be asked to wait")
         time.sleep(LOOK / 5)
+    time.sleep(REVOKED)
     scontrol("update", f"JobId={guest.name}", f"ReqNodeList={_node(host)}", "StartTime=now")
     scontrol("release", guest.name)
 
@@ -104,6 +110,8 @@ def _wait(guest: Guest, host: Host, progress: Callable[[float], None]) -> None:
     while (place := _place(guest)) != ("RUNNING", _node(host)):
         if place[0] == "RUNNING":
             raise MoveFailed(f"it has started on {place[1]}")
+        if place[0] not in ("PENDING", *ENDING):
+            raise MoveFailed(f"it is {place[0] or 'unknown to Slurm'}")
         if time.monotonic() > deadline:
             scontrol("hold", guest.name)
             raise MoveFailed(f"it has not started on {host.name} for {STARTS:g} s")
