@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("nova", reason="the extra nova-test is not installed")
 from cloud_process import HOSTS, CloudProcess, Refused
 from placements import COMPACT, leaves, ours, tree, write
-from topolane.nova.identical import IdenticalHosts, cpu_of
+from topolane.nova.cpus import cpu_of
+from topolane.nova.identical import IdenticalHosts
 
 TREE = tree([HOSTS[:4], HOSTS[4:8]], leaves_in_pod=1)
 ROME = {

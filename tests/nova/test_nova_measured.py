@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("nova", reason="the extra nova-test is not installed")
+from matrices import write_matrix
 from topolane.mpi.host_traffic import between_hosts
 from topolane.nova.measured import DAY, MeasuredProgram, ServerNames, profile_of, usable
 from topolane.nova.measured_reader import MeasuredReader
@@ -128,29 +129,6 @@ def test_the_fixed_addresses_of_a_server_are_those_that_nova_keeps() -> None:
     assert list(_addresses(json.dumps(network))) == ["10.0.0.1", "fd00::1", "10.1.0.1", "10.2.0.1"]
     for damaged in (None, "", "{", "3", '[{"network": null}]', "[[]]"):
         assert list(_addresses(damaged)) == []
-
-
-MATRIX = """# ranks: 2
-# entries: 1
-# topolane mpi: {about}
-from,to,bytes,messages,turns,{kinds}
-0,1,100,1,1,100,1,1,0,0,0,0,0,0,0,0,0
-"""
-KINDS = ",".join(
-    f"{kind}_{one}"
-    for kind in ("point_to_point", "modelled", "two_level", "one_sided")
-    for one in ("messages", "bytes", "turns")
-)
-
-
-def write_matrix(file: Path, hosts: list[str], days_ago: float = 0.0) -> None:
-    """A file as `topolane mpi run` writes it."""
-    about = {"program": "run-1", "name": "solver", "mpi": "MPICH", "ranks": 2, "hosts": hosts}
-    about |= {"seconds": [1.0, 1.0], "in_mpi": [0.0, 0.0], "skew": [0.0, 0.0], "calls": {}, "unfinished": []}
-    text = MATRIX.format(about=json.dumps(about), kinds=KINDS)
-    file.write_text(text.replace("100,1,1,100,1,1", "100,1,1,1,100,1"))
-    written = time.time() - days_ago * DAY
-    os.utime(file, (written, written))
 
 
 def options(source: str, **changed: Any) -> Any:

@@ -107,6 +107,12 @@ def _drawn(cloud: Cloud, group: ServerGroup | None) -> str:
     help="Fewest hops, summed over pairs of servers, that each migration must save.",
 )
 @click.option("--most", type=click.IntRange(1), metavar="N", help="Propose at most this many migrations.")
+@click.option(
+    "--nova-conf",
+    metavar="FILE",
+    help="The nova.conf of nova-scheduler: its group [topolane] says which traffic was declared or measured, and what "
+    "groups get that ask for nothing.",
+)
 @click.option("--out", metavar="FILE", help="File to write the plan to, for 'topolane nova apply'.")
 @room_options
 @json_option
@@ -118,6 +124,7 @@ def plan(
     groups: tuple[str, ...],
     least_gain: int,
     most: int | None,
+    nova_conf: str | None,
     out: str | None,
     room_for: int | None,
     flavor: str | None,
@@ -145,11 +152,16 @@ def plan(
         raise InputError(
             "--least-gain cannot be combined with --room-for, whose migrations need not save hops"
         )
-    connection, cloud = _cloud(os_cloud, machine)
+    from topolane.nova import plan_rules
+
+    options = plan_rules.read_options(nova_conf) if nova_conf is not None else None
+    known = options if options is not None else plan_rules.WITHOUT_FILE
+    connection, cloud = _cloud(os_cloud, machine or known.machine_file, known.default_placement)
+    rules = plan_rules.Rules(connection, cloud, options)
     if room_for is not None and flavor is not None:
         with _service_errors():
             found = room_found(
-                connection, cloud, groups, room_for, flavor, zone, most_groups, most, share_on_the_way
+                connection, cloud, groups, room_for, flavor, zone, most_groups, most, share_on_the_way, rules
             )
         if out is not None and found.plan is not None:
             found.plan.write(Path(out))
@@ -158,7 +170,6 @@ def plan(
             raise SystemExit(1)
         return
     from topolane.nova import plan as planning
-    from topolane.nova.cloud import free_slots
 
     wanted = [cloud.group(name) for name in groups]
     for group in wanted:
@@ -170,11 +181,15 @@ def plan(
     with _service_errors():
         made = planning.make(
             cloud,
-            lambda group: free_slots(connection, cloud, group),
+            rules.slots,
             groups=wanted,
             least_gain=least_gain,
             most=most,
+            weights=rules.weights,
+            compact_policy=known.compact_policy,
         )
+    for note in rules.notes:
+        click.echo(f"topolane: {note}", err=True)
     if out is not None:
         made.write(Path(out))
     if as_json:
@@ -255,7 +270,9 @@ def apply(
         raise SystemExit(1)
 
 
-def _cloud(os_cloud: str | None, machine: str | None) -> tuple[Connection, Cloud]:
+def _cloud(
+    os_cloud: str | None, machine: str | None, default_placement: str = "none"
+) -> tuple[Connection, Cloud]:
     try:
         import openstack  # noqa: F401
     except ImportError as error:
@@ -265,7 +282,7 @@ def _cloud(os_cloud: str | None, machine: str | None) -> tuple[Connection, Cloud
     from topolane.nova import cloud
 
     connection = cloud.connect(os_cloud)
-    found = cloud.read(connection, machine)
+    found = cloud.read(connection, machine, default_placement)
     for problem in found.problems:
         click.echo(f"topolane: {problem}", err=True)
     return connection, found

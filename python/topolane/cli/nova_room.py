@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from topolane.nova.cloud import Cloud
     from topolane.nova.plan import Plan
+    from topolane.nova.plan_rules import Rules
     from topolane.nova.repair import RepairPlan
 
 room_options = options(
@@ -52,6 +53,7 @@ def room_found(
     most_groups: int,
     most: int | None,
     sharing: bool,
+    rules: Rules,
 ) -> RepairPlan:
     """The repair that makes room. Raises InputError for an unknown flavor, zone or group."""
     from topolane.nova import repair as repairs
@@ -66,8 +68,18 @@ def room_found(
         raise InputError(f"there is no flavor {flavor!r}")
     wanted = repairs.wanted_group(found.to_dict(), zone)
     free = free_slots(connection, cloud, wanted)
+    # A repair moves whole groups and knows no CPUs.
+    stay = {group.id for group in cloud.groups if rules.alike(group) != "none"}
     return repairs.find(
-        cloud, wanted, servers, free, most_groups=most_groups, most=most, only=only, sharing=sharing
+        cloud,
+        wanted,
+        servers,
+        free,
+        most_groups=most_groups,
+        most=most,
+        only=only,
+        stay=stay,
+        sharing=sharing,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import json
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,12 @@ class Server:
     """The availability zone it must stay in."""
     busy: bool
     """Whether Nova is working on it."""
+    hostname: str = ""
+    addresses: frozenset[str] = frozenset()
+    """Its fixed addresses."""
+    created: str = ""
+    launch_index: int = 0
+    """Its index in its request."""
 
     @property
     def movable(self) -> bool:
@@ -92,11 +99,11 @@ def connect(cloud: str | None) -> Connection:
         raise InputError(f"the cloud cannot be reached: {_first_line(error)}") from error
 
 
-def read(connection: Connection, machine: str | None) -> Cloud:
+def read(connection: Connection, machine: str | None, default_placement: str = "none") -> Cloud:
     """Reads all groups of a cloud. This needs an administrator's rights.
 
     `machine`: a file that describes the network [default: the metadata of the aggregates]. Raises InputError
-    if there is no topology, or if a call is not allowed.
+    if there is no topology, or if a call is not allowed. default_placement: of groups that ask for nothing.
     """
     from keystoneauth1 import exceptions as auth
     from openstack import exceptions
@@ -112,7 +119,7 @@ def read(connection: Connection, machine: str | None) -> Cloud:
     return Cloud(
         topology=topology,
         problems=problems,
-        groups=[_group(group, servers) for group in groups],
+        groups=[_group(group, servers, default_placement) for group in groups],
         zones={s.host: s.availability_zone for s in services},
         closed=frozenset(s.host for s in services if s.status != "enabled" or s.state != "up"),
     )
@@ -195,11 +202,31 @@ def _topology(aggregates: Iterable[Any], machine: str | None) -> tuple[Topology,
     return topology, problems
 
 
-def _group(group: Any, servers: dict[str, Any]) -> ServerGroup:
+def cpus(connection: Connection) -> dict[str, str]:
+    """What the compute of every host reports of its CPUs, as JSON."""
+    found: dict[str, str] = {}
+    marker = ""
+    while True:
+        # Microversion 2.88 leaves the CPUs out.
+        answer = connection.compute.get(f"/os-hypervisors/detail{marker}", microversion="2.53")
+        if answer.status_code != 200:
+            raise InputError(
+                f"Nova does not list the CPUs of hosts: {answer.status_code} {answer.text[:200]}"
+            )
+        page = answer.json()["hypervisors"]
+        if not page:
+            return found
+        found |= {one["service"]["host"]: json.dumps(one["cpu_info"]) for one in page if one.get("cpu_info")}
+        marker = f"?marker={page[-1]['id']}"
+
+
+def _group(group: Any, servers: dict[str, Any], default_placement: str) -> ServerGroup:
     members = [_server(servers[member]) for member in group.member_ids or () if member in servers]
     policy = group.policy or next(iter(group.policies or ()), None)
     most = int((group.rules or {}).get("max_server_per_host", 1)) if policy == "anti-affinity" else None
-    found_hints = [hint_of(server.hints, server.flavor.get("extra_specs")) for server in members]
+    found_hints = [
+        hint_of(server.hints, server.flavor.get("extra_specs"), default_placement) for server in members
+    ]
     hint = next(
         (hint for hint in found_hints if hint.placement is not None or hint.problem), PlacementHint(None)
     )
@@ -220,6 +247,15 @@ def _server(server: Any) -> Server:
         hints=server.scheduler_hints or {},
         zone=server.pinned_availability_zone,
         busy=server.task_state is not None,
+        hostname=server.hostname or "",
+        addresses=frozenset(
+            str(one["addr"])
+            for ports in (server.addresses or {}).values()
+            for one in ports
+            if one.get("OS-EXT-IPS:type", "fixed") == "fixed" and "addr" in one
+        ),
+        created=server.created_at or "",
+        launch_index=server.launch_index or 0,
     )
 
 

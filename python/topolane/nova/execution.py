@@ -139,10 +139,18 @@ class PlanExecution:
         return None
 
     def _hops(self, migration: Migration) -> tuple[float, float]:
-        """Hops of its group now, and after the migration."""
+        """Hops of its group now, and after the migration: weighted, if the plan weights them."""
         hosts = self.servers.members(migration.group)
         moved = hosts | {migration.server: migration.target}
         find = self.topology.node_of
+        weights = self.plan.weights.get(migration.group)
+        if weights is not None:
+            machine = self.topology.machine
+            now, then = (
+                weights.hops(machine, {server: find[host] for server, host in where.items() if host in find})
+                for where in (hosts, moved)
+            )
+            return now, then
         before, after = (
             self.topology.machine.quality(sorted(find[host] for host in where.values() if host in find))[1]
             for where in (hosts, moved)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import collections
-import functools
-import json
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from nova import context as nova_context
@@ -15,35 +12,9 @@ from nova.db.main import models
 from numpy.typing import NDArray
 from oslo_log import log as logging
 
+from topolane.nova.cpus import Cpu, cpu_of, of_group
+
 LOG = logging.getLogger(__name__)
-
-
-class Cpu(NamedTuple):
-    """The CPUs of a host."""
-
-    architecture: str
-    vendor: str
-    model: str
-    rest: str = ""
-    """Features, sockets, cores and threads, where these count."""
-
-    def __str__(self) -> str:
-        return f"{self.vendor} {self.model} ({self.architecture})"
-
-
-@functools.lru_cache(maxsize=1024)
-def cpu_of(cpu_info: str | None, alike: str) -> Cpu | None:
-    """The CPU in what a compute reports; None if it reports no model. alike: `generation` or `cpu`."""
-    try:
-        said = json.loads(cpu_info or "{}")
-        model, vendor, architecture = (str(said.get(key) or "") for key in ("model", "vendor", "arch"))
-        rest = ""
-        if alike == "cpu":
-            topology = said.get("topology") or {}
-            rest = json.dumps([sorted(map(str, said.get("features") or ())), sorted(topology.items())])
-    except (TypeError, ValueError, AttributeError):
-        return None
-    return Cpu(architecture, vendor, model, rest) if model else None
 
 
 class IdenticalHosts:
@@ -53,8 +24,7 @@ class IdenticalHosts:
         """running: for every host of the group's members, what its compute reports; None if it is not known."""
         self._alike = alike
         self._hidden = bool(running)
-        known = [cpu for info in running if (cpu := cpu_of(info, alike)) is not None]
-        every = collections.Counter(known).most_common()
+        every = of_group(running, alike)
         self.chosen: Cpu | None = every[0][0] if every else None
         """The CPU of the group; None until its first server has a host."""
         if len(every) > 1:

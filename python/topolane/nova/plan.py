@@ -7,10 +7,16 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from topolane import files, parsing
-from topolane._engine import InputError, State
+from topolane._engine import InputError, LinkUse, State
 from topolane.nova.cloud import Cloud, ServerGroup
+from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.hints import PlacementHint
+from topolane.nova.plan_traffic import PairWeights
+from topolane.nova.plan_traffic import moves as traffic_moves
 
 VERSION = 1
 STATES = ("planned", "started", "done", "failed", "skipped")
@@ -46,6 +52,8 @@ class Plan:
     """Hops of every group with migrations, when the plan was made. No group may end with more."""
     in_order: bool = False
     """Whether each migration must wait until all before it are done."""
+    weights: dict[str, PairWeights] = dataclasses.field(default_factory=dict)
+    """By what the hops of a group are weighted, if its traffic is known."""
 
     def write(self, path: Path) -> None:
         """Writes the plan atomically."""
@@ -66,7 +74,10 @@ class Plan:
                     raise InputError(
                         f"{path}: server {migration.server}: state {migration.state!r} or its group is unknown"
                     )
-            return Plan(migrations, start, content.get("in_order") is True)
+            weights = {
+                str(group): PairWeights.read(fields) for group, fields in content.get("weights", {}).items()
+            }
+            return Plan(migrations, start, content.get("in_order") is True, weights)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -91,8 +102,12 @@ def make(
     groups: list[ServerGroup],
     least_gain: int,
     most: int | None = None,
+    weights: Callable[[ServerGroup], PairWeights | None] = lambda _: None,
+    compact_policy: str = "hop-bytes-exact",
 ) -> Plan:
     """Plans migrations that each lower the hops of a group by `least_gain` or more.
+
+    weights: by what the hops of a group are weighted; None if all its servers count as talking equally.
 
     Groups are planned one after the other, highest gain per migration first, since each leaves room for the
     next. At most `most` migrations in all. `slots` returns the free slots of every node for a group's
@@ -100,18 +115,28 @@ def make(
     """
     free = {group.id: slots(group) for group in groups}
     where = {group.id: _whereabouts(cloud, group) for group in cloud.groups}
+    by_bytes = {group.id: found for group in groups if (found := weights(group)) is not None}
     plan = Plan([], {})
     left = list(groups)
     while left and (most is None or len(plan.migrations) < most):
-        offers = [(group, _moves(cloud, group, where, free[group.id], least_gain)) for group in left]
-        offers = [(group, moves) for group, moves in offers if moves]
+        offers = []
+        for group in left:
+            known = by_bytes.get(group.id)
+            if known is not None and not _shares_links(cloud, group, where):
+                moves = _traffic_moves(cloud, group, where, free[group.id], least_gain, known, compact_policy)
+            else:
+                known, moves = None, _moves(cloud, group, where, free[group.id], least_gain)
+            if moves:
+                offers.append((group, moves, known))
         if not offers:
             break
-        group, moves = max(
+        group, moves, known = max(
             offers, key=lambda offer: (offer[1][0].before - offer[1][-1].after) / len(offer[1])
         )
         left.remove(group)
         plan.start[group.id] = moves[0].before
+        if known is not None:
+            plan.weights[group.id] = known
         for move in moves[: None if most is None else most - len(plan.migrations)]:
             plan.migrations.append(move)
             where[group.id][move.server] = cloud.topology.node_of[move.target]
@@ -135,12 +160,11 @@ def _moves(
     if not movable or len(own) < 2:
         return []
     state = State(cloud.topology.machine)
-    others = [other for other in cloud.groups if other.id != group.id and where[other.id]]
-    for other in others:
-        beyond = any(server.host and server.id not in where[other.id] for server in other.servers)
-        state.overlay(list(where[other.id].values()), isolates(other.hint), beyond)
+    others = list(_others(cloud, group, where))
+    for nodes, dedicated, beyond in others:
+        state.overlay(nodes, dedicated, beyond)
     # The links of hosts matter if groups must not share them.
-    apart = any(isolates(one.hint) for one in (group, *others))
+    apart = isolates(group.hint) or any(dedicated for _, dedicated, _ in others)
     found = state.moves(
         [own[server.id] for server in movable],
         slots,
@@ -155,6 +179,69 @@ def _moves(
             movable[member].id, movable[member].name, group.id, name(source), name(target), before, after
         )
         for member, source, target, before, after in found
+    ]
+
+
+def _others(
+    cloud: Cloud, group: ServerGroup, where: dict[str, dict[str, int]]
+) -> Iterator[tuple[list[int], bool, bool]]:
+    """The nodes of every other group, whether its links are dedicated, and whether it is also outside the machine."""
+    for other in cloud.groups:
+        own = where[other.id]
+        if other.id != group.id and own:
+            beyond = any(server.host and server.id not in own for server in other.servers)
+            yield list(own.values()), isolates(other.hint), beyond
+
+
+def _shares_links(cloud: Cloud, group: ServerGroup, where: dict[str, dict[str, int]]) -> bool:
+    """Whether the group and another one use links that are dedicated to one of them: to leave these comes first."""
+    others = list(_others(cloud, group, where))
+    every = [list(where[group.id].values()), *(nodes for nodes, _, _ in others)]
+    apart = [isolates(group.hint), *(dedicated for _, dedicated, _ in others)]
+    met = LinkUse(cloud.topology.machine, [(index, nodes, ()) for index, nodes in enumerate(every)])
+    return any(apart[one] for _, meets in met.meetings(0) if meets for one in (0, *meets))
+
+
+def _traffic_moves(
+    cloud: Cloud,
+    group: ServerGroup,
+    where: dict[str, dict[str, int]],
+    slots: list[int],
+    least_gain: int,
+    weights: PairWeights,
+    compact_policy: str,
+) -> list[Migration]:
+    """Moves by the group's traffic, onto hosts that the filter allows at that moment."""
+    others = list(_others(cloud, group, where))
+    apart = isolates(group.hint) or any(dedicated for _, dedicated, _ in others)
+    placing = GroupPlacement(
+        cloud.topology,
+        POLICIES.get(group.hint.placement or "", compact_policy),
+        stacked=group.most_per_host != 1 or apart,
+        members=[],
+        awaiting=1,
+        beyond=sum(server.host is not None and server.id not in where[group.id] for server in group.servers),
+        others=others,
+    )
+
+    def costs(server: str, at: dict[str, int], free: NDArray[np.uint32]) -> NDArray[np.float64] | None:
+        placing.members = [node for other, node in at.items() if other != server]
+        return placing.costs(free).costs
+
+    machine = cloud.topology.machine
+    movable = [server.id for server in group.servers if server.movable]
+    names = {server.id: server.name for server in group.servers}
+    return [
+        Migration(
+            step.server,
+            names[step.server],
+            group.id,
+            machine.node_name(step.source),
+            machine.node_name(step.target),
+            step.before,
+            step.after,
+        )
+        for step in traffic_moves(machine, weights, where[group.id], movable, slots, least_gain, costs)
     ]
 
 

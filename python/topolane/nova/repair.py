@@ -56,16 +56,18 @@ def find(
     most_groups: int,
     most: int | None = None,
     only: Collection[str] = (),
+    stay: Collection[str] = (),
     sharing: bool = False,
 ) -> RepairPlan:
     """Finds the repair with the fewest forced migrations, then the fewest migrations.
 
     wanted: a group of one server, which gives the flavor and the zone of all servers. free: the free slots of
     every node for it. most: the limit of migrations. only: ids of the groups that may be moved [default:
-    all]. sharing: whether groups may share links while they move, which Nova's filter does not allow.
+    all]. stay: ids of groups that may not. sharing: whether groups may share links while they move, which Nova's filter does not allow.
     """
     where = {group.id: {s.id: s.host for s in group.servers if s.host} for group in cloud.groups}
-    movable = [group for group in _movable(cloud, wanted, where) if not only or group.id in only]
+    movable = [group for group in _movable(cloud, wanted, where) if group.id in (only or {group.id})]
+    movable = [group for group in movable if group.id not in stay]
     refusal = _refusal(cloud, where, servers, free)
     proposed = RepairPlan(refusal, Plan([], {}) if refusal is None else None, [], len(movable), 0)
     if refusal is None:
