@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("nova", reason="the extra nova-test is not installed")
 from matrices import write_matrix
 from topolane.mpi.host_traffic import between_hosts
+from topolane.nova import group_traffic
 from topolane.nova.measured import DAY, MeasuredProgram, ServerNames, profile_of, usable
 from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.server_names import _addresses
@@ -64,6 +65,51 @@ def test_a_host_is_the_member_of_its_address() -> None:
     found = profile_of([measured], members, None)
     assert found is not None
     assert [array.tolist() for array in found.traffic.arrays()[:3]] == [[1], [0], [8.0]]
+
+
+def test_a_name_does_not_count_if_the_address_is_another_server_s() -> None:
+    """Two projects use the names a and b. The program's a has an address that the group's a does not have, so a is not
+    its host; b has the server's address in another notation. The hosts are then no members, a takes the next row. With
+    the addresses of other servers altogether, the program is not the group's."""
+    measured = program(["a", "b"], [(0, 1, 8.0)], addresses=["10.9.0.1", "fd00:0::2"])
+    members = [server("a", "10.0.0.1"), server("b", "10.0.0.2", "fd00::2")]
+    said: list[tuple[str, str]] = []
+
+    def found(one: MeasuredProgram, servers: list[ServerNames]) -> object:
+        profile = profile_of([one], servers, None, lambda *words: said.append(words))
+        return None if profile is None else [array.tolist() for array in profile.traffic.arrays()[:3]]
+
+    assert found(measured, [members[1], members[0]]) == [[1], [0], [8.0]]
+    ((about, sentence),) = said
+    assert about == "p" and "a of program solver has the address 10.9.0.1, server id-a of that" in sentence
+    others = program(["a", "b"], [(0, 1, 8.0)], addresses=["10.9.0.1", "10.9.0.2"])
+    assert found(others, members) is None
+
+
+@pytest.mark.parametrize("address", ["", "10.0.0.1", "fd00::9", "127.0.0.1", "fe80::1", "a.example.org"])
+def test_a_name_counts_unless_the_address_contradicts(address: str) -> None:
+    """The same address, none, one of another IP version, and one that says nothing."""
+    measured = program(["a", "b"], [(0, 1, 8.0)], addresses=[address, ""])
+    said: list[object] = []
+    found = profile_of(
+        [measured], [server("b"), server("a", "10.0.0.1")], None, lambda *words: said.append(words)
+    )
+    assert found is not None and [array.tolist() for array in found.traffic.arrays()[:2]] == [[1], [0]]
+    assert said == []
+
+
+def test_an_address_beats_a_name() -> None:
+    """A host called a that has the address of server b, while a has another: it is b."""
+    measured = program(["a", "c"], [(0, 1, 8.0)], addresses=["10.0.0.2", ""])
+    members = [server("a", "10.0.0.1"), server("b", "10.0.0.2")]
+    found = profile_of([measured], members, None)
+    assert found is not None and [array.tolist() for array in found.traffic.arrays()[:2]] == [[1], [0]]
+
+
+def test_a_contradiction_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    for program_id in ("once", "once", "other"):
+        group_traffic._say_once(program_id, f"Program {program_id}.")
+    assert [record.getMessage() for record in caplog.records] == ["Program once.", "Program other."]
 
 
 def test_hosts_that_are_no_members_go_to_the_next_members() -> None:
@@ -119,14 +165,16 @@ def test_damaged_counts_are_refused(sent: Any) -> None:
         program(["a", "b"], sent)
 
 
-def test_the_fixed_addresses_of_a_server_are_those_that_nova_keeps() -> None:
-    """Of every port and subnet; what cannot be read has none."""
+def test_the_addresses_of_a_server_are_those_that_nova_keeps() -> None:
+    """Of every port and subnet, fixed and floating; what cannot be read has none."""
     ports = [[["10.0.0.1", "fd00::1"], ["10.1.0.1"]], [["10.2.0.1"]]]
     network = [
         {"network": {"subnets": [{"ips": [{"address": one} for one in ips]} for ips in subnets]}}
         for subnets in ports
     ]
-    assert list(_addresses(json.dumps(network))) == ["10.0.0.1", "fd00::1", "10.1.0.1", "10.2.0.1"]
+    network[1]["network"]["subnets"][0]["ips"][0]["floating_ips"] = [{"address": "203.0.113.1"}]
+    found = list(_addresses(json.dumps(network)))
+    assert found == ["10.0.0.1", "fd00::1", "10.1.0.1", "10.2.0.1", "203.0.113.1"]
     for damaged in (None, "", "{", "3", '[{"network": null}]', "[[]]"):
         assert list(_addresses(damaged)) == []
 

@@ -38,7 +38,7 @@ class Server:
     """Whether Nova is working on it."""
     hostname: str = ""
     addresses: frozenset[str] = frozenset()
-    """Its fixed addresses."""
+    """Its fixed and floating addresses."""
     created: str = ""
     launch_index: int = 0
     """Its index in its request."""
@@ -249,10 +249,7 @@ def _server(server: Any) -> Server:
         busy=server.task_state is not None,
         hostname=server.hostname or "",
         addresses=frozenset(
-            str(one["addr"])
-            for ports in (server.addresses or {}).values()
-            for one in ports
-            if one.get("OS-EXT-IPS:type", "fixed") == "fixed" and "addr" in one
+            str(one["addr"]) for ports in (server.addresses or {}).values() for one in ports if "addr" in one
         ),
         created=server.created_at or "",
         launch_index=server.launch_index or 0,

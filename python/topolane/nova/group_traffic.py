@@ -14,6 +14,9 @@ from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.traffic import profile
 
 LOG = logging.getLogger(__name__)
+MOST_SAID = 1000
+_SAID: dict[str, None] = {}
+"""The ids of programs of which a contradiction was logged, the latest ones."""
 
 
 def group_traffic(
@@ -64,8 +67,18 @@ def _measured(spec: Any, hint: PlacementHint, running: list[str], measured: Meas
         *server_names.of_running(context, running),
         *server_names.of_waiting(context, waiting, spec.instance_uuid),
     ]
-    found = profile_of(programs, members, hint.traffic)
+    found = profile_of(programs, members, hint.traffic, _say_once)
     if found is None:
         return None
     LOG.info("Group %s is placed by the measured traffic of %s.", group.uuid, ", ".join(found.programs))
     return found.traffic
+
+
+def _say_once(program: str, sentence: str) -> None:
+    """Logs the first contradiction of a program."""
+    if program in _SAID:
+        return
+    _SAID[program] = None
+    if len(_SAID) > MOST_SAID:
+        _SAID.pop(next(iter(_SAID)), None)
+    LOG.warning("%s", sentence)

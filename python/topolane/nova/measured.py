@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,10 @@ class Profile(NamedTuple):
     """The names of the programs that were measured."""
 
 
+Say = Callable[[str, str], None]
+"""Called with the id of a program and a sentence about it."""
+
+
 def plain_name(name: str) -> str:
     """A host name in lower case and without a domain."""
     return name.strip().lower().partition(".")[0]
@@ -92,14 +97,17 @@ def usable(programs: Iterable[MeasuredProgram], now: float, days: float) -> list
 
 
 def profile_of(
-    programs: Sequence[MeasuredProgram], members: Sequence[ServerNames], name: str | None
+    programs: Sequence[MeasuredProgram],
+    members: Sequence[ServerNames],
+    name: str | None,
+    say: Say = lambda id, sentence: None,
 ) -> Profile | None:
     """The profile of a group with these members, in the group's order; None if nothing was measured for it.
 
     Added up are the programs that ran on the group's own servers. If there are none, the newest program called
-    `name` counts, host by host in the group's order.
+    `name` counts, host by host in the group's order. say: told of hosts that have a server's name but not its address.
     """
-    own = [(one, rows) for one in programs if (rows := _rows_by_name(one, members)) is not None]
+    own = [(one, rows) for one in programs if (rows := _rows_by_name(one, members, say)) is not None]
     if own:
         return Profile(_summed(own, len(members)), sorted({one.name for one, _ in own}))
     named = next((one for one in programs if name is not None and one.name == name), None)
@@ -108,10 +116,10 @@ def profile_of(
     return Profile(_summed([(named, list(range(len(named.hosts))))], len(members)), [named.name])
 
 
-def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames]) -> list[int] | None:
+def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames], say: Say) -> list[int] | None:
     """The row of every host: that of the member with its name or address, else the next one that no host has.
 
-    None if too few of the hosts are members.
+    A member of its name whose known addresses are others is not the host. None if too few of the hosts are members.
     """
     # A group can have thousands of members: each host is looked up, not compared with all of them.
     by_name: dict[str, list[int]] = {}
@@ -123,7 +131,16 @@ def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames]) -> l
     rows: list[int | None] = [None] * len(program.hosts)
     left = dict.fromkeys(range(len(members)))
     for at, (host, address) in enumerate(zip(program.hosts, program.addresses)):
-        same = {*by_name.get(plain_name(host), ()), *by_address.get(host, ()), *by_address.get(address, ())}
+        named = by_name.get(plain_name(host), ())
+        others = [row for row in named if _contradict(address, members[row].addresses)]
+        if others:
+            known = ", ".join(sorted(members[others[0]].addresses))
+            say(
+                program.id,
+                f"Host {host} of program {program.name} has the address {address}, server "
+                f"{members[others[0]].uuid} of that name has {known}: they are not taken for the same.",
+            )
+        same = {*named, *by_address.get(host, ()), *by_address.get(address, ())}.difference(others)
         if found := [row for row in same if row in left]:
             rows[at] = min(found)
             del left[min(found)]
@@ -131,6 +148,19 @@ def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames]) -> l
         return None
     free = iter([*left, *range(len(members), len(members) + len(rows))])
     return [next(free) if row is None else row for row in rows]
+
+
+def _contradict(address: str, known: Collection[str]) -> bool:
+    """Whether a host with this address cannot be the server with the known ones. Compared are addresses of one IP
+    version; a loopback or link-local address says nothing.
+    """
+    try:
+        one = ip_address(address)
+        others = [ip_address(other) for other in known]
+    except ValueError:
+        return False
+    others = [other for other in others if other.version == one.version]
+    return bool(others) and not (one.is_loopback or one.is_link_local) and one not in others
 
 
 def _summed(own: Sequence[tuple[MeasuredProgram, list[int]]], members: int) -> Traffic:

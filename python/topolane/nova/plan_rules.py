@@ -60,6 +60,7 @@ class Rules:
         self._options = options if options is not None else WITHOUT_FILE
         self._cpus: Mapping[str, str] | None = None
         self._programs: list[MeasuredProgram] | None = None
+        self._contradicted: set[str] = set()
         self.notes: list[str] = []
 
     def alike(self, group: ServerGroup) -> str:
@@ -113,7 +114,7 @@ class Rules:
             if source == "measured":
                 waiting = [server for server in group.servers if server.host is None]
                 names = [_names(server) for server in (*running, *waiting)]
-                found = profile_of(self._measured(), names, hint.traffic)
+                found = profile_of(self._measured(), names, hint.traffic, self._note_once)
                 if found is not None:
                     return found.traffic
             elif hint.traffic is not None:
@@ -124,6 +125,12 @@ class Rules:
         if problem:
             self.notes.append(f"group {group.name} is planned as if all its servers talked alike: {problem}")
         return None
+
+    def _note_once(self, program: str, sentence: str) -> None:
+        """Notes the first contradiction of a program."""
+        if program not in self._contradicted:
+            self._contradicted.add(program)
+            self.notes.append(sentence.removesuffix("."))
 
     def _measured(self) -> list[MeasuredProgram]:
         """The usable programs, newest first. Raises InputError if the source does not answer."""

@@ -69,15 +69,16 @@ def _instance(text: Any) -> dict[str, Any]:
 
 
 def _addresses(network: Any) -> Iterable[str]:
-    """The fixed addresses in the network information that Nova keeps of a server."""
+    """The addresses in the network information that Nova keeps of a server: fixed and floating."""
     try:
         return [
-            str(ip["address"])
+            str(one["address"])
             for port in json.loads(network or "[]")
             for subnet in port["network"]["subnets"]
             for ip in subnet["ips"]
+            for one in (ip, *(ip.get("floating_ips") or ()))
         ]
-    except (TypeError, ValueError, KeyError):
+    except (TypeError, ValueError, KeyError, AttributeError):
         return []
 
 
