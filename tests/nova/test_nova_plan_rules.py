@@ -128,7 +128,7 @@ def test_a_plan_brings_together_what_talks(
     file = str(tmp_path / "topology.conf")
     folder = tmp_path / "measured"
     folder.mkdir()
-    write_matrix(folder / "m.csv", ["ant", "bee", "cat", "dog"], sent=[(0, 1, 1 << 20), (2, 3, 1 << 20)])
+    write_matrix(folder / "m.csv", ["ant", "bee", "cat", "dog"], sent=[(0, 1, 2 << 20), (2, 3, 1 << 20)])
     cloud.schedule_by(ours(machine_file=file))
     full = [next(iter(cloud.boot(1, host=HOSTS[at]))) for at in (3, 7)]
     assert full

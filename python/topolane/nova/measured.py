@@ -134,11 +134,11 @@ def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames], say:
         named = by_name.get(plain_name(host), ())
         others = [row for row in named if _contradict(address, members[row].addresses)]
         if others:
-            known = ", ".join(sorted(members[others[0]].addresses))
+            own = ", ".join(sorted(members[others[0]].addresses))
             say(
                 program.id,
                 f"Host {host} of program {program.name} has the address {address}, server "
-                f"{members[others[0]].uuid} of that name has {known}: they are not taken for the same.",
+                f"{members[others[0]].uuid} of that name has {own}: they are not taken for the same.",
             )
         same = {*named, *by_address.get(host, ()), *by_address.get(address, ())}.difference(others)
         if found := [row for row in same if row in left]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ ANSWER = 5.0
 async def guest_state(folder: Folder, guest: str, with_processor: bool = False) -> dict[str, Any] | None:
     """Its state, cores and memory in bytes, from the monitor that movers do not use; None without an answer.
 
-    with_processor: also `processor`, the fields `cpu_model`, `emulated` and `features`.
+    with_processor: also `processor`, the fields `cpu_model`, `emulated` and `features`, if the guest tells them.
     """
     client = QMPClient(guest)
     client.logger.setLevel(logging.CRITICAL)
@@ -32,7 +33,8 @@ async def guest_state(folder: Folder, guest: str, with_processor: bool = False) 
             cores: Any = await client.execute("query-cpus-fast")
             state = {"state": status["status"], "memory": memory["base-memory"], "cores": len(cores)}
             if with_processor:
-                state["processor"] = await _processor(client, cores[0]["qom-path"])
+                with contextlib.suppress(QMPError, LookupError):
+                    state["processor"] = await _processor(client, cores[0]["qom-path"])
             await client.disconnect()
     except (OSError, EOFError, QMPError, TimeoutError):
         return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from topolane._engine import InputError
-from topolane.sites.processor import instructions, of_this_machine
+from topolane.sites.processor import instructions
 from topolane.sites.qemu import Folder, tap
 from topolane.sites.remote import CommandFailed
 
@@ -68,7 +68,8 @@ class Processes(NoGuests):
         self._processors = {pid: told for pid, told in self._processors.items() if pid in alive.values()}
         for name, pid in alive.items():
             if (seen := asyncio.run(guest_state(folder, name, pid not in self._processors))) is not None:
-                self._processors.setdefault(pid, seen.pop("processor", {}))
+                if "processor" in seen:
+                    self._processors[pid] = seen.pop("processor")
                 self._seen[name] = seen
         cards = psutil.net_io_counters(pernic=True)
         return [self._row(name, alive[name], seen, cards) for name, seen in self._seen.items()]
@@ -127,22 +128,41 @@ def _domain(domain: Any) -> Row | None:
 
 
 def _features_of_domain(connection: Any, xml: ET.Element) -> tuple[str, ...]:
-    """The instruction sets of a domain; empty for an emulated one and where libvirt does not say them."""
+    """The instruction sets of a domain; empty for an emulated one and where libvirt does not say them.
+
+    A domain with the host's processor has what KVM gives it here, which can be less than the processor has. libvirt
+    does not write it into the domain's XML (`--update-cpu` neither), but describes it as the hypervisor's host-model.
+    """
     import libvirt
 
-    cpu = xml.find("cpu")
-    if xml.get("type") != "kvm" or cpu is None:
+    own, system = xml.find("cpu"), xml.find("os/type")
+    if xml.get("type") != "kvm" or own is None:
         return ()
-    if cpu.get("mode") == "host-passthrough":
-        return of_this_machine()
+    arch = system.get("arch", "x86_64") if system is not None else "x86_64"
+    machine = system.get("machine") if system is not None else None
+    hypervisor = (xml.findtext("devices/emulator"), arch, machine, "kvm")
     try:
-        expanded = connection.baselineCPU(
-            [ET.tostring(cpu, encoding="unicode")], libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
+        model: ET.Element | None = own
+        if own.get("mode") in ("host-passthrough", "maximum"):
+            told = ET.fromstring(connection.getDomainCapabilities(*hypervisor))
+            model = told.find("cpu/mode[@name='host-model'][@supported='yes']")
+        if model is None:
+            return ()
+        # libvirt expands descriptions of hosts: those of guests have attributes that it refuses there.
+        plain = ET.Element("cpu")
+        ET.SubElement(plain, "arch").text = arch
+        ET.SubElement(plain, "model").text = model.findtext("model")
+        plain.extend(model.findall("feature"))
+        text = connection.baselineHypervisorCPU(
+            *hypervisor,
+            [ET.tostring(plain, encoding="unicode")],
+            libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES,
         )
     except libvirt.libvirtError:
         return ()
-    found = ET.fromstring(expanded).findall("feature")
-    return instructions(one.get("name", "") for one in found if one.get("policy") != "disable")
+    has = {one.get("name", ""): one.get("policy") for one in ET.fromstring(text).findall("feature")}
+    has |= {one.get("name", ""): one.get("policy") for one in own.findall("feature")}
+    return instructions(name for name, policy in has.items() if policy not in ("disable", "forbid"))
 
 
 def _bytes_of_domain(domain: Any, xml: ET.Element) -> dict[str, float]:
