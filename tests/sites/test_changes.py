@@ -15,6 +15,7 @@ from managed import Managed, managing, wait
 from places import Place, placed
 from topolane.sites.client import Client
 from topolane.sites.holding import holding
+from topolane.sites.qemu import Folder
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the extra sites")
 NO_GUESTS = missing("cc", "strip", "ip", "bridge") or (os.geteuid() and "network namespaces need root")
@@ -111,6 +112,45 @@ def test_a_command_killed_at_any_step_is_completed_by_the_next(place: Place) -> 
     done = place.down("--guests", "g3")
     assert done.returncode == 0, done.stderr
     assert place.hosts() == BOTH and place.pids() == before
+
+
+SPOILED = """
+import os, sys
+from topolane.sites import builders
+folders = sys.argv.pop(1).split(",")
+start = builders.Qemu.start
+def start_and_spoil(*given):
+    start(*given)
+    for folder in folders:
+        os.chmod(folder, 0o777)
+builders.Qemu.start = start_and_spoil
+from topolane.cli import main
+main()
+"""
+
+
+def test_a_guest_that_could_not_be_ended_again_stays_known(place: Place) -> None:
+    """A growth by two guests: after the first has started, the folders of both hosts are open to other users, so the second
+    is not started and the first is not ended. The command names it, the manager keeps it, and once the folders are
+    closed the next command completes the cluster; what ran before and the guest itself run on."""
+    assert place.up().returncode == 0
+    before = place.pids()
+    place.write(THREE | {"g4": ""})
+    folders = [place.folder / f"qemu-{host}" for host in "ab"]
+    command = [sys.executable, "-c", SPOILED, ",".join(map(str, folders)), "sites", "up", str(place.file)]
+    command += ["--config", str(place.managed.file), "--manager", f"unix:{place.folder}/a.sock"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done
+    for folder in folders:
+        folder.chmod(0o700)
+    (host,) = place.processes()["g3"]
+    assert place.hosts().get("g3") == host, "the manager has forgotten a guest that runs"
+    assert "c1 cannot be built: " in done.stderr and f"but not g3 on {host} " in done.stderr
+    third = Folder(place.folder / f"qemu-{host}").pid("g3")
+    done = place.up()
+    assert done.returncode == 0 and f"g3 is on {host} already" in done.stdout, done
+    assert sorted(place.processes()) == sorted(place.hosts()) == ["g1", "g2", "g3", "g4"]
+    assert place.pids() == before and Folder(place.folder / f"qemu-{host}").pid("g3") == third
 
 
 def test_two_commands_at_once_change_a_cluster_one_after_the_other(place: Place) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import zlib
 from pathlib import Path
@@ -23,10 +22,21 @@ if TYPE_CHECKING:
     from topolane.sites.clusters import Boot, Cluster
     from topolane.sites.model import Guest, Host
 
+_NOT_ENDED = (CommandFailed, InputError, OSError, psutil.Error)
+"""Why a guest was not ended."""
 TCG_STEP = 256 << 10
 """QEMU before 9.0 loses writes of an emulated guest during a move if its memory is a multiple of this:
 "physmem: Fix migration dirty bitmap coherency with TCG memory access".
 """
+
+
+class LeftBehind(CommandFailed):
+    """A cluster cannot be built, and guests that were started may still run."""
+
+    def __init__(self, error: BaseException, guests: dict[str, str]) -> None:
+        """error: why it cannot be built. guests: by name, host and why it was not ended."""
+        super().__init__(str(error) or type(error).__name__)
+        self.guests = guests
 
 
 class Builder(Protocol):
@@ -55,7 +65,8 @@ def located(cluster: Cluster) -> dict[str, str]:
 def up(cluster: Cluster, there: Collection[str], tell: Callable[[str], None]) -> None:
     """Builds the missing parts of a cluster; `there` names the guests that run already.
 
-    Raises CommandFailed after taking down everything that it had built.
+    Raises CommandFailed after taking down everything that it had built; LeftBehind if that failed for guests. Their
+    network then stays.
     """
     started: list[Guest] = []
     try:
@@ -69,11 +80,16 @@ def up(cluster: Cluster, there: Collection[str], tell: Callable[[str], None]) ->
             started.append(guest)
             builder(host.driver).start(cluster, guest, boot, host)
             tell(f"{guest.name} is on {host.name}")
-    except (CommandFailed, KeyboardInterrupt, SystemExit):
+    except BaseException as error:
+        left: dict[str, str] = {}
         for guest in started:
-            with contextlib.suppress(CommandFailed):
-                host = cluster.host(str(guest.host))
+            host = cluster.host(str(guest.host))
+            try:
                 builder(host.driver).end(cluster, guest, host)
+            except _NOT_ENDED as why:
+                left[guest.name] = f"{guest.name} on {host.name} ({why})"
+        if left:
+            raise LeftBehind(error, left) from error
         if not there:
             overlay.down(cluster.name, cluster.members)
         raise
@@ -103,7 +119,7 @@ def _end(cluster: Cluster, guests: Sequence[Guest], tell: Callable[[str], None])
                 if _is_on(guest, host):
                     builder(host.driver).end(cluster, guest, host)
                     tell(f"{guest.name} is ended on {host.name}")
-            except (CommandFailed, InputError, OSError, psutil.Error) as error:
+            except _NOT_ENDED as error:
                 left.append(f"{guest.name} on {host.name}: {error}")
     return left
 

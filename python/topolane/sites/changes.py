@@ -215,7 +215,9 @@ def _take(cluster: Cluster, known: _Known, guests: Sequence[Guest], tell: Tell) 
 
 
 def _build(manager: Client, cluster: Cluster, known: _Known, running: dict[str, str], tell: Tell) -> None:
-    """Asks the policy for hosts, tells the manager, and builds what is missing. Leaves all as it was if that fails."""
+    """Asks the policy for hosts, tells the manager, and builds what is missing. Leaves all as it was if that fails,
+    but the manager keeps the guests that may still run.
+    """
     before = known.body
     try:
         if waiting := {guest.name for guest in known.guests} - running.keys():
@@ -226,9 +228,30 @@ def _build(manager: Client, cluster: Cluster, known: _Known, running: dict[str, 
         known.put(cluster.told())
         builders.up(cluster, running, tell)
     except BaseException as error:
-        known.restore(before)
+        left = error.guests if isinstance(error, builders.LeftBehind) else {}
+        known.restore(_with_guests(before, cluster.told(), left))
+        if left:
+            names = ",".join(left)
+            raise InputError(
+                f"{cluster.name} cannot be built: {error}. What was built is taken down again, but not "
+                f"{'; '.join(left.values())}. The manager keeps {names} as a part of the cluster: once this is mended, "
+                f"run 'sites up' again, or 'sites down --guests {names}'"
+            ) from error
         if isinstance(error, CommandFailed):
             raise InputError(
                 f"{cluster.name} cannot be built; the parts that were built are taken down again: {error}"
             ) from error
         raise
+
+
+def _with_guests(
+    body: dict[str, Any] | None, told: dict[str, Any], names: Collection[str]
+) -> dict[str, Any] | None:
+    """A cluster as the manager knew it, with these guests as they were told; None if there is none of both."""
+    if not names:
+        return body
+    before = [guest for guest in (body or {}).get("guests", ()) if guest["name"] not in names]
+    return {
+        **(body or told),
+        "guests": before + [guest for guest in told["guests"] if guest["name"] in names],
+    }
