@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from guest_image import missing
-from managed import Managed, managing, wait
+from managed import MAIN, Managed, managing, wait
 from places import Place, placed
 from topolane.sites.client import Client
 from topolane.sites.holding import holding
+from topolane.sites.plans import Plan, PlannedMove
 from topolane.sites.qemu import Folder
+from topolane.sites.state import State
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the extra sites")
 NO_GUESTS = missing("cc", "strip", "ip", "bridge") or (os.geteuid() and "network namespaces need root")
@@ -163,6 +168,98 @@ def test_two_commands_at_once_change_a_cluster_one_after_the_other(place: Place)
     assert [process.returncode for process in both] == [0, 0], said
     assert {guest: len(hosts) for guest, hosts in place.processes().items()} == {"g1": 1, "g2": 1, "g3": 1}
     assert sum(text.count("is on a already") + text.count("is on b already") for text in said) == 3
+
+
+def _copied_at(place: Place, host: str, rate: int) -> None:
+    """Holds the copying of g1 from this host to so many bytes a second."""
+    from qemu.qmp import QMPClient
+
+    async def set_rate() -> None:
+        client = QMPClient()
+        await client.connect(str(Folder(place.folder / f"qemu-{host}").file("g1", "watch")))
+        await client.execute("migrate-set-parameters", {"max-bandwidth": rate})
+        await client.disconnect()
+
+    asyncio.run(set_rate())
+
+
+def _ticks(place: Place) -> list[int]:
+    """What g1 has counted, first on host a, then on b."""
+    consoles = [place.folder / f"qemu-{host}" / "g1.console" for host in "ab"]
+    texts = [one.read_text(errors="replace") if one.exists() else "" for one in consoles]
+    return [int(number) for text in texts for number in re.findall(r"tick (\d+)\r?\n", text)]
+
+
+@pytest.fixture
+def moving(place: Place) -> Place:
+    """g1 is being moved from a to b by the manager, so slowly that it does not end by itself."""
+    assert place.up().returncode == 0
+    wait(lambda: len(_ticks(place)) > 3)
+    place.managed.stop()
+    state = State(f"sqlite:///{place.folder}/sites.db")
+    move = PlannedMove("g1", "a", "b", (), "by hand")
+    state.put("plan", "there", Plan("there", time.time(), "stay", (), (move,), 0.0, {}).json())
+    state.close()
+    place.managed.start()
+    _copied_at(place, "a", 64 << 10)
+    assert place.managed.client.post("/plans/there/apply")["moves"] == 1
+    wait(lambda: place.processes().get("g1") == ["a", "b"])
+    return place
+
+
+def _up(place: Place) -> subprocess.Popen[str]:
+    """`sites up` with a third guest, which has begun to wait for the move."""
+    place.write(THREE)
+    command = [sys.executable, "-c", MAIN, "sites", "up", str(place.file)]
+    command += ["--config", str(place.managed.file), "--manager", f"unix:{place.folder}/a.sock"]
+    made = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1)
+    assert made.stdout is not None
+    assert made.stdout.readline() == "waiting for the move of g1\n"
+    return made
+
+
+def _one_of_each(place: Place, g3: str) -> None:
+    """g1 is on b and counts on without a gap, the guests have one process each, and the manager knows them all."""
+    there = {"g1": "b", "g2": "b", "g3": g3}
+    assert place.processes() == {guest: [host] for guest, host in there.items()}
+    assert place.hosts() == there
+    before = len(_ticks(place))
+    wait(lambda: len(_ticks(place)) > before + 3)
+    counted = _ticks(place)
+    assert counted == list(range(1, len(counted) + 1))
+
+
+def test_a_cluster_grows_while_a_guest_of_it_moves(moving: Place) -> None:
+    """`up` waits for the move of g1 and then builds g3 on the host that g1 has left, since the other is full. Of each guest
+    there is one process in the end, where the manager knows it, and g1 counts on without a gap."""
+    up = _up(moving)
+    time.sleep(2)
+    assert up.poll() is None and "g3" not in moving.processes()
+    _copied_at(moving, "a", 1 << 30)
+    said = up.communicate(timeout=300)
+    assert up.returncode == 0 and "g1 is on b already" in said[0] and "g3 is on a" in said[0], said
+    assert moving.managed.stages() == {"g1": "done"}
+    _one_of_each(moving, "a")
+
+
+def test_a_manager_killed_while_a_cluster_waits_to_grow_loses_no_guest(moving: Place) -> None:
+    """The manager is killed (-9) in the move that `up` waits for: `up` fails in one sentence and has built nothing. The
+    manager started again undoes the move, and `up` given again builds g3 while g1 stays."""
+    up = _up(moving)
+    moving.managed.kill()
+    _, errors = up.communicate(timeout=300)
+    assert up.returncode == 2 and errors.count("\n") == 1 and "no answer" in errors, errors
+    assert "g3" not in moving.processes()
+    moving.managed.start()
+    wait(lambda: moving.processes().get("g1") == ["a"])
+    done = moving.up()
+    assert done.returncode == 0, done.stderr
+    assert moving.processes() == {guest: [host] for guest, host in moving.hosts().items()}
+    assert moving.hosts().keys() == set(THREE) and moving.hosts()["g1"] == "a"
+    before = len(_ticks(moving))
+    wait(lambda: len(_ticks(moving)) > before + 3)
+    counted = _ticks(moving)
+    assert counted == list(range(1, len(counted) + 1))
 
 
 GUESTS = {"g1": "e1", "g2": "e2"}
