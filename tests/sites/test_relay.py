@@ -6,11 +6,13 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from managed import MAIN, Managed
 from tick_guests import until
 from topolane._engine import InputError
 from topolane.sites import openvpn, overlay, relay
@@ -175,6 +177,69 @@ def _end(program: subprocess.Popen[bytes], folder: Path) -> None:
     for process in psutil.process_iter(["cmdline"]):
         if str(folder / "exchange") in (process.info["cmdline"] or ()):
             process.kill()
+
+
+def test_a_relay_whose_watch_is_killed_too_is_seen_by_the_manager_and_started_again(
+    joined: Joined, tmp_path: Path
+) -> None:
+    """The relay's OpenVPN and the watch that would start it again end by SIGKILL. The daemon of the host starts the watch
+    again, so b reaches c again without `sites up`. The manager's status and events say what had happened. A tunnel of
+    another host that shares the folder is not this daemon's."""
+    manager = Managed(tmp_path, {})
+    lines = ["[manager]", f'listen = "unix:{tmp_path}/a.sock"', f'programs = "unix:{tmp_path}/p.sock"']
+    lines += ["[[site]]", 'name = "site-a"', "[[site.host]]", 'name = "a"', "cores = 2", 'memory = "1 GiB"']
+    lines += ['driver = "qmp"', f'address = "{tmp_path}/qemu-a"']
+    manager.file.write_text("\n".join(lines) + "\n")
+    manager.start()
+    words = [
+        *joined.wan.run("a"),
+        sys.executable,
+        "-c",
+        MAIN,
+        "sites",
+        "host",
+        "--name",
+        "a",
+        "--every",
+        "0.5",
+    ]
+    words += ["--site", "site-a", "--driver", "qmp", "--address", f"{tmp_path}/qemu-a", "--cores", "2"]
+    words += ["--memory", "1 GiB", "--manager", f"unix:{tmp_path}/a.sock"]
+    daemon = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+
+    def tunnels() -> object:
+        (host,) = manager.client.get("/hosts")
+        return host["report"] and host["report"]["tunnels"]
+
+    try:
+        until(lambda: tunnels() == [{"cluster": "c1", "runs": True, "restarts": 0}], "the tunnel is reported")
+        assert manager.client.get("/status")["tunnels"] == []
+        before = [joined.pid("a", kind) for kind in ("watch.pid", "pid")]
+        joined.kill("a", "watch.pid")
+        joined.kill("a", "pid")
+        until(lambda: joined.pid("a", "watch.pid") != before[0], "the watch is started again")
+        until(lambda: joined.reaches("b", "c"), "b reaches c again")
+        until(
+            lambda: tunnels() == [{"cluster": "c1", "runs": True, "restarts": 1}], "the restart is reported"
+        )
+        words = [sys.executable, "-c", MAIN, "sites", "status", "--manager", f"unix:{tmp_path}/a.sock"]
+        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        assert "the tunnel of cluster c1 on a was started again 1 time since the last 'sites up'" in said
+        (shown,) = manager.client.get("/status")["tunnels"]
+        assert shown == {"host": "a", "cluster": "c1", "runs": True, "restarts": 1}
+        told = [event["text"] for event in manager.events("host")]
+        assert (
+            told[-2:]
+            == [
+                "the tunnel of cluster c1 has ended; it is started again",
+                "the tunnel of cluster c1 runs again",
+            ]
+            or told[-1] == "the tunnel of cluster c1 had ended and was started again"
+        )
+    finally:
+        daemon.kill()
+        daemon.wait()
+        manager.stop()
 
 
 def test_a_relay_that_was_restarted_is_joined_again_by_up(joined: Joined) -> None:

@@ -26,7 +26,7 @@ def status(manager: str, token_file: str | None, ca: str | None, accuracy: bool,
     if accuracy:
         _accuracy(answer)
         return
-    from topolane.units import duration
+    from topolane.units import duration, plural
 
     does = "paused" if answer["paused"] else "moves guests" if answer["act"] else "proposes only"
     click.echo(f"policy {answer['policy']}, {does}; up for {duration(time.time() - answer['began'])}")
@@ -43,6 +43,10 @@ def status(manager: str, token_file: str | None, ca: str | None, accuracy: bool,
         )
     if answer["waiting"]:
         click.echo(f"waiting to move: {', '.join(answer['waiting'])}")
+    for one in answer["tunnels"]:
+        restarts = f"was started again {plural(one['restarts'], 'time')} since the last 'sites up'"
+        state = restarts if one["runs"] else "has ended"
+        click.echo(f"the tunnel of cluster {one['cluster']} on {one['host']} {state}")
     for event in reversed(answer["events"]):
         when = time.strftime("%F %T", time.localtime(event["time"]))
         click.echo(f"{when}  {event['kind']}  {event['subject']}  {event['text']}")

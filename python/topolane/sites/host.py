@@ -15,6 +15,7 @@ from topolane.sites.core_speed import CoreSpeed
 from topolane.sites.host_guests import Domains, NoGuests, Processes, Row
 from topolane.sites.processor import of_this_machine
 from topolane.sites.rates import Rates
+from topolane.sites.tunnels import Tunnels
 
 if TYPE_CHECKING:
     from topolane.sites.client import Client
@@ -50,6 +51,7 @@ class HostWatch:
         self._features = of_this_machine()
         self._traffic: tuple[float, int, int] | None = None
         self._busy, self._bytes = Rates(), Rates()
+        self._tunnels = Tunnels(host.name)
         self._guests = _LISTS.get(host.driver, NoGuests)(host)
 
     def look(self) -> Report:
@@ -69,6 +71,7 @@ class HostWatch:
             "features": self._features,
             "other_load": self._loads(rows),
             "guests": [row.fields for row in rows],
+            "tunnels": self._tunnels.look(),
             "use": self._use(),
         }
 

@@ -118,6 +118,7 @@ class Inventory:
         for guest in guests:
             told += self._seen(guest)
         told += self._gone(name, {guest.name for guest in guests})
+        told += _of_tunnels(self.reports.get(name, {}), report)
         self._heard[name] = time.monotonic()
         self.reports[name] = {**report, "time": time.time()}
         return told
@@ -314,3 +315,19 @@ class Inventory:
 def _measured(host: Host, speed: float, features: tuple[str, ...]) -> Host:
     """The host with what was measured of it; a speed in the sites file wins."""
     return replace(host, speed=host.speed if host.speed_given else float(speed), features=features)
+
+
+def _of_tunnels(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What has changed about the tunnels of a host since its last report."""
+    known = {one["cluster"]: one for one in before.get("tunnels", ())}
+    told = []
+    for one in now.get("tunnels", ()):
+        last = known.get(one["cluster"], {"runs": True, "restarts": 0})
+        what = f"the tunnel of cluster {one['cluster']}"
+        if last["runs"] and not one["runs"]:
+            told.append(f"{what} has ended; it is started again")
+        elif one["runs"] and not last["runs"]:
+            told.append(f"{what} runs again")
+        elif one["restarts"] > last["restarts"]:
+            told.append(f"{what} had ended and was started again")
+    return told

@@ -1,9 +1,10 @@
 """OpenVPN from hosts behind NAT to a reachable host, for the Ethernet frames of a cluster's bridge.
 
 Each end has its own certificate, which the other end knows by its fingerprint. No certificate authority is
-needed. On each host a shell, the watch, starts OpenVPN again if it ends, and notes that in a file.
+needed. On each host a shell, the watch, starts OpenVPN again if it ends, and notes that in a file. If the watch has ended
+too, the daemon of the host starts it again (`tunnels`).
 
-    /run/topolane/CLUSTER-HOST.conf   OpenVPN's configuration; its first line says what it joins
+    /run/topolane/CLUSTER-HOST.conf   OpenVPN's configuration; its first lines say what it joins and on which host
     /run/topolane/CLUSTER-HOST.pid    OpenVPN's process
     /run/topolane/CLUSTER-HOST.watch  the watch, a shell script; CLUSTER-HOST.watch.pid is its process
     /run/topolane/CLUSTER-HOST.log    a line for each time that OpenVPN was started again
@@ -28,6 +29,7 @@ FOLDER = "/run/topolane"
 FIRST_PORT = 20000
 PATIENCE = 30.0
 """Seconds in which the watch must begin."""
+ON = "# on "
 FILES = ("pid", "watch.pid", "watch", "conf", "log")
 COMMON = """dev-type tap
 proto udp
@@ -44,6 +46,7 @@ WATCH = """#!/bin/sh
 exec </dev/null >/dev/null 2>>{log}
 echo $$ >{watch}.pid
 while sleep 1; do
+    [ -e {conf} ] || exit
     grep -aqF {conf} "/proc/$(cat {pid})/cmdline" 2>/dev/null && continue
     date '+%Y-%m-%d %H:%M:%S' >>{log}
     openvpn --config {conf} --writepid {pid} --daemon topolane-openvpn
@@ -84,11 +87,15 @@ def start(cluster: str, bridge: str, server: Server, hidden: Mapping[str, Sequen
         made = {name: _certificate(Path(folder)) for name in runs}
     prints = _block("peer-fingerprint", "\n".join(made[name][2] for name in hidden))
     words = f"mode server\ntls-server\nclient-to-client\nduplicate-cn\ndh none\nport {port}"
-    _run(cluster, bridge, server.run, [joins, words, prints], made[server.name])
+    _run(cluster, bridge, server.run, [joins, f"{ON}{server.name}", words, prints], made[server.name])
     for name, run in hidden.items():
         words = f"tls-client\npull\nnobind\nremote {server.address} {port}\nconnect-retry 1 5"
         _run(
-            cluster, bridge, run, [joins, words, _block("peer-fingerprint", made[server.name][2])], made[name]
+            cluster,
+            bridge,
+            run,
+            [joins, f"{ON}{name}", words, _block("peer-fingerprint", made[server.name][2])],
+            made[name],
         )
     return said
 
@@ -125,8 +132,8 @@ def _run(
     cluster: str, bridge: str, run: Sequence[str], lines: Sequence[str], certificate: tuple[str, str, str]
 ) -> None:
     cert, key, _ = certificate
-    joins, *rest = lines
-    config = [joins, COMMON + f"dev {tap(cluster)}", *rest, _block("cert", cert), _block("key", key)]
+    joins, on, *rest = lines
+    config = [joins, on, COMMON + f"dev {tap(cluster)}", *rest, _block("cert", cert), _block("key", key)]
     file = {kind: _file(cluster, run, kind) for kind in FILES}
     command(run, ["mkdir", "-p", FOLDER])
     for kind, content in (("conf", "\n".join(config) + "\n"), ("watch", WATCH.format_map(file))):

@@ -11,6 +11,8 @@ from topolane.sites.processor import LEAST_SPEED, MOST_SPEED, instructions
 
 MOST_GUESTS = 1_000
 """Most guests of one host."""
+MOST_TUNNELS = 100
+"""Most tunnels of one host."""
 MOST_KNOWN = 100_000
 """Most guests of a manager."""
 _MOST_BYTES = 1e15

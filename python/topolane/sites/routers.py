@@ -14,7 +14,7 @@ from topolane.reading import MOST_CORES
 from topolane.sites.arrivals import Arrival, like
 from topolane.sites.gate import OPERATOR
 from topolane.sites.manager import Manager
-from topolane.sites.report_parsing import MOST_GUESTS, check_measured
+from topolane.sites.report_parsing import MOST_GUESTS, MOST_TUNNELS, check_measured
 
 Answer = dict[str, Any]
 
@@ -33,6 +33,14 @@ class GuestOnHost(BaseModel):
     # Also features, cpu (busy cores), sent and received (bytes a second): see `check_measured`.
 
 
+class Tunnel(BaseModel):
+    """A cluster's tunnel that ends on a host."""
+
+    cluster: str = Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=255)
+    runs: bool
+    restarts: int = Field(ge=0, description="how often it was started again since the last `sites up`")
+
+
 class HostReport(BaseModel):
     """The report of a host. Additional fields are stored and shown."""
 
@@ -42,6 +50,7 @@ class HostReport(BaseModel):
     memory: int = Field(gt=0, description="bytes")
     driver: str | None = Field(None, description="must be the one that the sites file gives, if it is told")
     guests: list[GuestOnHost] = Field([], max_length=MOST_GUESTS)
+    tunnels: list[Tunnel] = Field([], max_length=MOST_TUNNELS)
 
 
 class Remaining(BaseModel):

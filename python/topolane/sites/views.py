@@ -33,6 +33,7 @@ def status(manager: Manager) -> Shown:
         "plan": manager.latest.json() if manager.latest else None,
         "events": manager.journal.newest(10),
         "frames": manager.receiver.frames,
+        "tunnels": tunnels(manager),
         "doubts": {
             id: doubt
             for group in (manager.latest.judged if manager.latest else ())
@@ -40,6 +41,16 @@ def status(manager: Manager) -> Shown:
             for id in group.programs
         },
     }
+
+
+def tunnels(manager: Manager) -> list[Shown]:
+    """The tunnels that have ended, or that had to be started again since the last `sites up`, by the last reports."""
+    return [
+        {"host": host, **one}
+        for host, report in sorted(manager.inventory.reports.items())
+        for one in report.get("tunnels", ())
+        if not one["runs"] or one["restarts"]
+    ]
 
 
 def sites(manager: Manager) -> list[Shown]:
