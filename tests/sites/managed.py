@@ -16,7 +16,17 @@ import pytest
 from topolane.sites.client import Client
 
 MAIN = "from topolane.cli import main; main()"
+WINDOWS = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
+"""What the daemon of a guest sets, for all of the machine that it runs on."""
 SITES = {"east": ("e1", "e2"), "west": ("w1", "w2")}
+
+
+def guest_daemon(setting: Path) -> list[str]:
+    """The words before `sites guest` with which the daemon writes this file, and not a setting of this machine."""
+    setting.write_text("1\n")
+    if os.geteuid() or subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+        return []  # it may not write the setting
+    return ["unshare", "--mount", "sh", "-c", f'mount --bind "$0" {WINDOWS} && exec "$@"', str(setting)]
 
 
 class Managed:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from guest_image import missing
-from managed import MAIN, Managed
+from managed import MAIN, WINDOWS, Managed, guest_daemon
 from tick_guests import Sites, until
 from topolane import InputError
 
@@ -35,8 +35,10 @@ def managed(tmp_path: Path) -> Iterator[Managed]:
 
 
 @contextlib.contextmanager
-def _daemon(*words: object) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", MAIN, "sites", *map(str, words)]
+def _daemon(*words: object, folder: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A daemon. That of a guest needs a folder for what it sets."""
+    before = guest_daemon(folder / "windows") if folder is not None else []
+    command = [*before, sys.executable, "-c", MAIN, "sites", *map(str, words)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as made:
         try:
             yield made
@@ -136,7 +138,7 @@ def test_a_daemon_that_is_asked_to_end_has_not_failed(kind: str, ending: int, tm
         "guest": ["guest"],
         "relay": ["guest", "--relay", tmp_path / "p.sock", "--programs", "127.0.0.1:1"],
     }[kind]
-    with _daemon(*words, "--manager", f"unix:{tmp_path}/none.sock") as daemon:
+    with _daemon(*words, "--manager", f"unix:{tmp_path}/none.sock", folder=tmp_path) as daemon:
         said = daemon.stderr.readline()  # it is at work
         daemon.send_signal(ending)
         said += daemon.communicate(timeout=60)[1]
@@ -152,7 +154,7 @@ def test_a_guest_tells_what_runs_in_it(managed: Managed) -> None:
 
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         try:
-            with _daemon(*words):
+            with _daemon(*words, folder=managed.folder):
                 until(
                     lambda: report() and busy.pid in [one["pid"] for one in report()["processes"]],
                     "the manager knows what runs in the guest",
@@ -161,13 +163,23 @@ def test_a_guest_tells_what_runs_in_it(managed: Managed) -> None:
             busy.kill()
 
 
+def test_a_guest_keeps_its_windows_and_the_machine_of_this_test_is_left_alone(tmp_path: Path) -> None:
+    """The daemon sets tcp_slow_start_after_idle to 0. For the daemon alone, a file of this test is mounted in its place."""
+    if os.geteuid() or not guest_daemon(tmp_path / "windows"):
+        pytest.skip("only root may set it")
+    with _daemon("guest", "--manager", f"unix:{tmp_path}/none.sock", folder=tmp_path) as daemon:
+        until(lambda: (tmp_path / "windows").read_text() == "0\n", "the daemon sets it")
+        assert WINDOWS in Path(f"/proc/{daemon.pid}/mountinfo").read_text()
+    assert WINDOWS not in Path("/proc/self/mountinfo").read_text()
+
+
 def test_ranks_reach_a_manager_through_the_guest_and_again_once_it_is_back(tmp_path: Path) -> None:
     """The relay hands on what it is given, byte for byte, both ways, and ends a connection the manager ended."""
     path = tmp_path / "run" / "programs.sock"
     with socket.create_server(("127.0.0.1", 0)) as far:
         port = far.getsockname()[1]
         relay = ["--relay", path, "--programs", f"127.0.0.1:{port}"]
-        with _daemon("guest", "--manager", f"unix:{tmp_path}/none.sock", *relay) as daemon:
+        with _daemon("guest", "--manager", f"unix:{tmp_path}/none.sock", *relay, folder=tmp_path) as daemon:
             until(path.exists, "the relay listens")
             for _ in range(2):
                 with socket.socket(socket.AF_UNIX) as rank:

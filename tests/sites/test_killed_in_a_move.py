@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
 from guest_image import missing
-from managed import MAIN, Managed
+from managed import MAIN, Managed, guest_daemon
 from tick_guests import Sites, slow, until
 from topolane import InputError
 from topolane.sites.plans import Plan, PlannedMove
@@ -86,7 +86,8 @@ class Scene:
         began = time.time()
         for name, words in self.commands().items():
             if name not in self.daemons or self.daemons[name].poll() is not None:
-                words = [sys.executable, "-c", MAIN, "sites", *words, "--every", "0.5"]
+                before = guest_daemon(self.sites.folder / "windows") if name == "g1" else []
+                words = [*before, sys.executable, "-c", MAIN, "sites", *words, "--every", "0.5"]
                 words += ["--manager", f"unix:{self.sites.folder}/a.sock"]
                 self.daemons[name] = subprocess.Popen(words, stderr=subprocess.DEVNULL)
         until(lambda: self.heard() > began, "the manager hears the daemons")
