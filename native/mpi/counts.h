@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "calls.h"
+#include "nested.h"
 #include "stack.h"
 #include "ticks.h"
 #include "topolane_mpi.h"
@@ -69,7 +70,9 @@ static inline void changed(_Atomic uint32_t *round)
 /* Begins a watched call. False: MPI's own call inside of one, or nobody watches. */
 static inline bool enter(uint64_t *began)
 {
-    if (!atomic_load_explicit(&watching, memory_order_relaxed) || inside)
+    if (!atomic_load_explicit(&watching, memory_order_relaxed))
+        return false;
+    if (__builtin_expect(inside, false) && is_nested())
         return false;
     inside = true;
     stack_wanted();
@@ -84,6 +87,12 @@ static inline void leave(int call, uint64_t spent, uint64_t bytes)
     add(&count->bytes, bytes);
     add(&count->ticks, spent);
     changed(&count->round);
+    inside = false;
+}
+
+/* Ends one that counts nothing. */
+static inline void leave_uncounted(void)
+{
     inside = false;
 }
 

@@ -1,22 +1,26 @@
 /* The stack of a thread's wrappers. */
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/mman.h>
 
 #include "stack.h"
 
+/* Two-level collectives call the program's operations on it, so it has as many bytes as the thread's own stack, within
+ * bounds: most programs' own, and what an unlimited stack needs hardly. Memory is taken only where it is used. */
+static const size_t LEAST = (size_t)8 << 20, MOST = (size_t)256 << 20;
 enum { GUARD = 65536 };    /* a page of any processor */
 
 _Thread_local StackTop *stack_top __attribute__((tls_model("initial-exec")));
+static _Thread_local bool refused __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool has_key;    /* and there was memory so far */
+static bool has_key;    /* set once, before any thread reads it */
 
 static void release(void *top)
 {
+    size_t bytes = ((StackTop *)top)->bytes;
     stack_top = NULL;
-    munmap((char *)top + sizeof(StackTop) - STACK_BYTES, STACK_BYTES);
+    munmap((char *)top + sizeof(StackTop) - bytes, bytes);
 }
 
 static void make_key(void)
@@ -24,20 +28,40 @@ static void make_key(void)
     has_key = pthread_key_create(&key, release) == 0;
 }
 
+static size_t own_bytes(void)
+{
+    pthread_attr_t attributes;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstacksize(&attributes, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    bytes = bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+    return bytes / GUARD * GUARD;
+}
+
+static char *mapped(size_t bytes)
+{
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+}
+
 void stack_make(void)
 {
     pthread_once(&once, make_key);
-    if (!has_key || stack_top)
+    if (!has_key || refused || stack_top)
         return;
-    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED) {
-        has_key = false;
+    size_t bytes = own_bytes();
+    char *stack = mapped(bytes);
+    if (stack == MAP_FAILED)
+        stack = mapped(bytes = LEAST);
+    refused = stack == MAP_FAILED;
+    if (refused)
+        return;
+    StackTop *top = (StackTop *)(stack + bytes - sizeof(StackTop));
+    if (mprotect(stack, GUARD, PROT_NONE) != 0 || pthread_setspecific(key, top) != 0) {
+        munmap(stack, bytes);
         return;
     }
-    StackTop *top = (StackTop *)(stack + STACK_BYTES - sizeof(StackTop));
-    if (mprotect(stack, GUARD, PROT_NONE) != 0 || pthread_setspecific(key, top) != 0)
-        munmap(stack, STACK_BYTES);
-    else
-        stack_top = top;
+    top->bytes = bytes;
+    stack_top = top;
 }

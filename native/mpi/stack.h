@@ -2,15 +2,14 @@
 #ifndef TOPOLANE_STACK_H
 #define TOPOLANE_STACK_H
 
+#include <stddef.h>
 #include <stdint.h>
-
-enum { STACK_BYTES = 8 << 20 };    /* as most programs' own: two-level collectives call the program's operations on it */
 
 /* Where the program was. It stands at the top of our stack, which is in use while `depth` is set. */
 typedef struct {
     uint64_t depth, back, registers[6];    /* where its return address stands, that address, what a call must keep */
     uint64_t wrapper;                      /* depth of the wrapper while MPI runs */
-    uint64_t unused;
+    uint64_t bytes;                        /* of the whole stack */
 } StackTop;
 
 /* Of this thread; NULL: none. */

@@ -36,10 +36,13 @@ class Mpi:
         commands = [f"{base}.{self.name}" for base in ("mpicc", "mpiexec")]
         return [command for command in commands if shutil.which(command) is None]
 
-    def compile(self, sources: Sequence[Path], made: Path, compiler: str = "mpicc") -> Path:
+    def compile(
+        self, sources: Sequence[Path], made: Path, compiler: str = "mpicc", language: str = ""
+    ) -> Path:
         """A program of those sources."""
         # -w: gcc takes MPI_STATUSES_IGNORE for an array that is too short.
-        command = [f"{compiler}.{self.name}", "-O1", "-w", "-o", str(made), *map(str, sources), "-lpthread"]
+        flags = ["-O1", "-w", *(["-x", language] if language else [])]
+        command = [f"{compiler}.{self.name}", *flags, "-o", str(made), *map(str, sources), "-lpthread"]
         subprocess.run(command, check=True, cwd=made.parent)
         return made
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from mpis import AROUND, HERE, TOPOLANE, Mpi
+from test_two_level import across, counted, settings
+from topolane.mpi.build import SOURCES
 
 XDLU = Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests/xdlu")
 
@@ -23,6 +25,40 @@ def test_mpi_runs_as_deep_as_without_the_library(mpi: Mpi, tmp_path: Path) -> No
     assert plain.stdout.count("wrong 0") == 2 and "allreduce 0\n" not in plain.stdout
     out, _ = mpi.printed(program, ranks=2)
     assert sorted(out.splitlines()) == sorted(plain.stdout.splitlines())
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_an_error_handler_may_leave_mpi(
+    mpi: Mpi, tmp_path: Path, language: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The program's error handler leaves a call by longjmp, or by an exception in C++. The rank goes on as the others do:
+    all sums are right, and each is counted in two levels. MPI then runs as deep as without the library.
+    """
+    rounds, sites = 10, (0, 1, 0)
+    compiler = {"c": "mpicc", "c++": "mpicxx"}[language]
+    if shutil.which(f"{compiler}.{mpi.name}") is None:
+        pytest.skip(f"{compiler}.{mpi.name} missing: on Debian, apt-get install g++ lib{mpi.name}-dev")
+    source, made = HERE / "programs" / "left_by_longjmp.c", tmp_path / "left_by_longjmp"
+    program = mpi.compile([source], made, compiler, language)
+    plain = mpi.plain(program, rounds, ranks=3)
+    assert plain.returncode == 0 and plain.stdout.count("scan ") == 2, plain
+    code, recorded = mpi.watched(program, rounds, ranks=3, environment=settings(sites))
+    printed = capfd.readouterr()
+    assert (code, printed.out) == (0, plain.stdout), printed
+    assert across(counted(recorded), sites) == 2 * rounds
+
+
+def test_threads_that_get_no_stack_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Threads that ask for a stack at once, where the system has no memory for one, share nothing that they write."""
+    made, source = tmp_path / "no_room", HERE / "programs" / "no_room_for_stacks.c"
+    flags = ["-D_GNU_SOURCE", "-O1", "-fsanitize=thread", f"-I{SOURCES}", "-pthread", "-o", str(made)]
+    built = subprocess.run(["cc", *flags, str(source), str(SOURCES / "stack.c")], capture_output=True)
+    if built.returncode:
+        pytest.skip("cc has no -fsanitize=thread")
+    done = subprocess.run([made], capture_output=True, text=True, timeout=60)
+    if done.returncode == 3:
+        pytest.skip("the system does not limit memory")
+    assert done.returncode == 0, done.stderr
 
 
 def test_program_that_reads_what_it_never_wrote(tmp_path: Path) -> None:

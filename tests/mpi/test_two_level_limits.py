@@ -1,4 +1,4 @@
-"""Two levels where programs go to the limits: threads, many communicators, wrong calls."""
+"""Two levels where programs go to the limits: threads, many communicators, wrong calls, deep stacks."""
 
 from __future__ import annotations
 
@@ -46,3 +46,36 @@ def test_wrong_calls_are_mpis_to_report(mpi: Mpi, tmp_path: Path) -> None:
         pytest.skip("Debian's MPICH is built without checks of arguments, and crashes by itself")
     code, _ = mpi.watched(compiled(mpi, "same_errors", tmp_path), ranks=3, environment=settings((0, 1, 0)))
     assert code == 0
+
+
+def test_what_an_error_leaves_is_written_nowhere(mpi: Mpi, tmp_path: Path) -> None:
+    """A reduction fails at its root while another rank's part has still to come: when it comes, the memory that the root
+    took meanwhile stays as it is, and the next reduction is right.
+    """
+    code, recorded = mpi.watched(
+        compiled(mpi, "after_an_error", tmp_path), ranks=3, environment=settings((0, 1, 2))
+    )
+    assert code == 0
+    assert counted(recorded)
+
+
+def test_operations_have_as_much_stack_as_the_program(mpi: Mpi, tmp_path: Path) -> None:
+    """A program that asked for a stack of 64 MiB may use 40 MiB of it in an operation, in two levels, too."""
+    program = compiled(mpi, "deep_operation", tmp_path)
+    code, recorded = mpi.watched(program, ranks=len(SITES), environment=settings(SITES))
+    if code == 3:
+        pytest.skip("the system gives no stack of 64 MiB")
+    assert code == 0
+    assert across(counted(recorded), SITES) > 0
+
+
+@pytest.mark.parametrize("when", [0, 1, 2], ids=["before MPI_Init", "after MPI_Init", "both"])
+def test_programs_may_use_the_tool_interface(mpi: Mpi, tmp_path: Path, when: int) -> None:
+    """The library asks MPI's tool interface when two levels begin. A program that initialises it before MPI_Init, after
+    it, or both, reads a variable as without the library. (MPICH 4.0.2 crashes if it is initialised again after its end.)
+    """
+    program = compiled(mpi, "tool_interface", tmp_path)
+    assert mpi.plain(program, when, ranks=3).returncode == 0
+    code, recorded = mpi.watched(program, when, ranks=len(SITES), environment=settings(SITES))
+    assert code == 0
+    assert across(counted(recorded), SITES) > 0

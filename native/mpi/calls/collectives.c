@@ -59,8 +59,11 @@
     ON_OWN_STACK(NAME(Name##_init), REAL(Name##_init), NUMBER_OF ARGUMENTS + 2)              \
     EXPORT int NAME(Name##_init)(UNPACK PARAMETERS, MPI_Info info, MPI_Request * request)    \
     {                                                                                        \
+        uint64_t began;                                                                      \
+        if (!enter(&began))                                                                  \
+            return REAL(Name##_init)(UNPACK ARGUMENTS, info, request);                       \
         int result = REAL(Name##_init)(UNPACK ARGUMENTS, info, request);                     \
-        const Communicator *of = watching && !inside && result == MPI_SUCCESS ? communicator_of(comm) : NULL; \
+        const Communicator *of = result == MPI_SUCCESS ? communicator_of(comm) : NULL;       \
         Persistent *kept = of && !of->inter ? calloc(1, sizeof *kept) : NULL;                \
         if (kept) {                                                                          \
             const Model *model = &(Model){of, kept};                                         \
@@ -72,6 +75,7 @@
             MODEL;                                                                           \
             hold(request_key(*request), persistent(kept));                                   \
         }                                                                                    \
+        leave_uncounted();                                                                   \
         return result;                                                                       \
     }
 #else

@@ -3,7 +3,8 @@
  * A program with a fault may read memory that it never wrote, and work by luck with what the last call left there
  * (ScaLAPACK's pdgerfs does). So a wrapper runs on a stack of its own, and MPI at the depth where the program called:
  *
- *     MPI_X             what the program calls: goes on to PMPI_X if nobody watches, else to the wrapper on our stack
+ *     MPI_X             what the program calls: goes on to PMPI_X if nobody watches, else to the wrapper on our stack;
+ *                       inside of another call the wrapper runs where it is, and finds out whether that call still runs
  *     topolane_MPI_X    the wrapper in C, written as MPI_X
  *     topolane_PMPI_X   what the wrapper calls as PMPI_X: goes back to the program's stack, then to PMPI_X
  *
@@ -15,7 +16,7 @@
 
 #include "../stack.h"
 
-_Static_assert(sizeof(StackTop) == 80 && STACK_BYTES == 0x800000, "the assembler below has these");
+_Static_assert(sizeof(StackTop) == 80 && offsetof(StackTop, bytes) == 72, "the assembler below has these");
 
 /* How many arguments stand in the parentheses that follow. */
 #define NUMBER_OF(...) NUMBER_AT_14(__VA_ARGS__, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
@@ -63,7 +64,7 @@ __asm__(
     "je 8f\n"
     "movq inside@gottpoff(%rip), %rax\n"
     "cmpb $0, %fs:(%rax)\n"
-    "jne 8f\n"
+    "jne 7f\n"
     "movq stack_top@gottpoff(%rip), %rax\n"
     "movq %fs:(%rax), %rax\n"
     "testq %rax, %rax\n"
@@ -98,6 +99,14 @@ __asm__(
     ".cfi_restore_state\n"
     "movq $0, (%rcx)\n"
     "ret\n"
+    "7: movq stack_top@gottpoff(%rip), %rax\n"    /* on our stack it is nested, else the wrapper finds out */
+    "movq %fs:(%rax), %rax\n"
+    "testq %rax, %rax\n"
+    "je topolane_\\ours\n"
+    "movq %rax, %r11\n"
+    "subq %rsp, %r11\n"
+    "cmpq 72(%rax), %r11\n"
+    "jae topolane_\\ours\n"
     "8: jmp \\mpis@PLT\n"
     ".cfi_endproc\n"
     ".size \\ours, . - \\ours\n"
@@ -108,9 +117,11 @@ __asm__(
     ".cfi_startproc\n"
     "movq stack_top@gottpoff(%rip), %rax\n"
     "movq %fs:(%rax), %rax\n"
+    "testq %rax, %rax\n"
+    "je 8f\n"
     "movq %rax, %r11\n"
     "subq %rsp, %r11\n"
-    "cmpq $0x800000, %r11\n"    /* STACK_BYTES or more: the wrapper is not on our stack */
+    "cmpq 72(%rax), %r11\n"    /* its bytes or more: the wrapper is not on our stack */
     "jae 8f\n"
     "pushq %rbx\n"
     ".cfi_adjust_cfa_offset 8\n"

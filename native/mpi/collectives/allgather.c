@@ -20,12 +20,6 @@ static int row_room(Row *row, int ranks)
     return row->bytes ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-static void row_free(Row *row)
-{
-    free(row->bytes);
-    free(row->buffer);
-}
-
 static int gather_inside(Levels *levels, const Row *row, int own)
 {
     if (levels->rank != own)
@@ -109,6 +103,7 @@ static int run(Levels *levels, Row *row, const void *send, MPI_Count count, MPI_
         if (rank != levels->rank || !in_place)
             done = unpack_bytes(row->buffer + row->at[rank], receive + block_start(blocks, rank) * extent,
                                 block_count(blocks, rank), receive_type, levels->whole);
+    release(levels, row->buffer);
     return code != MPI_SUCCESS ? code : done;
 }
 
@@ -155,7 +150,7 @@ bool two_level_allgatherv(const void *send, MPI_Count count, MPI_Datatype type, 
         lay_out(&row, levels);
         *result = two_level_result(comm, run(levels, &row, send, count, type, receive, receive_blocks, receive_type));
     }
-    row_free(&row);
+    free(row.bytes);
     return levels;
 }
 
@@ -187,6 +182,6 @@ bool two_level_allgather(const void *send, MPI_Count count, MPI_Datatype type, v
     *result = two_level_result(comm, code);
     free(counts);
     free(starts);
-    row_free(&row);
+    free(row.bytes);
     return true;
 }

@@ -129,7 +129,7 @@ bool two_level_alltoall(const void *send, MPI_Count count, MPI_Datatype type, vo
     work.taken = represents ? room + 2 * all : NULL;
     work.given = represents ? room + 2 * all + site : NULL;
     int code = room ? run(&work, send, count, type, receive, receive_count, receive_type) : MPI_ERR_NO_MEM;
-    free(room);
+    release(levels, room);
     *result = two_level_result(comm, code);
     return true;
 }

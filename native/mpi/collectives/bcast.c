@@ -36,7 +36,7 @@ static int bcast_bytes(Levels *levels, void *buffer, int count, MPI_Datatype typ
     if (!plain && levels->rank != root && done == MPI_SUCCESS)
         done = unpack_bytes(data, buffer, count, type, levels->whole);
     if (!plain)
-        free(data);
+        release(levels, data);
     return code != MPI_SUCCESS ? code : done;
 }
 

@@ -52,7 +52,9 @@ static void ask(void)
         if (limit >= LEAST && limit < piece)
             piece = (int)limit;
     }
+#ifndef MPICH_VERSION /* 4.0.2 crashes if the program initialises the interface after its end */
     MPI_T_finalize();
+#endif
 }
 
 #else

@@ -5,8 +5,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { TAG = 1 };
-
 void exchange_begin(Exchange *exchange, Levels *levels, int most)
 {
     *exchange = (Exchange){.levels = levels, .room = most + 1};
@@ -40,8 +38,8 @@ static void post(Exchange *exchange, int rank, bool sends, void *buffer, int cou
     MPI_Comm comm = exchange->levels->whole;
     if (exchange->result != MPI_SUCCESS)
         return;
-    exchange->result = sends ? PMPI_Isend(buffer, count, type, rank, TAG, comm, request)
-                             : PMPI_Irecv(buffer, count, type, rank, TAG, comm, request);
+    exchange->result = sends ? PMPI_Isend(buffer, count, type, rank, exchange->levels->tag, comm, request)
+                             : PMPI_Irecv(buffer, count, type, rank, exchange->levels->tag, comm, request);
     exchange->posted += exchange->result == MPI_SUCCESS;
 }
 
@@ -126,7 +124,7 @@ MPI_Count exchange_probe(Exchange *exchange, int rank)
     MPI_Count bytes = -1;
     exchange->whole = true; /* or only the first would be seen */
     if (exchange->result == MPI_SUCCESS)
-        exchange->result = PMPI_Probe(rank, TAG, exchange->levels->whole, &status);
+        exchange->result = PMPI_Probe(rank, exchange->levels->tag, exchange->levels->whole, &status);
     if (exchange->result == MPI_SUCCESS)
         exchange->result = PMPI_Get_count(&status, MPI_BYTE, &count);
     if (exchange->result == MPI_SUCCESS && count == MPI_UNDEFINED) /* more than an int holds */
@@ -175,19 +173,47 @@ void exchange_wait(Exchange *exchange, int message)
     int code = PMPI_Waitall(of->requests, exchange->requests + of->first, statuses);
     exchange->result = first_error(code, statuses, of->requests);
     free(statuses);
+    if (exchange->result != MPI_SUCCESS)
+        return;
     of->requests = 0;
-    if (exchange->result == MPI_SUCCESS)
-        exchange->result = taken(exchange, of);
+    exchange->result = taken(exchange, of);
+}
+
+void abandon_request(Levels *levels, bool sends, MPI_Request *request)
+{
+    int done = 0;
+    if (*request == MPI_REQUEST_NULL || PMPI_Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done)
+        return;
+    if (!sends && PMPI_Cancel(request) == MPI_SUCCESS) {
+        PMPI_Wait(request, MPI_STATUS_IGNORE);
+        return;
+    }
+    PMPI_Request_free(request);
+    levels->abandoned = true;
+}
+
+/* All of them before anything is freed: one that is abandoned keeps everything. */
+static void abandon(Exchange *exchange)
+{
+    for (int i = 0; i < exchange->messages; i++) {
+        const Message *message = &exchange->message[i];
+        for (int at = 0; at < message->requests; at++)
+            abandon_request(exchange->levels, message->from < 0, &exchange->requests[message->first + at]);
+    }
+    for (int i = 0; i < exchange->messages; i++) {
+        Message *message = &exchange->message[i];
+        if (message->from >= 0 && message->packed && message->requests)
+            PMPI_Type_free(&message->type);
+        release(exchange->levels, message->packed);
+    }
 }
 
 int exchange_end(Exchange *exchange)
 {
     for (int i = 0; i < exchange->messages; i++)
         exchange_wait(exchange, i);
-    /* What an error left unmatched would be waited for in vain; what is packed stays for it. */
-    for (int i = 0; i < exchange->posted && exchange->result != MPI_SUCCESS; i++)
-        if (exchange->requests[i] != MPI_REQUEST_NULL)
-            PMPI_Request_free(&exchange->requests[i]);
+    if (exchange->result != MPI_SUCCESS)
+        abandon(exchange);
     free(exchange->requests);
     free(exchange->message);
     *exchange = (Exchange){.result = exchange->result};

@@ -9,6 +9,8 @@
 
 #include "levels.h"
 
+#include <stdlib.h>
+
 /* Above it bandwidth costs more than asking, and a receiver that is late would have to keep it all. */
 enum { MOST_IN_PIECES = 4 << 20 };
 
@@ -42,8 +44,19 @@ void exchange_receive(Exchange *exchange, int rank, void *buffer, MPI_Count coun
 MPI_Count exchange_probe(Exchange *exchange, int rank);
 /* Waits for one message, the n-th that was posted. The first error ends all waiting. */
 void exchange_wait(Exchange *exchange, int message);
-/* Waits for all messages and frees what is kept of them. */
+/* Waits for all messages and frees what is kept of them. After an error nothing is received any more. */
 int exchange_end(Exchange *exchange);
+
+/* After an error: a receive has come or is cancelled. A send that nobody has received yet cannot be ended: it goes on, and
+ * what it reads must stay. */
+void abandon_request(Levels *levels, bool sends, MPI_Request *request);
+
+/* Frees what messages of a call were sent from, unless one of them was abandoned: then it is lost. */
+static inline void release(const Levels *levels, void *sent)
+{
+    if (!levels->abandoned)
+        free(sent);
+}
 
 /* The same after an error of something else: what it left unmatched is not waited for. */
 static inline int exchange_close(Exchange *exchange, int code)

@@ -99,7 +99,7 @@ static int gather(Levels *levels, const void *send, MPI_Count count, MPI_Datatyp
     int crossed = exchange_end(&exchange);
     if (levels->rank == root && code == MPI_SUCCESS)
         code = move_own(levels, inside, bytes, table, true, send == MPI_IN_PLACE);
-    free(inside);
+    release(levels, inside);
     return code != MPI_SUCCESS ? code : crossed;
 }
 
@@ -137,7 +137,7 @@ static int scatter(Levels *levels, const Table *table, void *receive, MPI_Count 
     int crossed = levels->rank == root ? exchange_end(&exchange) : MPI_SUCCESS;
     if (!keeps)
         exchange_end(&exchange);
-    free(inside);
+    release(levels, inside);
     return code != MPI_SUCCESS ? code : staged != MPI_SUCCESS ? staged : crossed;
 }
 

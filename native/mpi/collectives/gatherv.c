@@ -120,7 +120,7 @@ static int gatherv_representative(Levels *levels, const void *send, MPI_Count co
     post_pieces(&exchange, root, &pieces, true);
     code = exchange_end(&exchange);
     for (int i = 0; taken && i < levels->members; i++)
-        free(taken[i]);
+        release(levels, taken[i]);
     free(taken);
     pieces_free(&pieces);
     return code;
@@ -182,7 +182,7 @@ static int scatterv_root(Levels *levels, const void *send, Blocks blocks, MPI_Da
                           block_count(blocks, rank), type);
     }
     int code = exchange_end(&exchange);
-    free(headers);
+    release(levels, headers);
     return code;
 }
 
@@ -206,7 +206,7 @@ static int scatterv_representative(Levels *levels, void *receive, MPI_Count coun
         piece += header[i];
     }
     code = exchange_end(&exchange);
-    free(taken);
+    release(levels, taken);
     return code;
 }
 

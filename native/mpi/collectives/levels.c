@@ -5,6 +5,9 @@
 /* MPICH has 2,048 context ids for a process; a communicator takes two here. */
 enum { MOST_COMMUNICATORS = 100, MOST_CALLS = 256, FIRST_CALLS = 4, ROUND = 3 };
 
+/* Every MPI has the last one; those before the first are used for other messages. */
+enum { FIRST_TAG = 3, LAST_TAG = 32767 };
+
 /* Seconds between agreements, or so many times what one takes if that is longer. */
 static const double BETWEEN = 1, COSTS = 200;
 
@@ -180,6 +183,7 @@ static Levels *new_levels(const Communicator *communicator)
     levels->interval = two_level_settings.mode == ALWAYS ? 1 : FIRST_CALLS;
     levels->until = levels->interval;
     levels->agreed = PMPI_Wtime();
+    levels->tag = FIRST_TAG;
     for (int rank = 0; rank < levels->size && !levels->foreign; rank++)
         levels->foreign = levels->world[rank] < 0;
     return levels;
@@ -203,7 +207,11 @@ Levels *levels_for(TwoLevelCall call, MPI_Comm comm, int root, size_t bytes)
         return NULL;
     if (--levels->until <= 0)
         agree(levels, comm);
-    return levels->sites > 1 && two_levels_pay(call, levels, bytes) ? levels : NULL;
+    if (levels->sites < 2 || !two_levels_pay(call, levels, bytes))
+        return NULL;
+    levels->tag = levels->tag < LAST_TAG ? levels->tag + 1 : FIRST_TAG;
+    levels->abandoned = false;
+    return levels;
 }
 
 void levels_free(Levels *levels)

@@ -19,7 +19,7 @@ typedef struct {
 static void parts_free(const Levels *levels, Parts *parts)
 {
     for (int site = 0; parts->bases && site < levels->sites; site++)
-        free(parts->bases[site]);
+        release(levels, parts->bases[site]);
     free(parts->bases);
     free(parts->of);
 }
@@ -94,6 +94,8 @@ static int begin_all_inside(Work *work)
     work->inside = malloc((size_t)segments * sizeof *work->inside);
     if (!work->inside)
         return MPI_ERR_NO_MEM;
+    for (int segment = 0; segment < segments; segment++)
+        work->inside[segment] = MPI_REQUEST_NULL;
     for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment)
         code = begin_inside(work, at);
     return code;
@@ -102,6 +104,15 @@ static int begin_all_inside(Work *work)
 static int end_inside(Work *work, int at)
 {
     return work->inside ? PMPI_Wait(&work->inside[at / work->segment], MPI_STATUS_IGNORE) : begin_inside(work, at);
+}
+
+/* After an error: MPI cannot cancel what was begun, and the other ranks of the site began it, too. */
+static void end_all_inside(Work *work)
+{
+    if (work->inside)
+        PMPI_Waitall(segments_of(work), work->inside, MPI_STATUSES_IGNORE);
+    free(work->inside);
+    work->inside = NULL;
 }
 
 static void post_receives(Exchange *exchange, const Work *work, const Parts *parts)
@@ -210,9 +221,10 @@ static int reduce(Work *work, int root)
     code = reduce_across(work, &exchange, &parts, root);
     if (levels->rank == root && base && code == MPI_SUCCESS)
         code = copy(levels, work->receive, result, work->count, work->type);
+    end_all_inside(work);
     code = exchange_close(&exchange, code);
     parts_free(levels, &parts);
-    free(base);
+    release(levels, base);
     return code;
 }
 
@@ -238,6 +250,7 @@ static int allreduce(Work *work)
                            levels->place[work->own]);
         code = combined != MPI_SUCCESS ? combined : code;
     }
+    end_all_inside(work);
     code = exchange_close(&exchange, code);
     parts_free(levels, &parts);
     return code;
@@ -269,7 +282,6 @@ bool two_level_reduce(const void *send, void *receive, MPI_Count count, MPI_Data
     if (levels) {
         Work work = work_of(levels, send, receive, (int)count, type, op, root);
         *result = two_level_result(comm, reduce(&work, root));
-        free(work.inside);
     }
     return levels;
 }
@@ -281,7 +293,6 @@ bool two_level_allreduce(const void *send, void *receive, MPI_Count count, MPI_D
     if (levels) {
         Work work = work_of(levels, send, receive, (int)count, type, op, NO_ROOT);
         *result = two_level_result(comm, allreduce(&work));
-        free(work.inside);
     }
     return levels;
 }

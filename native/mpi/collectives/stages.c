@@ -2,6 +2,7 @@
 
 #include "../models/model.h"
 #include "buffers.h"
+#include "exchange.h"
 
 #include <stdlib.h>
 
@@ -93,9 +94,11 @@ int stage_gatherv(Levels *levels, const void *send, int bytes, void *receive, co
         if (place != at)
             posted += post_chunks(levels, place, false, (char *)receive + offsets[place], sizes[place],
                                   requests + posted, &code);
-    int done = PMPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
+    code = code != MPI_SUCCESS ? code : PMPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < posted && code != MPI_SUCCESS; i++)
+        abandon_request(levels, !takes, &requests[i]);
     free(requests);
-    return code != MPI_SUCCESS ? code : done;
+    return code;
 }
 
 int stage_scatter(Levels *levels, const void *send, void *receive, int bytes, int at)

@@ -23,6 +23,7 @@ FLAGS = (
     "-g",
     "-fPIC",
     "-fvisibility=hidden",
+    "-fexceptions",  # error handlers of C++ programs throw through the library
     "-pthread",
 )
 LINK = ("-shared", "-pthread", "-Wl,-z,lazy")
