@@ -108,6 +108,16 @@ def test_what_crosses_in_pieces_counts_once(mpi: Mpi, large_collectives: Path) -
     assert across(counted(recorded), SITES) == rounds * 2 * (sites - 1) * (1 + sites)
 
 
+@pytest.mark.parametrize("sites", [(0, 0, 0, 0, 1, 1), (1, 0, 0, 0, 0, 0), SITES], ids=str)
+def test_parts_of_any_size_are_gathered(mpi: Mpi, large_collectives: Path, sites: tuple[int, ...]) -> None:
+    """Parts of no bytes up to several segments, on sites of one to five ranks, arrive whole and in their places."""
+    code, recorded = mpi.watched(
+        large_collectives, 4, "allgatherv", ranks=len(sites), environment=settings(sites)
+    )
+    assert code == 0
+    assert across(counted(recorded), sites) > 0
+
+
 def monitored(program: Path, first: object, second: object, folder: Path, environment: dict[str, str]) -> int:
     """Messages between sites that Open MPI's own monitoring sees, of everything: collectives, ours and its."""
     command = ["mpiexec.openmpi", "--mca", "pml_monitoring_enable", "2"]

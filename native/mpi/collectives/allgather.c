@@ -20,24 +20,6 @@ static int row_room(Row *row, int ranks)
     return row->bytes ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-static int gather_inside(Levels *levels, const Row *row, int own)
-{
-    if (levels->rank != own)
-        return stage_gatherv(levels, row->buffer + row->at[levels->rank], row->bytes[levels->rank], NULL, NULL, NULL,
-                             levels->place[own]);
-    int *bytes = malloc(2 * (size_t)levels->members * sizeof *bytes), *at = bytes + levels->members;
-    if (!bytes)
-        return MPI_ERR_NO_MEM;
-    for (int i = 0; i < levels->members; i++) {
-        int rank = levels->ranks[levels->first[levels->site] + i];
-        bytes[i] = row->bytes[rank];
-        at[i] = row->at[rank];
-    }
-    int code = stage_gatherv(levels, MPI_IN_PLACE, 0, row->buffer, bytes, at, levels->place[own]);
-    free(bytes);
-    return code;
-}
-
 /* The blocks of a site. */
 static char *part_of(const Levels *levels, const Row *row, int site, int *bytes)
 {
@@ -46,32 +28,58 @@ static char *part_of(const Levels *levels, const Row *row, int site, int *bytes)
     return row->buffer + start;
 }
 
-/* A representative takes the blocks of the other sites, in segments, and gives each of them its own. */
-static void post_sites(Exchange *exchange, const Row *row)
+/* A representative takes the blocks of the other sites, in segments, and gives each of them its own, as it gets them. */
+static int cross(Exchange *exchange, Gathering *gathering, const Row *row)
 {
     Levels *levels = exchange->levels;
-    int bytes, own_bytes;
+    int bytes, own_bytes, code = MPI_SUCCESS;
     char *part, *own_part = part_of(levels, row, levels->site, &own_bytes);
     for (int site = 0; site < levels->sites; site++)
         if (site != levels->site) {
             part = part_of(levels, row, site, &bytes);
             post_segments(exchange, representative_of(levels, site, NO_ROOT), false, part, bytes, MPI_BYTE);
         }
-    for (int site = 0; site < levels->sites; site++)
-        if (site != levels->site)
-            post_segments(exchange, representative_of(levels, site, NO_ROOT), true, own_part, own_bytes, MPI_BYTE);
+    int segment = segment_of(own_bytes, MPI_BYTE);
+    for (int at = 0; at < own_bytes && code == MPI_SUCCESS; at += segment) {
+        int length = segment_length(own_bytes, segment, at);
+        code = gathering_wait(gathering, at + length);
+        for (int site = 0; site < levels->sites && code == MPI_SUCCESS; site++)
+            if (site != levels->site)
+                exchange_send(exchange, representative_of(levels, site, NO_ROOT), own_part + at, length, MPI_BYTE);
+        exchange->more = true;
+    }
+    exchange->more = false;
+    return code;
+}
+
+/* Gives the site's blocks to its representative, which crosses with them. */
+static int gather_and_cross(Exchange *exchange, const Row *row, int own)
+{
+    Levels *levels = exchange->levels;
+    Gathering gathering;
+    int *sizes = malloc((size_t)levels->members * sizeof *sizes), bytes;
+    if (!sizes)
+        return MPI_ERR_NO_MEM;
+    for (int i = 0; i < levels->members; i++)
+        sizes[i] = row->bytes[levels->ranks[levels->first[levels->site] + i]];
+    int code = gathering_begin(&gathering, levels, part_of(levels, row, levels->site, &bytes), sizes,
+                               levels->place[own]);
+    if (levels->rank == own && code == MPI_SUCCESS)
+        code = cross(exchange, &gathering, row);
+    code = gathering_end(&gathering, code);
+    free(sizes);
+    return code;
 }
 
 /* The site's own blocks go round in it while the others' are on their way, and those as they come. */
 static int all_gather(Levels *levels, const Row *row)
 {
-    int own = representative_of(levels, levels->site, NO_ROOT), code = gather_inside(levels, row, own), bytes;
+    int own = representative_of(levels, levels->site, NO_ROOT), bytes;
     Exchange exchange;
     exchange_begin(&exchange, levels, 2 * levels->sites);
+    int code = gather_and_cross(&exchange, row, own);
     if (code != MPI_SUCCESS)
         exchange.result = code;
-    if (levels->rank == own && code == MPI_SUCCESS)
-        post_sites(&exchange, row);
     char *part = part_of(levels, row, levels->site, &bytes);
     int inside = bytes ? stage_bcast(levels, part, bytes, MPI_BYTE, levels->place[own]) : MPI_SUCCESS;
     code = code == MPI_SUCCESS ? inside : code;

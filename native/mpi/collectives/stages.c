@@ -6,18 +6,32 @@
 
 #include <stdlib.h>
 
-/* Copies of chunks that a representative sends itself, in all: more of them take longer than the large collectives of
- * the MPI, which divide the work. */
+/* Chunks go through the MPI eagerly. More copies of them than these bytes, from one rank, take longer than the large
+ * collectives of the MPI, which divide the work. */
 enum { CHUNK = 16 << 10, MOST_COPIED = 128 << 10 };
 
-static bool in_chunks(const Levels *levels, size_t bytes)
+/* How many ranks a representative sends to in a tree. */
+static size_t copies_of(const Levels *levels)
 {
     size_t copies = 0;
     for (int reached = 1; reached < levels->members; reached *= 2)
         copies++;
-    return bytes > CHUNK && bytes * copies <= MOST_COPIED;
+    return copies;
 }
 
+static bool in_chunks(const Levels *levels, size_t bytes)
+{
+    return bytes > CHUNK && bytes * copies_of(levels) <= MOST_COPIED;
+}
+
+/* From rank to rank every cable carries the data once, in a tree that of the representative carries each copy. But a chunk
+ * and what a message costs (about as long as a chunk) pass one rank after the other. */
+static bool in_a_chain(const Levels *levels, size_t bytes)
+{
+    size_t further = levels->members > 2 ? (size_t)levels->members - 2 : 0;
+    return further && bytes > CHUNK && bytes <= MOST_IN_PIECES &&
+           further * 2 * CHUNK <= (copies_of(levels) - 1) * bytes;
+}
 
 int stage_barrier(Levels *levels)
 {
@@ -25,14 +39,47 @@ int stage_barrier(Levels *levels)
     return PMPI_Barrier(levels->inside);
 }
 
+/* Each rank passes a chunk on to the next while further ones come. */
+static int chain(Levels *levels, char *data, int count, MPI_Datatype type, int chunk, int at)
+{
+    int chunks = (count - 1) / chunk + 1, code = MPI_SUCCESS, ended, received = 0, sent = 0;
+    int place = levels->place[levels->rank], next = (place + 1) % levels->members;
+    int before = (place + levels->members - 1) % levels->members;
+    MPI_Request *in = malloc(2 * (size_t)chunks * sizeof *in), *out = in + chunks;
+    if (!in)
+        return MPI_ERR_NO_MEM;
+#define ELEMENTS(i) element_at(data, (i) * chunk, type), (count - (i) * chunk < chunk ? count - (i) * chunk : chunk), type
+    for (; place != at && received < chunks && code == MPI_SUCCESS; received += code == MPI_SUCCESS)
+        code = PMPI_Irecv(ELEMENTS(received), before, levels->tag, levels->inside, &in[received]);
+    for (int i = 0; i < chunks && code == MPI_SUCCESS; i++) {
+        if (place != at)
+            code = PMPI_Wait(&in[i], MPI_STATUS_IGNORE);
+        if (next == at || code != MPI_SUCCESS)
+            continue;
+        code = PMPI_Isend(ELEMENTS(i), next, levels->tag, levels->inside, &out[sent]);
+        sent += code == MPI_SUCCESS;
+    }
+#undef ELEMENTS
+    ended = code == MPI_SUCCESS ? PMPI_Waitall(sent, out, MPI_STATUSES_IGNORE) : code;
+    for (int i = 0; i < received && ended != MPI_SUCCESS; i++)
+        abandon_request(levels, false, &in[i]);
+    for (int i = 0; i < sent && ended != MPI_SUCCESS; i++)
+        abandon_request(levels, true, &out[i]);
+    free(in);
+    return ended;
+}
+
 /* Large data go in chunks that the MPI sends eagerly: ranks pass on one while the next comes. */
 int stage_bcast(Levels *levels, void *buffer, int count, MPI_Datatype type, int at)
 {
     size_t all = 0, each = 0;
     int chunk = count, code = MPI_SUCCESS;
-    if (data_bytes(count, type, &all) && data_bytes(1, type, &each) && in_chunks(levels, all))
-        chunk = each < CHUNK ? (int)(CHUNK / each) : 1;
+    bool known = data_bytes(count, type, &all) && data_bytes(1, type, &each), chained = known && in_a_chain(levels, all);
     model_bcast(&(Model){&levels->own, NULL}, at, all);
+    if (chained || (known && in_chunks(levels, all)))
+        chunk = each < CHUNK ? (int)(CHUNK / each) : 1;
+    if (chained)
+        return chain(levels, buffer, count, type, chunk, at);
     for (int from = 0; from < count && code == MPI_SUCCESS; from += chunk)
         code = PMPI_Bcast(element_at(buffer, from, type), count - from < chunk ? count - from : chunk, type, at,
                           levels->inside);
@@ -63,41 +110,51 @@ static uint64_t size_at(const void *sizes, int rank)
     return (uint64_t)((const int *)sizes)[rank];
 }
 
-/* Posts the chunks of a message to or from a rank of the site; how many. */
-static int post_chunks(Levels *levels, int place, bool sends, char *data, int bytes, MPI_Request *requests, int *code)
+/* The MPI's own would take one rank's data after the other's and ask each first. */
+int gathering_begin(Gathering *gathering, Levels *levels, char *part, const int *sizes, int at)
 {
-    int posted = 0;
-    for (int at = 0; at < bytes && *code == MPI_SUCCESS; at += CHUNK) {
-        int length = bytes - at < CHUNK ? bytes - at : CHUNK;
-        *code = sends ? PMPI_Isend(data + at, length, MPI_BYTE, place, 0, levels->inside, &requests[posted])
-                      : PMPI_Irecv(data + at, length, MPI_BYTE, place, 0, levels->inside, &requests[posted]);
-        posted += *code == MPI_SUCCESS;
+    int place = levels->place[levels->rank], room = 0, code = MPI_SUCCESS, from = 0;
+    bool takes = place == at;
+    *gathering = (Gathering){.levels = levels, .takes = takes};
+    model_gatherv(&(Model){&levels->own, NULL}, at, (uint64_t)sizes[place], size_at, sizes);
+    for (int other = 0; other < levels->members; other++)
+        room += sizes[other] / CHUNK + 1;
+    gathering->requests = malloc((size_t)room * sizeof *gathering->requests);
+    gathering->ends = malloc((size_t)room * sizeof *gathering->ends);
+    if (!gathering->requests || !gathering->ends)
+        return MPI_ERR_NO_MEM;
+    for (int other = 0; other < levels->members; from += sizes[other++]) {
+        int end = from + sizes[other];
+        for (int begin = from; begin < end && code == MPI_SUCCESS && takes != (other == place); begin += CHUNK) {
+            MPI_Request *request = &gathering->requests[gathering->posted];
+            int length = end - begin < CHUNK ? end - begin : CHUNK;
+            code = takes ? PMPI_Irecv(part + begin, length, MPI_BYTE, other, levels->tag, levels->inside, request)
+                         : PMPI_Isend(part + begin, length, MPI_BYTE, at, levels->tag, levels->inside, request);
+            gathering->ends[gathering->posted] = begin + length;
+            gathering->posted += code == MPI_SUCCESS;
+        }
     }
-    return posted;
+    return code;
 }
 
-/* The MPI's own would take one rank's data after the other's and ask each first. */
-int stage_gatherv(Levels *levels, const void *send, int bytes, void *receive, const int *sizes, const int *offsets,
-                  int at)
+int gathering_wait(Gathering *gathering, int bytes)
 {
-    bool takes = levels->place[levels->rank] == at;
-    int room = bytes / CHUNK + 1, posted = 0, code = MPI_SUCCESS;
-    model_gatherv(&(Model){&levels->own, NULL}, at, (uint64_t)bytes, size_at, sizes);
-    for (int place = 0; takes && place < levels->members; place++)
-        room += sizes[place] / CHUNK + 1;
-    MPI_Request *requests = malloc((size_t)room * sizeof *requests);
-    if (!requests)
-        return MPI_ERR_NO_MEM;
-    if (!takes)
-        posted = post_chunks(levels, at, true, (char *)send, bytes, requests, &code);
-    for (int place = 0; takes && place < levels->members; place++)
-        if (place != at)
-            posted += post_chunks(levels, place, false, (char *)receive + offsets[place], sizes[place],
-                                  requests + posted, &code);
-    code = code != MPI_SUCCESS ? code : PMPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
-    for (int i = 0; i < posted && code != MPI_SUCCESS; i++)
-        abandon_request(levels, !takes, &requests[i]);
-    free(requests);
+    int last = gathering->done;
+    while (last < gathering->posted && (last == 0 || gathering->ends[last - 1] < bytes))
+        last++;
+    int code = PMPI_Waitall(last - gathering->done, gathering->requests + gathering->done, MPI_STATUSES_IGNORE);
+    gathering->done = last;
+    return code;
+}
+
+int gathering_end(Gathering *gathering, int code)
+{
+    if (code == MPI_SUCCESS)
+        code = gathering_wait(gathering, INT_MAX);
+    for (int i = 0; i < gathering->posted && code != MPI_SUCCESS; i++)
+        abandon_request(gathering->levels, !gathering->takes, &gathering->requests[i]);
+    free(gathering->requests);
+    free(gathering->ends);
     return code;
 }
 

@@ -1,7 +1,7 @@
 /* Collectives of 300,000 bytes, each checked: a broadcast whose ranks describe the data by different types, a reduction,
  * both with each rank as root in turn, an allreduce and an allgather.
  *
- *     large_collectives ROUNDS [CALL]
+ *     large_collectives ROUNDS [CALL]    with "allgatherv", one of parts of different sizes
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -80,6 +80,22 @@ static void allgather(void)
     free(all);
 }
 
+/* Of rank 0 nothing, of the others less and more than a segment. */
+static void allgatherv(void)
+{
+    int counts[64], starts[64], total = 0;
+    for (int i = 0; i < ranks; i++) {
+        counts[i] = i % 3 * COUNT / 2 + i * 7;
+        starts[i] = total;
+        total += counts[i];
+    }
+    int *mine = ints(counts[rank], starts[rank]), *all = ints(total, -1);
+    MPI_Allgatherv(mine, counts[rank], MPI_INT, all, counts, starts, MPI_INT, MPI_COMM_WORLD);
+    check(all, total, 0, 1);
+    free(mine);
+    free(all);
+}
+
 int main(int count, char **words)
 {
     MPI_Init(&count, &words);
@@ -95,6 +111,8 @@ int main(int count, char **words)
             allreduce();
         if (!*only || !strcmp(only, "allgather"))
             allgather();
+        if (!strcmp(only, "allgatherv"))
+            allgatherv();
     }
     if (wrong)
         fprintf(stderr, "rank %d: %d wrong results\n", rank, wrong);
