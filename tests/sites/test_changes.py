@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from guest_image import missing
-from managed import MAIN, Managed, managing, wait
+from managed import MAIN, Managed, guest_daemon, managing, wait
 from places import Place, placed
 from topolane.sites.client import Client
 from topolane.sites.holding import holding
@@ -56,7 +57,7 @@ def test_a_guest_that_left_the_file_is_refused_and_ended_where_that_is_asked(pla
     place.write(BOTH)
     done = place.up("--remove")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{place.file} no longer names g3: it is ended\ng3 is ended on ")
+    assert f"\n{place.file} no longer names g3: it is ended\ng3 is ended on " in done.stdout
     assert place.processes() == {"g1": ["a"], "g2": ["b"]} and place.pids() == before
     assert place.hosts() == BOTH
     for names, said in (
@@ -168,6 +169,45 @@ def test_two_commands_at_once_change_a_cluster_one_after_the_other(place: Place)
     assert [process.returncode for process in both] == [0, 0], said
     assert {guest: len(hosts) for guest, hosts in place.processes().items()} == {"g1": 1, "g2": 1, "g3": 1}
     assert sum(text.count("is on a already") + text.count("is on b already") for text in said) == 3
+
+
+def test_a_guest_whose_ranks_nobody_watches_is_not_taken_without_force(place: Place) -> None:
+    """mpiexec runs two ranks that are not watched, next to the guest's daemon (in a process namespace, as in a guest): `down`
+    refuses to take the guest, and takes it when they have ended. A guest without a daemon is taken, and `down` says that
+    nothing but watched programs was looked for."""
+    if shutil.which("mpiexec.mpich") is None:
+        pytest.skip("no MPICH is installed")
+    place.write(THREE | {"g4": ""})
+    assert place.up().returncode == 0
+    ending = place.folder / "ending"
+    script = (
+        f"mpiexec.mpich -n 2 sh -c 'while [ ! -e {ending} ]; do sleep 0.1; done' </dev/null & "
+        f"exec {sys.executable} -c '{MAIN}' sites guest --name g3 --every 0.5 --manager unix:{place.folder}/a.sock"
+    )
+    own = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script]
+    daemon = subprocess.Popen([*guest_daemon(place.folder / "windows"), *own], stderr=subprocess.DEVNULL)
+
+    def ranks() -> object:
+        (report,) = (one["report"] for one in place.managed.client.get("/guests") if one["name"] == "g3")
+        return report and len(report["ranks"])
+
+    try:
+        wait(lambda: (ranks() or 0) >= 2)
+        done = place.down("--guests", "g3")
+        assert done.returncode == 2 and "g3" in place.processes(), done
+        assert re.search(r"g3 still runs \d+ ranks of MPI \(s.*as its daemon reported last", done.stderr), (
+            done
+        )
+        ending.touch()
+        wait(lambda: ranks() == 0)
+        done = place.down("--guests", "g3")
+        assert done.returncode == 0 and "no daemon" not in done.stdout, done
+    finally:
+        daemon.kill()
+        daemon.wait()
+    done = place.down("--guests", "g4")
+    assert done.returncode == 0 and sorted(place.processes()) == ["g1", "g2"], done
+    assert "g4 has no daemon that reports its ranks: only programs that are watched" in done.stdout
 
 
 def _copied_at(place: Place, host: str, rate: int) -> None:

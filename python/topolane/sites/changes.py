@@ -16,6 +16,7 @@ from topolane.sites.clusters import Cluster, read_cluster
 from topolane.sites.holding import holding
 from topolane.sites.model import Guest
 from topolane.sites.remote import CommandFailed
+from topolane.units import clean, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -49,7 +50,7 @@ def up(manager: Client, file: str, config: Config, *, remove: bool, tell: Tell) 
                 f"{'it' if len(names) == 1 else 'them'}, run 'sites down {file} --guests {','.join(names)}' or "
                 "'sites up --remove'"
             )
-        _check_ended(known, lost)
+        _check_ended(known, lost, tell)
         cluster = _read_to_build(manager, file, config, running)
         for guest in lost:
             tell(f"{file} no longer names {guest.name}: it is ended")
@@ -103,7 +104,7 @@ def take(
         taken = [guests[name] for name in dict.fromkeys(names)]
         _check_hosts(file, cluster, taken)
         if not force:
-            _check_ended(known, taken)
+            _check_ended(known, taken, tell)
         _take(cluster, known, taken, tell)
     return cluster
 
@@ -118,6 +119,8 @@ class _Known:
         self.guests = _guests(listed)
         self.programs: dict[str, list[dict[str, str]]] = {one["name"]: one["programs"] for one in listed}
         """The running programs by guest."""
+        self.reports: dict[str, Any] = {one["name"]: one.get("report") for one in listed}
+        """The last report of each guest's daemon."""
 
     def put(self, body: dict[str, Any]) -> None:
         """Replaces it."""
@@ -197,13 +200,27 @@ def _guests(listed: Sequence[dict[str, Any]]) -> list[Guest]:
     return [Guest.of({key: one[key] for key in fields}) for one in listed]
 
 
-def _check_ended(known: _Known, guests: Sequence[Guest]) -> None:
-    """Raises InputError if a program still runs in one of these guests."""
+def _check_ended(known: _Known, guests: Sequence[Guest], tell: Tell) -> None:
+    """Raises InputError if a program that the manager watches still runs in one of these guests, or a rank of MPI that the
+    guest's daemon reports. Says which guests have no daemon.
+    """
     for guest in guests:
         if programs := known.programs.get(guest.name):
             named = ", ".join(f"{one['name']} ({one['id']})" for one in programs)
             raise InputError(
                 f"{guest.name} still runs program {named}: end it, or take the guest away with "
+                f"'sites down --guests {guest.name} --force'"
+            )
+        report = known.reports.get(guest.name)
+        if not isinstance(report, dict) or not isinstance(report.get("ranks"), list):
+            tell(
+                f"{guest.name} has no daemon that reports its ranks: only programs that are watched were looked for"
+            )
+        elif ranks := report["ranks"]:
+            names = {clean(one.get("name", "")) for one in ranks if isinstance(one, dict)}
+            raise InputError(
+                f"{guest.name} still runs {plural(len(ranks), 'rank')} of MPI ({', '.join(sorted(names)[:3])}), as its "
+                "daemon reported last: end the program, or take the guest away with "
                 f"'sites down --guests {guest.name} --force'"
             )
 

@@ -17,7 +17,9 @@ from topolane._engine import InputError
 from topolane.mpi.address import remove_dead_socket
 
 MOST_PROCESSES = 20
-"""How many processes to report: the busiest ones."""
+"""How many processes to report: the busiest ones, and as many ranks."""
+RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
+"""What MPICH and Open MPI set in the environment of every rank."""
 PIECE = 64 << 10
 """Bytes relayed at a time."""
 MOST_RANKS = 256
@@ -46,8 +48,11 @@ class GuestWatch:
         self._known: dict[int, psutil.Process] = {}
 
     def look(self) -> dict[str, Any]:
-        """Its name, processors, memory in bytes, and the processes that are busiest."""
+        """Its name, processors, memory in bytes, the processes that are busiest, and those that are ranks of MPI, watched or
+        not. A daemon that is not root sees only the ranks of its own user.
+        """
         processes = []
+        ranks = []
         alive = {process.pid: self._known.get(process.pid, process) for process in psutil.process_iter()}
         self._known = alive
         for process in alive.values():
@@ -60,6 +65,8 @@ class GuestWatch:
                         "resident": process.memory_info().rss,
                     }
                 )
+                if any(key in process.environ() for key in RANK):
+                    ranks.append({"pid": process.pid, "name": process.name()})
         processes.sort(key=lambda one: -one["cpu"])
         return {
             "host": socket.gethostname(),
@@ -69,6 +76,7 @@ class GuestWatch:
             "load": psutil.getloadavg()[0],
             "up": time.time() - psutil.boot_time(),
             "processes": processes[:MOST_PROCESSES],
+            "ranks": ranks[:MOST_PROCESSES],
         }
 
 
