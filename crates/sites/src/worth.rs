@@ -22,7 +22,7 @@ pub struct Terms {
 
 impl Default for Terms {
     fn default() -> Self {
-        Terms { margin: 1.5, least: 0.02, doubt: 0.2, rest: 900.0, drag: 0.3 }
+        Terms { margin: 1.5, least: 0.02, doubt: 0.2, rest: 300.0, drag: 0.3 }
     }
 }
 

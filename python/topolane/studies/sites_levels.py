@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SIZES = (0, 8, 16384, 65536)
 """Bytes of the calls that are shown: nothing in a barrier, a number, a piece, and a large one."""
+PROGRAM = "collectives-program"
+"""The folder of the compiled program."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,13 +51,18 @@ def measured(task: Task) -> list[sites_collectives.Row]:
     return sites_collectives.measure(task.programs, task.case)
 
 
+def build(programs: Path) -> None:
+    """Compiles the library into a program. Raises Missing where that cannot be done."""
+    folder = programs / PROGRAM
+    folder.mkdir()
+    sites_collectives.build(folder)
+
+
 def study(
     programs: Path, *, workers: int | None = None, done: Callable[[], None] | None = None
 ) -> list[Line]:
-    """All calls of the sizes shown. Raises Missing where the library does not compile."""
-    folder = programs / "collectives-program"
-    folder.mkdir()
-    sites_collectives.build(folder)
+    """All calls of the sizes shown, by what `build` left there."""
+    folder = programs / PROGRAM
     found: dict[tuple[str, str, int], dict[float, tuple[float, float]]] = {}
     for rows in over(measured, tasks(folder), workers=workers, done=done):
         for row in rows:

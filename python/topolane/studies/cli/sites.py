@@ -124,10 +124,20 @@ def command(
 
 def simulated(programs: Path, quick: bool, workers: int | None) -> tuple[Times | None, str]:
     """The times of single programs, or none and the reason why."""
-    from topolane.studies import sites, sites_arrivals, sites_jobs, sites_loss, sites_scatter, sites_smpi
+    from topolane.studies import (
+        sites,
+        sites_arrivals,
+        sites_jobs,
+        sites_levels,
+        sites_loss,
+        sites_scatter,
+        sites_smpi,
+    )
 
     try:
         sites_smpi.build(programs)
+        if not quick:
+            sites_levels.build(programs)  # now, not when hours have been simulated
     except sites_smpi.Missing as missing:
         return None, str(missing)
     parts = [sites_loss.runs(programs, quick), sites_scatter.runs(programs, quick)]
