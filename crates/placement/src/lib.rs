@@ -30,7 +30,7 @@ pub use dedicated::{Lent, lend};
 pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};
 pub use free_slots::FreeSlots;
 pub use moves::{Move, Running, moves};
-pub use network_load::{ASSUMED_COMMUNICATION, JobTraffic, LaidTraffic, NetworkLoad};
+pub use network_load::{JobTraffic, LaidTraffic, NetworkLoad};
 pub use occupancy::{Occupancy, OccupancyError};
 pub use placement::{Placement, crossed_groups};
 pub use policies::homes;

@@ -8,10 +8,6 @@ use topolane_traffic::{Congestion, Contention, Flows, Outlook, Traffic, pattern}
 
 use crate::request::Request;
 
-/// What a job whose traffic is not known is taken to send: each node to as many others, drawn at random.
-const ASSUMED: &str = "uniform(messages=4)";
-/// And the part of its time for which it is taken to do so.
-pub const ASSUMED_COMMUNICATION: f64 = 0.3;
 /// The most entries of a matrix that a decision looks at. A larger one is represented by so many, drawn evenly.
 const MOST_ENTRIES: usize = 4096;
 
@@ -23,6 +19,11 @@ pub struct JobTraffic {
 }
 
 impl JobTraffic {
+    /// What a job whose traffic is not known is taken to send: each node to as many others, drawn at random.
+    pub const ASSUMED: &'static str = "uniform(messages=4)";
+    /// And the part of its time for which it is taken to do so.
+    pub const ASSUMED_COMMUNICATION: f64 = 0.3;
+
     /// The traffic between the ranks of a job, and the part of its time for which it communicates, 0 to 1. The ranks lie on
     /// its slots evenly and in blocks.
     pub fn new(traffic: &Arc<Traffic>, communication: f64) -> Self {
@@ -39,8 +40,8 @@ impl JobTraffic {
     /// # Errors
     /// More slots than a matrix may have ranks.
     pub fn assumed(slots: u32) -> Result<Self, InputError> {
-        let traffic = pattern(ASSUMED)?.traffic(slots, 0)?;
-        Ok(JobTraffic::new(&Arc::new(traffic), ASSUMED_COMMUNICATION))
+        let traffic = pattern(JobTraffic::ASSUMED)?.traffic(slots, 0)?;
+        Ok(JobTraffic::new(&Arc::new(traffic), JobTraffic::ASSUMED_COMMUNICATION))
     }
 
     /// The traffic between so many slots.
@@ -66,13 +67,21 @@ impl LaidTraffic {
     pub fn job(&self) -> u64 {
         self.job
     }
+
+    /// The same of a job that must have ended at that time, seconds.
+    #[must_use]
+    pub fn until(mut self, end: f64) -> Self {
+        self.weight.end = end;
+        self
+    }
 }
 
-/// What a second of a job counts for.
+/// What a second of a job counts for, and when its last one is at the latest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Weight {
     slots: f64,
     communication: f64,
+    end: f64,
 }
 
 /// The flows of the running jobs over the channels of a machine, changed by every claim and release. What a job loses is
@@ -82,18 +91,29 @@ pub struct NetworkLoad {
     routing: Arc<dyn Routing>,
     present: Congestion,
     weights: HashMap<u64, Weight>,
+    /// The time, seconds.
+    now: f64,
 }
 
 impl NetworkLoad {
     /// No job on any channel of a routing.
     pub fn new(routing: Arc<dyn Routing>) -> Self {
-        NetworkLoad { present: Congestion::new(&*routing), routing, weights: HashMap::new() }
+        NetworkLoad {
+            present: Congestion::new(&*routing),
+            routing,
+            weights: HashMap::new(),
+            now: 0.0,
+        }
     }
 
     /// A request in this state; `None` if it names no traffic, or has one slot.
     pub(crate) fn newcomer(&self, request: &Request) -> Option<Newcomer<'_>> {
         let job = request.traffic.as_ref().filter(|_| request.nodes > 1)?;
-        let weight = Weight { slots: f64::from(request.nodes), communication: job.communication };
+        let weight = Weight {
+            slots: f64::from(request.nodes),
+            communication: job.communication,
+            end: self.now + request.walltime,
+        };
         Some(Newcomer { load: self, id: request.id, traffic: job.between(request.nodes), weight })
     }
 
@@ -112,6 +132,23 @@ impl NetworkLoad {
         self.weights.remove(&laid.job);
         self.present.leave(laid.job);
         self.present.settle();
+    }
+
+    /// Changes when a job must have ended.
+    pub(crate) fn set_end(&mut self, job: u64, end: f64) {
+        if let Some(weight) = self.weights.get_mut(&job) {
+            weight.end = end;
+        }
+    }
+
+    pub(crate) fn set_time(&mut self, now: f64) {
+        self.now = now;
+    }
+
+    /// The part of the time until `end` for which a job present still runs, by its time limit; all of it if there is no `end`.
+    fn overlap(&self, job: Weight, end: f64) -> f64 {
+        let (left, whole) = ((job.end - self.now).max(0.0), end - self.now);
+        if left >= whole || whole == f64::INFINITY { 1.0 } else { left / whole }
     }
 
     /// The slowdowns of the jobs present while all communicate, by identity.
@@ -147,16 +184,25 @@ impl Newcomer<'_> {
         Outlook::new(&self.load.present, &*self.load.routing, &self.traffic)
     }
 
-    /// Node-seconds lost each second on these nodes, its own and those of the jobs present; infinite where no route joins
-    /// two of them. A job loses time while it and another one communicate, as in a coupled run.
+    /// Node-seconds lost each second on these nodes, its own and those of the jobs present.
     pub fn loss(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> f64 {
-        let Ok(foreseen) = outlook.foresee(nodes) else { return f64::INFINITY };
-        let Weight { slots, communication } = self.weight;
+        let (own, others) = self.losses(outlook, nodes);
+        own + others
+    }
+
+    /// The same in two: its own, and those of the jobs present. The first is infinite where no route joins two of the nodes. A job loses
+    /// time while it and another one communicate, as in a coupled run.
+    pub fn losses(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> (f64, f64) {
+        let Ok(foreseen) = outlook.foresee(nodes) else { return (f64::INFINITY, 0.0) };
+        let Weight { slots, communication, end } = self.weight;
         let own = slots * communication * (foreseen.slowdown - 1.0);
         let others = foreseen.others.iter().map(|&(job, before, after)| {
-            let weight = self.load.weights.get(&job);
-            weight.map_or(0.0, |weight| weight.slots * weight.communication * (after - before))
+            let lost = |weight: &Weight| {
+                let both = self.load.overlap(*weight, end);
+                both * weight.slots * weight.communication * (after - before)
+            };
+            self.load.weights.get(&job).map_or(0.0, lost)
         });
-        communication * (own + others.sum::<f64>())
+        (communication * own, communication * others.sum::<f64>())
     }
 }

@@ -64,21 +64,7 @@ impl std::error::Error for OccupancyError {}
 
 impl Clone for Occupancy {
     fn clone(&self) -> Self {
-        Occupancy {
-            fabric: Arc::clone(&self.fabric),
-            free: self.free.clone(),
-            held: self.held.clone(),
-            drained: self.drained.clone(),
-            in_service: self.in_service.clone(),
-            idle: self.idle.clone(),
-            idle_in: self.idle_in.clone(),
-            crossing: self.crossing.clone(),
-            isolated_crossing: self.isolated_crossing.clone(),
-            slots: self.slots.clone(),
-            cut_off: self.cut_off.clone(),
-            network: self.network.clone(),
-            empty: self.empty.clone(),
-        }
+        Occupancy { network: self.network.clone(), ..self.without_network() }
     }
 
     /// Copies into the memory already held: a queue does so at every pass.
@@ -155,14 +141,59 @@ impl Occupancy {
         Occupancy { network: Some(Box::new(NetworkLoad::new(routing))), ..self }
     }
 
+    /// A copy that does not count what placements send: cheaper, for questions in which that plays no part.
+    #[must_use]
+    pub fn without_network(&self) -> Self {
+        Occupancy {
+            fabric: Arc::clone(&self.fabric),
+            free: self.free.clone(),
+            held: self.held.clone(),
+            drained: self.drained.clone(),
+            in_service: self.in_service.clone(),
+            idle: self.idle.clone(),
+            idle_in: self.idle_in.clone(),
+            crossing: self.crossing.clone(),
+            isolated_crossing: self.isolated_crossing.clone(),
+            slots: self.slots.clone(),
+            cut_off: self.cut_off.clone(),
+            network: None,
+            empty: self.empty.clone(),
+        }
+    }
+
     /// What the placements send, if it is counted.
     pub fn network(&self) -> Option<&NetworkLoad> {
         self.network.as_deref()
     }
 
+    /// Says what time it is, seconds: what is lost to a job present counts for as long as it still runs.
+    pub fn set_time(&mut self, now: f64) {
+        if let Some(network) = &mut self.network {
+            network.set_time(now);
+        }
+    }
+
+    /// Changes when the job of a placement must have ended; answers the placement as it is then. To be called for a placement
+    /// that is held.
+    #[must_use]
+    pub fn set_end(&mut self, placement: Arc<Placement>, end: f64) -> Arc<Placement> {
+        let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) else {
+            return placement;
+        };
+        network.set_end(traffic.job(), end);
+        let traffic = traffic.clone().until(end);
+        Arc::new(Placement::clone(&placement).with_traffic(Some(traffic)))
+    }
+
     /// What a request would send on these nodes, for its placement; `None` if that is not known or not counted.
     pub fn lay(&self, request: &Request, nodes: &[NodeIndex]) -> Option<LaidTraffic> {
         Some(self.network()?.newcomer(request)?.lay(nodes))
+    }
+
+    /// Node-seconds that the jobs present would lose each second to a request on these nodes; 0 if that is not counted.
+    pub fn lost_by_others(&self, request: &Request, nodes: &[NodeIndex]) -> f64 {
+        let newcomer = self.network().and_then(|network| network.newcomer(request));
+        newcomer.map_or(0.0, |newcomer| newcomer.losses(&mut newcomer.outlook(), nodes).1)
     }
 
     /// The same machine, empty and with all nodes in service: what could be had at best.
@@ -482,7 +513,17 @@ impl Occupancy {
 
     /// A state to try things on; dropping it undoes them.
     pub fn what_if(&mut self) -> WhatIf<'_> {
-        WhatIf::new(self)
+        WhatIf::new(self, None)
+    }
+
+    /// The same, in which nothing is counted that placements send: cheaper, for questions in which that plays no part.
+    pub fn what_if_without_network(&mut self) -> WhatIf<'_> {
+        let network = self.network.take();
+        WhatIf::new(self, network)
+    }
+
+    pub(crate) fn restore_network(&mut self, network: Box<NetworkLoad>) {
+        self.network = Some(network);
     }
 
     #[inline]

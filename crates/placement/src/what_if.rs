@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::network_load::NetworkLoad;
 use crate::occupancy::{Occupancy, OccupancyError};
 use crate::placement::Placement;
 
@@ -11,6 +12,8 @@ use crate::placement::Placement;
 pub struct WhatIf<'a> {
     occupancy: &'a mut Occupancy,
     done: Vec<(Change, Arc<Placement>)>,
+    /// Set aside, and put back at the end.
+    network: Option<Box<NetworkLoad>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +23,8 @@ enum Change {
 }
 
 impl<'a> WhatIf<'a> {
-    pub(crate) fn new(occupancy: &'a mut Occupancy) -> Self {
-        WhatIf { occupancy, done: Vec::new() }
+    pub(crate) fn new(occupancy: &'a mut Occupancy, network: Option<Box<NetworkLoad>>) -> Self {
+        WhatIf { occupancy, done: Vec::new(), network }
     }
 
     /// As [`Occupancy::claim`].
@@ -60,6 +63,9 @@ impl Drop for WhatIf<'_> {
                     debug_assert!(restored.is_ok(), "undo in reverse order always fits");
                 }
             }
+        }
+        if let Some(network) = self.network.take() {
+            self.occupancy.restore_network(network);
         }
     }
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use common::{one_site, rule, tree};
 use proptest::prelude::*;
-use topolane_fabric::{Fabric, Fixed, Rule};
+use topolane_fabric::{Fabric, Fixed, Rule, pgft};
+use topolane_placement::rank_k::{CoresPerNode, Profile, RankKRequest, Setting, best, rank_k};
 use topolane_placement::{JobTraffic, Occupancy, Placement, Policy, Request, Share};
-use topolane_traffic::pattern;
+use topolane_traffic::{Entry, Traffic, contention, pattern};
 
 const PATTERNS: [&str; 4] = ["pairs", "ring", "alltoall", "stencil4d"];
 
@@ -134,6 +135,175 @@ fn jobs_are_kept_off_each_others_uplinks() {
     };
     assert!(lost_under("first-fit") > 0.0, "first fit shares a link");
     assert!(lost_under("least-slowdown") <= 0.0);
+}
+
+/// A job of so many nodes that sends from one rank to another, both ways and all the time.
+fn exchange(id: u64, nodes: u32, (one, other): (u32, u32)) -> Request {
+    let entry = |from, to| Entry { from, to, bytes: 1e9, messages: 1.0 };
+    let traffic = Traffic::new(nodes, [entry(one, other), entry(other, one)]).unwrap();
+    let traffic = Some(JobTraffic::new(&Arc::new(traffic), 1.0));
+    Request { traffic, ..Request::whole_nodes(id, nodes, 1.0) }
+}
+
+/// The same job that communicates for a part of its time.
+fn for_part_of_its_time(request: Request, communication: f64) -> Request {
+    let nodes = request.nodes;
+    let traffic = pattern("alltoall").unwrap().traffic(nodes, 0).unwrap();
+    Request { traffic: Some(JobTraffic::new(&Arc::new(traffic), communication)), ..request }
+}
+
+fn hold(occupancy: &mut Occupancy, request: &Request, nodes: Vec<u32>) -> Placement {
+    let held = Placement::new(occupancy.fabric(), nodes.clone(), Share::Whole);
+    let held = held.with_traffic(occupancy.lay(request, &nodes));
+    occupancy.claim(&held).unwrap();
+    held
+}
+
+/// Holds nodes for jobs of one node, which send nothing.
+fn fill(occupancy: &mut Occupancy, nodes: &[u32]) {
+    for &node in nodes {
+        hold(occupancy, &Request::whole_nodes(1000 + u64::from(node), 1, 1.0), vec![node]);
+    }
+}
+
+fn chosen(request: &Request, occupancy: &Occupancy) -> Vec<u32> {
+    rule("least-slowdown").place(request, occupancy).unwrap().nodes().to_vec()
+}
+
+/// Two pods of two leaves of four nodes. In each pod a job sends between both leaves, and two nodes of each leaf are free: one of
+/// four nodes shares uplinks with the job of one pod or the other.
+fn one_or_the_other(first: &Request, second: &Request) -> Occupancy {
+    let mut occupancy = network(&tree(&[4, 2, 2]));
+    hold(&mut occupancy, first, vec![0, 1, 4, 5]);
+    hold(&mut occupancy, second, vec![8, 9, 12, 13]);
+    occupancy
+}
+
+/// Of two jobs next to which a new one may run, it goes next to the one that communicates for less of its time.
+#[test]
+fn what_a_job_loses_counts_for_the_part_of_its_time_in_which_it_communicates() {
+    let beside = |id, communication| for_part_of_its_time(job(id, 4), communication);
+    let next = beside(3, 0.5);
+    let occupancy = one_or_the_other(&beside(1, 0.9), &beside(2, 0.1));
+    assert!(chosen(&next, &occupancy).iter().all(|&node| node >= 8));
+    let occupancy = one_or_the_other(&beside(1, 0.1), &beside(2, 0.9));
+    assert!(chosen(&next, &occupancy).iter().all(|&node| node < 8));
+}
+
+/// A job that hardly ever communicates takes the tightest leaves, next to a job that does; one that communicates goes elsewhere.
+#[test]
+fn a_job_that_hardly_communicates_stays_where_little_room_is_left() {
+    let mut occupancy = network(&tree(&[4, 2, 2]));
+    hold(&mut occupancy, &for_part_of_its_time(job(1, 4), 0.5), vec![0, 1, 4, 5]);
+    let next = |communication| for_part_of_its_time(job(2, 4), communication);
+    let next = |communication| Request { nodes: 4, ..next(communication) };
+    fill(&mut occupancy, &[8, 12]);
+    assert!(chosen(&next(1e-6), &occupancy).iter().all(|&node| node < 8));
+    assert!(chosen(&next(0.5), &occupancy).iter().all(|&node| node >= 8));
+}
+
+/// Of two jobs that are alike, a new one goes next to the one that ends first by its time limit. A job without a limit counts for
+/// all of the new one's time.
+#[test]
+fn what_a_job_loses_counts_only_while_both_run() {
+    let until = |id, walltime| Request { walltime, ..for_part_of_its_time(job(id, 4), 0.5) };
+    for long in [1000.0, f64::INFINITY] {
+        let next = until(3, 100.0);
+        let mut occupancy = one_or_the_other(&until(1, long), &until(2, 20.0));
+        assert!(chosen(&next, &occupancy).iter().all(|&node| node >= 8));
+        let occupancy_of_other = one_or_the_other(&until(1, 20.0), &until(2, long));
+        assert!(chosen(&next, &occupancy_of_other).iter().all(|&node| node < 8));
+        // Both outlast a job that is short, and one without a limit is not told apart.
+        let first = chosen(&until(3, 10.0), &occupancy);
+        assert_eq!(chosen(&until(3, 10.0), &occupancy_of_other), first);
+        let endless = until(3, f64::INFINITY);
+        assert_eq!(chosen(&endless, &occupancy), chosen(&endless, &occupancy_of_other));
+        // Nine tenths of the limited job's time are over, then all of it and more.
+        occupancy.set_time(18.0);
+        assert!(chosen(&next, &occupancy).iter().all(|&node| node >= 8));
+        occupancy.set_time(30.0);
+        assert!(chosen(&next, &occupancy).iter().all(|&node| node >= 8));
+    }
+}
+
+/// Two leaves of eight nodes, two links each; the destination's number decides which. Nodes 0 and 8 send each other over the links
+/// of even numbers. Of the free nodes 2, 3, 9 and 11, three in a ring avoid these only as 3, 9 and 11, which no filling of
+/// leaves in order of index finds.
+#[test]
+fn a_node_is_exchanged_for_another_of_its_leaf() {
+    let fabric = tree(&[8, 2]);
+    let mut occupancy = network(&fabric);
+    let held = hold(&mut occupancy, &exchange(1, 2, (0, 1)), vec![0, 8]);
+    fill(&mut occupancy, &[1, 4, 5, 6, 7, 10, 12, 13, 14, 15]);
+    let ring = pattern("ring").unwrap().traffic(3, 0).unwrap();
+    let traffic = Some(JobTraffic::new(&Arc::new(ring), 1.0));
+    let placed = rule("least-slowdown")
+        .place(&Request { traffic, ..Request::whole_nodes(2, 3, 1.0) }, &occupancy)
+        .unwrap();
+    assert_eq!(placed.nodes(), [3, 9, 11]);
+    assert!(lost(&fabric, &[&held, &placed]) <= 0.0);
+}
+
+/// Four leaves with one free node each. Jobs cross the first two and the last two over the links of even numbers. A job that sends
+/// from its first node to its second avoids them if the second has an odd number: those of the last two leaves do.
+#[test]
+fn a_leaf_is_exchanged_for_another() {
+    let fabric = tree(&[4, 4]);
+    let mut occupancy = network(&fabric);
+    let first = hold(&mut occupancy, &exchange(1, 2, (0, 1)), vec![2, 6]);
+    let second = hold(&mut occupancy, &exchange(2, 2, (0, 1)), vec![10, 14]);
+    fill(&mut occupancy, &[1, 3, 5, 7, 8, 11, 12, 15]);
+    let one_way = Traffic::new(2, [Entry { from: 0, to: 1, bytes: 1e9, messages: 1.0 }]).unwrap();
+    let traffic = Some(JobTraffic::new(&Arc::new(one_way), 1.0));
+    let placed = rule("least-slowdown")
+        .place(&Request { traffic, ..Request::whole_nodes(3, 2, 1.0) }, &occupancy)
+        .unwrap();
+    assert!(placed.nodes()[1] > 8, "{placed:?}");
+    assert!(lost(&fabric, &[&first, &second, &placed]) <= 0.0);
+}
+
+/// Two leaves of four nodes of 16 cores. A job sends from each of three nodes of the first leaf to one of the second, and
+/// runs as long as wanted. Eight processes all to all fit on any free node together, or with fewer a node on several: over the same
+/// uplinks, unless one node holds them. Copies inside a node are slow, so two nodes are faster for the program itself.
+#[test]
+fn cores_per_node_and_nodes_are_chosen_together() {
+    let mut machine = pgft("m", &[4, 2], &[1, 1], &[1, 1]);
+    let kind = &mut machine.kinds[0];
+    (kind.sockets, kind.cores_per_socket) = (1, 8);
+    (kind.nic_bandwidth, kind.copy_bandwidth) = (1e9, 3e8);
+    for cabling in &mut machine.sites[0].cabling {
+        cabling.bandwidth = 1e9;
+    }
+    let fabric = Arc::new(Fabric::build(&machine).unwrap());
+    let routing = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
+    let profile = Profile::of(&pattern("alltoall(bytes=1e8)").unwrap(), 8, 100.0, 0).unwrap();
+    let chosen = |communication: f64, until: f64| {
+        let mut occupancy = network(&fabric);
+        let beside = Request { walltime: until, ..exchange(1, 6, (0, 3)) };
+        let beside = match communication {
+            0.0 => Request { traffic: None, ..beside },
+            part => {
+                let entry = |from, to| Entry { from, to, bytes: 1e9, messages: 1.0 };
+                let traffic =
+                    (0..3).flat_map(|rank| [entry(rank, rank + 3), entry(rank + 3, rank)]);
+                let traffic = Traffic::new(6, traffic).unwrap();
+                Request { traffic: Some(JobTraffic::new(&Arc::new(traffic), part)), ..beside }
+            }
+        };
+        hold(&mut occupancy, &beside, vec![0, 1, 2, 4, 5, 6]);
+        let traffic = pattern("alltoall").unwrap().traffic(8, 0).unwrap();
+        let traffic = Some(JobTraffic::new(&Arc::new(traffic), 1.0));
+        let request = Request { walltime: 1000.0, traffic, ..Request::default() };
+        let wanted = RankKRequest { request: &request, profile: &profile, shared: false };
+        let policy = rule("least-slowdown");
+        let setting = Setting { occupancy: &occupancy, policy: &*policy, routing: &routing };
+        let mut idle = contention("full", &routing).unwrap();
+        let ranks = rank_k(wanted, setting, &mut *idle, CoresPerNode::Auto);
+        best(&ranks).unwrap().k
+    };
+    assert_eq!(chosen(0.0, 1000.0), 4, "faster on two nodes");
+    assert_eq!(chosen(1.0, 1000.0), 8, "others would lose more than it wins");
+    assert_eq!(chosen(1.0, 1.0), 4, "they would not, for they end");
 }
 
 /// Without a count of traffic, or of a job whose traffic is not known, it chooses as slurm-tree.

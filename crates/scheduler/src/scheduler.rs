@@ -164,7 +164,8 @@ impl Scheduler {
         }
         let mut request = request.clone();
         self.assume_traffic(&mut request);
-        let traffic = self.occupancy.lay(&request, &nodes);
+        let end = start + request.walltime;
+        let traffic = self.occupancy.lay(&request, &nodes).map(|traffic| traffic.until(end));
         let placement = Placement::new(fabric, nodes, request.share.clone())
             .isolated(self.policy.traits().isolates)
             .with_links(links, bandwidth_share)
@@ -178,7 +179,7 @@ impl Scheduler {
         self.running.insert(RunningJob {
             id: request.id,
             start,
-            expected_end: start + request.walltime,
+            expected_end: end,
             request: Arc::new(request),
             placement: Arc::new(placement),
         });
@@ -190,6 +191,7 @@ impl Scheduler {
         self.changed = true;
         if let Some(mut job) = self.running.remove(id) {
             job.expected_end = job.start + walltime;
+            job.placement = self.occupancy.set_end(job.placement, job.expected_end);
             self.running.insert(job);
             return true;
         }
@@ -237,6 +239,7 @@ impl Scheduler {
         let come = |waiting: &Waiting| waiting.begin > self.last_now && waiting.begin <= now;
         self.changed |= self.with_begin > 0 && self.waiting.iter().any(come);
         self.last_now = now;
+        self.occupancy.set_time(now);
         // Another rule may refuse what was placed, and place what was refused.
         let rule = self.policy.queue_rule();
         let other = rule.and_then(|rule| rule.for_queue_length(self.waiting.len()));

@@ -3,7 +3,8 @@
 //! A program of P processes on nodes of q cores may take k cores from each of ceil(P / k) nodes,
 //! k from 1 to q (the algorithm of rank k). Few cores a node leave its interface and memory to
 //! few; many keep messages inside. [`rank_k`] predicts the run time for every k where the policy
-//! would place it now, and the least wins.
+//! would place it now, and the least wins. If the state counts what jobs send, what the running
+//! jobs lose is part of it.
 
 mod misfit;
 mod predict;
@@ -47,7 +48,7 @@ impl CoresPerNode {
 /// A request whose cores per node are to be chosen.
 #[derive(Debug, Clone, Copy)]
 pub struct RankKRequest<'a> {
-    /// Identity, eligible nodes and times; its number of nodes and share are not looked at.
+    /// Identity, eligible nodes, times and traffic; its number of nodes and share are not looked at.
     pub request: &'a Request,
     /// What the program does.
     pub profile: &'a Profile,
@@ -83,8 +84,7 @@ pub fn rank_k(
     contention: &mut dyn Contention,
     cores: CoresPerNode,
 ) -> Vec<Rank> {
-    let fabric = setting.occupancy.fabric();
-    let largest = fabric.kinds().iter().map(topolane_fabric::NodeKind::cores).max().unwrap_or(1);
+    let largest = most_cores(setting.occupancy);
     let ks = match cores {
         CoresPerNode::Auto => 1..=largest.min(wanted.profile.processes()).max(1),
         CoresPerNode::Fixed(k) => k..=k,
@@ -92,11 +92,11 @@ pub fn rank_k(
     ks.map(|k| Rank { k, outcome: one(wanted, setting, contention, k) }).collect()
 }
 
-/// The rank that is predicted to run shortest; of equals the one on fewest nodes.
+/// The rank that is predicted to cost least, by [`Prediction::cost`]; of equals the one on fewest nodes.
 pub fn best(ranks: &[Rank]) -> Option<&Rank> {
-    let total = |rank: &Rank| rank.outcome.as_ref().map_or(f64::INFINITY, |(_, p)| p.total());
+    let cost = |rank: &Rank| rank.outcome.as_ref().map_or(f64::INFINITY, |(_, p)| p.cost());
     let fitting = ranks.iter().rev().filter(|rank| rank.outcome.is_ok());
-    fitting.min_by(|a, b| total(a).total_cmp(&total(b)))
+    fitting.min_by(|a, b| cost(a).total_cmp(&cost(b)))
 }
 
 fn one(
@@ -110,8 +110,18 @@ fn one(
     let processes = 0..wanted.profile.processes();
     let node_of: Vec<NodeIndex> =
         processes.map(|rank| placement.nodes()[(rank / k) as usize]).collect();
-    let prediction = predict::run(wanted.profile, &node_of, setting.routing, contention)?;
+    let mut prediction = predict::run(wanted.profile, &node_of, setting.routing, contention)?;
+    let lost = setting.occupancy.lost_by_others(&request, placement.nodes());
+    if lost > 0.0 {
+        let fewest = wanted.profile.processes().div_ceil(most_cores(setting.occupancy));
+        prediction.neighbours = lost * prediction.total() / f64::from(fewest);
+    }
     Ok((placement, prediction))
+}
+
+fn most_cores(occupancy: &Occupancy) -> u32 {
+    let kinds = occupancy.fabric().kinds().iter();
+    kinds.map(topolane_fabric::NodeKind::cores).max().unwrap_or(1).max(1)
 }
 
 /// The request for k processes a node, on nodes that can hold so many.

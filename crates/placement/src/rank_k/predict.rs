@@ -21,12 +21,19 @@ pub struct Prediction {
     pub collective: f64,
     /// Of messages between two ranks.
     pub point_to_point: f64,
+    /// That other jobs lose meanwhile, for each of the fewest nodes that the program may have; 0 if that is not counted.
+    pub neighbours: f64,
 }
 
 impl Prediction {
     /// Seconds in all: nothing overlaps.
     pub fn total(&self) -> f64 {
         self.computation + self.collective + self.point_to_point
+    }
+
+    /// What is compared: the seconds of the run, and those that other jobs lose.
+    pub fn cost(&self) -> f64 {
+        self.total() + self.neighbours
     }
 }
 

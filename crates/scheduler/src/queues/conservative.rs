@@ -162,6 +162,7 @@ impl Plan {
     /// Fills `span` with all that is held or promised at any time from `start` to `end`.
     fn fill(&self, span: &mut Occupancy, start: f64, end: f64, view: &View<'_>) {
         span.clone_from(view.occupancy);
+        span.set_time(start.max(view.now));
         for job in view.running.jobs().iter().take_while(|job| job.expected_end <= start) {
             if start > view.now {
                 span.release(&job.placement);

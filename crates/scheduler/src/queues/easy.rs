@@ -292,7 +292,12 @@ impl Shadow {
         if counting {
             return Shadow::by_count(head, now, running, occupancy);
         }
-        let mut then = occupancy.what_if();
+        // The answer of a policy that only counts does not depend on traffic.
+        let mut then = if policy.traits().count_only {
+            occupancy.what_if_without_network()
+        } else {
+            occupancy.what_if()
+        };
         let mut at = f64::INFINITY;
         for ending in running.ending_together() {
             if ending[0].expected_end == f64::INFINITY {
@@ -342,7 +347,11 @@ impl Shadow {
             AtThatTime::Occupied(state) => {
                 let at = self.at;
                 let then = state.get_or_insert_with(|| {
-                    let mut then = Box::new(view.occupancy.clone());
+                    let mut then = Box::new(if view.policy.traits().count_only {
+                        view.occupancy.without_network()
+                    } else {
+                        view.occupancy.clone()
+                    });
                     for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
                         then.release(&job.placement);
                     }

@@ -23,7 +23,7 @@ pub(super) struct Judge<'a> {
     outlook: Outlook<'a>,
     free: &'a FreeSlots<'a>,
     best: Vec<NodeIndex>,
-    cost: f64,
+    least: f64,
     most: usize,
     seen: Vec<Vec<NodeIndex>>,
 }
@@ -36,7 +36,7 @@ impl<'a> Judge<'a> {
             outlook: newcomer.outlook(),
             free,
             best: first.clone(),
-            cost: f64::INFINITY,
+            least: f64::INFINITY,
             most: (MOST_FLOWS / newcomer.flows().max(1)).clamp(FEWEST_TRIES, MOST_TRIES),
             seen: Vec::new(),
         };
@@ -64,12 +64,17 @@ impl<'a> Judge<'a> {
         if !self.goes_on() || self.seen.contains(&nodes) {
             return;
         }
-        let cost = self.newcomer.loss(&mut self.outlook, &nodes) + self.later(&nodes);
-        if cost < self.cost {
-            self.cost = cost;
+        let cost = self.cost(&nodes);
+        if cost < self.least {
+            self.least = cost;
             self.best.clone_from(&nodes);
         }
         self.seen.push(nodes);
+    }
+
+    /// Node-seconds lost each second on these nodes, those of later jobs included.
+    pub fn cost(&mut self, nodes: &[NodeIndex]) -> f64 {
+        self.newcomer.loss(&mut self.outlook, nodes) + self.later(nodes)
     }
 
     /// What later jobs are taken to lose on the uplinks that the job may use.

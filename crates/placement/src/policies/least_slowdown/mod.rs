@@ -2,6 +2,9 @@ mod candidates;
 mod judge;
 mod variants;
 
+#[cfg(test)]
+mod tests;
+
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits, crossed_groups};
 
 use super::SlurmTree;
@@ -20,7 +23,8 @@ impl Policy for LeastSlowdown {
     }
 
     fn traits(&self) -> Traits {
-        Traits::COUNT_ONLY
+        // Jobs of one size that send otherwise get other nodes.
+        Traits { depends_only_on_size: false, ..Traits::COUNT_ONLY }
     }
 
     fn reads_traffic(&self) -> bool {

@@ -1,0 +1,97 @@
+//! What each part of the search contributes.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use topolane_fabric::{Fabric, Fixed, Rule, pgft};
+use topolane_traffic::pattern;
+
+use super::candidates::candidates;
+use super::{Judge, LeastSlowdown};
+use crate::{JobTraffic, Occupancy, Placement, Policy, Request, Share};
+
+/// Two pods of six leaves of eight nodes, each leaf and pod with two ways up.
+fn machine() -> Occupancy {
+    let fabric = Fabric::build(&pgft("n", &[8, 6, 2], &[1, 2, 2], &[1, 1, 1])).unwrap();
+    let fabric = Arc::new(fabric);
+    let routing = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
+    Occupancy::new(fabric).with_network(Arc::new(routing))
+}
+
+fn job(id: u64, nodes: u32, pattern_name: &str, communication: f64) -> Request {
+    let traffic = pattern(pattern_name).unwrap().traffic(nodes, id).unwrap();
+    let traffic = Some(JobTraffic::new(&Arc::new(traffic), communication));
+    Request { traffic, ..Request::whole_nodes(id, nodes, 1.0) }
+}
+
+fn hold(occupancy: &mut Occupancy, id: u64, nodes: Vec<u32>) {
+    let request = job(id, nodes.len() as u32, "ring", 0.5);
+    let held = Placement::new(occupancy.fabric(), nodes.clone(), Share::Whole);
+    let held = held.with_traffic(occupancy.lay(&request, &nodes));
+    occupancy.claim(&held).unwrap();
+}
+
+/// The leaves of the nodes of every candidate, once each.
+fn leaves_of_candidates(request: &Request, occupancy: &Occupancy) -> Vec<Vec<u32>> {
+    let free = occupancy.free_slots(request);
+    let leaves = |nodes: Vec<u32>| {
+        let mut leaves: Vec<u32> =
+            nodes.iter().map(|&node| occupancy.fabric().group(1, node)).collect();
+        leaves.dedup();
+        leaves
+    };
+    candidates(request, &free, occupancy).into_iter().map(leaves).collect()
+}
+
+proptest! {
+    /// On an empty machine the choice costs no more than any set of nodes that one of its generators makes, and all its cost
+    /// is the guess about later jobs: nothing is lost there.
+    #[test]
+    fn on_an_empty_machine_no_generator_has_a_better_set(
+        nodes in 2u32..96, id in 0u64..1000, communication in 0.01f64..1.0, ring in any::<bool>(),
+    ) {
+        let occupancy = machine();
+        let request = job(id, nodes, if ring { "ring" } else { "pairs" }, communication);
+        let free = occupancy.free_slots(&request);
+        let chosen = LeastSlowdown.choose(&request, &free, &occupancy).unwrap().nodes;
+        let newcomer = occupancy.network().unwrap().newcomer(&request).unwrap();
+        let mut judge = Judge::new(&newcomer, &free, chosen.clone());
+        let cost = judge.cost(&chosen);
+        for nodes in candidates(&request, &free, &occupancy) {
+            prop_assert!(cost <= judge.cost(&nodes), "{nodes:?} costs less than {chosen:?}");
+        }
+        prop_assert!(newcomer.loss(&mut newcomer.outlook(), &chosen) <= 0.0);
+    }
+}
+
+/// Leaves of eight nodes in two pods that are alike. Of the leaves of a pod, by number: jobs that cross it, free nodes.
+///
+/// ```text
+/// leaf      0  1  2  3  4  5
+/// crossing  2  1  1  0  0  0
+/// free      6  5  1  2  1  0
+/// ```
+///
+/// For seven nodes these sets are tried in each pod: first the leaves that no job crosses, then the emptiest (3, 4, 0); the
+/// fewest leaves (0, 1); first those that the fewest jobs cross (3, 4, 1); the fullest (2, 4, 3, 1).
+#[test]
+fn leaves_are_tried_in_four_orders() {
+    let mut occupancy = machine();
+    for pod in 0..2 {
+        let (first, id) = (pod * 48, u64::from(pod) * 10);
+        hold(&mut occupancy, id + 1, vec![first, first + 8]);
+        hold(&mut occupancy, id + 2, vec![first + 1, first + 16]);
+        for (leaf, held) in [(1, 1..3), (2, 1..7), (3, 0..6), (4, 0..7), (5, 0..8)] {
+            let nodes = held.map(|node| first + leaf * 8 + node).collect();
+            hold(&mut occupancy, id + 2 + u64::from(leaf), nodes);
+        }
+    }
+    let tried = leaves_of_candidates(&job(99, 7, "ring", 0.5), &occupancy);
+    for pod in [0, 6] {
+        for leaves in [&[0, 3, 4][..], &[0, 1], &[1, 3, 4], &[1, 2, 3, 4]] {
+            let leaves: Vec<u32> = leaves.iter().map(|leaf| leaf + pod).collect();
+            assert!(tried.contains(&leaves), "{leaves:?} is not among {tried:?}");
+        }
+    }
+}
