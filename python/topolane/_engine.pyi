@@ -50,6 +50,7 @@ __all__ = [
     "Traffic",
     "Workload",
     "assign",
+    "assumed_traffic",
     "choose_sites",
     "contend",
     "crossings",
@@ -670,6 +671,9 @@ class Rank:
     """Of collective operations."""
     point_to_point: float | None
     """Of messages between two ranks."""
+    neighbours: float | None
+    """Seconds that other jobs lose meanwhile, for each of the fewest nodes that the program may have. They are counted for
+    policies that look at traffic, and are not part of `total`. The k with the least sum of both is chosen."""
     refusal: str | None
     """The refusal's name: "cores", "memory", "not-now", ..."""
     why: str | None
@@ -1081,10 +1085,13 @@ class Scheduler:
         id: int = 0,
         eligible: Sequence[int] | None = None,
         empty: bool = False,
+        traffic: tuple[Traffic, float] | None = None,
+        walltime: float = ...,
     ) -> list[Rank]:
         """Predicts a program's run time for every k in the state as it is: see `rank_k`.
 
-        `empty`: on the machine with nobody on it, beside the same `jobs`.
+        `empty`: on the machine with nobody on it, beside the same `jobs`. `traffic`: as `submit` takes it; a policy that looks
+        at traffic then counts what other jobs lose, for `walltime` seconds at most [default: without a limit].
         """
 
     def explain(self, id: int) -> Refusal | None:
@@ -1250,6 +1257,10 @@ def linking_policies() -> list[tuple[str, bool]]:
 
 def traffic_policies() -> list[str]:
     """The names of the policies built in that look at what jobs send."""
+
+def assumed_traffic() -> tuple[str, float]:
+    """The pattern by which a job is taken to send if its traffic is not known, and the part of its time for which it does so, 0
+    to 1."""
 
 def policy_name(name: str) -> str:
     """The present name of a policy: another one only for a name of an earlier release."""

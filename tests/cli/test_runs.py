@@ -104,6 +104,19 @@ def test_options_that_change_nothing_are_named(topolane, toy, log):
     assert "changes nothing" not in topolane(*common, "--policies", "first-fit,dedicated", *given)
 
 
+def test_what_is_assumed_of_traffic_is_said(topolane, toy, log):
+    """Without a network, a line says what `least-slowdown` was told of routes and traffic. With one nothing is assumed, and other
+    policies look at neither."""
+    common = ("compare", "--machine", toy, "--trace", log, "--jobs", 1, "--scenarios", "none", "--policies")
+    lines = topolane(*common, "first-fit,least-slowdown").splitlines()
+    (line,) = (line for line in lines if "assumed" in line)
+    assert all(word in line for word in ("least-slowdown", "d-mod-k", "uniform(messages=4)", "30%"))
+    assert line in topolane("simulate", *common[1:5], "--policy", "least-slowdown").splitlines()
+    assert "assumed to send" not in topolane(*common, "first-fit")
+    network = ("--machine", toy, "--trace", log, "--policy", "least-slowdown", "--network", "congestion")
+    assert "assumed to send" not in topolane("simulate", *network)
+
+
 def test_a_log_without_a_machine_is_replayed_on_cab_and_told_so(topolane, toy, log):
     """A log is replayed on `cab` if no machine is named, and a note says so; with `--machine` there is no note."""
     note = "the machine is cab, because --machine names no other"

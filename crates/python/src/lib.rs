@@ -62,7 +62,8 @@ mod _engine {
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
     use crate::policy::{
-        isolating_policies, linking_policies, policies, policy_name, queues, traffic_policies,
+        assumed_traffic, isolating_policies, linking_policies, policies, policy_name, queues,
+        traffic_policies,
     };
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};

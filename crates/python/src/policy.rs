@@ -7,8 +7,8 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{
-    Choice, FreeSlots, Gives, Occupancy, POLICIES, Policy, Refusal, Request, Share, Traits, policy,
-    present_name,
+    Choice, FreeSlots, Gives, JobTraffic, Occupancy, POLICIES, Policy, Refusal, Request, Share,
+    Traits, policy, present_name,
 };
 use topolane_scheduler::QUEUES;
 
@@ -47,6 +47,12 @@ pub fn linking_policies() -> Vec<(&'static str, bool)> {
 pub fn traffic_policies() -> Vec<&'static str> {
     let reading = POLICIES.iter().filter(|info| (info.build)(0).reads_traffic());
     reading.map(|info| info.name).collect()
+}
+
+/// The pattern by which a job is taken to send if its traffic is not known, and the part of its time for which it does so, 0 to 1.
+#[pyfunction]
+pub fn assumed_traffic() -> (&'static str, f64) {
+    (JobTraffic::ASSUMED, JobTraffic::ASSUMED_COMMUNICATION)
 }
 
 /// (name, summary) of every queue discipline.

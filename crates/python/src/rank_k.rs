@@ -95,6 +95,9 @@ pub struct Rank {
     collective: Option<f64>,
     /// Of messages between two ranks.
     point_to_point: Option<f64>,
+    /// That other jobs lose meanwhile, for each of the fewest nodes that the program may have: counted for policies that
+    /// look at traffic, and not part of `total`. The k with the least sum of both is chosen.
+    neighbours: Option<f64>,
     /// The refusal's name: "cores", "memory", "not-now", ...
     refusal: Option<&'static str>,
     /// The refusal in a sentence.
@@ -123,7 +126,8 @@ pub fn rank_k(
     seed: u64,
 ) -> PyResult<Vec<Rank>> {
     let (policy, raised) = policy_from(policy, seed)?;
-    let arguments = RankKArguments { profile, cores, model, jobs, shared, id, eligible };
+    let request = Request { id, walltime: f64::INFINITY, ..Request::default() };
+    let arguments = RankKArguments { profile, cores, model, jobs, shared, request, eligible };
     let ranks = arguments.of(py, &state.occupancy, &*policy, routing)?;
     if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
         return Err(error);
@@ -138,7 +142,8 @@ pub struct RankKArguments<'a> {
     pub model: &'a str,
     pub jobs: Vec<(Vec<u32>, Py<Traffic>)>,
     pub shared: bool,
-    pub id: u64,
+    /// Its nodes and share are not looked at.
+    pub request: Request,
     pub eligible: Option<Vec<u32>>,
 }
 
@@ -166,13 +171,14 @@ impl RankKArguments<'_> {
             return Err(bad_input(format!("eligible node {node} is not on the machine")));
         }
         let eligible = self.eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
-        let request = Request { id: self.id, nodes: 1, eligible, ..Request::default() };
+        let request = Request { nodes: 1, eligible, ..self.request };
+        let id = request.id;
         let wanted =
             RankKRequest { request: &request, profile: &self.profile.profile, shared: self.shared };
         let setting = Setting { occupancy, policy, routing: &*routing.routing };
         let ranks = engine::rank_k(wanted, setting, &mut *model, cores_per_node);
         let best = engine::best(&ranks).map(|rank| rank.k);
-        ranks.into_iter().map(|rank| view(py, fabric, (self.id, rank), best)).collect()
+        ranks.into_iter().map(|rank| view(py, fabric, (id, rank), best)).collect()
     }
 }
 
@@ -198,6 +204,7 @@ fn view(
             computation: Some(prediction.computation),
             collective: Some(prediction.collective),
             point_to_point: Some(prediction.point_to_point),
+            neighbours: Some(prediction.neighbours),
             refusal: None,
             why: None,
             chosen,
@@ -209,6 +216,7 @@ fn view(
             computation: None,
             collective: None,
             point_to_point: None,
+            neighbours: None,
             refusal: Some(misfit.name()),
             why: Some(misfit.to_string()),
             chosen,

@@ -17,6 +17,11 @@ pub fn routings() -> Vec<(&'static str, &'static str)> {
     ROUTINGS.iter().map(|info| (info.name, info.summary)).collect()
 }
 
+fn unknown(name: &str) -> PyErr {
+    let names: Vec<&str> = ROUTINGS.iter().map(|info| info.name).collect();
+    bad_input(format!("unknown routing {name:?}; there are {}", names.join(", ")))
+}
+
 /// The routes between the nodes of a machine. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Routing {
@@ -26,11 +31,14 @@ pub struct Routing {
 impl Routing {
     /// The routing of that name on a machine.
     pub fn named(machine: &Machine, name: &str, seed: u64) -> PyResult<Routing> {
-        let rule = routing(name, &machine.fabric, seed).ok_or_else(|| {
-            let names: Vec<&str> = ROUTINGS.iter().map(|info| info.name).collect();
-            bad_input(format!("unknown routing {name:?}; there are {}", names.join(", ")))
-        })?;
+        let rule = routing(name, &machine.fabric, seed).ok_or_else(|| unknown(name))?;
         Ok(Routing { routing: Arc::from(rule) })
+    }
+
+    /// Raises an error if there is no routing of that name. Builds none.
+    pub fn check_name(name: &str) -> PyResult<()> {
+        let known = ROUTINGS.iter().any(|info| info.name == name);
+        if known { Ok(()) } else { Err(unknown(name)) }
     }
 
     fn check(&self, node: u32) -> PyResult<()> {

@@ -48,10 +48,12 @@ impl Scheduler {
             bad_input(format!("unknown queue {queue:?}; there are {}", queue_names()))
         })?;
         let fabric = Arc::clone(&machine.fabric);
-        let routes = Routing::named(machine, routing, seed)?.routing;
+        Routing::check_name(routing)?;
         let reads_traffic = policy.reads_traffic();
-        let scheduler = topolane_scheduler::Scheduler::new(fabric, policy, discipline);
-        let scheduler = if reads_traffic { scheduler.on_network(routes) } else { scheduler };
+        let mut scheduler = topolane_scheduler::Scheduler::new(fabric, policy, discipline);
+        if reads_traffic {
+            scheduler = scheduler.on_network(Routing::named(machine, routing, seed)?.routing);
+        }
         Ok(Scheduler { scheduler, raised })
     }
 
@@ -242,8 +244,9 @@ impl Scheduler {
     }
 
     /// Predicts a program's run time for every k in the state as it is, or with `empty` on the
-    /// machine with nobody on it: see `rank_k`.
-    #[pyo3(signature = (routing, profile, *, cores="auto", model="full", jobs=vec![], id=0, eligible=None, empty=false))]
+    /// machine with nobody on it: see `rank_k`. A policy that looks at traffic takes `traffic` for what the job sends, and
+    /// counts what it costs others for `walltime` seconds.
+    #[pyo3(signature = (routing, profile, *, cores="auto", model="full", jobs=vec![], id=0, eligible=None, empty=false, traffic=None, walltime=f64::INFINITY))]
     #[allow(clippy::too_many_arguments)]
     fn rank_k(
         &self,
@@ -256,10 +259,15 @@ impl Scheduler {
         id: u64,
         eligible: Option<Vec<u32>>,
         empty: bool,
+        traffic: Option<TrafficArg>,
+        walltime: f64,
     ) -> PyResult<Vec<Rank>> {
         let occupancy = self.scheduler.occupancy();
         let occupancy = if empty { occupancy.empty() } else { occupancy };
-        let arguments = RankKArguments { profile, cores, model, jobs, shared: false, id, eligible };
+        let traffic = traffic.map(traffic_from).transpose()?;
+        let request = Request { id, walltime, traffic, ..Request::default() };
+        let arguments =
+            RankKArguments { profile, cores, model, jobs, shared: false, request, eligible };
         let ranks = arguments.of(py, occupancy, self.scheduler.policy(), routing);
         self.raise()?;
         ranks

@@ -110,7 +110,12 @@ def command(
     # With a network the first run is the reference without one, which has less to tell.
     telling = next((run for run in runs if run.network), runs[0])
     notes = [*common.machine_note(trace), *tables.workload_notes(telling), *tables.limit_notes(runs)]
-    for note in [*notes, *tables.ignored_notes(runs, base), *tables.outage_notes(runs)]:
+    for note in [
+        *notes,
+        *tables.ignored_notes(runs, base),
+        *tables.assumed_notes(runs),
+        *tables.outage_notes(runs),
+    ]:
         click.echo(note)
     tables.print_runs(runs)
     tables.print_patterns(runs)

@@ -51,7 +51,12 @@ def command(
         common.print_json(run.facts)
         return
     notes = [*common.machine_note(trace), *tables.workload_notes(run), *tables.limit_notes([run])]
-    for note in [*notes, *tables.ignored_notes([run], task), *tables.outage_notes([run])]:
+    for note in [
+        *notes,
+        *tables.ignored_notes([run], task),
+        *tables.assumed_notes([run]),
+        *tables.outage_notes([run]),
+    ]:
         click.echo(note)
     tables.print_runs([run])
     rows = [

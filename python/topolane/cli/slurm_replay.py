@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,10 +36,14 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
     if table is not None:
         common.write_text(table, found.csv(), "--csv")
     if as_json:
-        facts = {"passes": found.passes, "starts": found.starts, "differing": found.differing}
+        facts: dict[str, Any] = {"passes": found.passes, "starts": found.starts, "differing": found.differing}
+        if found.assumed:
+            facts["assumed"] = found.assumed
         outcomes = {"would": dataclasses.asdict(ours), "slurm": dataclasses.asdict(slurms)}
         common.print_json({"dry_run": found.dry_run, **facts, **outcomes})
     else:
+        if found.assumed:
+            click.echo(found.assumed)
         same = "all the same" if not found.differing else f"{len(found.differing)} differ"
         click.echo(f"{found.passes} decisions with {found.starts} starts: {same}")
         for sentence in found.differing[:5]:

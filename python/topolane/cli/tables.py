@@ -6,7 +6,9 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from topolane._engine import traffic_policies
 from topolane.cli import common
+from topolane.live.job_request import assumed_traffic
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -140,6 +142,15 @@ def ignored_notes(runs: Sequence[Run], settings: Settings) -> list[str]:
     if any("job-links" in run.tables for run in runs):
         return []
     return [f"{name} changes nothing: no job had dedicated links" for name, set_ in given.items() if set_]
+
+
+def assumed_notes(runs: Sequence[Run]) -> list[str]:
+    """A note on what policies that look at traffic were told without a simulated network."""
+    reading = [run.policy for run in runs if run.network is None and run.policy in traffic_policies()]
+    return [
+        f"{policy}: without --network {assumed_traffic('every job')}, over the routes of d-mod-k"
+        for policy in dict.fromkeys(reading)
+    ]
 
 
 def outage_notes(runs: Sequence[Run]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from topolane._engine import Decision, Machine, Refusal, Scheduler, traffic_policies
-from topolane.live.job_request import JobRequest, JobTraffic, for_engine
+from topolane.live.job_request import JobRequest, JobTraffic, digest_of, for_engine
 from topolane.policy import Policy, resolve
 
 
@@ -30,6 +30,8 @@ class Recorder:
         self._write = write
         self._aside: frozenset[int] = frozenset()
         """Links that no job owns."""
+        self._matrices: set[str] = set()
+        """The digests of those in the log."""
         named = policy if isinstance(policy, str) else policy.name
         write(
             "scheduler",
@@ -57,7 +59,7 @@ class Recorder:
         if ask.eligible is not None:
             facts["eligible"] = self._machine.hostlist(ask.eligible)
         if ask.traffic is not None:
-            facts["traffic"] = ask.traffic.written()
+            facts["traffic"] = self._written(ask.traffic)
         self._write("submit", id=job, **facts)
         return submit(self._scheduler, job, ask)
 
@@ -84,7 +86,7 @@ class Recorder:
             traffic=for_engine(traffic),
         )
         owned = {"links": list(links), "bandwidth_share": bandwidth_share} if links else {}
-        sent = {} if traffic is None else {"traffic": traffic.written()}
+        sent = {} if traffic is None else {"traffic": self._written(traffic)}
         self._write(
             "adopt",
             id=job,
@@ -95,6 +97,13 @@ class Recorder:
             **owned,
             **sent,
         )
+
+    def _written(self, traffic: JobTraffic) -> list[Any]:
+        """Writes its matrix too, if the log does not have it yet."""
+        if traffic.matrix is not None and (digest := digest_of(traffic.matrix)) not in self._matrices:
+            self._write("matrix", digest=digest, csv=traffic.matrix)
+            self._matrices.add(digest)
+        return traffic.written()
 
     def complete(self, job: int) -> None:
         """See `Scheduler.complete`."""

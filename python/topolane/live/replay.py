@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from topolane import files, parsing, texts
-from topolane._engine import InputError, Machine, Scheduler, links_shared
-from topolane.live.job_request import JobRequest, for_engine, share_of, traffic_of
+from topolane._engine import InputError, Machine, Scheduler, links_shared, traffic_policies
+from topolane.live.job_request import JobRequest, assumed_traffic, for_engine, share_of, traffic_of
 from topolane.live.journal import submit, written
 from topolane.policy import resolve
+from topolane.units import plural
 
 LONGEST = 64 << 20
 """Most bytes of a line. The line with the machine is the longest."""
@@ -48,6 +49,24 @@ class Replay:
     """Sentences, one for each decision of the engine that differs from the log."""
     jobs: dict[int, LoggedJob] = dataclasses.field(default_factory=dict)
     machine: Machine | None = None
+    policy: str = ""
+    """As the log names it."""
+    routing: str | None = None
+    """As the log names it: only for a policy that looks at traffic."""
+    matrices: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Measured traffic as CSV, by digest."""
+    silent: set[int] = dataclasses.field(default_factory=set)
+    """Jobs of several nodes of which the log does not say what they send."""
+
+    @property
+    def assumed(self) -> str | None:
+        """What the policy was told that the log does not say; None if that is nothing."""
+        clauses = [] if self.routing else ["the routes are assumed to be those of d-mod-k"]
+        if self.silent:
+            clauses.append(assumed_traffic(f"each of {plural(len(self.silent), 'job')}"))
+        if self.policy not in traffic_policies() or not clauses:
+            return None
+        return f"{self.policy}: the log does not say all that it looks at: {', and '.join(clauses)}"
 
     @property
     def started(self) -> int:
@@ -85,13 +104,15 @@ def replay(path: str | Path, policy: str | None = None) -> Replay:
         try:
             if event["event"] == "scheduler":
                 found.machine = Machine.parse(event["machine"], f"{path}:{line}", "toml")
+                found.policy, found.routing = str(event["policy"]), event.get("routing")
+                found.silent.clear()
                 rule = resolve(_policy(event["policy"], policy, f"{path}:{line}"))
                 scheduler = Scheduler(
                     found.machine,
                     rule,
                     event["queue"],
                     seed=event["seed"],
-                    routing=event.get("routing", "d-mod-k"),
+                    routing=found.routing or "d-mod-k",
                 )
             elif event["event"] == "started":
                 found.dry_run = event["dry_run"]
@@ -135,10 +156,15 @@ def _tell(
 ) -> None:
     kind = event["event"]
     if kind == "submit":
-        submit(scheduler, event["id"], _ask(event, machine))
+        ask = _ask(event, machine, found.matrices)
+        if ask.traffic is None and ask.nodes > 1:
+            found.silent.add(_whole(event["id"]))
+        submit(scheduler, event["id"], ask)
     elif kind == "adopt":
         nodes = machine.nodes_named(event["nodes"])
-        traffic = traffic_of(event.get("traffic"))
+        traffic = traffic_of(event.get("traffic"), found.matrices)
+        if traffic is None and len(nodes) > 1:
+            found.silent.add(_whole(event["id"]))
         scheduler.adopt(
             event["id"],
             nodes,
@@ -149,6 +175,8 @@ def _tell(
             bandwidth_share=event.get("bandwidth_share", event.get("phi", 1.0)),  # phi: the former name
             traffic=for_engine(traffic),
         )
+    elif kind == "matrix":
+        found.matrices[event["digest"]] = event["csv"]
     elif kind == "complete":
         scheduler.complete(event["id"])
     elif kind == "cancel":
@@ -195,7 +223,7 @@ def _compare(
             seen.would_own = links.get(job, ())
 
 
-def _ask(event: Mapping[str, Any], machine: Machine) -> JobRequest:
+def _ask(event: Mapping[str, Any], machine: Machine, matrices: Mapping[str, str]) -> JobRequest:
     eligible = event.get("eligible")
     return JobRequest(
         nodes=event["nodes"],
@@ -207,7 +235,7 @@ def _ask(event: Mapping[str, Any], machine: Machine) -> JobRequest:
         share=share_of(event.get("share")),
         eligible=None if eligible is None else tuple(machine.nodes_named(eligible)),
         min_bandwidth=event.get("min_bandwidth", event.get("phi")),  # phi: the former name
-        traffic=traffic_of(event.get("traffic")),
+        traffic=traffic_of(event.get("traffic"), matrices),
     )
 
 

@@ -43,6 +43,8 @@ class Config:
     """Whether the queue is ordered by the priorities that Slurm would give; otherwise by submission."""
     cores_per_node: str | None = None
     """`fixed:K` or `auto`, where a job says only how many processes it has; by default all cores."""
+    matrices: str | None = None
+    """The directory of measured traffic matrices that jobs may name."""
     programs: tuple[Program, ...] = ()
     """The known programs, by the names of their jobs: for `auto`, and for policies that look at traffic."""
     routing: str = "d-mod-k"
@@ -94,6 +96,7 @@ def read(path: str | Path) -> Config:
         whole_nodes=table.flag("whole-nodes", Config.whole_nodes),
         by_priority=table.flag("by-priority", Config.by_priority),
         cores_per_node=_cores(table),
+        matrices=table.word("matrices", "") or None,
         programs=tuple(map(_program, table.tables("programs"))),
         routing=table.word("routing", Config.routing),
         contention=table.word("contention", Config.contention),

@@ -4,34 +4,51 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
+from topolane import texts
 from topolane._engine import InputError, Traffic
 from topolane.live.job_request import JobTraffic, for_engine
 from topolane.slurm.candidates import IneligibleJobError
 from topolane.slurm.comments import user_comment
-from topolane.slurm.programs import MOST_PROCESSES, Program, program_of
+from topolane.slurm.programs import MOST_PROCESSES, Program, is_matrix, program_of
 from topolane.slurm.records import Job
 
 REQUEST = re.compile(r"(?<![^\s,;])traffic=([^\s;]*)")
 """A word of a user's comment."""
+MATRIX = re.compile(r"\w[\w.-]*", re.ASCII)
+"""The name of a file in the directory of matrices: none outside it."""
+LARGEST = 4 * texts.MIB
+"""The most bytes of a matrix, which the log repeats."""
 
 
 class TrafficOfJobs:
     """Says what jobs send, for a policy that looks at it."""
 
-    def __init__(self, programs: Iterable[Program]) -> None:
+    def __init__(self, programs: Iterable[Program], matrices: str | None = None) -> None:
+        """`matrices`: the directory of the matrices that may be named. Each is read once, when it is first named.
+
+        Raises InputError for a description with a pattern or a matrix that cannot be.
+        """
         self._programs = tuple(programs)
+        self._directory = matrices
+        self._matrices: dict[str, tuple[int, str]] = {}
+        """Ranks and text of those read, by name."""
         for program in self._programs:
             try:
-                Traffic.pattern(program.pattern, 2)
+                if is_matrix(program.pattern):
+                    self._matrix(program.pattern)
+                else:
+                    Traffic.pattern(program.pattern, 2)
             except InputError as error:
                 raise InputError(f"programs: {program.name}: {error}") from error
 
     def of(self, job: Job) -> JobTraffic | None:
         """None if it is not known, or if the job has one process or too many.
 
-        The word `traffic=stencil4d` in the user's comment overrides the description. Raises IneligibleJobError
-        for a pattern that cannot be.
+        The word `traffic=stencil4d` in the user's comment overrides the description. A name that ends in `.csv` is that
+        of a matrix, for jobs of as many processes as it has ranks. Raises IneligibleJobError for a pattern or a
+        matrix that cannot be.
         """
         if not 1 < job.processes <= MOST_PROCESSES:
             return None
@@ -41,8 +58,8 @@ class TrafficOfJobs:
             return None
         pattern = asked[1] if asked else program.pattern if program else ""
         communication = program.communication if program else Program.communication
-        traffic = JobTraffic(pattern, job.processes, communication)
         try:
+            traffic = JobTraffic(pattern, job.processes, communication, self._csv(pattern, job.processes))
             for_engine(traffic)
         except InputError as error:
             if asked is None:
@@ -56,3 +73,28 @@ class TrafficOfJobs:
             return self.of(job)
         except IneligibleJobError:
             return None
+
+    def _csv(self, name: str, processes: int) -> str | None:
+        """The matrix of that name, or None for a pattern."""
+        if not is_matrix(name):
+            return None
+        ranks, text = self._matrix(name)
+        if ranks != processes:
+            raise InputError(f"the matrix {name} has {ranks} ranks, and the job {processes} processes")
+        return text
+
+    def _matrix(self, name: str) -> tuple[int, str]:
+        if name not in self._matrices:
+            if self._directory is None:
+                raise InputError(
+                    f"the matrix {texts.shown(name)} is named, but no directory of matrices is configured"
+                )
+            if MATRIX.fullmatch(name) is None:
+                raise InputError(f"{texts.shown(name)} is no name of a matrix")
+            try:
+                text = texts.read_text(Path(self._directory, name), LARGEST)
+            except texts.NoFileError as error:
+                raise InputError(f"there is no matrix {name}") from error
+            traffic = Traffic.parse(text, name)
+            self._matrices[name] = (traffic.ranks, traffic.csv())
+        return self._matrices[name]

@@ -31,6 +31,11 @@ class Program:
     """The part of its time for which it communicates, for policies that look at traffic."""
 
 
+def is_matrix(pattern: str) -> bool:
+    """Whether a pattern is the name of a measured matrix."""
+    return pattern.endswith(".csv")
+
+
 def program_of(job: Job, programs: Iterable[Program]) -> Program | None:
     """The first description that fits the job's name."""
     return next((each for each in programs if fnmatch.fnmatchcase(job.name, each.name)), None)
@@ -47,7 +52,8 @@ class Programs:
         self._known: dict[tuple[str, int], tuple[Profile, Traffic]] = {}
         self._chosen: dict[int, tuple[int, int]] = {}
         for program in self._programs:
-            self._profile(program, 2)  # a pattern that cannot be is said at the start
+            if not is_matrix(program.pattern):
+                self._profile(program, 2)  # a pattern that cannot be is said at the start
 
     def cores_of(
         self, job: Job, eligible: tuple[int, ...], running: Iterable[Job], scheduler: Scheduler
@@ -81,7 +87,7 @@ class Programs:
         scheduler: Scheduler,
     ) -> int:
         """k, or 0 if no k fits."""
-        profile, _ = self._profile(program, job.processes)
+        profile, traffic = self._profile(program, job.processes)
         placed = {given.id: given.nodes for given, _, _ in scheduler.running}
         running_traffic = []
         for other in running:
@@ -100,6 +106,8 @@ class Programs:
                 id=job.id,
                 eligible=eligible,
                 empty=empty,
+                traffic=(traffic, program.communication),
+                walltime=math.inf if job.walltime is None else job.walltime,
             )
             for rank in ranks:
                 if rank.chosen:
@@ -107,7 +115,9 @@ class Programs:
         return 0
 
     def _program(self, job: Job) -> Program | None:
-        return program_of(job, self._programs)
+        """None also for a program with a measured matrix, which does not say what another k would change."""
+        program = program_of(job, self._programs)
+        return None if program is None or is_matrix(program.pattern) else program
 
     def _profile(self, program: Program, processes: int) -> tuple[Profile, Traffic]:
         key = (program.name, processes)

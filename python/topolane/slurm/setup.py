@@ -50,7 +50,7 @@ def mirror_of(
             config.whole_nodes,
             _programs(config, machine),
             config.min_bandwidth if heeds_min_bandwidth(config.policy) else None,
-            TrafficOfJobs(config.programs) if config.policy in traffic_policies() else None,
+            TrafficOfJobs(config.programs, config.matrices) if config.policy in traffic_policies() else None,
         ),
         scheduler,
         frozenset(config.partitions),
