@@ -6,6 +6,9 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+FAR = Path(__file__).resolve().parents[2] / "benches" / "mpi" / "wan.c"
 
 
 class Wan:
@@ -16,6 +19,7 @@ class Wan:
         self.sites = tuple(sites)
         self.hidden = tuple(hidden)
         """Sites behind NAT: 10.99.N.2 inside, the site's address outside."""
+        self._delays: subprocess.Popen[str] | None = None
 
     def name(self, site: str) -> str:
         return f"{self.prefix}{site}"
@@ -25,7 +29,11 @@ class Wan:
         return ("ip", "netns", "exec", self.name(site))
 
     def address(self, site: str) -> str:
-        return f"192.0.2.{self.sites.index(site) + 1}"
+        return f"{'198.51.100' if self._delays else '192.0.2'}.{self.number(site)}"
+
+    def number(self, site: str) -> int:
+        """The last part of a site's address."""
+        return 254 if site == "wan" and not self._delays else [*self.sites, "wan"].index(site) + 1
 
     def up(self) -> None:
         self._namespace("wan")
@@ -52,7 +60,25 @@ class Wan:
         ]
         return not any(done)
 
+    def far(self, milliseconds: float, mbit: float, folder: Path) -> None:
+        """Joins the sites, and the WAN as a host of its own, by a second network with a real delay, for kernels
+        without netem: 198.51.100.1, .2, ... From now on these are the addresses. Its program is put into folder.
+        """
+        subprocess.run(["cc", "-O2", "-o", folder / "wan", FAR], check=True)
+        places = (*self.sites, "wan")
+        words = [str(folder / "wan"), str(milliseconds), str(mbit)]
+        words += [word for number, place in enumerate(places) for word in (self.name(place), str(number))]
+        self._delays = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        if not self._delays.stdout or self._delays.stdout.readline() != "ready\n":
+            raise RuntimeError(f"{words} ended with exit code {self._delays.wait()}")
+        for place in places:
+            self._do(place, f"ip address add {self.address(place)}/24 dev far")
+            self._do(place, "ip link set far up")
+
     def down(self) -> None:
+        if self._delays:
+            self._delays.kill()
+            self._delays.wait()
         for name in ("wan", *self.sites, *(f"nat{site}" for site in self.hidden)):
             subprocess.run(["ip", "netns", "delete", self.name(name)], capture_output=True)
 

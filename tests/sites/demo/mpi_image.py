@@ -26,22 +26,27 @@ PROGRAMS = {
     "usr/bin/mpiexec": Path("/usr/bin/mpiexec.hydra"),
     "usr/bin/hydra_pmi_proxy": Path("/usr/bin/hydra_pmi_proxy"),
 }
+OWN = ("pairs", "compute")
+"""Programs whose sources are beside this file."""
 NEEDED = ("dropbear", "dbclient", "mpiexec.hydra", "mpicc.mpich", "strip", "dropbearkey")
 
 
 def mpi_image(folder: Path, addresses: Mapping[str, str], libraries_too: Mapping[str, Path]) -> Path:
-    """An initramfs with `pairs`, the libraries that are named, and the guests' names and addresses.
+    """An initramfs with `pairs` and `compute`, the libraries that are named, and the guests' names and addresses.
 
     Writes the key that opens the guests to `folder/key`.
     """
-    subprocess.run(["mpicc.mpich", "-O1", "-o", folder / "pairs", HERE / "pairs.c"], check=True)
+    for program in OWN:
+        source = HERE / f"{program}.c"
+        subprocess.run(["mpicc.mpich", "-O1", "-o", folder / program, source], check=True)
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", folder / "nap.so", HERE / "nap.c"], check=True)
     for key in ("key", "host_key"):
         (folder / key).unlink(missing_ok=True)
         subprocess.run(["dropbearkey", "-t", "ed25519", "-f", folder / key], check=True, capture_output=True)
     told = subprocess.run(["dropbearkey", "-y", "-f", folder / "key"], capture_output=True, text=True).stdout
     public = next(line for line in told.splitlines() if line.startswith("ssh-"))
-    programs = PROGRAMS | {"usr/bin/pairs": folder / "pairs", "usr/lib/nap.so": folder / "nap.so"}
+    programs = PROGRAMS | {f"usr/bin/{program}": folder / program for program in OWN}
+    programs["usr/lib/nap.so"] = folder / "nap.so"
     programs |= {f"usr/lib/{name}": file for name, file in libraries_too.items()}
     files: dict[str, Path | bytes] = {place: file for place, file in programs.items()}
     files |= {f"modules/{name}.ko": module(name) for name in MODULES}
