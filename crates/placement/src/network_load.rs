@@ -76,11 +76,14 @@ impl LaidTraffic {
     }
 }
 
-/// What a second of a job counts for, and when its last one is at the latest.
+/// What a second of a job counts for, and the time within which it runs, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Weight {
     slots: f64,
     communication: f64,
+    /// When its nodes were chosen; later than now for a job that is promised its nodes for a later time.
+    start: f64,
+    /// By its time limit.
     end: f64,
 }
 
@@ -112,6 +115,7 @@ impl NetworkLoad {
         let weight = Weight {
             slots: f64::from(request.nodes),
             communication: job.communication,
+            start: self.now,
             end: self.now + request.walltime,
         };
         Some(Newcomer { load: self, id: request.id, traffic: job.between(request.nodes), weight })
@@ -145,10 +149,11 @@ impl NetworkLoad {
         self.now = now;
     }
 
-    /// The part of the time until `end` for which a job present still runs, by its time limit; all of it if there is no `end`.
+    /// The part of the time until `end` for which a job present runs, by its time limit; all of it if there is no `end`.
     fn overlap(&self, job: Weight, end: f64) -> f64 {
-        let (left, whole) = ((job.end - self.now).max(0.0), end - self.now);
-        if left >= whole || whole == f64::INFINITY { 1.0 } else { left / whole }
+        let whole = end - self.now;
+        let both = job.end.min(end) - job.start.max(self.now);
+        if both >= whole || whole == f64::INFINITY { 1.0 } else { both.max(0.0) / whole }
     }
 
     /// The slowdowns of the jobs present while all communicate, by identity.
@@ -194,7 +199,7 @@ impl Newcomer<'_> {
     /// time while it and another one communicate, as in a coupled run.
     pub fn losses(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> (f64, f64) {
         let Ok(foreseen) = outlook.foresee(nodes) else { return (f64::INFINITY, 0.0) };
-        let Weight { slots, communication, end } = self.weight;
+        let Weight { slots, communication, end, .. } = self.weight;
         let own = slots * communication * (foreseen.slowdown - 1.0);
         let others = foreseen.others.iter().map(|&(job, before, after)| {
             let lost = |weight: &Weight| {

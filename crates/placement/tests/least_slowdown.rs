@@ -226,6 +226,23 @@ fn what_a_job_loses_counts_only_while_both_run() {
     }
 }
 
+/// Of two jobs that are alike, one runs for the next 100 s, and the other is promised its nodes from 90 s on. A new one of 100 s goes
+/// next to the second, with which it shares a tenth of its time.
+#[test]
+fn a_job_that_is_promised_counts_from_its_start_on() {
+    let lasting = |id| Request { walltime: 100.0, ..for_part_of_its_time(job(id, 4), 0.5) };
+    for promised in [1, 2] {
+        let mut occupancy = network(&tree(&[4, 2, 2]));
+        for (id, nodes) in [(1, vec![0, 1, 4, 5]), (2, vec![8, 9, 12, 13])] {
+            occupancy.set_time(if id == promised { 90.0 } else { 0.0 });
+            hold(&mut occupancy, &lasting(id), nodes);
+        }
+        occupancy.set_time(0.0);
+        let nodes = chosen(&lasting(3), &occupancy);
+        assert!(nodes.iter().all(|&node| (node < 8) == (promised == 1)), "{promised}: {nodes:?}");
+    }
+}
+
 /// Two leaves of eight nodes, two links each; the destination's number decides which. Nodes 0 and 8 send each other over the links
 /// of even numbers. Of the free nodes 2, 3, 9 and 11, three in a ring avoid these only as 3, 9 and 11, which no filling of
 /// leaves in order of index finds.
