@@ -1087,11 +1087,13 @@ class Scheduler:
         empty: bool = False,
         traffic: tuple[Traffic, float] | None = None,
         walltime: float = ...,
+        now: float | None = None,
     ) -> list[Rank]:
         """Predicts a program's run time for every k in the state as it is: see `rank_k`.
 
         `empty`: on the machine with nobody on it, beside the same `jobs`. `traffic`: as `submit` takes it; a policy that looks
-        at traffic then counts what other jobs lose, for `walltime` seconds at most [default: without a limit].
+        at traffic then counts what other jobs lose, for `walltime` seconds at most [default: without a limit] from `now` on
+        [default: the time of the last pass].
         """
 
     def explain(self, id: int) -> Refusal | None:

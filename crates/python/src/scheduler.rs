@@ -245,11 +245,11 @@ impl Scheduler {
 
     /// Predicts a program's run time for every k in the state as it is, or with `empty` on the
     /// machine with nobody on it: see `rank_k`. A policy that looks at traffic takes `traffic` for what the job sends, and
-    /// counts what it costs others for `walltime` seconds.
-    #[pyo3(signature = (routing, profile, *, cores="auto", model="full", jobs=vec![], id=0, eligible=None, empty=false, traffic=None, walltime=f64::INFINITY))]
+    /// counts what it costs others for `walltime` seconds from `now` on, the last pass's time if none is given.
+    #[pyo3(signature = (routing, profile, *, cores="auto", model="full", jobs=vec![], id=0, eligible=None, empty=false, traffic=None, walltime=f64::INFINITY, now=None))]
     #[allow(clippy::too_many_arguments)]
     fn rank_k(
-        &self,
+        &mut self,
         py: Python<'_>,
         routing: &Routing,
         profile: &Profile,
@@ -261,7 +261,11 @@ impl Scheduler {
         empty: bool,
         traffic: Option<TrafficArg>,
         walltime: f64,
+        now: Option<f64>,
     ) -> PyResult<Vec<Rank>> {
+        if let Some(now) = now {
+            self.scheduler.set_time(now);
+        }
         let occupancy = self.scheduler.occupancy();
         let occupancy = if empty { occupancy.empty() } else { occupancy };
         let traffic = traffic.map(traffic_from).transpose()?;

@@ -233,13 +233,18 @@ impl Scheduler {
         found
     }
 
+    /// Says what time it is, seconds, before requests are predicted or submitted; a pass says so itself.
+    pub fn set_time(&mut self, now: f64) {
+        self.occupancy.set_time(now);
+    }
+
     /// Starts what may start at `now`, and returns the decisions in the order of the queue.
     pub fn pass(&mut self, now: f64) -> Vec<Decision> {
         // A begin time that has come since makes a job visible that no pass has tried yet.
         let come = |waiting: &Waiting| waiting.begin > self.last_now && waiting.begin <= now;
         self.changed |= self.with_begin > 0 && self.waiting.iter().any(come);
         self.last_now = now;
-        self.occupancy.set_time(now);
+        self.set_time(now);
         // Another rule may refuse what was placed, and place what was refused.
         let rule = self.policy.queue_rule();
         let other = rule.and_then(|rule| rule.for_queue_length(self.waiting.len()));

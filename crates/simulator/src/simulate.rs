@@ -174,6 +174,7 @@ pub fn simulate<E: From<InputError>>(
             );
             return Err(InputError::whole(message).into());
         }
+        run.scheduler.set_time(now);
         run.complete(now);
         for id in outages.follow(now, &mut run.scheduler) {
             if let Some(&order) = run.order.get(&id) {

@@ -5,8 +5,12 @@ slurmrestd lets the daemon write only to this field. The user's own comment is k
 
 from __future__ import annotations
 
+import re
+
 from topolane.slurm.records import Job
 
+TRAFFIC = re.compile(r"(?<![^\s,;])traffic=([^\s;]*)")
+"""A word of a user's comment."""
 PREFIX = "topolane: "
 MARK = "topolane"
 """The submission hook writes this into the administrator's comment of a job that it holds for the daemon."""
@@ -27,6 +31,12 @@ def user_comment(comment: str) -> str:
     if not comment.startswith(PREFIX):
         return comment
     return comment.partition(" | ")[2]
+
+
+def named_traffic(job: Job) -> str | None:
+    """The traffic that the user's comment names: a pattern or the file of a matrix."""
+    found = TRAFFIC.search(user_comment(job.comment))
+    return found[1] if found else None
 
 
 def daemon_comment(comment: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,12 +11,10 @@ from topolane import texts
 from topolane._engine import InputError, Traffic
 from topolane.live.job_request import JobTraffic, for_engine
 from topolane.slurm.candidates import IneligibleJobError
-from topolane.slurm.comments import user_comment
+from topolane.slurm.comments import named_traffic
 from topolane.slurm.programs import MOST_PROCESSES, Program, is_matrix, program_of
 from topolane.slurm.records import Job
 
-REQUEST = re.compile(r"(?<![^\s,;])traffic=([^\s;]*)")
-"""A word of a user's comment."""
 MATRIX = re.compile(r"\w[\w.-]*", re.ASCII)
 """The name of a file in the directory of matrices: none outside it."""
 LARGEST = 4 * texts.MIB
@@ -34,6 +33,8 @@ class TrafficOfJobs:
         self._directory = matrices
         self._matrices: dict[str, tuple[int, str]] = {}
         """Ranks and text of those read, by name."""
+        self._refused: dict[str, tuple[tuple[int, int], str]] = {}
+        """Those that are no matrix, by name: the state of the file, and why. They are not read again until it changes."""
         for program in self._programs:
             try:
                 if is_matrix(program.pattern):
@@ -53,10 +54,10 @@ class TrafficOfJobs:
         if not 1 < job.processes <= MOST_PROCESSES:
             return None
         program = program_of(job, self._programs)
-        asked = REQUEST.search(user_comment(job.comment))
+        asked = named_traffic(job)
         if asked is None and program is None:
             return None
-        pattern = asked[1] if asked else program.pattern if program else ""
+        pattern = asked if asked is not None else program.pattern if program else ""
         communication = program.communication if program else Program.communication
         try:
             traffic = JobTraffic(pattern, job.processes, communication, self._csv(pattern, job.processes))
@@ -91,10 +92,26 @@ class TrafficOfJobs:
                 )
             if MATRIX.fullmatch(name) is None:
                 raise InputError(f"{texts.shown(name)} is no name of a matrix")
+            path = Path(self._directory, name)
+            as_it_is = _state_of(path, name)
+            refused = self._refused.get(name)
+            if refused is not None and refused[0] == as_it_is:
+                raise InputError(refused[1])
             try:
-                text = texts.read_text(Path(self._directory, name), LARGEST)
-            except texts.NoFileError as error:
-                raise InputError(f"there is no matrix {name}") from error
-            traffic = Traffic.parse(text, name)
-            self._matrices[name] = (traffic.ranks, traffic.csv())
+                traffic = Traffic.parse(texts.read_text(path, LARGEST), name)
+            except InputError as error:
+                self._refused[name] = as_it_is, str(error)
+                raise
+            self._matrices[name] = traffic.ranks, traffic.csv()
         return self._matrices[name]
+
+
+def _state_of(path: Path, name: str) -> tuple[int, int]:
+    """The time of the last change and the length of a matrix's file. Raises InputError if there is none."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"there is no matrix {name}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"the matrix {name} is not a file")
+    return found.st_mtime_ns, found.st_size

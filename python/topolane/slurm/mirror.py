@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 
 from topolane._engine import Decision, InputError
 from topolane.live.allocation import Allocation
@@ -321,8 +322,9 @@ class Mirror:
             why = holds.why(job)
             if why is None and self._nodes is not None:
                 priority = self._priority_of(job, snapshot)
+                cores_of = functools.partial(self._cores_of, now=snapshot.time)
                 request = request_of(
-                    job, snapshot, self._nodes, self.terms, priority=priority, cores_of=self._cores_of
+                    job, snapshot, self._nodes, self.terms, priority=priority, cores_of=cores_of
                 )
                 _, until = self._pauses.get(job.id, (0.0, 0.0))
                 request = (
@@ -353,11 +355,11 @@ class Mirror:
         by_others = job.dependency or job.array_limit or snapshot.reservations
         return not by_others and job.id in self._waiting and self._seen.get(job.id) == job
 
-    def _cores_of(self, job: Job, eligible: tuple[int, ...]) -> int | None:
+    def _cores_of(self, job: Job, eligible: tuple[int, ...], *, now: float) -> int | None:
         if self.terms.programs is None:
             return None
         running = (self._seen[other] for other in self._running if other in self._seen)
-        return self.terms.programs.cores_of(job, eligible, running, self.scheduler.scheduler)
+        return self.terms.programs.cores_of(job, eligible, running, self.scheduler.scheduler, now)
 
     def _priority_of(self, job: Job, snapshot: Snapshot) -> float:
         return 0.0 if self.priorities is None else self.priorities.of(job, snapshot, snapshot.time)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fnmatch
+import functools
 import math
 from collections.abc import Iterable
 
 from topolane._engine import InputError, Machine, Profile, Scheduler, Traffic
+from topolane.slurm.candidates import IneligibleJobError
+from topolane.slurm.comments import named_traffic
 from topolane.slurm.records import Job
 
 MOST_PROCESSES = 4096
@@ -49,17 +53,20 @@ class Programs:
     ) -> None:
         self._programs, self._cores, self._model = tuple(programs), cores, model
         self._routing = machine.routing(routing)
-        self._known: dict[tuple[str, int], tuple[Profile, Traffic]] = {}
         self._chosen: dict[int, tuple[int, int]] = {}
         for program in self._programs:
             if not is_matrix(program.pattern):
-                self._profile(program, 2)  # a pattern that cannot be is said at the start
+                try:
+                    _profile(program, 2)
+                except InputError as error:
+                    raise InputError(f"programs: {program.name}: {error}") from error
 
     def cores_of(
-        self, job: Job, eligible: tuple[int, ...], running: Iterable[Job], scheduler: Scheduler
+        self, job: Job, eligible: tuple[int, ...], running: Iterable[Job], scheduler: Scheduler, now: float
     ) -> int | None:
         """The cores to use on each node, or None for all. The prediction includes the traffic of the running
-        jobs.
+        jobs. `now`: seconds, on the scheduler's clock. Raises IneligibleJobError if the job's comment names a pattern
+        that cannot be.
         """
         if job.most_nodes or job.processes_per_node or not 1 < job.processes <= MOST_PROCESSES:
             return None
@@ -70,7 +77,11 @@ class Programs:
             return None
         kept = self._chosen.get(job.id)
         if kept is None or kept[0] != job.processes:
-            kept = (job.processes, self._choose(job, program, eligible, running, scheduler))
+            try:
+                chosen = self._choose(job, program, eligible, running, scheduler, now)
+            except InputError as error:
+                raise IneligibleJobError(f"traffic in its comment: {error}") from error
+            kept = (job.processes, chosen)
             self._chosen[job.id] = kept
         return kept[1] or None
 
@@ -85,17 +96,18 @@ class Programs:
         eligible: tuple[int, ...],
         running: Iterable[Job],
         scheduler: Scheduler,
+        now: float,
     ) -> int:
         """k, or 0 if no k fits."""
-        profile, traffic = self._profile(program, job.processes)
+        profile, traffic = _profile(program, job.processes)
         placed = {given.id: given.nodes for given, _, _ in scheduler.running}
         running_traffic = []
         for other in running:
             its = self._program(other)
             if its is not None and other.id in placed and 1 < other.processes <= MOST_PROCESSES:
-                running_traffic.append(
-                    (_node_of_each(other, placed[other.id]), self._profile(its, other.processes)[1])
-                )
+                with contextlib.suppress(InputError):  # a pattern that cannot be: nothing is known of the job
+                    sent = _profile(its, other.processes)[1]
+                    running_traffic.append((_node_of_each(other, placed[other.id]), sent))
         for empty in (False, True):
             ranks = scheduler.rank_k(
                 self._routing,
@@ -108,6 +120,7 @@ class Programs:
                 empty=empty,
                 traffic=(traffic, program.communication),
                 walltime=math.inf if job.walltime is None else job.walltime,
+                now=now,
             )
             for rank in ranks:
                 if rank.chosen:
@@ -115,26 +128,30 @@ class Programs:
         return 0
 
     def _program(self, job: Job) -> Program | None:
-        """None also for a program with a measured matrix, which does not say what another k would change."""
+        """The description of the job's program, with the pattern that its comment names, if any. None also for a measured
+        matrix, which does not say what another k would change.
+        """
         program = program_of(job, self._programs)
-        return None if program is None or is_matrix(program.pattern) else program
+        if program is None:
+            return None
+        asked = named_traffic(job)
+        pattern = program.pattern if asked is None else asked
+        return None if is_matrix(pattern) else dataclasses.replace(program, pattern=pattern)
 
-    def _profile(self, program: Program, processes: int) -> tuple[Profile, Traffic]:
-        key = (program.name, processes)
-        if key not in self._known:
-            try:
-                profile = Profile(
-                    processes,
-                    program.pattern,
-                    iterations=program.iterations,
-                    core_seconds=program.core_seconds,
-                    memory_traffic=program.memory_traffic,
-                    memory=program.memory,
-                )
-                self._known[key] = (profile, Traffic.pattern(program.pattern, processes))
-            except InputError as error:
-                raise InputError(f"programs: {program.name}: {error}") from error
-        return self._known[key]
+
+# Few, because the traffic of 4,096 processes that all send to all takes 400 MB.
+@functools.lru_cache(8)
+def _profile(program: Program, processes: int) -> tuple[Profile, Traffic]:
+    """Raises InputError for a pattern that cannot be."""
+    profile = Profile(
+        processes,
+        program.pattern,
+        iterations=program.iterations,
+        core_seconds=program.core_seconds,
+        memory_traffic=program.memory_traffic,
+        memory=program.memory,
+    )
+    return profile, Traffic.pattern(program.pattern, processes)
 
 
 def _node_of_each(job: Job, nodes: list[int]) -> list[int]:

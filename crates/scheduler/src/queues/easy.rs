@@ -163,6 +163,12 @@ fn start_those_that_fit(
     attempts: &mut u32,
 ) -> Option<Wasteful> {
     let by_size = view.policy.traits().depends_only_on_size;
+    // Then whether the head can be placed beside a job depends on its size alone, also where the policy looks at more to
+    // choose its nodes, and where some nodes are out of service.
+    let head_counts = view.policy.traits().count_only
+        && kept.request.is_plain()
+        && !view.running.any_sharing()
+        && view.occupancy.is_joined();
     let mut idle = view.occupancy.idle_nodes();
     let mut least: Option<Wasteful> = None;
     // Sizes of which one job was compared already: others of that size would waste as much.
@@ -185,7 +191,11 @@ fn start_those_that_fit(
         let alike =
             job.request.is_plain() && job.request.min_bandwidth == kept.request.min_bandwidth;
         let size = (by_size && alike).then_some(job.nodes);
-        if refused.contains(size, in_time) || size.is_some_and(|size| compared.contains(&size)) {
+        let late_size =
+            size.or((head_counts && job.whole && job.request.is_plain()).then_some(job.nodes));
+        let is_refused =
+            refused.contains(size, in_time) || !in_time && refused.contains(late_size, false);
+        if is_refused || size.is_some_and(|size| compared.contains(&size)) {
             continue;
         }
         if view.has_started(index) {
@@ -209,7 +219,7 @@ fn start_those_that_fit(
                 }
                 let harmless = in_time || kept.shadow.spare(&kept.request, &placement, view);
                 if !harmless {
-                    refused.insert(size, false);
+                    refused.insert(late_size, false);
                 }
                 harmless && view.start(index, placement)
             }
