@@ -171,10 +171,11 @@ def test_two_commands_at_once_change_a_cluster_one_after_the_other(place: Place)
     assert sum(text.count("is on a already") + text.count("is on b already") for text in said) == 3
 
 
-def test_a_guest_whose_ranks_nobody_watches_is_not_taken_without_force(place: Place) -> None:
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_guest_whose_ranks_nobody_watches_is_not_taken_without_force(place: Place, *, dies: bool) -> None:
     """mpiexec runs two ranks that are not watched, next to the guest's daemon (in a process namespace, as in a guest): `down`
-    refuses to take the guest, and takes it when they have ended. A guest without a daemon is taken, and `down` says that
-    nothing but watched programs was looked for."""
+    refuses to take the guest, and takes it when they have ended, or the guest has: its last report is old then. A guest
+    without a daemon is taken, and `down` says that nothing but watched programs was looked for."""
     if shutil.which("mpiexec.mpich") is None:
         pytest.skip("no MPICH is installed")
     place.write(THREE | {"g4": ""})
@@ -198,6 +199,27 @@ def test_a_guest_whose_ranks_nobody_watches_is_not_taken_without_force(place: Pl
         assert re.search(r"g3 still runs \d+ ranks of MPI \(s.*as its daemon reported last", done.stderr), (
             done
         )
+        if dies:
+            (host,) = place.processes()["g3"]
+            address = f"{place.folder}/qemu-{host}"
+            words = f"host --name {host} --site {host} --driver qmp --address {address} --every 0.5".split()
+            words += ["--manager", f"unix:{place.folder}/a.sock"]
+            watch = subprocess.Popen([sys.executable, "-c", MAIN, "sites", *words], stderr=subprocess.DEVNULL)
+            try:
+                wait(
+                    lambda: any(
+                        one["name"] == host and one["report"] for one in place.managed.client.get("/hosts")
+                    )
+                )
+                os.kill(Folder(Path(address)).pid("g3") or os.getpid(), signal.SIGKILL)
+                wait(lambda: place.hosts()["g3"] is None)
+            finally:
+                watch.kill()
+                watch.wait()
+            assert ranks()
+            done = place.down("--guests", "g3")
+            assert done.returncode == 0 and "g3" not in place.hosts(), done
+            return
         ending.touch()
         wait(lambda: ranks() == 0)
         done = place.down("--guests", "g3")

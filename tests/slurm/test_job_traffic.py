@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -124,6 +125,26 @@ def test_only_matrices_of_the_directory_can_be_named(tmp_path: Path, name: str) 
             TrafficOfJobs([], directory).of(job(comment=f"traffic={name}"))
         with pytest.raises(InputError, match="programs: milc"):
             TrafficOfJobs([Program("milc", name)], directory)
+
+
+def test_a_file_that_is_no_matrix_is_read_again_once_it_changes(tmp_path: Path) -> None:
+    """A job that names it is refused in each round of the daemon, and must not cost a reading each. A matrix that its administrator
+    has mended is used. What is no file, as a pipe that would block, is not opened."""
+    jobs, asked = TrafficOfJobs([], str(tmp_path)), job(comment="traffic=one.csv")
+    matrix = tmp_path / "one.csv"
+    matrix.write_text("no matrix\n")
+    for content in ("no matrix\n", "NO MATRIX\n"):
+        as_it_was = matrix.stat()
+        matrix.write_text(content)
+        os.utime(matrix, ns=(as_it_was.st_atime_ns, as_it_was.st_mtime_ns))
+        with pytest.raises(IneligibleJobError) as refused:
+            jobs.of(asked)
+        assert "NO MATRIX" not in str(refused.value)
+    matrix.write_text(Traffic.pattern("ring", 8).csv())
+    assert jobs.of(asked) is not None
+    os.mkfifo(tmp_path / "two.csv")
+    with pytest.raises(IneligibleJobError, match="two.csv is not a file"):
+        jobs.of(job(comment="traffic=two.csv"))
 
 
 def logged(path: Path, policy: str, traffic: JobTraffic | None) -> None:

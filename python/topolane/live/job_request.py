@@ -50,6 +50,7 @@ class JobTraffic:
         return [self.pattern, self.processes, self.communication, *digest]
 
 
+@functools.lru_cache(64)
 def digest_of(matrix: str) -> str:
     """The name of a matrix in a log."""
     return hashlib.sha256(matrix.encode()).hexdigest()[:16]
@@ -78,7 +79,8 @@ def _traffic(pattern: str, processes: int) -> Traffic:
     return Traffic.pattern(pattern, processes)
 
 
-@functools.lru_cache(2)
+# At most 4 MiB of text each.
+@functools.lru_cache(16)
 def _parsed(matrix: str, name: str) -> Traffic:
     return Traffic.parse(matrix, name)
 

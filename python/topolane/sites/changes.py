@@ -211,6 +211,8 @@ def _check_ended(known: _Known, guests: Sequence[Guest], tell: Tell) -> None:
                 f"{guest.name} still runs program {named}: end it, or take the guest away with "
                 f"'sites down --guests {guest.name} --force'"
             )
+        if guest.host is None:
+            continue  # it runs nowhere, so its daemon's last report is old
         report = known.reports.get(guest.name)
         if not isinstance(report, dict) or not isinstance(report.get("ranks"), list):
             tell(

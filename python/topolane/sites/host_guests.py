@@ -161,7 +161,9 @@ def _features_of_domain(connection: Any, xml: ET.Element) -> tuple[str, ...]:
     except libvirt.libvirtError:
         return ()
     has = {one.get("name", ""): one.get("policy") for one in ET.fromstring(text).findall("feature")}
-    has |= {one.get("name", ""): one.get("policy") for one in own.findall("feature")}
+    # `optional` leaves it to the host, so it does not change what is known.
+    own_features = (one for one in own.findall("feature") if one.get("policy") != "optional")
+    has |= {one.get("name", ""): one.get("policy") for one in own_features}
     return instructions(name for name, policy in has.items() if policy not in ("disable", "forbid"))
 
 
