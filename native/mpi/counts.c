@@ -6,7 +6,8 @@
 Counts counts;
 _Atomic bool watching;
 bool many_threads;
-_Thread_local bool inside __attribute__((tls_model("initial-exec")));
+_Thread_local Inside inside __attribute__((tls_model("initial-exec")));
+_Thread_local uintptr_t entered_at __attribute__((tls_model("initial-exec")));
 
 bool counts_open(int rank, int ranks)
 {

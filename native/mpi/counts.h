@@ -42,7 +42,12 @@ typedef struct {
 extern Counts counts;
 extern _Atomic bool watching;    /* between MPI_Init and MPI_Finalize, if there is somebody to count for */
 extern bool many_threads;        /* MPI_THREAD_MULTIPLE: additions must be atomic */
-extern _Thread_local bool inside __attribute__((tls_model("initial-exec")));
+/* Whether this thread is in a watched call. Undecided: it could not be told whether the program has left that call
+ * (nested.h). */
+typedef enum __attribute__((packed)) { OUTSIDE, INSIDE, UNDECIDED } Inside;
+_Static_assert(sizeof(Inside) == 1, "as on_own_stack.h takes it");
+extern _Thread_local Inside inside __attribute__((tls_model("initial-exec")));
+extern _Thread_local uintptr_t entered_at __attribute__((tls_model("initial-exec")));    /* on the stack of that call's wrapper */
 
 /* Makes room for `ranks` peers. False: there is no memory. */
 bool counts_open(int rank, int ranks);
@@ -67,14 +72,15 @@ static inline void changed(_Atomic uint32_t *round)
         counts_changed(round);
 }
 
-/* Begins a watched call. False: MPI's own call inside of one, or nobody watches. */
+/* Begins a watched call; `began` is a variable of its wrapper. False: MPI's own call inside of one, or nobody watches. */
 static inline bool enter(uint64_t *began)
 {
     if (!atomic_load_explicit(&watching, memory_order_relaxed))
         return false;
     if (__builtin_expect(inside, false) && is_nested())
         return false;
-    inside = true;
+    inside = INSIDE;
+    entered_at = (uintptr_t)began;
     stack_wanted();
     *began = ticks();
     return true;
@@ -87,13 +93,13 @@ static inline void leave(int call, uint64_t spent, uint64_t bytes)
     add(&count->bytes, bytes);
     add(&count->ticks, spent);
     changed(&count->round);
-    inside = false;
+    inside = OUTSIDE;
 }
 
 /* Ends one that counts nothing. */
 static inline void leave_uncounted(void)
 {
-    inside = false;
+    inside = OUTSIDE;
 }
 
 /* Body of a wrapper: calls `real`; `then` runs if that succeeded and may set `bytes`. */

@@ -5,10 +5,12 @@
 
 #include "stack.h"
 
-/* Two-level collectives call the program's operations on it, so it has as many bytes as the thread's own stack, within
- * bounds: most programs' own, and what an unlimited stack needs hardly. Memory is taken only where it is used. */
+/* Two-level collectives call the program's operations on it, so it then has as many bytes as the thread's own stack,
+ * within bounds: most programs' own, and what an unlimited stack needs hardly. Else the least is enough. Memory is taken
+ * only where it is used. */
 static const size_t LEAST = (size_t)8 << 20, MOST = (size_t)256 << 20;
 enum { GUARD = 65536 };    /* a page of any processor */
+bool stack_of_operations;
 
 _Thread_local StackTop *stack_top __attribute__((tls_model("initial-exec")));
 static _Thread_local bool refused __attribute__((tls_model("initial-exec")));
@@ -28,14 +30,38 @@ static void make_key(void)
     has_key = pthread_key_create(&key, release) == 0;
 }
 
-static size_t own_bytes(void)
+typedef struct {
+    uintptr_t begin;
+    size_t bytes;
+    bool known;
+} Extent;
+
+/* The stack that the system gave this thread; of no bytes where it does not say. */
+static const Extent *threads_own(void)
 {
+    static _Thread_local Extent own __attribute__((tls_model("initial-exec")));
     pthread_attr_t attributes;
-    size_t bytes = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        pthread_attr_getstacksize(&attributes, &bytes);
+    void *begin;
+    if (!own.known && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        if (pthread_attr_getstack(&attributes, &begin, &own.bytes) == 0)
+            own.begin = (uintptr_t)begin;
+        else
+            own.bytes = 0;
         pthread_attr_destroy(&attributes);
     }
+    own.known = true;
+    return &own;
+}
+
+bool is_on_threads_stack(uintptr_t address)
+{
+    const Extent *own = threads_own();
+    return address - own->begin < own->bytes;
+}
+
+static size_t wanted_bytes(void)
+{
+    size_t bytes = stack_of_operations ? threads_own()->bytes : LEAST;
     bytes = bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
     return bytes / GUARD * GUARD;
 }
@@ -50,18 +76,19 @@ void stack_make(void)
     pthread_once(&once, make_key);
     if (!has_key || refused || stack_top)
         return;
-    size_t bytes = own_bytes();
+    size_t bytes = wanted_bytes();
     char *stack = mapped(bytes);
     if (stack == MAP_FAILED)
         stack = mapped(bytes = LEAST);
-    refused = stack == MAP_FAILED;
-    if (refused)
+    refused = true;
+    if (stack == MAP_FAILED)
         return;
     StackTop *top = (StackTop *)(stack + bytes - sizeof(StackTop));
     if (mprotect(stack, GUARD, PROT_NONE) != 0 || pthread_setspecific(key, top) != 0) {
         munmap(stack, bytes);
         return;
     }
+    refused = false;
     top->bytes = bytes;
     stack_top = top;
 }

@@ -2,6 +2,7 @@
 #ifndef TOPOLANE_STACK_H
 #define TOPOLANE_STACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,10 @@ typedef struct {
 /* Of this thread; NULL: none. */
 extern _Thread_local StackTop *stack_top __attribute__((tls_model("initial-exec")));
 void stack_make(void);
+/* Whether two-level collectives may call the program's operations on it. Set before the first is made. */
+extern bool stack_of_operations;
+/* Whether an address lies on the stack that this thread began with, not on that of a user-level thread. */
+bool is_on_threads_stack(uintptr_t address);
 
 /* Gives this thread a stack, unless it has one. */
 static inline void stack_wanted(void)

@@ -37,11 +37,16 @@ class Mpi:
         return [command for command in commands if shutil.which(command) is None]
 
     def compile(
-        self, sources: Sequence[Path], made: Path, compiler: str = "mpicc", language: str = ""
+        self,
+        sources: Sequence[Path],
+        made: Path,
+        compiler: str = "mpicc",
+        language: str = "",
+        more: Sequence[str] = (),
     ) -> Path:
-        """A program of those sources."""
+        """A program of those sources, with `more` flags."""
         # -w: gcc takes MPI_STATUSES_IGNORE for an array that is too short.
-        flags = ["-O1", "-w", *(["-x", language] if language else [])]
+        flags = ["-O1", "-w", *more, *(["-x", language] if language else [])]
         command = [f"{compiler}.{self.name}", *flags, "-o", str(made), *map(str, sources), "-lpthread"]
         subprocess.run(command, check=True, cwd=made.parent)
         return made

@@ -48,6 +48,40 @@ def test_an_error_handler_may_leave_mpi(
     assert across(counted(recorded), sites) == 2 * rounds
 
 
+def test_a_fiber_calls_mpi_within_a_call(mpi: Mpi, tmp_path: Path) -> None:
+    """MPI switches to a user-level thread within a call, and that thread calls MPI on a stack of its own: its calls are part
+    of the one that runs, which goes on where it was.
+    """
+    program = mpi.compile([HERE / "programs" / "fibers.c"], tmp_path / "fibers")
+    plain = mpi.plain(program, ranks=1)
+    assert plain.returncode == 0, plain
+    code, _ = mpi.watched(program, ranks=1)
+    assert code == 0
+
+
+def test_frames_that_cannot_be_followed_are_looked_at_once(mpi: Mpi, tmp_path: Path) -> None:
+    """Of 100 calls after one that was left by longjmp, in a program without unwind tables, one looks at the frames."""
+    source, made = HERE / "programs" / "no_frames.c", tmp_path / "no_frames"
+    flags = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-rdynamic"]
+    program = mpi.compile([source], made, more=flags)
+    out, _ = mpi.printed(program, 100, ranks=1)
+    assert out == "looked 1\n"
+
+
+@pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="wrappers have a stack of their own on x86-64 only"
+)
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_only_two_levels_need_a_stack_as_large_as_the_threads(mpi: Mpi, tmp_path: Path, mode: str) -> None:
+    """The program's stack may have 64 MiB: so has the library's if the program's operations may run on it, else 8 MiB."""
+    program = mpi.compile([HERE / "programs" / "stack_bytes.c"], tmp_path / "stack_bytes")
+    out, _ = mpi.printed(program, ranks=2, environment=settings((0, 1), mode))
+    if not out:
+        pytest.skip("the system gives no stack of 64 MiB")
+    bytes_ = int(out.removeprefix("bytes "))
+    assert bytes_ == 8 << 20 if mode == "never" else 63 << 20 < bytes_ <= 64 << 20
+
+
 def test_threads_that_get_no_stack_do_not_disturb_each_other(tmp_path: Path) -> None:
     """Threads that ask for a stack at once, where the system has no memory for one, share nothing that they write."""
     made, source = tmp_path / "no_room", HERE / "programs" / "no_room_for_stacks.c"

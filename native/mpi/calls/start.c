@@ -1,7 +1,7 @@
 /* The beginning and the end. */
 #include <string.h>
 
-#include "collectives/two_level.h"
+#include "collectives/levels.h"
 #include "communicator.h"
 #include "counts.h"
 #include "report/report.h"
@@ -28,6 +28,7 @@ static void begin(int level)
     if (!counts_open(rank, ranks) || !communicator_open() || !windows_open())
         return;
     two_level_start();
+    stack_of_operations = two_level_settings.mode != NEVER;
     report_begin(rank, ranks, mpi);
     stack_wanted();
     watching = true;

@@ -42,7 +42,7 @@ static int cross(Exchange *exchange, Gathering *gathering, const Row *row)
     int segment = segment_of(own_bytes, MPI_BYTE);
     for (int at = 0; at < own_bytes && code == MPI_SUCCESS; at += segment) {
         int length = segment_length(own_bytes, segment, at);
-        code = gathering_wait(gathering, at + length);
+        code = gathering_wait(gathering, (int64_t)at + length);
         for (int site = 0; site < levels->sites && code == MPI_SUCCESS; site++)
             if (site != levels->site)
                 exchange_send(exchange, representative_of(levels, site, NO_ROOT), own_part + at, length, MPI_BYTE);
@@ -77,6 +77,7 @@ static int all_gather(Levels *levels, const Row *row)
     int own = representative_of(levels, levels->site, NO_ROOT), bytes;
     Exchange exchange;
     exchange_begin(&exchange, levels, 2 * levels->sites);
+    exchange.ours = true;
     int code = gather_and_cross(&exchange, row, own);
     if (code != MPI_SUCCESS)
         exchange.result = code;

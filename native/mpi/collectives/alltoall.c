@@ -50,6 +50,7 @@ static int exchange_sites(Work *work)
     Levels *levels = work->levels;
     Exchange exchange;
     exchange_begin(&exchange, levels, 2 * levels->sites);
+    exchange.ours = true;
     for (int step = 0; step < 2 * levels->sites && exchange.result == MPI_SUCCESS; step++) {
         int site = step % levels->sites;
         bool outwards = step >= levels->sites;

@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 
-/* The root sends to the representatives of all other sites at once: one way across the WAN, sites - 1 messages. */
-static int bcast(Levels *levels, void *buffer, int count, MPI_Datatype type, int root)
+/* The root sends to the representatives of all other sites at once: one way across the WAN, sites - 1 messages. `ours`:
+ * the buffer is the library's. */
+static int bcast(Levels *levels, void *buffer, bool ours, int count, MPI_Datatype type, int root)
 {
     int own = representative_of(levels, levels->site, root), message = 0, inside;
     Exchange exchange;
     exchange_begin(&exchange, levels, levels->sites);
+    exchange.ours = ours;
     if (levels->rank == own && own != root)
         post_segments(&exchange, root, false, buffer, count, type);
     for (int site = 0; site < levels->sites && levels->rank == root; site++)
@@ -32,7 +34,7 @@ static int bcast_bytes(Levels *levels, void *buffer, int count, MPI_Datatype typ
         return MPI_ERR_NO_MEM;
     if (!plain && levels->rank == root)
         code = pack_bytes(buffer, count, type, data, levels->whole);
-    int done = bcast(levels, data, bytes, MPI_BYTE, root);
+    int done = bcast(levels, data, !plain, bytes, MPI_BYTE, root);
     if (!plain && levels->rank != root && done == MPI_SUCCESS)
         done = unpack_bytes(data, buffer, count, type, levels->whole);
     if (!plain)
@@ -47,6 +49,6 @@ bool two_level_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root,
     if (levels)
         *result = two_level_result(comm, bytes <= MOST_IN_PIECES
                                              ? bcast_bytes(levels, buffer, (int)count, type, (int)bytes, root)
-                                             : bcast(levels, buffer, (int)count, type, root));
+                                             : bcast(levels, buffer, false, (int)count, type, root));
     return levels;
 }

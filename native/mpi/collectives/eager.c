@@ -44,8 +44,8 @@ static long long value_of(const char *name)
 
 static void ask(void)
 {
-    int provided;
-    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+    int provided; /* the first to ask decides for the program's threads, too */
+    if (MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return;
     for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
         long long limit = value_of(LIMITS[i]) - HEADER;

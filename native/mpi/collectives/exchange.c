@@ -113,7 +113,8 @@ void exchange_send(Exchange *exchange, int rank, const void *buffer, MPI_Count c
 void exchange_receive(Exchange *exchange, int rank, void *buffer, MPI_Count count, MPI_Datatype type)
 {
     bool counts = rank != exchange->levels->rank && !exchange->more;
-    add(exchange, rank, false, (Message){.counts = counts, .from = rank, .buffer = buffer, .count = count, .type = type});
+    add(exchange, rank, false,
+        (Message){.counts = counts, .ours = exchange->ours, .from = rank, .buffer = buffer, .count = count, .type = type});
 }
 
 /* Only the thread of the running collective uses the private communicator, so nobody takes the message away. */
@@ -179,12 +180,12 @@ void exchange_wait(Exchange *exchange, int message)
     exchange->result = taken(exchange, of);
 }
 
-void abandon_request(Levels *levels, bool sends, MPI_Request *request)
+void abandon_request(Levels *levels, bool may_go_on, MPI_Request *request)
 {
     int done = 0;
     if (*request == MPI_REQUEST_NULL || PMPI_Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done)
         return;
-    if (!sends && PMPI_Cancel(request) == MPI_SUCCESS) {
+    if (!may_go_on && PMPI_Cancel(request) == MPI_SUCCESS) {
         PMPI_Wait(request, MPI_STATUS_IGNORE);
         return;
     }
@@ -197,8 +198,9 @@ static void abandon(Exchange *exchange)
 {
     for (int i = 0; i < exchange->messages; i++) {
         const Message *message = &exchange->message[i];
+        bool may_go_on = message->from < 0 || message->ours || message->packed;
         for (int at = 0; at < message->requests; at++)
-            abandon_request(exchange->levels, message->from < 0, &exchange->requests[message->first + at]);
+            abandon_request(exchange->levels, may_go_on, &exchange->requests[message->first + at]);
     }
     for (int i = 0; i < exchange->messages; i++) {
         Message *message = &exchange->message[i];

@@ -18,6 +18,7 @@ enum { MOST_IN_PIECES = 4 << 20 };
 typedef struct {
     int from;            /* rank it comes from; -1 for a send, and once it has come */
     bool counts;         /* as received */
+    bool ours;           /* received into the library's memory */
     int first, requests; /* of its pieces */
     char *packed;        /* what crosses, if not `buffer` itself */
     void *buffer;        /* where it is unpacked */
@@ -29,6 +30,7 @@ typedef struct {
     Levels *levels;
     int result;          /* the first error; nothing more is posted after it */
     bool whole;          /* no pieces */
+    bool ours;           /* what is received goes into memory of the library, which `release` frees */
     bool more;           /* what is posted continues a message: it does not count as another one */
     int posted, room;
     MPI_Request *requests;
@@ -47,15 +49,16 @@ void exchange_wait(Exchange *exchange, int message);
 /* Waits for all messages and frees what is kept of them. After an error nothing is received any more. */
 int exchange_end(Exchange *exchange);
 
-/* After an error: a receive has come or is cancelled. A send that nobody has received yet cannot be ended: it goes on, and
- * what it reads must stay. */
-void abandon_request(Levels *levels, bool sends, MPI_Request *request);
+/* After an error: a request goes on if it may, so that the rank at its other end can finish, and its memory must stay. A
+ * receive into the program's memory may not: it has come or is cancelled. A send that nobody has received yet cannot be
+ * ended, whosever memory it reads. */
+void abandon_request(Levels *levels, bool may_go_on, MPI_Request *request);
 
-/* Frees what messages of a call were sent from, unless one of them was abandoned: then it is lost. */
-static inline void release(const Levels *levels, void *sent)
+/* Frees memory of the library that messages of a call used, unless one of them was abandoned: then it is lost. */
+static inline void release(const Levels *levels, void *memory)
 {
     if (!levels->abandoned)
-        free(sent);
+        free(memory);
 }
 
 /* The same after an error of something else: what it left unmatched is not waited for. */

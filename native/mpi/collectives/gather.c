@@ -130,6 +130,7 @@ static int scatter(Levels *levels, const Table *table, void *receive, MPI_Count 
         post_sites(&exchange, table, true);
         code = move_own(levels, inside, bytes, table, false, receive == MPI_IN_PLACE);
     } else if (keeps) {
+        exchange.ours = true;
         exchange_receive(&exchange, root, inside, (MPI_Count)(blocks * bytes), MPI_BYTE);
         code = exchange_end(&exchange);
     }

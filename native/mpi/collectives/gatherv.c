@@ -101,6 +101,7 @@ static int gatherv_representative(Levels *levels, const void *send, MPI_Count co
     Exchange exchange;
     char **taken = calloc((size_t)levels->members, sizeof *taken);
     exchange_begin(&exchange, levels, levels->members + 1);
+    exchange.ours = true;
     if (pieces_room(&pieces, levels->members) != MPI_SUCCESS || !taken)
         exchange.result = MPI_ERR_NO_MEM;
     for (int i = 0; i < levels->members && exchange.result == MPI_SUCCESS; i++) {
@@ -190,6 +191,7 @@ static int scatterv_representative(Levels *levels, void *receive, MPI_Count coun
 {
     Exchange exchange;
     exchange_begin(&exchange, levels, levels->members + 2);
+    exchange.ours = true;
     MPI_Count bytes = exchange_probe(&exchange, root);
     char *taken = bytes > 0 ? malloc((size_t)bytes) : NULL;
     if (exchange.result == MPI_SUCCESS && !taken)

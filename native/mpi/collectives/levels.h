@@ -39,7 +39,7 @@ typedef struct Levels {
     double agreed, cost;      /* when that was, and what it took, in seconds */
     bool counted;             /* among the communicators that have private ones */
     int tag;                  /* of the running call's messages: what an error left of another call is not taken for them */
-    bool abandoned;           /* an error left sends of the running call under way: what they read must stay */
+    bool abandoned;           /* an error left messages of the running call under way: their memory must stay */
     bool foreign;             /* has processes of another MPI_COMM_WORLD, of which no map speaks */
 } Levels;
 

@@ -96,13 +96,17 @@ static int begin_all_inside(Work *work)
         return MPI_ERR_NO_MEM;
     for (int segment = 0; segment < segments; segment++)
         work->inside[segment] = MPI_REQUEST_NULL;
-    for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment)
-        code = begin_inside(work, at);
+    for (int at = 0; at < work->count; at += work->segment) {
+        int inside = begin_inside(work, at);
+        code = code == MPI_SUCCESS ? inside : code;
+    }
     return code;
 }
 
 static int end_inside(Work *work, int at)
 {
+    if (!work->inside && !REDUCES_IN_A_STREAM && segments_of(work) > 1)
+        return MPI_ERR_NO_MEM;
     return work->inside ? PMPI_Wait(&work->inside[at / work->segment], MPI_STATUS_IGNORE) : begin_inside(work, at);
 }
 
@@ -152,6 +156,7 @@ static int combine(const Work *work, const Parts *parts, int at)
 static int begin_parts(Exchange *exchange, const Work *work, Parts *parts)
 {
     int code = parts_room(work->levels, parts, work->receive, work->count, work->type);
+    exchange->ours = true;
     if (code == MPI_SUCCESS)
         post_receives(exchange, work, parts);
     return code;
@@ -190,13 +195,15 @@ static int part_room(Work *work, int root, void **base)
     return MPI_SUCCESS;
 }
 
-/* Segments cross while the next ones are reduced. */
+/* Segments cross while the next ones are reduced. After an error the stages inside the site go on: the other ranks of the
+ * site do them all. */
 static int reduce_across(Work *work, Exchange *exchange, Parts *parts, int root)
 {
     Levels *levels = work->levels;
     int code = begin_all_inside(work);
-    for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment) {
-        code = end_inside(work, at);
+    for (int at = 0; at < work->count; at += work->segment) {
+        int inside = end_inside(work, at);
+        code = code == MPI_SUCCESS ? inside : code;
         if (code == MPI_SUCCESS && levels->rank == root && at == 0)
             code = begin_parts(exchange, work, parts);
         if (code == MPI_SUCCESS && levels->rank == work->own && levels->rank != root)
@@ -228,7 +235,8 @@ static int reduce(Work *work, int root)
     return code;
 }
 
-/* Segments cross while the next ones are reduced, and go on inside the site while the next ones cross. */
+/* Segments cross while the next ones are reduced, and go on inside the site while the next ones cross. After an error the
+ * stages inside the site go on, as in a reduction. */
 static int allreduce(Work *work)
 {
     Levels *levels = work->levels;
@@ -237,18 +245,20 @@ static int allreduce(Work *work)
     bool represents = levels->rank == work->own;
     exchange_begin(&exchange, levels, 2 * levels->sites);
     int code = begin_all_inside(work);
-    for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment) {
-        code = end_inside(work, at);
+    for (int at = 0; at < work->count; at += work->segment) {
+        int inside = end_inside(work, at);
+        code = code == MPI_SUCCESS ? inside : code;
         if (represents && code == MPI_SUCCESS && at == 0)
             code = begin_parts(&exchange, work, &parts);
         if (represents && code == MPI_SUCCESS)
             post_sends(&exchange, work, at);
     }
-    for (int at = 0; at < work->count && code == MPI_SUCCESS; at += work->segment) {
-        int combined = represents ? combine_segment(&exchange, work, &parts, at) : MPI_SUCCESS;
-        code = stage_bcast(levels, element_at(work->receive, at, work->type), length_at(work, at), work->type,
-                           levels->place[work->own]);
-        code = combined != MPI_SUCCESS ? combined : code;
+    for (int at = 0; at < work->count; at += work->segment) {
+        if (represents && code == MPI_SUCCESS)
+            code = combine_segment(&exchange, work, &parts, at);
+        int inside = stage_bcast(levels, element_at(work->receive, at, work->type), length_at(work, at), work->type,
+                                 levels->place[work->own]);
+        code = code == MPI_SUCCESS ? inside : code;
     }
     end_all_inside(work);
     code = exchange_close(&exchange, code);

@@ -8,7 +8,7 @@
 
 /* Chunks go through the MPI eagerly. More copies of them than these bytes, from one rank, take longer than the large
  * collectives of the MPI, which divide the work. */
-enum { CHUNK = 16 << 10, MOST_COPIED = 128 << 10 };
+enum { CHUNK = 16 << 10, MOST_COPIED = 128 << 10, FEW_RANKS = 8 };
 
 /* How many ranks a representative sends to in a tree. */
 static size_t copies_of(const Levels *levels)
@@ -21,16 +21,18 @@ static size_t copies_of(const Levels *levels)
 
 static bool in_chunks(const Levels *levels, size_t bytes)
 {
-    return bytes > CHUNK && bytes * copies_of(levels) <= MOST_COPIED;
+    return bytes > CHUNK && levels->members > 1 && bytes * copies_of(levels) <= MOST_COPIED;
 }
 
 /* From rank to rank every cable carries the data once, in a tree that of the representative carries each copy. But a chunk
- * and what a message costs (about as long as a chunk) pass one rank after the other. */
+ * and what a message costs (about as long as a chunk) pass one rank after the other. Of many ranks, hosts have several, and
+ * an MPI's own broadcast is seldom such a tree: there a chain gains from where the data are as long as what passes so
+ * (benches/mpi/chain.py). */
 static bool in_a_chain(const Levels *levels, size_t bytes)
 {
     size_t further = levels->members > 2 ? (size_t)levels->members - 2 : 0;
-    return further && bytes > CHUNK && bytes <= MOST_IN_PIECES &&
-           further * 2 * CHUNK <= (copies_of(levels) - 1) * bytes;
+    size_t saved = levels->members > FEW_RANKS ? 1 : copies_of(levels) - 1;
+    return further && bytes > CHUNK && bytes <= MOST_IN_PIECES && further * 2 * CHUNK <= saved * bytes;
 }
 
 int stage_barrier(Levels *levels)
@@ -39,10 +41,11 @@ int stage_barrier(Levels *levels)
     return PMPI_Barrier(levels->inside);
 }
 
-/* Each rank passes a chunk on to the next while further ones come. */
+/* Each rank passes a chunk on to the next while further ones come, after an error, too: the ranks behind it wait for all.
+ */
 static int chain(Levels *levels, char *data, int count, MPI_Datatype type, int chunk, int at)
 {
-    int chunks = (count - 1) / chunk + 1, code = MPI_SUCCESS, ended, received = 0, sent = 0;
+    int chunks = (count - 1) / chunk + 1, code = MPI_SUCCESS, received = 0, sent = 0;
     int place = levels->place[levels->rank], next = (place + 1) % levels->members;
     int before = (place + levels->members - 1) % levels->members;
     MPI_Request *in = malloc(2 * (size_t)chunks * sizeof *in), *out = in + chunks;
@@ -51,22 +54,20 @@ static int chain(Levels *levels, char *data, int count, MPI_Datatype type, int c
 #define ELEMENTS(i) element_at(data, (i) * chunk, type), (count - (i) * chunk < chunk ? count - (i) * chunk : chunk), type
     for (; place != at && received < chunks && code == MPI_SUCCESS; received += code == MPI_SUCCESS)
         code = PMPI_Irecv(ELEMENTS(received), before, levels->tag, levels->inside, &in[received]);
-    for (int i = 0; i < chunks && code == MPI_SUCCESS; i++) {
-        if (place != at)
-            code = PMPI_Wait(&in[i], MPI_STATUS_IGNORE);
-        if (next == at || code != MPI_SUCCESS)
-            continue;
-        code = PMPI_Isend(ELEMENTS(i), next, levels->tag, levels->inside, &out[sent]);
-        sent += code == MPI_SUCCESS;
+    for (int i = 0; i < chunks; i++) {
+        int came = i < received ? PMPI_Wait(&in[i], MPI_STATUS_IGNORE) : MPI_SUCCESS, passed = MPI_SUCCESS;
+        if (next != at)
+            passed = PMPI_Isend(ELEMENTS(i), next, levels->tag, levels->inside, &out[sent]);
+        sent += next != at && passed == MPI_SUCCESS;
+        code = code != MPI_SUCCESS ? code : came != MPI_SUCCESS ? came : passed;
     }
 #undef ELEMENTS
-    ended = code == MPI_SUCCESS ? PMPI_Waitall(sent, out, MPI_STATUSES_IGNORE) : code;
-    for (int i = 0; i < received && ended != MPI_SUCCESS; i++)
-        abandon_request(levels, false, &in[i]);
-    for (int i = 0; i < sent && ended != MPI_SUCCESS; i++)
+    if (code == MPI_SUCCESS)
+        code = PMPI_Waitall(sent, out, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < sent && code != MPI_SUCCESS; i++)
         abandon_request(levels, true, &out[i]);
     free(in);
-    return ended;
+    return code;
 }
 
 /* Large data go in chunks that the MPI sends eagerly: ranks pass on one while the next comes. */
@@ -80,9 +81,11 @@ int stage_bcast(Levels *levels, void *buffer, int count, MPI_Datatype type, int 
         chunk = each < CHUNK ? (int)(CHUNK / each) : 1;
     if (chained)
         return chain(levels, buffer, count, type, chunk, at);
-    for (int from = 0; from < count && code == MPI_SUCCESS; from += chunk)
-        code = PMPI_Bcast(element_at(buffer, from, type), count - from < chunk ? count - from : chunk, type, at,
-                          levels->inside);
+    for (int from = 0; from < count; from += chunk) {
+        int passed = PMPI_Bcast(element_at(buffer, from, type), count - from < chunk ? count - from : chunk, type, at,
+                                levels->inside);
+        code = code == MPI_SUCCESS ? passed : code;
+    }
     return code;
 }
 
@@ -113,34 +116,35 @@ static uint64_t size_at(const void *sizes, int rank)
 /* The MPI's own would take one rank's data after the other's and ask each first. */
 int gathering_begin(Gathering *gathering, Levels *levels, char *part, const int *sizes, int at)
 {
-    int place = levels->place[levels->rank], room = 0, code = MPI_SUCCESS, from = 0;
+    int place = levels->place[levels->rank], room = 0, code = MPI_SUCCESS;
+    int64_t from = 0;
     bool takes = place == at;
-    *gathering = (Gathering){.levels = levels, .takes = takes};
+    *gathering = (Gathering){.levels = levels};
     model_gatherv(&(Model){&levels->own, NULL}, at, (uint64_t)sizes[place], size_at, sizes);
     for (int other = 0; other < levels->members; other++)
         room += sizes[other] / CHUNK + 1;
     gathering->requests = malloc((size_t)room * sizeof *gathering->requests);
-    gathering->ends = malloc((size_t)room * sizeof *gathering->ends);
-    if (!gathering->requests || !gathering->ends)
+    gathering->begins = malloc((size_t)room * sizeof *gathering->begins);
+    if (!gathering->requests || !gathering->begins)
         return MPI_ERR_NO_MEM;
     for (int other = 0; other < levels->members; from += sizes[other++]) {
-        int end = from + sizes[other];
-        for (int begin = from; begin < end && code == MPI_SUCCESS && takes != (other == place); begin += CHUNK) {
+        int64_t end = from + sizes[other];
+        for (int64_t begin = from; begin < end && code == MPI_SUCCESS && takes != (other == place); begin += CHUNK) {
             MPI_Request *request = &gathering->requests[gathering->posted];
-            int length = end - begin < CHUNK ? end - begin : CHUNK;
+            int length = end - begin < CHUNK ? (int)(end - begin) : CHUNK;
             code = takes ? PMPI_Irecv(part + begin, length, MPI_BYTE, other, levels->tag, levels->inside, request)
                          : PMPI_Isend(part + begin, length, MPI_BYTE, at, levels->tag, levels->inside, request);
-            gathering->ends[gathering->posted] = begin + length;
+            gathering->begins[gathering->posted] = begin;
             gathering->posted += code == MPI_SUCCESS;
         }
     }
     return code;
 }
 
-int gathering_wait(Gathering *gathering, int bytes)
+int gathering_wait(Gathering *gathering, int64_t bytes)
 {
     int last = gathering->done;
-    while (last < gathering->posted && (last == 0 || gathering->ends[last - 1] < bytes))
+    while (last < gathering->posted && gathering->begins[last] < bytes)
         last++;
     int code = PMPI_Waitall(last - gathering->done, gathering->requests + gathering->done, MPI_STATUSES_IGNORE);
     gathering->done = last;
@@ -150,11 +154,11 @@ int gathering_wait(Gathering *gathering, int bytes)
 int gathering_end(Gathering *gathering, int code)
 {
     if (code == MPI_SUCCESS)
-        code = gathering_wait(gathering, INT_MAX);
+        code = gathering_wait(gathering, INT64_MAX);
     for (int i = 0; i < gathering->posted && code != MPI_SUCCESS; i++)
-        abandon_request(gathering->levels, !gathering->takes, &gathering->requests[i]);
+        abandon_request(gathering->levels, true, &gathering->requests[i]);
     free(gathering->requests);
-    free(gathering->ends);
+    free(gathering->begins);
     return code;
 }
 

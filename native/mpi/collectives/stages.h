@@ -18,16 +18,16 @@ int stage_alltoall(Levels *levels, const void *send, void *receive, int bytes);
 /* A gather of blocks of different sizes, of bytes: the representative may use the first ones while the others come. */
 typedef struct {
     Levels *levels;
-    bool takes;              /* is the representative */
     int posted, done;        /* messages, and those waited for, in the order of their bytes */
     MPI_Request *requests;
-    int *ends;               /* where each ends in the site's part */
+    int64_t *begins;         /* where each begins in the site's part */
 } Gathering;
 
-/* `part` has the blocks of the site one after the other, this rank's own among them; all ranks know all `sizes`. */
+/* `part`, memory that `release` frees, has the blocks of the site one after the other, this rank's own among them; all
+ * ranks know all `sizes`. */
 int gathering_begin(Gathering *gathering, Levels *levels, char *part, const int *sizes, int at);
 /* At the representative: until the first `bytes` of the part are there. */
-int gathering_wait(Gathering *gathering, int bytes);
+int gathering_wait(Gathering *gathering, int64_t bytes);
 /* Waits for all, or after an error for nothing more. */
 int gathering_end(Gathering *gathering, int code);
 
