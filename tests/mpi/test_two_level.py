@@ -108,6 +108,17 @@ def test_what_crosses_in_pieces_counts_once(mpi: Mpi, large_collectives: Path) -
     assert across(counted(recorded), SITES) == rounds * 2 * (sites - 1) * (1 + sites)
 
 
+def test_a_representative_waits_only_for_the_bytes_that_it_sends(mpi: Mpi, tmp_path: Path) -> None:
+    """In an Allgather a representative whose own block comes first sends it before those of its site have come, a second
+    later.
+    """
+    sources = [HERE / "programs" / "gathering.c", *sorted(build.SOURCES.rglob("*.c"))]
+    more = ["-std=c11", "-D_GNU_SOURCE", "-fexceptions", f"-I{build.SOURCES}"]
+    program = mpi.compile(sources, tmp_path / "gathering", more=more)
+    done = mpi.plain(program, ranks=3)
+    assert (done.returncode, done.stdout) == (0, "wrong 0\n" * 3), done
+
+
 @pytest.mark.parametrize("sites", [(0, 0, 0, 0, 1, 1), (1, 0, 0, 0, 0, 0), SITES], ids=str)
 def test_parts_of_any_size_are_gathered(mpi: Mpi, large_collectives: Path, sites: tuple[int, ...]) -> None:
     """Parts of no bytes up to several segments, on sites of one to five ranks, arrive whole and in their places."""
