@@ -101,21 +101,23 @@ class FarSites:
         for host in (0, *self.hosts):
             subprocess.run(["ip", "netns", "delete", self.name(host)], capture_output=True)
 
-    def launch(self, mpi: str, environment: Mapping[str, str], command: Sequence[str | Path]) -> list[str]:
-        """The command that starts a rank on every host, in their order."""
+    def launch(
+        self, mpi: str, environment: Mapping[str, str], command: Sequence[str | Path], each: int = 1
+    ) -> list[str]:
+        """The command that starts a rank on every host, in their order, or `each` in as many rounds."""
         around = {**VARIABLES[mpi], **environment}
         preloads = filter(None, [environment.get("LD_PRELOAD"), str(self.folder / "nap.so")])
         around["LD_PRELOAD"] = ":".join(preloads)
         words = ["ip", "netns", "exec", self.name(0), f"mpiexec.{mpi}"]
         words += [word.replace("AGENT", str(self.folder / "agent")) for word in MPIS[mpi]]
-        addresses = ",".join(f"192.0.2.{host}" for host in self.hosts)
+        addresses = [f"192.0.2.{host}" for host in self.hosts]
         if mpi == "mpich":
-            words += ["-hosts", addresses, "-ppn", "1"]
+            words += ["-hosts", ",".join(addresses * each), "-ppn", "1"]
             words += [word for name, value in around.items() for word in ("-genv", name, value)]
         else:
-            words += ["--host", addresses]
+            words += ["--map-by", "node", "--host", ",".join(f"{address}:{each}" for address in addresses)]
             words += [word for name, value in around.items() for word in ("-x", f"{name}={value}")]
-        return [*words, "-n", str(len(self.site_of)), *map(str, command)]
+        return [*words, "-n", str(each * len(self.site_of)), *map(str, command)]
 
     def _far_pair(self) -> tuple[int, int]:
         """Two hosts on different sites."""

@@ -47,7 +47,8 @@ extern bool many_threads;        /* MPI_THREAD_MULTIPLE: additions must be atomi
 typedef enum __attribute__((packed)) { OUTSIDE, INSIDE, UNDECIDED } Inside;
 _Static_assert(sizeof(Inside) == 1, "as on_own_stack.h takes it");
 extern _Thread_local Inside inside __attribute__((tls_model("initial-exec")));
-extern _Thread_local uintptr_t entered_at __attribute__((tls_model("initial-exec")));    /* on the stack of that call's wrapper */
+/* An address on the stack of that call's wrapper. */
+extern _Thread_local uintptr_t entered_at __attribute__((tls_model("initial-exec")));
 
 /* Makes room for `ranks` peers. False: there is no memory. */
 bool counts_open(int rank, int ranks);

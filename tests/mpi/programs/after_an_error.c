@@ -1,6 +1,6 @@
 /* A reduction fails at its root, as a rank gives more than the root takes, while another rank's part has still to come.
- * What then comes is written nowhere, the rank that sends it ends its call, and the calls after it are right. Of three ranks,
- * each a site.
+ * What then comes is written nowhere, the rank that sends it ends its call, and the calls after it are right. Of three
+ * ranks, each a site.
  *
  *     after_an_error COUNT    reals that the root takes, up to 4,000
  */

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { SEGMENTS = 4, SEGMENT = 32 << 10, COUNT = SEGMENTS * (SEGMENT + 64) / 8, MORE = SEGMENTS * (SEGMENT + 128) / 8, ROUNDS = 3 };
+enum { SEGMENTS = 4, SEGMENT = 32 << 10, ROUNDS = 3 };
+enum { COUNT = SEGMENTS * (SEGMENT + 64) / 8, MORE = SEGMENTS * (SEGMENT + 128) / 8 };
 
 static double own[MORE], sum[MORE];
 

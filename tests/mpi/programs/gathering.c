@@ -12,8 +12,8 @@ enum { RANKS = 3, OWN = 100000, OTHERS = 40000, LATE = 1000000 };
 int main(int count, char **arguments)
 {
     static char part[OWN + 2 * OTHERS];
-    int sizes[RANKS] = {OWN, OTHERS, OTHERS}, at[RANKS] = {0, OWN, OWN + OTHERS}, place[RANKS] = {0, 1, 2}, world[RANKS] = {0, 1, 2};
-    int rank, wrong = 0;
+    int sizes[RANKS] = {OWN, OTHERS, OTHERS}, at[RANKS] = {0, OWN, OWN + OTHERS};
+    int place[RANKS] = {0, 1, 2}, world[RANKS] = {0, 1, 2}, rank, wrong = 0;
     alarm(20);
     MPI_Init(&count, &arguments);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

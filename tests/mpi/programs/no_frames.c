@@ -1,5 +1,5 @@
-/* A program whose frames cannot be followed (it has no unwind tables) leaves MPI by longjmp: how often the calls after it look
- * at the frames. Compiled with -fno-asynchronous-unwind-tables -rdynamic.
+/* A program whose frames cannot be followed (it has no unwind tables) leaves MPI by longjmp: how often the calls after it
+ * look at the frames. Compiled with -fno-asynchronous-unwind-tables -rdynamic.
  *
  *     no_frames CALLS    prints "looked N"
  */

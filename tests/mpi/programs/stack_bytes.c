@@ -1,4 +1,4 @@
-/* Asks the system for a stack of 64 MiB, and rank 0 prints how many bytes the library has for its own: after a guard of 64 KiB.
+/* Asks the system for a stack of 64 MiB. Rank 0 prints how many bytes the library has for its own: after a guard of 64 KiB.
  */
 #include <mpi.h>
 #include <stdio.h>
