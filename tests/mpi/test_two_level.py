@@ -109,9 +109,7 @@ def test_what_crosses_in_pieces_counts_once(mpi: Mpi, large_collectives: Path) -
 
 
 def test_a_representative_waits_only_for_the_bytes_that_it_sends(mpi: Mpi, tmp_path: Path) -> None:
-    """In an Allgather a representative whose own block comes first sends it before those of its site have come, a second
-    later.
-    """
+    """In an Allgather a representative whose own block comes first has it to send before the ranks of its site give theirs."""
     sources = [HERE / "programs" / "gathering.c", *sorted(build.SOURCES.rglob("*.c"))]
     more = ["-std=c11", "-D_GNU_SOURCE", "-fexceptions", f"-I{build.SOURCES}"]
     program = mpi.compile(sources, tmp_path / "gathering", more=more)
