@@ -154,7 +154,7 @@ pub trait DedicatesLinks {
 pub trait QueueRule {
     /// What a placement takes from later jobs beyond its nodes; 0 for nothing. A queue that lets jobs overtake others
     /// starts those first that waste least.
-    fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64;
+    fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64;
 
     /// The rule to use while so many jobs wait, if it is another one then.
     fn for_queue_length(&self, _waiting: usize) -> Option<&dyn Policy> {
@@ -170,8 +170,8 @@ impl dyn Policy + '_ {
     }
 
     /// What a placement takes from later jobs beyond its nodes: see [`QueueRule::waste`].
-    pub fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64 {
-        self.queue_rule().map_or(0.0, |rule| rule.waste(placement, occupancy))
+    pub fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        self.queue_rule().map_or(0.0, |rule| rule.waste(request, placement, occupancy))
     }
 
     /// Where on a machine it cannot isolate jobs, or not fully: see [`DedicatesLinks::limits`].

@@ -337,7 +337,7 @@ fn waste_is_what_is_left_behind() {
     let many = rule.for_queue_length(256);
     let waste = |nodes: u32, occupancy: &Occupancy| {
         let request = ask(1, nodes);
-        many.waste(&many.place(&request, occupancy).unwrap(), occupancy)
+        many.waste(&request, &many.place(&request, occupancy).unwrap(), occupancy)
     };
     for (nodes, expected) in [(4, 0.0), (3, 4.02 / 3.0), (6, 4.04 / 6.0), (8, 0.0)] {
         let found = waste(nodes, &occupancy);
@@ -348,12 +348,13 @@ fn waste_is_what_is_left_behind() {
     assert_eq!(waste(1, &occupancy), 0.0);
     // While few wait it is the same.
     let any = rule.for_queue_length(255);
-    let placed = any.place(&ask(1, 3), &occupancy).unwrap();
+    let request = ask(1, 3);
+    let placed = any.place(&request, &occupancy).unwrap();
     let expected = waste(3, &occupancy);
-    assert!((any.waste(&placed, &occupancy) - expected).abs() < 1e-12);
-    assert!((many.waste(&placed, &occupancy) - expected).abs() < 1e-12);
+    assert!((any.waste(&request, &placed, &occupancy) - expected).abs() < 1e-12);
+    assert!((many.waste(&request, &placed, &occupancy) - expected).abs() < 1e-12);
     // A job that shares nodes, on a leaf without an idle one, wastes nothing.
     let shared = Placement::new(&fabric, vec![4, 5, 6, 7], Share::part(1, 0));
     occupancy.claim(&shared).unwrap();
-    assert_eq!(any.waste(&shared, &occupancy), 0.0);
+    assert_eq!(any.waste(&request, &shared, &occupancy), 0.0);
 }

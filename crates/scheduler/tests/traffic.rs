@@ -12,10 +12,14 @@ use topolane_scheduler::{Scheduler, queue};
 
 /// `least-slowdown` under EASY on two pods of three leaves of four nodes.
 fn scheduler() -> Scheduler {
+    under("least-slowdown")
+}
+
+/// The same under another policy.
+fn under(policy: &str) -> Scheduler {
     let fabric = machine();
     let routing = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
-    Scheduler::new(fabric, rule("least-slowdown"), queue("easy").unwrap())
-        .on_network(Arc::new(routing))
+    Scheduler::new(fabric, rule(policy), queue("easy").unwrap()).on_network(Arc::new(routing))
 }
 
 /// A job on whole nodes, of which only the first `senders` send to each other.
@@ -43,6 +47,34 @@ fn one_job_refused_tells_nothing_of_another_of_its_size() {
     assert_eq!(scheduler.last_pass().reservation.unwrap().at.to_bits(), 10f64.to_bits());
     let started: Vec<u64> = started.iter().map(|start| start.request.id).collect();
     assert_eq!(started, [8]);
+}
+
+/// A job sends between leaves 0 and 1, of which four nodes are free; the head waits for six. Of the two jobs behind it, that of four
+/// nodes comes first and would send over the same uplinks, and that of two nodes fits into a leaf. So the second goes first, and
+/// under `slurm-tree`, which reads no traffic, the first.
+#[test]
+fn a_job_that_loses_nothing_overtakes_first() {
+    for (policy, expected) in [("least-slowdown", 8), ("slurm-tree", 7)] {
+        for in_service in [true, false] {
+            let mut scheduler = under(policy);
+            scheduler.adopt(&ask(1, 4, 10.0, 4), vec![0, 1, 4, 5], 0.0).unwrap();
+            for (id, nodes) in [(2, 8..12), (3, 12..16), (4, 16..20), (5, 20..23)] {
+                let nodes: Vec<u32> = nodes.collect();
+                scheduler.adopt(&ask(id, nodes.len() as u32, 1000.0, 2), nodes, 0.0).unwrap();
+            }
+            if in_service {
+                scheduler.adopt(&ask(9, 1, 1000.0, 1), vec![23], 0.0).unwrap();
+            } else {
+                scheduler.set_in_service(23, false);
+            }
+            scheduler.submit(ask(6, 6, 10.0, 2), 0.0).unwrap();
+            scheduler.submit(ask(7, 4, 5.0, 4), 0.0).unwrap();
+            scheduler.submit(ask(8, 2, 5.0, 2), 0.0).unwrap();
+            let started = scheduler.pass(1.0);
+            let started: Vec<u64> = started.iter().map(|start| start.request.id).collect();
+            assert_eq!(started, [expected], "{policy}");
+        }
+    }
 }
 
 /// Jobs 1 and 2 are alike, one in each pod, and end at 1000 and 60: the second began long before. Two nodes are free in each pod,

@@ -113,7 +113,7 @@ impl DedicatesLinks for Dedicated {
 }
 
 impl QueueRule for Dedicated {
-    fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64 {
+    fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
         waste(&self.weights, placement, occupancy)
     }
 

@@ -69,7 +69,7 @@ impl DedicatesLinks for DedicatedInLongQueue {
 }
 
 impl QueueRule for DedicatedInLongQueue {
-    fn waste(&self, placement: &Placement, occupancy: &Occupancy) -> f64 {
+    fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
         waste(&self.any_shape.weights, placement, occupancy)
     }
 }

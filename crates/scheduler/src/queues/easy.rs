@@ -127,7 +127,7 @@ impl Kept {
 /// A job that may start, though what it takes others could use.
 struct Wasteful {
     index: usize,
-    size: u32,
+    size: Option<u32>,
     in_time: bool,
     waste: f64,
     placement: Arc<Placement>,
@@ -141,7 +141,7 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
     while let Some(found) = start_those_that_fit(kept, refused, view, first, &mut attempts) {
         let Wasteful { index, size, in_time, placement, .. } = found;
         if !in_time && !kept.shadow.spare(&kept.request, &placement, view) {
-            refused.insert(Some(size), false);
+            refused.insert(size, false);
             continue;
         }
         if !view.start(index, placement) {
@@ -208,12 +208,14 @@ fn start_those_that_fit(
                 blocked && kept.make_room(view, index, in_time, attempts)
             }
             Ok(placement) => {
-                let waste = view.policy.waste(&placement, view.occupancy);
+                let waste = view.policy.waste(&job.request, &placement, view.occupancy);
                 let placement = Arc::new(placement);
-                if let Some(size) = size.filter(|_| waste > 0.0) {
-                    compared.insert(size);
+                // One whose refusal is remembered by nothing would be found again and again.
+                if waste > 0.0 && late_size.is_some() {
+                    compared.extend(size);
                     if least.as_ref().is_none_or(|least| waste < least.waste) {
-                        least = Some(Wasteful { index, size, in_time, waste, placement });
+                        least =
+                            Some(Wasteful { index, size: late_size, in_time, waste, placement });
                     }
                     continue;
                 }

@@ -83,7 +83,7 @@ impl Policy for Blocks {
 
 impl QueueRule for Blocks {
     /// What is left of the block.
-    fn waste(&self, placement: &Placement, _: &Occupancy) -> f64 {
+    fn waste(&self, _: &Request, placement: &Placement, _: &Occupancy) -> f64 {
         let nodes = placement.nodes().len();
         (nodes.next_power_of_two() - nodes) as f64
     }

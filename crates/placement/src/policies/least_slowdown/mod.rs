@@ -5,7 +5,10 @@ mod variants;
 #[cfg(test)]
 mod tests;
 
-use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits, crossed_groups};
+use crate::{
+    Choice, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request, Traits,
+    crossed_groups,
+};
 
 use super::SlurmTree;
 use judge::Judge;
@@ -31,6 +34,10 @@ impl Policy for LeastSlowdown {
         true
     }
 
+    fn queue_rule(&self) -> Option<&dyn QueueRule> {
+        Some(self)
+    }
+
     fn choose(
         &self,
         request: &Request,
@@ -54,5 +61,16 @@ impl Policy for LeastSlowdown {
         }
         variants::improve(&mut judge, free, request.id);
         Ok(Choice::nodes(judge.into_best()))
+    }
+}
+
+impl QueueRule for LeastSlowdown {
+    /// Node-seconds lost each second while the job runs there, its own and those of the jobs present.
+    fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        let network = occupancy.network();
+        let Some(newcomer) = network.and_then(|network| network.newcomer(request)) else {
+            return 0.0;
+        };
+        newcomer.loss(&mut newcomer.outlook(), placement.nodes())
     }
 }
