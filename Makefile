@@ -61,16 +61,18 @@ $(VENV)/.test-installed: $(VENV)/.installed requirements/test.txt
 $(VENV)/.components: $(VENV)/.installed
 	@if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq; \
+	  get() { apt-get install -y -qq "$$@" >/dev/null || { \
+	    echo "trying again: $$*"; dpkg --configure -a; apt-get install -y -qq --fix-broken "$$@" >/dev/null; }; }; \
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
 	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" libfaketime valgrind \
 	      "mpich libmpich-dev" gfortran "scalapack-mpi-test mumps-test hpcc lammps"; do \
-	    apt-get install -y -qq $$packages >/dev/null || \
+	    get $$packages || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
 	  for packages in "qemu-system-x86 binutils busybox-static dropbear-bin" "openvpn nftables iproute2" \
 	      "libvirt-daemon-driver-qemu libvirt-daemon libvirt-dev pkg-config python3-dev"; do \
-	    apt-get install -y -qq --no-install-recommends $$packages >/dev/null || \
+	    get --no-install-recommends $$packages || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
 	  $(PIP) -r requirements/libvirt.txt || \
