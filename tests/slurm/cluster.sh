@@ -21,6 +21,7 @@
 #   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is;
 #                   from v0.0.40 on all there are)
 #   --conf LINE     one more line of slurm.conf, as often as wanted
+#   --beside FILE   a file that is copied beside slurm.conf before slurmctld starts, as often as wanted
 #   --deadline S    seconds to wait for idle nodes, once all are started (240 + N / 2)
 #
 # Wrong input ends with exit code 2, missing packages with 3, a start that fails with 1.
@@ -61,7 +62,7 @@ shaped() {
 }
 
 options() {
-    LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch HOLD='' REST='' EXTRA=()
+    LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch HOLD='' REST='' EXTRA=() BESIDE=()
     OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' DEADLINE=$((240 + NODES / 2))
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die 2 "$1 needs a value"
@@ -79,6 +80,7 @@ options() {
             --auth) AUTH=$(one_of "$1" "$2" none jwt) ;;
             --rest) REST=$(shaped '[v0-9.,]+' "$1" "$2" "a list such as v0.0.37,v0.0.38") ;;
             --conf) EXTRA+=("$2") ;;
+            --beside) [ -f "$2" ] && BESIDE+=("$2") || die 2 "--beside: there is no file '$2'" ;;
             --deadline) DEADLINE=$(number "$@") ;;
             *) die 2 "there is no option '$1'" ;;
         esac
@@ -148,6 +150,7 @@ up() {
     PORT=$(free_ports $((NODES + 4)))
     write_slurm_conf >"$DIR/slurm.conf"
     write_topology >"$DIR/topology.conf"
+    [ ${#BESIDE[@]} = 0 ] || cp "${BESIDE[@]}" "$DIR"
     [ "$AUTH" = none ] || (umask 077 && head -c 32 /dev/urandom >"$DIR/jwt.key")
     [ -z "$HOLD" ] || write_job_submit >"$DIR/job_submit.lua"
     write_env >"$DIR/env"

@@ -13,7 +13,22 @@
  The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
  and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
  */
-#define TOPOLANE_API_VERSION 1
+#define TOPOLANE_API_VERSION 2
+
+/*
+ The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
+ */
+#define TOPOLANE_LINKS_SHARED 0
+
+/*
+ No other job may use the links that the job may use: those that it owns, or all uplinks of the groups that it crosses.
+ */
+#define TOPOLANE_LINKS_ISOLATED 1
+
+/*
+ The job counts as using no link: it may meet any other job.
+ */
+#define TOPOLANE_LINKS_NONE 2
 
 /*
  How a call ended.
@@ -36,6 +51,11 @@ typedef enum topolane_status {
    */
   TOPOLANE_STATUS_FAILED = 3,
 } topolane_status;
+
+/*
+ Sets of free nodes. A job on any nodes of one set keeps off the links of others.
+ */
+typedef struct topolane_areas topolane_areas;
 
 /*
  The nodes and links for a request. It changes nothing until a state claims it.
@@ -61,58 +81,6 @@ typedef struct topolane_refusal topolane_refusal;
  Which job holds what on a machine. One thread at a time may use it.
  */
 typedef struct topolane_state topolane_state;
-
-/*
- Numbers that belong to an object.
- */
-typedef struct topolane_numbers {
-  /*
-   The first; NULL if there are none.
-   */
-  const uint32_t *first;
-  /*
-   How many.
-   */
-  size_t count;
-} topolane_numbers;
-
-/*
- A group that stands in the way. Its pointers live as long as the refusal.
- */
-typedef struct topolane_obstacle {
-  /*
-   Its name.
-   */
-  const char *name;
-  /*
-   Its level: 1 is a leaf.
-   */
-  uint32_t level;
-  /*
-   Its index in the level.
-   */
-  uint32_t group;
-  /*
-   Slots in it that the request could use if slots were all it needs.
-   */
-  uint32_t free;
-  /*
-   How many are missing: of its uplinks if `uplinks` is not 0, else slots.
-   */
-  uint32_t missing;
-  /*
-   How many uplinks the group has; 0 where slots are missing.
-   */
-  uint32_t uplinks;
-  /*
-   The jobs that hold what is missing, ascending.
-   */
-  const uint64_t *jobs;
-  /*
-   How many.
-   */
-  size_t job_count;
-} topolane_obstacle;
 
 /*
  So much of a counted resource: `cores`, `memory` in bytes, or one that the machine file counts, such as `gpu`.
@@ -177,7 +145,64 @@ typedef struct topolane_request {
    How many.
    */
   size_t member_count;
+  /*
+   Whether a slot takes nothing of what is counted of its node, so that any number of jobs may be on it. `amounts` are
+   then not looked at. For a caller that knows itself which nodes have room and names them in `eligible`. Since version 2.
+   */
+  bool shares_nodes;
 } topolane_request;
+
+/*
+ Numbers that belong to an object.
+ */
+typedef struct topolane_numbers {
+  /*
+   The first; NULL if there are none.
+   */
+  const uint32_t *first;
+  /*
+   How many.
+   */
+  size_t count;
+} topolane_numbers;
+
+/*
+ A group that stands in the way. Its pointers live as long as the refusal.
+ */
+typedef struct topolane_obstacle {
+  /*
+   Its name.
+   */
+  const char *name;
+  /*
+   Its level: 1 is a leaf.
+   */
+  uint32_t level;
+  /*
+   Its index in the level.
+   */
+  uint32_t group;
+  /*
+   Slots in it that the request could use if slots were all it needs.
+   */
+  uint32_t free;
+  /*
+   How many are missing: of its uplinks if `uplinks` is not 0, else slots.
+   */
+  uint32_t missing;
+  /*
+   How many uplinks the group has; 0 where slots are missing.
+   */
+  uint32_t uplinks;
+  /*
+   The jobs that hold what is missing, ascending.
+   */
+  const uint64_t *jobs;
+  /*
+   How many.
+   */
+  size_t job_count;
+} topolane_obstacle;
 
 /*
  What a job holds that runs already.
@@ -219,6 +244,15 @@ typedef struct topolane_held {
    The share of full bandwidth on them.
    */
   double bandwidth_share;
+  /*
+   Which use of links it counts as: `TOPOLANE_LINKS_SHARED` and so on. Since version 2.
+   */
+  uint32_t link_use;
+  /*
+   Whether it takes nothing of what is counted of its nodes, so that any number of jobs may be on them. `amounts` are
+   then not looked at. For a caller that knows itself which nodes have room. Since version 2.
+   */
+  bool shares_nodes;
 } topolane_held;
 
 #ifdef __cplusplus
@@ -236,6 +270,32 @@ uint32_t topolane_api_version(void);
  */
 enum topolane_status topolane_test_panic(struct topolane_state *state, char **error);
 #endif
+
+/*
+ The sets of free nodes from which a caller may choose for a request by itself. A job on any nodes of one set keeps off the links
+ of isolated jobs if `link_use` is `TOPOLANE_LINKS_SHARED`, and of all jobs if it is `TOPOLANE_LINKS_ISOLATED`. Every set has
+ as many nodes as the request has slots; those inside lower groups come first, of one level the smaller ones. Since version 2.
+ */
+enum topolane_status topolane_state_areas(struct topolane_state *state,
+                                          const struct topolane_request *request,
+                                          uint32_t link_use,
+                                          struct topolane_areas **found,
+                                          char **error);
+
+/*
+ How many sets there are; 0 for NULL. Since version 2.
+ */
+size_t topolane_areas_count(const struct topolane_areas *areas);
+
+/*
+ The nodes of one set, ascending; none if there is no such one. Since version 2.
+ */
+struct topolane_numbers topolane_areas_nodes(const struct topolane_areas *areas, size_t index);
+
+/*
+ Frees areas. Since version 2.
+ */
+void topolane_areas_free(struct topolane_areas *areas);
 
 /*
  The nodes in rank order, once per slot; none for NULL.

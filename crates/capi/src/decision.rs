@@ -29,7 +29,7 @@ pub struct Numbers {
 impl Numbers {
     const NONE: Numbers = Numbers { first: ptr::null(), count: 0 };
 
-    fn of(numbers: &[u32]) -> Self {
+    pub(crate) fn of(numbers: &[u32]) -> Self {
         if numbers.is_empty() {
             return Numbers::NONE;
         }

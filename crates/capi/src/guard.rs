@@ -1,6 +1,7 @@
 //! What stands between C and the engine: statuses, error texts, and a net under panics.
 
 use std::ffi::{CStr, CString, c_char};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a call ended.
@@ -86,6 +87,35 @@ pub unsafe fn take_back<T>(object: *mut T) {
 pub unsafe fn object<'a, T>(object: *const T, what: &str) -> Result<&'a T, Problem> {
     // SAFETY: the caller's promise.
     unsafe { object.as_ref() }.ok_or_else(|| format!("{what} is NULL").into())
+}
+
+/// A struct that begins with its size, from a caller that may have been compiled for an earlier version: what that one
+/// did not have is zero. `least` is its size in version 1.
+///
+/// # Safety
+/// `from` is NULL or points to as many bytes as its first member says; zeros are a valid `T`, which is `repr(C)` and begins
+/// with a `usize`.
+pub unsafe fn sized<T>(
+    from: *const T,
+    what: &str,
+    least: usize,
+    too_small: &str,
+) -> Result<T, Problem> {
+    if from.is_null() {
+        return Err(format!("{what} is NULL").into());
+    }
+    // SAFETY: not NULL; the caller's promise.
+    let size = unsafe { from.cast::<usize>().read() };
+    if size < least {
+        return Err(too_small.into());
+    }
+    let mut whole = MaybeUninit::<T>::zeroed();
+    // SAFETY: both have so many bytes, and zeros are a valid `T`.
+    unsafe {
+        let bytes = size.min(size_of::<T>());
+        whole.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(from.cast::<u8>(), bytes);
+        Ok(whole.assume_init())
+    }
 }
 
 /// A slot to write an answer to.

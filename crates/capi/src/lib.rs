@@ -10,6 +10,7 @@
 //!   does not point to what its type says cannot be detected.
 //! - Machines and policies may be used by several threads at once; a state by one thread at a time.
 
+mod areas;
 mod decision;
 mod guard;
 mod machine;
@@ -18,6 +19,7 @@ mod refusal;
 mod request;
 mod state;
 
+pub use areas::*;
 pub use decision::*;
 pub use guard::{Status, topolane_text_free};
 pub use machine::*;
@@ -28,7 +30,7 @@ pub use state::*;
 
 /// The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
 /// and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
-pub const TOPOLANE_API_VERSION: u32 = 1;
+pub const TOPOLANE_API_VERSION: u32 = 2;
 
 /// The version of the interface that this library has: `TOPOLANE_API_VERSION` when it was built.
 #[unsafe(no_mangle)]

@@ -1,12 +1,13 @@
 //! What a caller asks for.
 
 use std::ffi::c_char;
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, NodeIndex, NodeSet};
 use topolane_placement::{Amounts, Share};
 
-use crate::guard::{Problem, array, or_else, text};
+use crate::guard::{Problem, array, or_else, sized, text};
 
 /// So much of a counted resource: `cores`, `memory` in bytes, or one that the machine file counts, such as `gpu`.
 #[repr(C)]
@@ -45,14 +46,20 @@ pub struct Request {
     pub members: *const u32,
     /// How many.
     pub member_count: usize,
+    /// Whether a slot takes nothing of what is counted of its node, so that any number of jobs may be on it. `amounts` are
+    /// then not looked at. For a caller that knows itself which nodes have room and names them in `eligible`. Since version 2.
+    pub shares_nodes: bool,
 }
+
+/// The size of a request in version 1.
+const FIRST_SIZE: usize = offset_of!(Request, shares_nodes);
 
 /// Sets a request up for one whole node anywhere, at full bandwidth. `size` is `sizeof(topolane_request)`; members of a newer
 /// library beyond it are left alone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topolane_request_init(request: *mut Request, size: usize) {
     or_else((), || {
-        if request.is_null() || size < size_of::<Request>() {
+        if request.is_null() || size < FIRST_SIZE {
             return;
         }
         let plain = Request {
@@ -67,13 +74,27 @@ pub unsafe extern "C" fn topolane_request_init(request: *mut Request, size: usiz
             eligible_count: usize::MAX,
             members: std::ptr::null(),
             member_count: 0,
+            shares_nodes: false,
         };
-        // SAFETY: the caller has a struct of at least this size there; it need not be set before.
-        unsafe { request.write(plain) };
+        let bytes = size.min(size_of::<Request>());
+        // SAFETY: the caller has a struct of this size there; it need not be set before.
+        unsafe {
+            request.cast::<u8>().copy_from_nonoverlapping((&raw const plain).cast::<u8>(), bytes);
+        }
     });
 }
 
 impl Request {
+    /// The request that a caller set up, perhaps for an earlier version.
+    ///
+    /// # Safety
+    /// `request` is NULL or was set up by `topolane_request_init`.
+    pub(crate) unsafe fn read(request: *const Request) -> Result<Request, Problem> {
+        let wrong = "the request was not set up by topolane_request_init";
+        // SAFETY: the caller's promise; the struct begins with its size, and its members may be zero.
+        unsafe { sized(request, "request", FIRST_SIZE, wrong) }
+    }
+
     /// The request on a machine.
     ///
     /// # Safety
@@ -82,9 +103,6 @@ impl Request {
         &self,
         fabric: &Fabric,
     ) -> Result<topolane_placement::Request, Problem> {
-        if self.size < size_of::<Request>() {
-            return Err("the request was not set up by topolane_request_init".into());
-        }
         if self.slots == 0 {
             return Err("a request asks for at least 1 slot, not 0".into());
         }
@@ -113,7 +131,7 @@ impl Request {
             nodes: self.slots,
             stacked: self.stacked,
             // SAFETY: the caller's promise.
-            share: unsafe { share_of(amounts, fabric)? },
+            share: if self.shares_nodes { nothing() } else { unsafe { share_of(amounts, fabric)? } },
             min_bandwidth: (self.min_bandwidth < 1.0).then_some(self.min_bandwidth),
             eligible,
             members,
@@ -121,6 +139,11 @@ impl Request {
             ..topolane_placement::Request::default()
         })
     }
+}
+
+/// What a slot takes that leaves everything on its node to others.
+pub(crate) fn nothing() -> Share {
+    Share::Part(Amounts::default())
 }
 
 /// The same nodes, all on the machine.

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ffi::c_char;
+use std::mem::offset_of;
 use std::ptr;
 use std::sync::Arc;
 
 use topolane_placement::{Holder, Occupancy, Placement, Refusal as Reason};
 
 use crate::decision::Decision;
-use crate::guard::{Problem, Status, array, give, guarded, object, take_back, writable};
+use crate::guard::{Problem, Status, array, give, guarded, object, sized, take_back, writable};
 use crate::machine::Machine;
 use crate::policy::Policy;
 use crate::refusal::Refusal;
-use crate::request::{Amount, Request, nodes_on, share_of};
+use crate::request::{Amount, Request, nodes_on, nothing, share_of};
 
 /// Which job holds what on a machine. One thread at a time may use it.
 pub struct State {
@@ -25,7 +26,7 @@ pub struct State {
 /// The part of a state that calls work on.
 #[derive(Clone)]
 pub(crate) struct Holdings {
-    occupancy: Occupancy,
+    pub(crate) occupancy: Occupancy,
     jobs: BTreeMap<u64, Arc<Placement>>,
 }
 
@@ -51,7 +52,19 @@ pub struct Held {
     pub link_count: usize,
     /// The share of full bandwidth on them.
     pub bandwidth_share: f64,
+    /// Which use of links it counts as: `TOPOLANE_LINKS_SHARED` and so on. Since version 2.
+    pub link_use: u32,
+    /// Whether it takes nothing of what is counted of its nodes, so that any number of jobs may be on them. `amounts` are
+    /// then not looked at. For a caller that knows itself which nodes have room. Since version 2.
+    pub shares_nodes: bool,
 }
+
+/// The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
+pub const TOPOLANE_LINKS_SHARED: u32 = 0;
+/// No other job may use the links that the job may use: those that it owns, or all uplinks of the groups that it crosses.
+pub const TOPOLANE_LINKS_ISOLATED: u32 = 1;
+/// The job counts as using no link: it may meet any other job.
+pub const TOPOLANE_LINKS_NONE: u32 = 2;
 
 /// Runs `body` on a state; after a panic the state is of no use any more.
 ///
@@ -136,9 +149,10 @@ pub unsafe extern "C" fn topolane_state_hold(
     // SAFETY: the caller gives NULL or pointers that the manual describes.
     unsafe {
         with_state(state, error, |holdings| {
-            let held = object(held, "held")?;
-            if held.size < size_of::<Held>() {
-                return Err("the member size of held is not sizeof(topolane_held)".into());
+            let wrong = "the member size of held is not sizeof(topolane_held)";
+            let held: Held = sized(held, "held", offset_of!(Held, link_use), wrong)?;
+            if held.link_use > TOPOLANE_LINKS_NONE {
+                return Err(format!("there is no use of links {}", held.link_use).into());
             }
             let nodes = array(held.nodes, held.node_count, "nodes")?;
             let links = array(held.links, held.link_count, "links")?;
@@ -155,8 +169,14 @@ pub unsafe extern "C" fn topolane_state_hold(
             if !(share > 0.0 && share <= 1.0) {
                 return Err(format!("bandwidth_share is over 0 and up to 1, not {share}").into());
             }
-            let placement = Placement::new(&fabric, nodes, share_of(amounts, &fabric)?)
-                .with_links(links.to_vec(), share);
+            let taken = if held.shares_nodes { nothing() } else { share_of(amounts, &fabric)? };
+            let placement = Placement::new(&fabric, nodes, taken)
+                .with_links(links.to_vec(), share)
+                .isolated(held.link_use == TOPOLANE_LINKS_ISOLATED);
+            let placement = match held.link_use {
+                TOPOLANE_LINKS_NONE => placement.beside_links(),
+                _ => placement,
+            };
             holdings.add(held.id, Arc::new(placement), true)
         })
     }
@@ -258,7 +278,7 @@ pub unsafe extern "C" fn topolane_state_place(
                 *refusal = ptr::null_mut();
             }
             let rule = &*object(policy, "policy")?.rule;
-            let request = object(request, "request")?.on(holdings.occupancy.fabric())?;
+            let request = Request::read(request)?.on(holdings.occupancy.fabric())?;
             match rule.place(&request, &holdings.occupancy) {
                 Ok(placement) => {
                     let fabric = Arc::clone(holdings.occupancy.fabric());

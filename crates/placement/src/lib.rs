@@ -1,6 +1,7 @@
 //! Who holds what, what is asked for, and the policies that choose nodes.
 
 mod amounts;
+mod areas;
 mod decision;
 pub mod dedicated;
 mod explain;
@@ -25,6 +26,7 @@ mod what_if;
 pub mod policies;
 
 pub use amounts::Amounts;
+pub use areas::{KeepOff, areas};
 pub use decision::Decision;
 pub use dedicated::{Lent, lend};
 pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};

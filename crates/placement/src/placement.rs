@@ -23,6 +23,8 @@ pub struct Placement {
     /// Held, but not used.
     spare: Box<[NodeIndex]>,
     traffic: Option<LaidTraffic>,
+    /// Whether its links count as used by nobody.
+    is_beside: bool,
 }
 
 impl Placement {
@@ -40,6 +42,7 @@ impl Placement {
             bandwidth_share: 1.0,
             spare: Box::default(),
             traffic: None,
+            is_beside: false,
         }
     }
 
@@ -76,6 +79,12 @@ impl Placement {
     #[must_use]
     pub fn isolated(self, is_isolated: bool) -> Self {
         Placement { is_isolated, ..self }
+    }
+
+    /// The same on nodes alone: other jobs are placed as if it used no link.
+    #[must_use]
+    pub fn beside_links(self) -> Self {
+        Placement { crossed: Box::default(), is_beside: true, ..self }
     }
 
     /// The nodes in rank order.
@@ -139,7 +148,7 @@ impl Placement {
 
     /// Whether it holds more than one node, and so uses the links of its nodes.
     pub fn spans_nodes(&self) -> bool {
-        self.reaches_beyond || self.nodes.iter().any(|&node| node != self.nodes[0])
+        self.reaches_beyond || !self.is_beside && self.nodes.iter().any(|&node| node != self.nodes[0])
     }
 }
 

@@ -7,7 +7,7 @@ import signal
 import click
 
 from topolane._engine import InputError
-from topolane.cli import slurm_install, slurm_ranks, slurm_replay, slurm_status
+from topolane.cli import slurm_install, slurm_plugin, slurm_ranks, slurm_replay, slurm_status
 
 
 @click.group("slurm")
@@ -47,6 +47,7 @@ for other in (
     slurm_install.install,
     slurm_install.uninstall,
     slurm_install.unit,
+    slurm_plugin.command,
     slurm_ranks.hosts,
     slurm_ranks.spank,
     slurm_replay.replay,

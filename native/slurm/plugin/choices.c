@@ -1,0 +1,142 @@
+#define _GNU_SOURCE
+#include "choices.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "report.h"
+
+/* After a call that took too long the engine rests so many times as long: it costs slurmctld 2 % of its time at most. */
+enum { REST = 50 };
+
+static struct timespec rest_until;
+
+static uint64_t since(struct timespec then)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t passed = (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + (now.tv_nsec - then.tv_nsec);
+    return passed > 0 ? (uint64_t)passed : 0;
+}
+
+bool choices_rest(void)
+{
+    return rest_until.tv_sec && since(rest_until) == 0;
+}
+
+static void rest_for(uint64_t nanoseconds)
+{
+    clock_gettime(CLOCK_MONOTONIC, &rest_until);
+    nanoseconds += (uint64_t)rest_until.tv_nsec;
+    rest_until.tv_sec += (time_t)(nanoseconds / 1000000000u);
+    rest_until.tv_nsec = (long)(nanoseconds % 1000000000u);
+}
+
+/* What a call of the engine came to. */
+static Answer ended(const Question *question, topolane_status status, char *problem, uint64_t began)
+{
+    uint64_t took = thread_time() - began;
+    if (status != TOPOLANE_STATUS_OK && status != TOPOLANE_STATUS_REFUSED) {
+        say(SAY_ENGINE, "job %u: the engine failed, stock Slurm chooses: %s", question->job,
+            problem ? problem : "it says nothing");
+        driver.engine.text_free(problem);
+        return ENGINE_FAILED;
+    }
+    if (took > driver.config.call_nanoseconds) {
+        rest_for(REST * took);
+        say(SAY_SLOW, "job %u: the engine took %" PRIu64 " us, stock Slurm chooses for %" PRIu64 " ms", question->job,
+            took / 1000, REST * took / 1000000);
+        return ENGINE_SLOW;
+    }
+    return status == TOPOLANE_STATUS_OK ? CHOSEN : NO_PLACE;
+}
+
+/* Sets a request up; the caller frees the nodes. False without memory. */
+static bool requested(const Question *question, uint32_t nodes, topolane_request *request, uint32_t **eligible)
+{
+    driver.engine.request_init(request, sizeof *request);
+    size_t count = 0;
+    *eligible = driver_nodes(question->candidates, &count);
+    request->id = question->job;
+    request->slots = nodes;
+    request->min_bandwidth = question->rule->min_bandwidth;
+    request->shares_nodes = question->shares_nodes;
+    request->eligible = *eligible;
+    request->eligible_count = count;
+    return *eligible != NULL;
+}
+
+static topolane_state *state_of(const Question *question)
+{
+    return question->is_empty ? driver.holders.empty : driver.holders.state;
+}
+
+static bitstr_t *map_of(topolane_numbers nodes)
+{
+    bitstr_t *map = bit_alloc(driver.mapped_nodes);
+    for (size_t index = 0; index < nodes.count; index++) {
+        uint32_t node = nodes.first[index];
+        if (node < driver.machine_nodes && driver.slurm_node[node] < (uint32_t)driver.mapped_nodes)
+            bit_set(map, driver.slurm_node[node]);
+    }
+    return map;
+}
+
+Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
+{
+    topolane_request request;
+    uint32_t *eligible;
+    *choice = (Choice){0};
+    if (!requested(question, nodes, &request, &eligible))
+        return ENGINE_FAILED;
+    char *problem = NULL;
+    uint64_t began = thread_time();
+    topolane_status status = driver.engine.state_place(state_of(question), question->policy, &request,
+                                                       &choice->decision, NULL, &problem);
+    Answer answer = ended(question, status, problem, began);
+    free(eligible);
+    if (answer != CHOSEN) {
+        choices_free(choice);
+        return answer;
+    }
+    choice->nodes = map_of(driver.engine.decision_nodes(choice->decision));
+    /* Whatever the engine says: only candidates, as many as asked for, and no nodes beside them. */
+    if ((uint32_t)bit_set_count(choice->nodes) != nodes || !bit_super_set(choice->nodes, question->candidates) ||
+        driver.engine.decision_spare(choice->decision).count) {
+        say(SAY_ENGINE, "job %u: the engine's answer does not fit, stock Slurm chooses", question->job);
+        choices_free(choice);
+        return ENGINE_FAILED;
+    }
+    return CHOSEN;
+}
+
+void choices_free(Choice *choice)
+{
+    FREE_NULL_BITMAP(choice->nodes);
+    driver.engine.decision_free(choice->decision);
+    choice->decision = NULL;
+}
+
+Answer choices_areas(const Question *question, uint32_t nodes, uint32_t link_use, topolane_areas **areas)
+{
+    topolane_request request;
+    uint32_t *eligible;
+    *areas = NULL;
+    if (!requested(question, nodes, &request, &eligible))
+        return ENGINE_FAILED;
+    char *problem = NULL;
+    uint64_t began = thread_time();
+    topolane_status status = driver.engine.state_areas(state_of(question), &request, link_use, areas, &problem);
+    free(eligible);
+    Answer answer = ended(question, status, problem, began);
+    if (answer != CHOSEN) {
+        driver.engine.areas_free(*areas);
+        *areas = NULL;
+    }
+    return answer;
+}
+
+bitstr_t *choices_area(const topolane_areas *areas, size_t index)
+{
+    return map_of(driver.engine.areas_nodes(areas, index));
+}

@@ -1,0 +1,39 @@
+/* What the engine is asked in a call, in Slurm's bitmaps. */
+#ifndef TOPOLANE_CHOICES_H
+#define TOPOLANE_CHOICES_H
+
+#include "driver.h"
+
+/* How a question ended. */
+typedef enum { CHOSEN, NO_PLACE, ENGINE_FAILED, ENGINE_SLOW } Answer;
+
+/* A question: so many nodes among the candidates. */
+typedef struct {
+    uint32_t job;
+    const Rule *rule;
+    topolane_policy *policy;
+    bitstr_t *candidates;
+    bool shares_nodes; /* whether it takes parts of nodes */
+    bool is_empty;     /* asked as if no job were there */
+} Question;
+
+/* What the engine chose; choices_free when it is not needed any more. */
+typedef struct {
+    bitstr_t *nodes;
+    topolane_decision *decision;
+} Choice;
+
+/* Whether the engine rests because it took too long. */
+bool choices_rest(void);
+
+Answer choices_place(const Question *question, uint32_t nodes, Choice *choice);
+
+void choices_free(Choice *choice);
+
+/* Areas from which the stock evaluation may choose freely: see topolane_state_areas. */
+Answer choices_areas(const Question *question, uint32_t nodes, uint32_t link_use, topolane_areas **areas);
+
+/* The nodes of an area as a bitmap, which the caller frees. */
+bitstr_t *choices_area(const topolane_areas *areas, size_t index);
+
+#endif

@@ -1,0 +1,225 @@
+#define _GNU_SOURCE
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const Policy_Kind POLICIES[] = {
+    {.name = "stock", .is_stock = true},
+    {.name = "first-fit"},
+    {.name = "slurm-tree"},
+    {.name = "hop-bytes"},
+    {.name = "isolated", .isolates = true},
+    {.name = "jigsaw", .isolates = true, .dedicates = true},
+    {.name = "dedicated", .isolates = true, .dedicates = true},
+};
+enum { POLICY_COUNT = sizeof POLICIES / sizeof *POLICIES };
+
+static const Rule STOCK = {.policy = &POLICIES[0], .min_bandwidth = 1};
+
+typedef struct {
+    const char *file;
+    int line;
+    Config *config;
+    Rule rule;
+} Reader;
+
+__attribute__((format(printf, 2, 3))) static char *problem(const Reader *reader, const char *format, ...)
+{
+    char *what = NULL, *whole = NULL;
+    va_list rest;
+    va_start(rest, format);
+    if (vasprintf(&what, format, rest) < 0)
+        what = NULL;
+    va_end(rest);
+    if (asprintf(&whole, "%s line %d: %s", reader->file, reader->line, what ? what : "no memory") < 0)
+        whole = strdup("no memory");
+    free(what);
+    return whole;
+}
+
+static char *set_text(const Reader *reader, char **to, const char *key, const char *value)
+{
+    if (*to)
+        return problem(reader, "%s is given twice", key);
+    if (!*value)
+        return problem(reader, "%s has no value", key);
+    *to = strdup(value);
+    return *to ? NULL : problem(reader, "no memory");
+}
+
+static char *set_policy(Reader *reader, const char *value)
+{
+    if (reader->rule.policy)
+        return problem(reader, "Policy is given twice");
+    for (size_t index = 0; index < POLICY_COUNT; index++)
+        if (!strcmp(POLICIES[index].name, value)) {
+            reader->rule.policy = &POLICIES[index];
+            return NULL;
+        }
+    if (strchr(value, ':') || strchr(value, '.') || strchr(value, '/'))
+        return problem(reader, "Policy=%s names a policy in Python, and nothing runs Python inside slurmctld", value);
+    char names[256] = "";
+    for (size_t index = 0; index < POLICY_COUNT; index++) {
+        strcat(names, index ? ", " : "");
+        strcat(names, POLICIES[index].name);
+    }
+    return problem(reader, "there is no policy '%s'; there are %s", value, names);
+}
+
+static char *set_number(const Reader *reader, double *to, const char *key, const char *value, double least, double most)
+{
+    char *end;
+    double number = strtod(value, &end);
+    if (end == value || *end || !(number >= least && number <= most))
+        return problem(reader, "%s is '%s', not a number from %g to %g", key, value, least, most);
+    *to = number;
+    return NULL;
+}
+
+static char *set(Reader *reader, const char *key, const char *value)
+{
+    Config *config = reader->config;
+    if (!strcasecmp(key, "Engine"))
+        return set_text(reader, &config->engine, key, value);
+    if (!strcasecmp(key, "Machine"))
+        return set_text(reader, &config->machine, key, value);
+    if (!strcasecmp(key, "Stock")) {
+        if (strcmp(value, "tree") && strcmp(value, "block"))
+            return problem(reader, "Stock is '%s', not tree or block", value);
+        return set_text(reader, &config->stock, key, value);
+    }
+    if (!strcasecmp(key, "CallTime")) {
+        double microseconds = 0;
+        char *error = set_number(reader, &microseconds, key, value, 1, 1e6);
+        config->call_nanoseconds = (uint64_t)(1000 * microseconds);
+        return error;
+    }
+    if (!strcasecmp(key, "Outside")) {
+        config->outside_shares = !strcmp(value, "share");
+        if (!config->outside_shares && strcmp(value, "apart"))
+            return problem(reader, "Outside is '%s', not apart or share", value);
+        return NULL;
+    }
+    if (!strcasecmp(key, "Partition"))
+        return set_text(reader, &reader->rule.partitions, key, value);
+    if (!strcasecmp(key, "QOS"))
+        return set_text(reader, &reader->rule.qos, key, value);
+    if (!strcasecmp(key, "Account"))
+        return set_text(reader, &reader->rule.accounts, key, value);
+    if (!strcasecmp(key, "Policy"))
+        return set_policy(reader, value);
+    if (!strcasecmp(key, "MinBandwidth"))
+        return set_number(reader, &reader->rule.min_bandwidth, key, value, 0.01, 1);
+    return problem(reader, "there is no setting '%s'", key);
+}
+
+static void free_rule(Rule *rule)
+{
+    free(rule->partitions);
+    free(rule->qos);
+    free(rule->accounts);
+    *rule = (Rule){0};
+}
+
+/* Adds the rule of a line, if it has one. */
+static char *end_line(Reader *reader)
+{
+    Rule *rule = &reader->rule;
+    bool is_for_some = rule->partitions || rule->qos || rule->accounts;
+    if (!rule->policy)
+        return is_for_some || rule->min_bandwidth > 0 ? problem(reader, "the line has no Policy") : NULL;
+    if (rule->min_bandwidth > 0 && rule->min_bandwidth < 1 && strcmp(rule->policy->name, "dedicated"))
+        return problem(reader, "MinBandwidth is for the policy dedicated, not for %s", rule->policy->name);
+    if (!(rule->min_bandwidth > 0))
+        rule->min_bandwidth = 1;
+    Config *config = reader->config;
+    Rule *more = realloc(config->rules, (config->rule_count + 1) * sizeof *more);
+    if (!more)
+        return problem(reader, "no memory");
+    config->rules = more;
+    config->rules[config->rule_count++] = *rule;
+    *rule = (Rule){0};
+    return NULL;
+}
+
+static char *read_line(Reader *reader, char *line)
+{
+    line[strcspn(line, "#")] = '\0';
+    char *rest = NULL;
+    for (char *word = strtok_r(line, " \t\r", &rest); word; word = strtok_r(NULL, " \t\r", &rest)) {
+        char *equals = strchr(word, '=');
+        if (!equals)
+            return problem(reader, "'%s' is not of the form Key=Value", word);
+        *equals = '\0';
+        char *error = set(reader, word, equals + 1);
+        if (error)
+            return error;
+    }
+    return end_line(reader);
+}
+
+char *config_read(Config *config, const char *name, const char *text)
+{
+    *config = (Config){.call_nanoseconds = 2000000};
+    Reader reader = {.file = name, .config = config};
+    char *copy = strdup(text), *error = copy ? NULL : strdup("no memory");
+    for (char *line = copy; line && !error;) {
+        char *next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        reader.line++;
+        error = read_line(&reader, line);
+        free_rule(&reader.rule);
+        line = next;
+    }
+    free(copy);
+    if (!error && !config->engine) {
+        reader.line = 1;
+        error = problem(&reader, "Engine, the path of libtopolane.so, is missing");
+    }
+    if (error)
+        config_free(config);
+    return error;
+}
+
+/* Whether a name is one of those between commas. */
+static bool names(const char *list, const char *name)
+{
+    if (!list)
+        return true;
+    if (!name)
+        return false;
+    size_t length = strlen(name);
+    while (*list) {
+        size_t word = strcspn(list, ",");
+        if (word == length && !strncasecmp(list, name, length))
+            return true;
+        list += word + (list[word] == ',');
+    }
+    return false;
+}
+
+const Rule *config_rule(const Config *config, const char *partition, const char *qos, const char *account)
+{
+    for (size_t index = 0; index < config->rule_count; index++) {
+        const Rule *rule = &config->rules[index];
+        if (names(rule->partitions, partition) && names(rule->qos, qos) && names(rule->accounts, account))
+            return rule;
+    }
+    return &STOCK;
+}
+
+void config_free(Config *config)
+{
+    for (size_t index = 0; index < config->rule_count; index++)
+        free_rule(&config->rules[index]);
+    free(config->rules);
+    free(config->engine);
+    free(config->machine);
+    free(config->stock);
+    *config = (Config){0};
+}

@@ -1,0 +1,51 @@
+/* What the plugin has open in slurmctld: configuration, engine, machine, and how Slurm's nodes are numbered on it. */
+#ifndef TOPOLANE_DRIVER_H
+#define TOPOLANE_DRIVER_H
+
+#include "config.h"
+#include "engine.h"
+#include "holders.h"
+#include "links_file.h"
+#include "release.h"
+
+enum { UNKNOWN = UINT32_MAX };
+
+typedef struct {
+    bool is_active; /* else stock decides everything */
+    Config config;
+    Engine engine;
+    topolane_machine *machine;
+    topolane_policy **policies; /* by rule; NULL for stock */
+    Holders holders;            /* see running.h */
+    Owners owners;              /* links of jobs, also of those that wait and were answered */
+    char *owners_path;
+    char *report_path;
+    uint32_t *machine_node; /* by Slurm's index of a node */
+    uint32_t *slurm_node;   /* by the machine's number of a node */
+    uint32_t machine_nodes;
+    int mapped_nodes;  /* node_record_count and active_node_record_count for which these are */
+    int mapped_active;
+    bitstr_t *unknown; /* nodes that the machine does not name */
+} Driver;
+
+extern Driver driver;
+
+/* Opens everything. Whatever fails is said in the log, and the driver is not active. */
+void driver_open(void);
+
+void driver_close(void);
+
+/* Numbers Slurm's nodes, if they have changed. */
+bool driver_map_nodes(void);
+
+/* The rule of a job, and the policy that the engine has for it (NULL for stock). */
+const Rule *driver_rule(const job_record_t *job);
+topolane_policy *driver_policy(const Rule *rule);
+
+/* The nodes of a bitmap on the machine, ascending; the caller frees them. */
+uint32_t *driver_nodes(bitstr_t *map, size_t *count);
+
+/* The file topolane.conf, whose name a caller frees. */
+char *driver_config_path(void);
+
+#endif

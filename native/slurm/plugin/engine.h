@@ -1,0 +1,41 @@
+/* The engine, a shared library with the interface of topolane.h. Knows nothing of Slurm. */
+#ifndef TOPOLANE_ENGINE_H
+#define TOPOLANE_ENGINE_H
+
+#include "topolane.h"
+
+#define ENGINE_FUNCTIONS(FUNCTION)                                                                                  \
+    FUNCTION(api_version)                                                                                           \
+    FUNCTION(text_free)                                                                                             \
+    FUNCTION(machine_read)                                                                                          \
+    FUNCTION(machine_free)                                                                                          \
+    FUNCTION(machine_nodes)                                                                                         \
+    FUNCTION(machine_node_name)                                                                                     \
+    FUNCTION(policy_new)                                                                                            \
+    FUNCTION(policy_free)                                                                                           \
+    FUNCTION(state_new)                                                                                             \
+    FUNCTION(state_free)                                                                                            \
+    FUNCTION(state_hold)                                                                                            \
+    FUNCTION(state_release)                                                                                         \
+    FUNCTION(state_place)                                                                                           \
+    FUNCTION(state_areas)                                                                                           \
+    FUNCTION(areas_count)                                                                                           \
+    FUNCTION(areas_nodes)                                                                                           \
+    FUNCTION(areas_free)                                                                                            \
+    FUNCTION(request_init)                                                                                          \
+    FUNCTION(decision_nodes)                                                                                        \
+    FUNCTION(decision_links)                                                                                        \
+    FUNCTION(decision_spare)                                                                                        \
+    FUNCTION(decision_bandwidth_share)                                                                              \
+    FUNCTION(decision_free)
+
+typedef struct {
+#define FUNCTION(name) __typeof__(topolane_##name) *name;
+    ENGINE_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+} Engine;
+
+/* Loads the library, for good. Returns NULL, or a sentence that the caller frees. */
+char *engine_load(Engine *engine, const char *path);
+
+#endif

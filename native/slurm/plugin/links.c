@@ -1,0 +1,53 @@
+#define _GNU_SOURCE
+#include "links.h"
+
+#include <stdlib.h>
+
+#include "report.h"
+
+static bool holds_or_is(uint64_t job, void *with)
+{
+    return job == *(uint64_t *)with || holders_find(&driver.holders, job);
+}
+
+void links_none(const job_record_t *job)
+{
+    if (!holders_find(&driver.holders, job->job_id))
+        owners_remove(&driver.owners, job->job_id);
+}
+
+void links_given(const job_record_t *job, const Choice *choice, bitstr_t *nodes, bool is_hypothesis)
+{
+    uint64_t number = job->job_id;
+    topolane_numbers links = driver.engine.decision_links(choice->decision);
+    if (holders_find(&driver.holders, number))
+        return; /* It runs, on what it was given before. */
+    if (!links.count) {
+        owners_remove(&driver.owners, number);
+        return;
+    }
+    Owned owned = {
+        .job = number,
+        .links = (uint32_t *)links.first,
+        .link_count = links.count,
+        .bandwidth_share = driver.engine.decision_bandwidth_share(choice->decision),
+    };
+    owned.nodes = driver_nodes(nodes, &owned.node_count);
+    static uint64_t written; /* the job whose links the file has, since they were last changed */
+    int is_new = owned.nodes ? owners_set(&driver.owners, &owned) : -1;
+    free(owned.nodes);
+    if (is_new > 0)
+        written = 0;
+    if (is_new < 0)
+        say(SAY_LINKS, "no memory for the links of job %u", job->job_id);
+    if (is_hypothesis || is_new < 0 || written == number || !driver.owners_path)
+        return;
+    owners_keep(&driver.owners, holds_or_is, &number);
+    char *why = owners_write(&driver.owners, driver.owners_path);
+    written = number;
+    if (why) {
+        ++counters.links_unwritten;
+        say(SAY_LINKS, "links of jobs cannot be kept for a restart: %s", why);
+        free(why);
+    }
+}

@@ -1,0 +1,14 @@
+/* What happens to the links of a job that got an answer. */
+#ifndef TOPOLANE_LINKS_H
+#define TOPOLANE_LINKS_H
+
+#include "choices.h"
+
+/* Writes down the links that come with a choice, if any: in memory, and in the file if the job may start now. `nodes` are those
+ * that the stock evaluation took. */
+void links_given(const job_record_t *job, const Choice *choice, bitstr_t *nodes, bool is_hypothesis);
+
+/* The job owns no links. */
+void links_none(const job_record_t *job);
+
+#endif

@@ -1,0 +1,237 @@
+#define _GNU_SOURCE
+#include "links_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "whole_file.h"
+
+static const char HEAD[] = "topolane-links 1";
+
+uint64_t sum_of(const char *bytes, size_t length)
+{
+    uint64_t sum = 14695981039346656037u;
+    for (size_t index = 0; index < length; index++)
+        sum = (sum ^ (unsigned char)bytes[index]) * 1099511628211u;
+    return sum;
+}
+
+/* The place of a job, or where it belongs. */
+static size_t place_of(const Owners *owners, uint64_t job)
+{
+    size_t low = 0, high = owners->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (owners->list[middle].job < job)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const Owned *owners_find(const Owners *owners, uint64_t job)
+{
+    size_t place = place_of(owners, job);
+    return place < owners->count && owners->list[place].job == job ? &owners->list[place] : NULL;
+}
+
+static void free_owned(Owned *owned)
+{
+    free(owned->nodes);
+    free(owned->links);
+}
+
+static bool same_numbers(const uint32_t *one, size_t count, const uint32_t *other, size_t others)
+{
+    return count == others && (count == 0 || !memcmp(one, other, count * sizeof *one));
+}
+
+static uint32_t *copied(const uint32_t *numbers, size_t count)
+{
+    uint32_t *copy = malloc((count ? count : 1) * sizeof *copy);
+    if (copy && count)
+        memcpy(copy, numbers, count * sizeof *copy);
+    return copy;
+}
+
+int owners_set(Owners *owners, const Owned *owned)
+{
+    const Owned *known = owners_find(owners, owned->job);
+    if (known && same_numbers(known->nodes, known->node_count, owned->nodes, owned->node_count) &&
+        same_numbers(known->links, known->link_count, owned->links, owned->link_count))
+        return 0;
+    Owned new = *owned;
+    new.nodes = copied(owned->nodes, owned->node_count);
+    new.links = copied(owned->links, owned->link_count);
+    size_t place = place_of(owners, owned->job);
+    if (!known) {
+        Owned *more = realloc(owners->list, (owners->count + 1) * sizeof *more);
+        if (more)
+            owners->list = more;
+        if (!more || !new.nodes || !new.links) {
+            free_owned(&new);
+            return -1;
+        }
+        memmove(&more[place + 1], &more[place], (owners->count - place) * sizeof *more);
+        owners->count++;
+    } else if (!new.nodes || !new.links) {
+        free_owned(&new);
+        return -1;
+    } else
+        free_owned(&owners->list[place]);
+    owners->list[place] = new;
+    return 1;
+}
+
+static bool is_other(uint64_t job, void *with)
+{
+    return job != *(uint64_t *)with;
+}
+
+void owners_remove(Owners *owners, uint64_t job)
+{
+    if (owners_find(owners, job))
+        owners_keep(owners, is_other, &job);
+}
+
+void owners_keep(Owners *owners, bool (*keep)(uint64_t job, void *with), void *with)
+{
+    size_t kept = 0;
+    for (size_t index = 0; index < owners->count; index++) {
+        if (keep(owners->list[index].job, with))
+            owners->list[kept++] = owners->list[index];
+        else
+            free_owned(&owners->list[index]);
+    }
+    owners->count = kept;
+}
+
+void owners_free(Owners *owners)
+{
+    for (size_t index = 0; index < owners->count; index++)
+        free_owned(&owners->list[index]);
+    free(owners->list);
+    owners->list = NULL;
+    owners->count = 0;
+}
+
+static void print_numbers(FILE *to, const uint32_t *numbers, size_t count)
+{
+    fprintf(to, " %zu", count);
+    for (size_t index = 0; index < count; index++)
+        fprintf(to, " %" PRIu32, numbers[index]);
+}
+
+static char *failed(const char *what, const char *path)
+{
+    char *text = NULL;
+    return asprintf(&text, "%s %s: %s", path, what, strerror(errno)) < 0 ? strdup("no memory") : text;
+}
+
+char *owners_write(const Owners *owners, const char *path)
+{
+    char *text = NULL, *draft = NULL, *error = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    if (!to || asprintf(&draft, "%s.new", path) < 0) {
+        if (to)
+            fclose(to);
+        free(text);
+        return strdup("no memory");
+    }
+    fprintf(to, "%s %016" PRIx64 " %zu\n", HEAD, owners->machine, owners->count);
+    for (size_t index = 0; index < owners->count; index++) {
+        const Owned *owned = &owners->list[index];
+        fprintf(to, "%" PRIu64 " %.17g", owned->job, owned->bandwidth_share);
+        print_numbers(to, owned->nodes, owned->node_count);
+        print_numbers(to, owned->links, owned->link_count);
+        fputc('\n', to);
+    }
+    fflush(to);
+    fprintf(to, "sum %016" PRIx64 "\n", sum_of(text, length));
+    if (fclose(to))
+        error = strdup("no memory");
+    /* Without fsync: after a crash of the host the sum tells whether the file is whole, and what is not known is safe. */
+    int file = error ? -1 : open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (!error && file < 0)
+        error = failed("cannot be written", draft);
+    for (size_t done = 0; !error && done < length;) {
+        ssize_t wrote = write(file, text + done, length - done);
+        if (wrote < 0 && errno != EINTR)
+            error = failed("cannot be written", draft);
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (file >= 0 && close(file) && !error)
+        error = failed("cannot be written", draft);
+    if (!error && rename(draft, path))
+        error = failed("cannot be replaced", path);
+    free(text);
+    free(draft);
+    return error;
+}
+
+/* Reads a count and so many numbers. */
+static bool read_numbers(char **at, uint32_t **numbers, size_t *count)
+{
+    char *end;
+    *count = strtoul(*at, &end, 10);
+    if (end == *at || *count > 1u << 24)
+        return false;
+    *at = end;
+    *numbers = malloc((*count ? *count : 1) * sizeof **numbers);
+    for (size_t index = 0; *numbers && index < *count; index++) {
+        (*numbers)[index] = (uint32_t)strtoul(*at, &end, 10);
+        if (end == *at)
+            return false;
+        *at = end;
+    }
+    return *numbers != NULL;
+}
+
+static bool read_jobs(Owners *owners, char *at, size_t jobs)
+{
+    for (size_t job = 0; job < jobs; job++) {
+        Owned owned = {.job = strtoull(at, &at, 10)};
+        owned.bandwidth_share = strtod(at, &at);
+        bool whole = read_numbers(&at, &owned.nodes, &owned.node_count) &&
+                     read_numbers(&at, &owned.links, &owned.link_count) &&
+                     owned.bandwidth_share > 0 && owned.bandwidth_share <= 1 && owners_set(owners, &owned) >= 0;
+        free_owned(&owned);
+        if (!whole)
+            return false;
+    }
+    return true;
+}
+
+char *owners_read(Owners *owners, const char *path)
+{
+    size_t length = 0;
+    char *text = NULL, *error = whole_file(path, &text, &length);
+    if (error && access(path, F_OK)) {
+        free(error);
+        return NULL;
+    }
+    if (error)
+        return error;
+    char *tail = memrchr(text, 's', length);
+    uint64_t machine = 0, sum = 0;
+    size_t jobs = 0;
+    int head = 0;
+    if (!tail || sscanf(tail, "sum %" SCNx64, &sum) != 1 || sum != sum_of(text, (size_t)(tail - text)) ||
+        sscanf(text, "topolane-links 1 %" SCNx64 " %zu%n", &machine, &jobs, &head) != 2)
+        error = strdup("the file of owned links is not whole; it is not used");
+    else if (machine != owners->machine)
+        error = strdup("the file of owned links is of another machine file; it is not used");
+    else if (!read_jobs(owners, text + head, jobs)) {
+        owners_free(owners);
+        error = strdup("the file of owned links cannot be read; it is not used");
+    }
+    free(text);
+    return error;
+}

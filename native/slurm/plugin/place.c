@@ -1,0 +1,264 @@
+#define _GNU_SOURCE
+#include "place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "choices.h"
+#include "driver.h"
+#include "links.h"
+#include "preemption.h"
+#include "report.h"
+#include "running.h"
+#include "stock.h"
+
+/* Areas that a call tries at most: each costs a stock evaluation. */
+enum { MOST_AREAS = 16 };
+
+typedef struct {
+    topology_eval_t *asked;
+    const job_details_t *details;
+    Question question;
+    bool is_hypothesis; /* whether jobs are thought to be gone */
+    bool isolates;
+    uint32_t least; /* nodes that will do */
+    uint32_t most;  /* nodes that it may have; UINT32_MAX for any number */
+    uint32_t wanted;
+} Call;
+
+/* Counts how a call ended and answers stock Slurm's choice. */
+static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
+{
+    ++*counter;
+    return stock.topology_p_eval_nodes(asked);
+}
+
+/* Jobs that may share cores take turns on them: who is there at which time is not known here. */
+static bool may_share_cores(const job_record_t *job)
+{
+    if (!job->part_ptr || !job->details)
+        return true;
+    uint16_t most = job->part_ptr->max_share & ~SHARED_FORCE;
+    return most > 1 && ((job->part_ptr->max_share & SHARED_FORCE) || job->details->share_res == 1);
+}
+
+static void count_nodes(Call *call)
+{
+    const topology_eval_t *asked = call->asked;
+    const job_details_t *details = call->details;
+    call->least = asked->min_nodes ? asked->min_nodes : 1;
+    call->most = asked->max_nodes && asked->max_nodes < NO_VAL - 16 ? asked->max_nodes : UINT32_MAX;
+    if (details->num_tasks && !details->ntasks_per_node && call->most > details->num_tasks)
+        call->most = details->num_tasks > call->least ? details->num_tasks : call->least;
+    uint32_t most_cpus = 1;
+    bitoff_t last = bit_fls(call->question.candidates);
+    for (bitoff_t node = bit_ffs(call->question.candidates); node >= 0 && node <= last; node++) {
+        const avail_res_t *has = asked->avail_res_array[node];
+        if (bit_test(call->question.candidates, node) && has && has->avail_cpus > most_cpus)
+            most_cpus = has->avail_cpus;
+    }
+    uint32_t by_cpus = details->min_cpus == NO_VAL ? 1 : (details->min_cpus + most_cpus - 1) / most_cpus;
+    call->wanted = call->least > asked->req_nodes ? call->least : asked->req_nodes;
+    call->wanted = call->wanted > by_cpus ? call->wanted : by_cpus;
+    call->wanted = call->wanted < call->most ? call->wanted : call->most;
+}
+
+/* Whether the request has more to it than a number of nodes, so that the stock evaluation needs a choice. */
+static bool is_particular(const Call *call)
+{
+    const job_details_t *details = call->details;
+    bool some = details->req_node_bitmap && (uint32_t)bit_set_count(details->req_node_bitmap) != call->wanted;
+    return some || details->contiguous || call->asked->job_ptr->req_switch;
+}
+
+static bool has_required(const Call *call, bitstr_t *nodes)
+{
+    bitstr_t *required = call->details->req_node_bitmap;
+    return !required || bit_super_set(required, nodes);
+}
+
+/* Asks the policy for so many nodes and the stock evaluation for cores and devices on them. */
+static Answer try_policy(Call *call, uint32_t nodes)
+{
+    Choice choice;
+    Answer answer = choices_place(&call->question, nodes, &choice);
+    /* Jobs that would be preempted only if the job got their nodes are there if it does not. */
+    while (answer == CHOSEN && call->is_hypothesis && preemption_spares(call->asked->job_ptr, choice.nodes)) {
+        choices_free(&choice);
+        char *why = holders_apply(&driver.holders);
+        free(why);
+        answer = why ? ENGINE_FAILED : choices_place(&call->question, nodes, &choice);
+    }
+    if (answer != CHOSEN)
+        return answer;
+    bool agrees = has_required(call, choice.nodes) && stock_try(call->asked, choice.nodes, 0);
+    if (agrees)
+        links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->is_hypothesis);
+    choices_free(&choice);
+    return agrees ? CHOSEN : NO_PLACE;
+}
+
+/* Lets the stock evaluation choose inside an area: from the smallest one for jobs that are isolated, so that they leave most
+ * to others, else from the largest one, so that it has most to choose from. */
+static Answer try_areas(Call *call)
+{
+    topolane_areas *areas;
+    /* Of one node if one may do: it uses no link. */
+    if (call->least == 1 && stock_try(call->asked, call->question.candidates, 1))
+        return CHOSEN;
+    uint32_t least = call->least > 1 ? call->least : 2;
+    uint32_t link_use = call->isolates ? TOPOLANE_LINKS_ISOLATED : TOPOLANE_LINKS_SHARED;
+    Answer answer = choices_areas(&call->question, least, link_use, &areas);
+    if (answer != CHOSEN)
+        return answer;
+    size_t count = driver.engine.areas_count(areas), tried = 0;
+    bool found = false;
+    for (size_t step = 0; step < count && !found && tried < MOST_AREAS; step++) {
+        bitstr_t *area = choices_area(areas, call->isolates ? step : count - 1 - step);
+        uint64_t cpus = 0;
+        bitoff_t last = bit_fls(area);
+        for (bitoff_t node = bit_ffs(area); node >= 0 && node <= last; node++)
+            if (bit_test(area, node) && call->asked->avail_res_array[node])
+                cpus += call->asked->avail_res_array[node]->avail_cpus;
+        bool may_do = has_required(call, area) && (call->details->min_cpus == NO_VAL || cpus >= call->details->min_cpus);
+        tried += may_do;
+        found = may_do && stock_try(call->asked, area, 0);
+        FREE_NULL_BITMAP(area);
+    }
+    driver.engine.areas_free(areas);
+    return found ? CHOSEN : NO_PLACE;
+}
+
+/* The policy's nodes; if the request is particular, or stock Slurm does not agree, its own in an area. */
+static Answer try_inside(Call *call, bool is_guarded)
+{
+    Answer answer = NO_PLACE;
+    bool is_particular_one = is_particular(call);
+    uint32_t tries[3] = {call->wanted, (call->wanted + call->least) / 2, call->least};
+    for (int index = 0; index < 3 && answer == NO_PLACE && !is_particular_one; index++)
+        if (index == 0 || tries[index] < tries[index - 1])
+            answer = try_policy(call, tries[index]);
+    if (answer == CHOSEN)
+        ++counters.placed;
+    if (answer != NO_PLACE || (!is_particular_one && call->least == call->most))
+        return answer;
+    if (!call->isolates && !is_guarded) {
+        bool found = stock_try(call->asked, call->question.candidates, 0);
+        counters.placed += found;
+        return found ? CHOSEN : NO_PLACE;
+    }
+    answer = try_areas(call);
+    if (answer == CHOSEN) {
+        ++counters.in_area;
+        links_none(call->asked->job_ptr);
+    }
+    return answer;
+}
+
+/* The job has no place now. If it has one on the empty machine, says so in the way of a job that waits for better switches:
+ * a test for now fails, a test whether the job could ever run succeeds. */
+static int refuse(Call *call)
+{
+    topology_eval_t *asked = call->asked;
+    bool could = call->question.policy == NULL || is_particular(call) || call->least != call->most;
+    bool found = false;
+    ++counters.refused;
+    if (could)
+        found = stock_try(asked, call->question.candidates, 0);
+    else {
+        Choice choice;
+        call->question.is_empty = true;
+        if (choices_place(&call->question, call->wanted, &choice) == CHOSEN)
+            found = stock_try(asked, choice.nodes, 0);
+        choices_free(&choice);
+    }
+    asked->job_ptr->best_switch = false;
+    return found ? SLURM_SUCCESS : SLURM_ERROR;
+}
+
+/* Nodes that the machine file does not name: whatever happens there, stock Slurm decides. */
+static bool try_unknown(Call *call, bitstr_t *candidates)
+{
+    if (!bit_overlap_any(candidates, driver.unknown))
+        return false;
+    bitstr_t *required = call->details->req_node_bitmap, *among = bit_copy(candidates);
+    if (!required || !bit_overlap_any(required, driver.unknown))
+        bit_and(among, driver.unknown);
+    bool found = stock_try(call->asked, among, 0);
+    FREE_NULL_BITMAP(among);
+    if (found) {
+        ++counters.stock_unknown;
+        say(SAY_UNKNOWN, "job %u got nodes that the machine file does not name", call->asked->job_ptr->job_id);
+        links_none(call->asked->job_ptr);
+    }
+    return found;
+}
+
+static int answer_call(Call *call, bool is_guarded)
+{
+    topology_eval_t *asked = call->asked;
+    bitstr_t *candidates = bit_copy(asked->node_map);
+    call->question.candidates = bit_copy(candidates);
+    bit_and_not(call->question.candidates, driver.unknown);
+    count_nodes(call);
+    Answer answer;
+    if (call->question.policy)
+        answer = try_inside(call, is_guarded);
+    else {
+        answer = try_areas(call);
+        counters.kept_off += answer == CHOSEN;
+    }
+    int code = SLURM_SUCCESS;
+    if (answer == ENGINE_FAILED)
+        code = leave_to_stock(asked, &counters.stock_failed);
+    else if (answer == ENGINE_SLOW)
+        code = leave_to_stock(asked, &counters.stock_slow);
+    else if (answer == NO_PLACE && !try_unknown(call, candidates))
+        code = refuse(call);
+    FREE_NULL_BITMAP(call->question.candidates);
+    FREE_NULL_BITMAP(candidates);
+    return code;
+}
+
+static int decide(topology_eval_t *asked)
+{
+    job_record_t *job = asked->job_ptr;
+    if (!driver.is_active || !job->details || !driver_map_nodes())
+        return leave_to_stock(asked, &counters.stock_inactive);
+    if (may_share_cores(job)) {
+        say(SAY_OVERSUBSCRIBED, "job %u may share cores with other jobs: stock Slurm chooses", job->job_id);
+        return leave_to_stock(asked, &counters.stock_oversubscribed);
+    }
+    Call call = {.asked = asked, .details = job->details};
+    const Rule *rule = driver_rule(job);
+    call.question.rule = rule;
+    call.question.policy = driver_policy(rule);
+    call.question.job = job->job_id;
+    call.question.shares_nodes = !(job->details->whole_node & WHOLE_NODE_REQUIRED);
+    call.isolates = rule->policy->isolates;
+    running_update();
+    call.is_hypothesis = running_hypothesis(asked);
+    bool is_guarded = !driver.config.outside_shares && holders_isolated(&driver.holders);
+    if (!call.question.policy && (!is_guarded || asked->max_nodes == 1))
+        return leave_to_stock(asked, &counters.stock);
+    if (choices_rest())
+        return leave_to_stock(asked, &counters.stock_slow);
+    char *why = holders_apply(&driver.holders);
+    if (why) {
+        say(SAY_STATE, "the running jobs do not fit the machine file, stock Slurm chooses: %s", why);
+        free(why);
+        return leave_to_stock(asked, &counters.stock_failed);
+    }
+    return answer_call(&call, is_guarded);
+}
+
+int place(topology_eval_t *asked)
+{
+    ++counters.calls;
+    asked->job_ptr->best_switch = true;
+    int code = decide(asked);
+    if (code == SLURM_SUCCESS && driver.is_active)
+        running_answered(asked->job_ptr->job_id);
+    report_write(driver.report_path);
+    return code;
+}

@@ -1,0 +1,43 @@
+/* What happened how often, and lines in slurmctld's log that cannot flood it. */
+#ifndef TOPOLANE_REPORT_H
+#define TOPOLANE_REPORT_H
+
+#include <stdint.h>
+
+/* Calls by their ends. */
+#define REPORT_COUNTERS(COUNTER)                                                                                    \
+    COUNTER(calls, "calls of topology_p_eval_nodes")                                                                \
+    COUNTER(placed, "a policy's nodes, with which the stock evaluation agreed")                                     \
+    COUNTER(kept_off, "nodes of the stock evaluation, kept off the links of isolated jobs")                         \
+    COUNTER(in_area, "nodes of the stock evaluation, in an area that no other job's links touch")                   \
+    COUNTER(refused, "the job waits: its policy has no place for it")                                               \
+    COUNTER(stock, "no policy was asked: the job's rule is stock")                                                  \
+    COUNTER(stock_inactive, "stock, because the plugin is not active (configuration, machine file or engine)")      \
+    COUNTER(stock_failed, "stock, because the engine failed")                                                       \
+    COUNTER(stock_slow, "stock, because the engine took too long, or rests after it did")                           \
+    COUNTER(stock_unknown, "stock, because of nodes that the machine file does not name")                           \
+    COUNTER(stock_oversubscribed, "stock, because the job may share cores with others")                             \
+    COUNTER(links_unwritten, "the file of owned links could not be written")
+
+typedef struct {
+#define COUNTER(name, meaning) uint64_t name;
+    REPORT_COUNTERS(COUNTER)
+#undef COUNTER
+    uint64_t nanoseconds; /* of all calls, without the stock evaluation */
+    uint64_t longest;
+} Counters;
+
+extern Counters counters;
+
+/* Things to be said once a minute at most, each with how often it happened since. */
+typedef enum { SAY_ENGINE, SAY_SLOW, SAY_UNKNOWN, SAY_OVERSUBSCRIBED, SAY_LINKS, SAY_STATE, SAY_COUNT } Say;
+
+__attribute__((format(printf, 2, 3))) void say(Say what, const char *format, ...);
+
+/* Writes the counters to a file, unless that was done less than a second ago. */
+void report_write(const char *path);
+
+/* The processor time of this thread, nanoseconds: what waits for the processor is not the engine's fault. */
+uint64_t thread_time(void);
+
+#endif

@@ -1,0 +1,20 @@
+/* Which jobs hold nodes: read from slurmctld's own list of jobs, and nothing else. */
+#ifndef TOPOLANE_RUNNING_H
+#define TOPOLANE_RUNNING_H
+
+#include "driver.h"
+
+/* Brings `driver.holders` up to date. The list of jobs is read again when idle nodes have changed, and once a second when
+ * jobs have; in between a job can only have started if it was the last one that got an answer. */
+void running_update(void);
+
+/* The job that this call answers: it may hold its nodes at the next one. */
+void running_answered(uint32_t job);
+
+/* Marks which jobs are gone in the hypothesis that a call asks about. Returns whether any is. */
+bool running_hypothesis(const topology_eval_t *asked);
+
+/* Forgets all jobs: they are read again. */
+void running_forget(void);
+
+#endif

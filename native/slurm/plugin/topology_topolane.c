@@ -1,0 +1,64 @@
+/* topology/topolane: a topology plugin of slurmctld that wraps the stock one.
+ *
+ * Of each call of topology_p_eval_nodes it may narrow the candidates before the stock evaluation chooses cores and devices on
+ * them. Everything else is the stock plugin's. docs/explanation/slurm-plugin.md explains it.
+ *
+ * slurmd, the commands and slurmrestd load it too: there it only forwards.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "driver.h"
+#include "place.h"
+#include "release.h"
+#include "stock.h"
+#include "whole_file.h"
+
+const char plugin_name[] = "Topolane topology plugin";
+const char plugin_type[] = "topology/topolane";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+uint32_t plugin_id = TOPOLOGY_PLUGIN_TREE; /* that of the stock plugin, whose answers clients unpack */
+
+/* The stock plugin that topolane.conf names; tree where it cannot be read. */
+static bool load_stock(void)
+{
+    char *path = driver_config_path(), *text = NULL;
+    size_t length;
+    Config config = {0};
+    free(path ? whole_file(path, &text, &length) : NULL);
+    free(text ? config_read(&config, path, text) : NULL);
+    bool is_loaded = stock_load(config.stock ? config.stock : "tree");
+    config_free(&config);
+    free(text);
+    free(path);
+    return is_loaded;
+}
+
+int init(void)
+{
+    if (!load_stock())
+        return SLURM_ERROR;
+    plugin_id = stock.plugin_id;
+    if (running_in_slurmctld() && &job_list && &idle_node_bitmap && &last_job_update && find_job_record)
+        driver_open();
+    return SLURM_SUCCESS;
+}
+
+int fini(void)
+{
+    driver_close();
+    stock_close();
+    return SLURM_SUCCESS;
+}
+
+#define FORWARD(type, name, parameters, arguments)                                                                  \
+    type name parameters                                                                                            \
+    {                                                                                                               \
+        return stock.name arguments;                                                                                \
+    }
+STOCK_ONLY_ENTRIES(FORWARD)
+
+int topology_p_eval_nodes(topology_eval_t *asked)
+{
+    return place(asked);
+}

@@ -1,0 +1,99 @@
+"""`topolane slurm plugin`: the topology plugin inside slurmctld."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+engine_directory_option = click.option(
+    "--engine-directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("/usr/lib/topolane"),
+    show_default=True,
+    help="Where the engine, libtopolane.so, is put.",
+)
+
+
+@click.group("plugin")
+def command() -> None:
+    """Choose the nodes of jobs inside slurmctld; Slurm keeps everything else."""
+
+
+@command.command()
+@click.option(
+    "--slurm-source",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The source of the Slurm that will load the plugin, after its ./configure.",
+)
+@click.option(
+    "--to",
+    "directory",
+    default=Path("topolane-slurm-plugin"),
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The directory for what is made.",
+)
+@click.option(
+    "--engine",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A libtopolane.so [default: it is compiled].",
+)
+@click.option("--cc", "compiler", default="cc", show_default=True, help="The C compiler.")
+def build(slurm_source: Path, directory: Path, engine: Path | None, compiler: str) -> None:
+    """Compile the plugin against the headers of a Slurm."""
+    from topolane.slurm import plugin_build
+
+    release = plugin_build.build(slurm_source, engine, compiler, directory)
+    click.echo(f"{directory} has the plugin for Slurm {release} and the engine.")
+
+
+@command.command()
+@click.option(
+    "--from",
+    "built",
+    default=Path("topolane-slurm-plugin"),
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The directory that `build` made.",
+)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    required=True,
+    metavar="PARTITION=POLICY",
+    help="The policy of a partition, as often as wanted; jobs of other partitions are left to stock Slurm.",
+)
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A machine file [default: topology.conf, with one cable between each pair of switches].",
+)
+@click.option(
+    "--outside",
+    type=click.Choice(["apart", "share"]),
+    default="apart",
+    show_default=True,
+    help="Whether jobs that are not isolated may share links with jobs that are.",
+)
+@engine_directory_option
+def install(
+    built: Path, policies: tuple[str, ...], machine: Path | None, outside: str, engine_directory: Path
+) -> None:
+    """Put the plugin and its configuration in place; slurm.conf is left to you."""
+    from topolane.slurm import plugin_install
+
+    for sentence in plugin_install.install(built, policies, machine, engine_directory, outside=outside):
+        click.echo(sentence)
+
+
+@command.command()
+@engine_directory_option
+def uninstall(engine_directory: Path) -> None:
+    """Take out what `install` put in place, once slurm.conf does not name the plugin any more."""
+    from topolane.slurm import plugin_install
+
+    for sentence in plugin_install.uninstall(engine_directory):
+        click.echo(sentence)

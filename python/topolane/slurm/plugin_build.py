@@ -1,0 +1,78 @@
+"""Compiles the topology plugin of slurmctld (native/slurm/plugin) against the headers of a Slurm."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from topolane._engine import InputError
+from topolane.compiling import compiled, ended, first_error
+
+SOURCES = Path(__file__).parent / "native" / "plugin"
+PLUGIN = "topology_topolane.so"
+ENGINE = "libtopolane.so"
+RELEASE = "topolane-slurm-release"
+"""In a folder of a build: the release of Slurm that the plugin fits."""
+OPTIONS = ("-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", "-Wl,-z,now,-z,relro")
+
+
+def release_of(slurm_source: Path) -> str:
+    """The release of a source of Slurm. Raises InputError if there is none, or if it has not been configured."""
+    header = slurm_source / "slurm" / "slurm_version.h"
+    try:
+        found = re.search(r'SLURM_VERSION_STRING\s+"([0-9.]+)', header.read_text())
+    except OSError as error:
+        raise InputError(
+            f"--slurm-source {slurm_source}: {header.name}: {error.strerror}; "
+            "the source of Slurm must be there and its ./configure have run"
+        ) from error
+    if not found or not (slurm_source / "config.h").is_file():
+        raise InputError(f"--slurm-source {slurm_source}: its ./configure has not run")
+    return found[1]
+
+
+def build(slurm_source: Path, engine: Path | None, compiler: str, directory: Path) -> str:
+    """Makes the plugin and puts the engine beside it. Returns the release of Slurm that it fits. Raises InputError.
+
+    engine: libtopolane.so; by default it is compiled, which only a clone of Topolane can do.
+    """
+    release = release_of(slurm_source)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".topolane-", dir=directory) as folder:
+            draft = Path(folder) / PLUGIN
+            includes = ["-isystem", str(slurm_source), "-isystem", str(slurm_source / "slurm")]
+            sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
+            compiled("--cc", compiler, [*OPTIONS, "-DHAVE_CONFIG_H", *includes, *sources, "-ldl"], draft)
+            library = Path(folder) / ENGINE
+            shutil.copyfile(engine or compiled_engine(), library)
+            # What slurmctld has loaded is replaced, not written over.
+            for made in (draft, library):
+                made.chmod(0o755)
+                made.replace(directory / made.name)
+        (directory / RELEASE).write_text(f"{release}\n")
+    except OSError as error:
+        raise InputError(f"{error.filename or directory}: {error.strerror}") from error
+    return release
+
+
+def compiled_engine() -> Path:
+    """The engine as a shared library, compiled in a clone. Raises InputError."""
+    crate = Path(__file__).resolve().parents[3] / "crates" / "capi"
+    if not (crate / "Cargo.toml").is_file():
+        raise InputError(
+            f"--engine: this is not a clone of Topolane, where {ENGINE} can be compiled: name one"
+        )
+    words = ["cargo", "build", "--release", "--locked", "-p", "topolane-capi", "--message-format=json"]
+    try:
+        done = subprocess.run(words, cwd=crate, capture_output=True, text=True)
+    except OSError as error:
+        raise InputError(f"the engine cannot be compiled: cargo: {error.strerror}") from error
+    found = re.findall(rf'"([^"]*/{re.escape(ENGINE)})"', done.stdout)
+    if done.returncode or not found:
+        why = f"{ended(done.returncode)}{first_error(done.stderr)}"
+        raise InputError(f"the engine cannot be compiled: cargo {why}")
+    return Path(found[-1])

@@ -1,0 +1,186 @@
+"""Puts the topology plugin and its configuration in the place where slurmctld looks, and takes them out again."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from topolane import files
+from topolane._engine import InputError, Machine
+from topolane.live.clients.scontrol import configuration, scontrol
+from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE
+
+CONFIGURATION = "topolane.conf"
+POLICIES = ("stock", "first-fit", "slurm-tree", "hop-bytes", "isolated", "jigsaw", "dedicated")
+OWNING = ("jigsaw", "dedicated")
+TYPE = "topology/topolane"
+LINE = re.compile(r"^\s*TopologyPlugin\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Slurm:
+    """What is running."""
+
+    release: str
+    slurm_conf: Path
+    plugins: Path
+    """The first directory of PluginDir."""
+    topology: str
+    """TopologyPlugin."""
+    partitions: dict[str, str]
+    """The nodes of each, a host list."""
+
+    @property
+    def configuration(self) -> Path:
+        return self.slurm_conf.parent / CONFIGURATION
+
+
+def running() -> Slurm:
+    """Asks slurmctld. Raises InputError if it does not answer."""
+    said = configuration()
+    table = scontrol("-o", "show", "partition")
+    named = re.findall(r"^PartitionName=(\S+).*? Nodes=(\S+)", table, re.MULTILINE)
+    return Slurm(
+        release=said.get("SLURM_VERSION", ""),
+        slurm_conf=Path(said.get("SLURM_CONF", "/etc/slurm/slurm.conf")),
+        plugins=Path(said.get("PluginDir", "").split(":")[0]),
+        topology=said.get("TopologyPlugin", ""),
+        partitions=dict(named),
+    )
+
+
+def minor(release: str) -> str:
+    """The part of a release that a plugin must fit: 24.11 of 24.11.5."""
+    return ".".join(release.split(".")[:2])
+
+
+def rules(policies: Sequence[str], partitions: dict[str, str]) -> list[str]:
+    """The lines of topolane.conf for PARTITION=POLICY words. Raises InputError."""
+    lines = []
+    for word in policies:
+        partition, _, policy = word.partition("=")
+        if partition not in partitions:
+            raise InputError(
+                f"--policy {word}: Slurm has no partition {partition}; there are {', '.join(partitions)}"
+            )
+        if ":" in policy or "." in policy:
+            raise InputError(f"--policy {word}: {policy} is a policy in Python; slurmctld runs none")
+        if policy not in POLICIES:
+            raise InputError(
+                f"--policy {word}: there is no policy {policy!r} here; there are {', '.join(POLICIES)}"
+            )
+        lines.append(f"Partition={partition} Policy={policy}")
+    return lines
+
+
+def check_machine(path: Path, slurm: Slurm, policies: Sequence[str]) -> list[str]:
+    """Warnings about a machine file for these policies. Raises InputError if it cannot be read."""
+    try:
+        machine = Machine.parse(path.read_text(), str(path))
+    except OSError as error:
+        raise InputError(f"--machine {path}: {error.strerror}") from error
+    missing = sorted(
+        {
+            host
+            for word in policies
+            for host in _hosts(slurm.partitions[word.partition("=")[0]])
+            if machine.node_named(host) is None
+        }
+    )
+    told = []
+    if missing:
+        told.append(
+            f"{path} does not name {len(missing)} nodes, such as {missing[0]}: stock Slurm chooses among them."
+        )
+    if path.suffix == ".conf" and any(word.partition("=")[2] in OWNING for word in policies):
+        told.append(
+            f"{path} has no number of cables; one between each pair of switches is assumed. Policies that "
+            "give jobs links of their own need a machine file with the right number."
+        )
+    return told
+
+
+def _hosts(nodes: str) -> list[str]:
+    return scontrol("show", "hostnames", nodes).split() if nodes != "(null)" else []
+
+
+def install(
+    built: Path, policies: Sequence[str], machine: Path | None, engine_directory: Path, *, outside: str
+) -> list[str]:
+    """Puts plugin, engine, machine file and topolane.conf in place. Returns sentences on what was done and what is
+    left to do. Raises InputError before anything is changed.
+    """
+    slurm = running()
+    try:
+        fits = (built / RELEASE).read_text().strip()
+    except OSError as error:
+        raise InputError(
+            f"--from {built}: {error.strerror}: `topolane slurm plugin build` makes it"
+        ) from error
+    if minor(fits) != minor(slurm.release):
+        raise InputError(f"--from {built}: it was built for Slurm {fits}, and slurmctld is {slurm.release}")
+    lines = rules(policies, slurm.partitions)
+    told = check_machine(machine or slurm.slurm_conf.parent / "topology.conf", slurm, policies)
+    text = [
+        "# Which jobs get which policy: docs/reference/slurm-plugin.md. slurmctld reads it when it starts.",
+        f"Engine={engine_directory / ENGINE}",
+        f"Outside={outside}",
+    ]
+    if machine is not None:
+        text.append(f"Machine={machine.absolute()}")
+    try:
+        engine_directory.mkdir(parents=True, exist_ok=True)
+        _place(built / ENGINE, engine_directory / ENGINE)
+        _place(built / PLUGIN, slurm.plugins / PLUGIN)
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}") from error
+    files.write(
+        slurm.configuration, "\n".join([*text, *lines]) + "\n", option="topolane.conf", mode=0o644
+    )
+    told.insert(0, f"{slurm.plugins / PLUGIN}, {engine_directory / ENGINE} and {slurm.configuration} are in place.")
+    told.append(_left_to_do(slurm))
+    return told
+
+
+def _place(source: Path, target: Path) -> None:
+    """Copies a library. What a process has loaded is replaced, not written over."""
+    draft = target.with_name(f".{target.name}.new")
+    shutil.copyfile(source, draft)
+    draft.chmod(0o755)
+    draft.replace(target)
+
+
+def _left_to_do(slurm: Slurm) -> str:
+    if slurm.topology == TYPE:
+        return "slurmctld runs the plugin already: restart it, so that it reads the new files."
+    found = LINE.search(slurm.slurm_conf.read_text()) if slurm.slurm_conf.is_file() else None
+    change = f"change the line `{found[0].strip()}` to" if found else "add the line"
+    return (
+        f"Left to do: in {slurm.slurm_conf} {change}\n    TopologyPlugin={TYPE}\n"
+        "on all hosts, then restart slurmctld and the slurmds. Copy the plugin to the other hosts of Slurm first: "
+        "slurmd and the commands load it too."
+    )
+
+
+def uninstall(engine_directory: Path) -> list[str]:
+    """Takes out what `install` put in place. Raises InputError, with nothing changed, while slurm.conf names the plugin."""
+    slurm = running()
+    found = LINE.findall(slurm.slurm_conf.read_text()) if slurm.slurm_conf.is_file() else []
+    if slurm.topology == TYPE or (found and found[-1] == TYPE):
+        raise InputError(
+            f"{slurm.slurm_conf} has TopologyPlugin={TYPE}: set it to what it was, such as topology/tree, restart "
+            "slurmctld and the slurmds, and call this again"
+        )
+    told = []
+    for path in (slurm.plugins / PLUGIN, engine_directory / ENGINE, slurm.configuration):
+        try:
+            path.unlink()
+            told.append(f"{path} is removed.")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
+    return told or ["Nothing of the plugin is there."]
