@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import http.client
 import json
 import os
@@ -17,8 +18,52 @@ from typing import Any
 SCRIPT = Path(__file__).parent / "cluster.sh"
 
 
-def script(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=900)
+@dataclasses.dataclass(frozen=True)
+class Inside:
+    """Where Slurm's commands are: by default those of this machine."""
+
+    prefix: tuple[str, ...] = ()
+    """What commands begin with."""
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+HERE = Inside()
+
+
+def script(*arguments: object, inside: Inside = HERE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*inside.prefix, SCRIPT, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        env=os.environ | inside.environment,
+    )
+
+
+@contextlib.contextmanager
+def other_version(suite: str) -> Iterator[Inside]:
+    """The Slurm of another Debian suite (other_version.sh), for as long as the context lasts."""
+    tree = f"/tmp/topolane-slurm-{suite}"
+    mounted = subprocess.Popen(
+        [SCRIPT.parent / "other_version.sh", suite, "sleep", "infinity"], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        until(lambda: mounted.poll() is not None or _name_of(mounted.pid) == "sleep", "the mounts")
+        if mounted.poll() is not None:
+            assert mounted.stderr is not None
+            raise OSError(mounted.stderr.read())
+        path = f"{tree}/commands:{os.environ['PATH']}"
+        yield Inside(("nsenter", "--mount", f"--target={mounted.pid}"), {"PATH": path, "SLURM_TREE": tree})
+    finally:
+        mounted.kill()
+        mounted.wait()
+
+
+def _name_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -42,18 +87,20 @@ def _plain(found: dict[str, Any]) -> Any:
 
 
 class Cluster:
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, inside: Inside = HERE) -> None:
         self.directory = directory
+        self.inside = inside
         lines = (directory / "env").read_text().splitlines()
         self.facts = dict(line.split("=", 1) for line in lines)
         """SLURM_CONF, SOCKET, REST_VERSION, REST_VERSIONS, NODES, PREFIX; REST_ADDRESS and TOKEN_FILE where
         slurmrestd wants a token."""
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM_")} | self.facts
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM_")}
+        self.environment |= self.facts | inside.environment
 
     def run(self, *command: object) -> str:
         """What a Slurm command prints."""
         done = subprocess.run(
-            [str(word) for word in command],
+            [*self.inside.prefix, *(str(word) for word in command)],
             env=self.environment,
             cwd=self.directory,
             capture_output=True,
@@ -62,6 +109,11 @@ class Cluster:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def script(self, verb: str, *names: str) -> None:
+        """Ends or starts daemons of it: `stop`, `kill` or `start`."""
+        done = script(verb, self.directory, *names, inside=self.inside)
+        assert done.returncode == 0, done.stderr
 
     def submit(self, *arguments: object, script: str = "sleep 60") -> int:
         """A batch job's id."""
@@ -117,7 +169,7 @@ class Cluster:
         names = [f"{self.facts['PREFIX']}{number}" for number in range(1, int(self.facts["NODES"]) + 1)]
         for name in ("slurmctld", "slurmrestd", *names):
             if not self.lives(name):
-                script("start", self.directory, name)
+                self.script("start", name)
         for command in (
             ("scancel", "--user=root"),
             ("scontrol", "update", f"nodename={','.join(names)}", "state=resume"),
@@ -142,10 +194,10 @@ def until(holds: Callable[[], bool], what: str, seconds: float = 240) -> None:
 
 
 @contextlib.contextmanager
-def running(nodes: int, directory: Path, *options: object) -> Iterator[Cluster]:
-    done = script("up", nodes, directory, *options)
+def running(nodes: int, directory: Path, *options: object, inside: Inside = HERE) -> Iterator[Cluster]:
+    done = script("up", nodes, directory, *options, inside=inside)
     assert done.returncode == 0, done.stderr
     try:
-        yield Cluster(directory)
+        yield Cluster(directory, inside)
     finally:
-        script("down", directory)
+        script("down", directory, inside=inside)

@@ -99,8 +99,8 @@ Holder *holders_put(Holders *holders, Holder holder)
         free_holder(holders, &holder);
         return NULL;
     }
-    size_t place = place_of(holders, holder.job);
     holders->list = more;
+    size_t place = place_of(holders, holder.job);
     memmove(&more[place + 1], &more[place], (holders->count++ - place) * sizeof *more);
     more[place] = holder;
     return &more[place];

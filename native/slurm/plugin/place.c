@@ -78,7 +78,7 @@ static bool has_required(const Call *call, bitstr_t *nodes)
 }
 
 /* Asks the policy for so many nodes and the stock evaluation for cores and devices on them. */
-static Answer try_policy(Call *call, uint32_t nodes)
+static Answer try_policy_among(Call *call, uint32_t nodes)
 {
     Choice choice;
     Answer answer = choices_place(&call->question, nodes, &choice);
@@ -96,6 +96,29 @@ static Answer try_policy(Call *call, uint32_t nodes)
         links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->is_hypothesis);
     choices_free(&choice);
     return agrees ? CHOSEN : NO_PLACE;
+}
+
+/* The same; a policy that isolates nobody is asked in areas in which its job keeps off isolated ones, the largest first. */
+static Answer try_policy(Call *call, uint32_t nodes, bool is_guarded)
+{
+    if (call->isolates || !is_guarded || nodes == 1)
+        return try_policy_among(call, nodes);
+    topolane_areas *areas;
+    Answer answer = choices_areas(&call->question, nodes, TOPOLANE_LINKS_SHARED, &areas);
+    if (answer != CHOSEN)
+        return answer;
+    bitstr_t *candidates = call->question.candidates;
+    size_t count = driver.engine.areas_count(areas);
+    answer = NO_PLACE;
+    for (size_t tried = 0; tried < count && tried < MOST_AREAS && answer == NO_PLACE; tried++) {
+        bitstr_t *area = choices_area(areas, count - 1 - tried);
+        call->question.candidates = area;
+        answer = try_policy_among(call, nodes);
+        FREE_NULL_BITMAP(area);
+    }
+    call->question.candidates = candidates;
+    driver.engine.areas_free(areas);
+    return answer;
 }
 
 /* Lets the stock evaluation choose inside an area: from the smallest one for jobs that are isolated, so that they leave most
@@ -137,7 +160,7 @@ static Answer try_inside(Call *call, bool is_guarded)
     uint32_t tries[3] = {call->wanted, (call->wanted + call->least) / 2, call->least};
     for (int index = 0; index < 3 && answer == NO_PLACE && !is_particular_one; index++)
         if (index == 0 || tries[index] < tries[index - 1])
-            answer = try_policy(call, tries[index]);
+            answer = try_policy(call, tries[index], is_guarded);
     if (answer == CHOSEN)
         ++counters.placed;
     if (answer != NO_PLACE || (!is_particular_one && call->least == call->most))
@@ -201,6 +224,9 @@ static int answer_call(Call *call, bool is_guarded)
     call->question.candidates = bit_copy(candidates);
     bit_and_not(call->question.candidates, driver.unknown);
     count_nodes(call);
+    bitstr_t *required = call->details->req_node_bitmap;
+    if (required && (uint32_t)bit_set_count(required) == call->wanted)
+        bit_and(call->question.candidates, required); /* The job says itself which. */
     Answer answer;
     if (call->question.policy)
         answer = try_inside(call, is_guarded);

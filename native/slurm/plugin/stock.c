@@ -77,9 +77,13 @@ static void put_back(Kept_Node *kept, bitstr_t **free_cores)
 {
     avail_res_t *record = kept->record;
     if (record) {
+        /* The stock plugin may have replaced this array and freed the former one. */
+        uint16_t *cores = record->avail_cores_per_sock;
+        size_t bytes = kept->before.sock_cnt * sizeof *cores;
         *record = kept->before;
-        if (kept->cores_before)
-            memcpy(record->avail_cores_per_sock, kept->cores_before, record->sock_cnt * sizeof(uint16_t));
+        record->avail_cores_per_sock = cores;
+        if (cores && kept->cores_before && xsize(cores) >= bytes)
+            memcpy(cores, kept->cores_before, bytes);
     }
     if (kept->free_cores && *free_cores)
         bit_copybits(*free_cores, kept->free_cores);

@@ -23,7 +23,7 @@ def release_of(slurm_source: Path) -> str:
     """The release of a source of Slurm. Raises InputError if there is none, or if it has not been configured."""
     header = slurm_source / "slurm" / "slurm_version.h"
     try:
-        found = re.search(r'SLURM_VERSION_STRING\s+"([0-9.]+)', header.read_text())
+        found = re.search(r"SLURM_VERSION_NUMBER\s+(0x[0-9a-fA-F]+)", header.read_text())
     except OSError as error:
         raise InputError(
             f"--slurm-source {slurm_source}: {header.name}: {error.strerror}; "
@@ -31,7 +31,8 @@ def release_of(slurm_source: Path) -> str:
         ) from error
     if not found or not (slurm_source / "config.h").is_file():
         raise InputError(f"--slurm-source {slurm_source}: its ./configure has not run")
-    return found[1]
+    number = int(found[1], 16)
+    return f"{number >> 16}.{number >> 8 & 0xFF:02}.{number & 0xFF}"
 
 
 def build(slurm_source: Path, engine: Path | None, compiler: str, directory: Path) -> str:

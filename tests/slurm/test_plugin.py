@@ -1,0 +1,422 @@
+"""The topology plugin inside a real slurmctld of Slurm 24.11 (Debian trixie): nodes of jobs, promises and faults.
+
+docs/explanation/slurm-plugin.md says what is held here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import links_in_tree as tree
+import pytest
+from live_cluster import Cluster, Inside, other_version, running, until
+from topolane.slurm import plugin_build
+
+HERE = Path(__file__).parent
+CRATE = HERE.parents[1] / "crates" / "capi"
+SUITE = "trixie"
+NODES = 48
+"""Eight leaves of six nodes, three of them to a pod; every leaf has three uplinks, one to each switch of its pod."""
+MACHINE = f"""\
+name = "node"
+[node]
+sockets = 2
+cores-per-socket = 8
+[[site]]
+name = "core"
+children = [6, 4, 2]
+parents = [1, 3, 3]
+cables = [1, 1, 4]
+nodes = "node[1-{NODES}]"
+"""
+RULES = """\
+Partition=pbatch,pshared Policy=isolated
+Partition=powned Policy=dedicated
+Partition=ptree Policy=slurm-tree
+"""
+PARTITIONS = "pbatch pshared:ALL:NO powned ptree pstock plow:ALL:EXCLUSIVE"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Path:
+    """The engine, with the function that panics."""
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is missing")
+    command = ["cargo", "build", "--profile", "quick", "--locked", "--quiet", "-p", "topolane-capi"]
+    subprocess.run([*command, "--features", "test-panic"], check=True, cwd=CRATE)
+    metadata = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
+    told = subprocess.run(metadata, check=True, cwd=CRATE, capture_output=True, text=True).stdout
+    return Path(told.partition('"target_directory":"')[2].partition('"')[0]) / "quick" / "libtopolane.so"
+
+
+@pytest.fixture(scope="module")
+def source() -> Path:
+    """The headers of that Slurm."""
+    done = subprocess.run([HERE / "slurm_source.sh", SUITE], capture_output=True, text=True)
+    if done.returncode == 3:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+@pytest.fixture(scope="module")
+def built(engine: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("built")
+    assert plugin_build.build(source, engine, "cc", directory).startswith("24.11.")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def inside() -> Iterator[Inside]:
+    with contextlib.ExitStack() as stack:
+        try:
+            entered = stack.enter_context(other_version(SUITE))
+        except OSError as error:
+            pytest.skip(str(error).strip() or "the other Slurm cannot be entered")
+        yield entered
+
+
+class Site:
+    """A cluster whose slurmctld runs the plugin."""
+
+    def __init__(self, cluster: Cluster, built: Path) -> None:
+        self.cluster = cluster
+        self.built = built
+        self.tree = tree.switches(cluster.directory / "topology.conf")
+
+    def configure(self, rules: str = RULES, machine: str | None = MACHINE, **settings: object) -> None:
+        """Writes topolane.conf and starts slurmctld anew."""
+        lines = {"Engine": self.built / plugin_build.ENGINE} | settings
+        if machine is not None:
+            (self.cluster.directory / "machine.toml").write_text(machine)
+            lines["Machine"] = "machine.toml"
+        text = "".join(f"{key}={value}\n" for key, value in lines.items())
+        self.cluster.script("stop", "slurmctld")
+        (self.cluster.directory / "topolane.conf").write_text(text + rules)
+        self.cluster.script("start", "slurmctld")
+        self.wait_idle()
+
+    def wait_idle(self) -> None:
+        self.cluster.run("scancel", "--user=root")
+        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue", 60)
+        until(lambda: self.cluster.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle", "idle nodes", 60)
+
+    def kill(self) -> None:
+        """Kills slurmctld and starts it again, when Slurm has written down what runs: it does so every five seconds, and
+        starts jobs a second time that it has forgotten."""
+        for state in ("down", "up"):
+            for partition in PARTITIONS.split():
+                self.cluster.run("scontrol", "update", f"PartitionName={partition.split(':')[0]}", f"State={state}")
+            if state == "down":
+                time.sleep(7)
+                self.cluster.script("kill", "slurmctld")
+                self.cluster.script("start", "slurmctld")
+
+    def counters(self) -> dict[str, int]:
+        """What the plugin counted since slurmctld started; it writes at the first call of each second."""
+        time.sleep(1.1)
+        self.cluster.run("sbatch", "--test-only", "-N1", "--wrap", "true")
+        lines = (self.cluster.directory / "state" / "topolane_counters").read_text().splitlines()
+        return {name: int(value) for name, value in (line.split() for line in lines)}
+
+    def log(self) -> str:
+        return (self.cluster.directory / "log" / "slurmctld.log").read_text()
+
+    def nodes(self, job: int) -> set[str]:
+        return tree.expanded(self.cluster.run("squeue", "-h", "-o", "%N", "-j", job).strip())
+
+    def start(self, *arguments: object, seconds: int = 300) -> int:
+        """A job that runs."""
+        job = self.cluster.submit(*arguments, script=f"sleep {seconds}")
+        until(lambda: bool(self.nodes(job)), f"the start of {arguments}", 60)
+        return job
+
+    def waits(self, job: int) -> str:
+        """The reason for which a job waits, after some rounds of the scheduler."""
+        time.sleep(5)
+        state, reason = self.cluster.run("squeue", "-h", "-o", "%t %r", "-j", job).split(maxsplit=1)
+        assert state == "PD", (state, reason)
+        return reason.strip()
+
+    def owners(self) -> dict[int, set[int]]:
+        """The links of jobs in the plugin's file."""
+        path = self.cluster.directory / "state" / "topolane_links"
+        found = {}
+        for line in path.read_text().splitlines()[1:-1]:
+            job, _, count, *rest = line.split()
+            found[int(job)] = {int(link) for link in rest[int(count) + 1 :]}
+        return found
+
+    def check(self, jobs: list[tree.Ran]) -> int:
+        """No two jobs meet but those that may. Returns how many meetings may be: of stock jobs, or of jobs that own links."""
+        allowed = 0
+        for one, other, places in tree.meetings(jobs, self.tree):
+            both = {one.partition, other.partition}
+            assert both <= {"pstock", "plow", "ptree"} or (
+                both == {"powned"} and not any(place.startswith("node") for place in places)
+            ), (one, other, places)
+            allowed += 1
+        return allowed
+
+
+@pytest.fixture(scope="module")
+def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    directory = tmp_path_factory.mktemp("slurm")
+    files = tmp_path_factory.mktemp("conf")
+    (files / "topolane.conf").write_text(f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}")
+    (files / "machine.toml").write_text(MACHINE)
+    (files / "gres.conf").write_text("AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n")
+    options = ["--leaf", 6, "--pod", 4, "--deadline", 25, "--partitions", PARTITIONS]
+    for line in (
+        "TopologyPlugin=topology/topolane",
+        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
+        "GresTypes=gpu",
+        "NodeName=DEFAULT Gres=gpu:2",
+        "MinJobAge=10",
+    ):
+        options += ["--conf", line]
+    for name in ("topolane.conf", "machine.toml", "gres.conf"):
+        options += ["--beside", files / name]
+    with running(NODES, directory, *options, inside=inside) as cluster:
+        yield Site(cluster, built)
+
+
+@pytest.fixture
+def quiet(site: Site) -> Site:
+    """The cluster with nothing running."""
+    site.wait_idle()
+    return site
+
+
+@pytest.fixture
+def configured(quiet: Site) -> Iterator[Site]:
+    """The same for a test that changes topolane.conf; afterwards it is as it was."""
+    yield quiet
+    quiet.configure()
+
+
+MIX = (
+    ("pbatch", lambda draw: ["-N", draw.choice((1, 2, 3, 5, 7, 9, 14, 20))]),
+    ("pbatch", lambda draw: ["-n", draw.randint(1, 100)]),
+    ("pbatch", lambda draw: ["-N", "2-6"]),
+    ("pbatch", lambda draw: ["-N2", "--gres=gpu:2"]),
+    ("powned", lambda draw: ["-N", draw.choice((4, 8, 9, 10))]),
+    ("pshared", lambda draw: ["-n", draw.randint(1, 40)]),
+    ("pshared", lambda draw: ["-N", draw.randint(1, 6), "--ntasks-per-node=3"]),
+    ("pshared", lambda draw: ["--gpus", draw.randint(1, 5)]),
+    ("pstock", lambda draw: ["-N", draw.choice((1, 2, 7, 8))]),
+    ("ptree", lambda draw: ["-N", draw.choice((1, 2, 5))]),
+)
+
+
+def test_no_link_is_shared_under_a_random_mix(quiet: Site) -> None:
+    """Isolated jobs, jobs on parts of nodes, jobs that own links, jobs of stock Slurm and of a policy that promises nothing
+    share one machine; slurmctld is killed on the way. At no look, and in no completed job, do two of them meet on a link
+    that one of them has for itself."""
+    cluster, draw = quiet.cluster, random.Random(20231112)
+    count = 260
+    submitted = []
+    looks = 0
+
+    def look() -> None:
+        nonlocal looks
+        said = cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N")
+        quiet.check(tree.listed(said, time.time()))
+        looks += 1
+
+    for number in range(count):
+        partition, words = draw.choice(MIX)
+        limit = f"--time={draw.choice((1, 2, 5))}"
+        asked = ["-p", partition, limit, *words(draw)]
+        submitted.append(cluster.submit(*asked, script=f"sleep {draw.choice((0.2, 0.7, 1.5, 4))}"))
+        if number == count // 2:
+            quiet.kill()
+        if number % 20 == 0:
+            look()
+    until(lambda: (look(), not cluster.run("squeue", "-h"))[1], "the end of all jobs", 200)
+    ran = tree.completed(cluster.directory / "log" / "jobs.log")
+    ended = {job.job for job in ran}
+    assert len(ended & set(submitted)) > 0.9 * count  # a kill loses the latest submissions
+    allowed = quiet.check([job for job in ran if job.job in set(submitted)])
+    assert allowed, "the mix has no jobs that may meet: it tests nothing"
+    assert looks > 10
+    counted = quiet.counters()
+    assert counted["placed"] and counted["kept_off"] and counted["in_area"] and counted["refused"]
+    assert not any(counted[name] for name in counted if name.startswith("stock_")), counted
+
+
+def test_a_promise_obeys_the_rule(quiet: Site) -> None:
+    """A job that could have nodes at once, but no links of its own, is promised a time at which it has both, after the
+    job that is in its way and not after those that are not."""
+    first = quiet.start("-p", "pbatch", "-N", 20, "-t", 3)
+    second = quiet.start("-p", "pbatch", "-N", 20, "-t", 9)
+    assert not crossing(quiet, first) & crossing(quiet, second)
+    # Eight nodes are idle, four under each pod: enough nodes, and no way between them.
+    waiting = quiet.cluster.submit("-p", "pbatch", "-N", 6, "-t", 5, "--exclusive", script="sleep 1")
+    until(lambda: promise(quiet, waiting)[0] > 0, "a promise", 30)
+    start, nodes = promise(quiet, waiting)
+    ends = {job: quiet.cluster.job(job)["end_time"] for job in (first, second)}
+    assert ends[first] - 5 <= start < ends[second]
+    assert nodes and not nodes & quiet.nodes(second)
+    over = tree.crossed(nodes, quiet.tree)
+    assert not over & crossing(quiet, second)
+
+
+def crossing(site: Site, job: int) -> set[str]:
+    return tree.crossed(site.nodes(job), site.tree)
+
+
+def promise(site: Site, job: int) -> tuple[float, set[str]]:
+    facts = dict(re.findall(r"(\w+)=(\S+)", site.cluster.run("scontrol", "-o", "show", "job", job)))
+    when = facts.get("StartTime", "Unknown")
+    start = time.mktime(time.strptime(when, "%Y-%m-%dT%H:%M:%S")) if when != "Unknown" else 0
+    return start, tree.expanded(facts.get("SchedNodeList", ""))
+
+
+def test_a_job_waits_for_links_and_starts_when_they_are_free(quiet: Site) -> None:
+    """Enough idle nodes are not enough: the job waits until the one in its way has ended, and it is not refused at its
+    submission, where Slurm asks whether it could ever run."""
+    # Leaves 1-3 and five nodes of leaf 4 are taken, leaf 4 is crossed; the same in the other pod.
+    jobs = [quiet.start("-p", "pbatch", "-N", 23) for _ in range(2)]
+    waiting = quiet.cluster.submit("-p", "pbatch", "-N", 2, script="sleep 300")
+    assert quiet.waits(waiting) in ("Resources", "Priority")
+    alone = quiet.start("-p", "pbatch", "-N", 1)
+    quiet.cluster.run("scancel", jobs[0])
+    until(lambda: bool(quiet.nodes(waiting)), "the start", 30)
+    quiet.check(tree.listed(quiet.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time()))
+    assert len(quiet.nodes(alone)) == 1
+
+
+def test_stock_jobs_keep_off_isolated_ones_unless_they_may_share(configured: Site) -> None:
+    """Jobs outside of the policy do not cross a leaf that an isolated job crosses; with Outside=share they do."""
+    for _ in range(2):
+        configured.start("-p", "pbatch", "-N", 23)
+    waiting = configured.cluster.submit("-p", "pstock", "-N", 2, script="sleep 300")
+    assert configured.waits(waiting) in ("Resources", "Priority")
+    configured.configure(Outside="share")
+    for _ in range(2):
+        configured.start("-p", "pbatch", "-N", 23)
+    configured.start("-p", "pstock", "-N", 2)
+
+
+def test_links_that_jobs_own_survive_slurmctld(quiet: Site) -> None:
+    """Jobs of the policy dedicated cross the same leaf on links of their own. After kill -9 of slurmctld the next job gets
+    links that nobody has."""
+    jobs = [quiet.start("-p", "powned", "-N", 8) for _ in range(3)]
+    before = quiet.owners()
+    assert before.keys() == set(jobs) and all(before.values())
+    quiet.kill()
+    until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R").splitlines()) == 3, "the jobs")
+    last = quiet.start("-p", "powned", "-N", 8)
+    after = quiet.owners()
+    assert {job: after[job] for job in jobs} == before
+    links = [link for owned in after.values() for link in owned]
+    assert after[last] and len(links) == len(set(links))
+    leaves = [crossing(quiet, job) - quiet.nodes(job) for job in after]
+    assert any(one & other for one in leaves for other in leaves if one is not other), "they share no leaf"
+
+
+@pytest.mark.parametrize("fault", ["error", "panic", "wrong", "slow"])
+def test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm(configured: Site, fault: str, engine: Path) -> None:
+    """An error, a panic, an answer that does not fit and a call that takes too long: the job starts as under stock Slurm,
+    the log says so once, and the next jobs are placed by the policy again."""
+    directory = configured.cluster.directory
+    library, control = directory / "faulty.so", directory / "fault"
+    words = ["cc", "-shared", "-fPIC", "-I", CRATE / "include", "-DTOPOLANE_TEST_PANIC"]
+    words += [f'-DREAL_ENGINE="{configured.built / plugin_build.ENGINE}"', f'-DFAULT_FILE="{control}"']
+    words += [HERE / "faulty_engine.c", "-o", library, "-Wl,--no-as-needed", configured.built / plugin_build.ENGINE, "-ldl"]
+    subprocess.run([*words, f"-Wl,-rpath,{configured.built}"], check=True)
+    control.write_text("")
+    configured.configure(Engine=library)
+    configured.start("-p", "pbatch", "-N", 23)
+    control.write_text(fault)
+    lines = configured.log().count("stock Slurm chooses")
+    stock = configured.start("-p", "pbatch", "-N", 23)
+    assert configured.log().count("stock Slurm chooses") == lines + 1
+    control.write_text("")
+    counted = configured.counters()
+    assert counted["stock_slow" if fault == "slow" else "stock_failed"]
+    configured.cluster.run("scancel", stock)
+    until(lambda: not configured.nodes(stock), "the end of the stock job")
+    configured.start("-p", "pbatch", "-N", 23)
+    assert configured.counters()["placed"] > counted["placed"]
+    configured.check(tree.listed(configured.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time()))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"machine": "name = [\n"}, "machine.toml"),
+        ({"Engine": "/nowhere/libtopolane.so"}, "cannot be loaded"),
+        ({"rules": "Partition=pbatch Policy=mine:Policy\n"}, "nothing runs Python inside slurmctld"),
+        ({"rules": "Partition=pbatch\n"}, "line 3: the line has no Policy"),
+    ],
+    ids=["machine", "engine", "python", "rule"],
+)
+def test_what_cannot_be_read_leaves_everything_to_stock_slurm(
+    configured: Site, change: dict[str, str], says: str
+) -> None:
+    """A garbled machine file, a missing engine, a policy in Python, a wrong line: slurmctld starts, says why, and runs
+    jobs as stock Slurm does."""
+    before = len(configured.log())
+    configured.configure(**change)
+    said = [line for line in configured.log()[before:].splitlines() if "topolane: not active" in line]
+    assert len(said) == 1 and says in said[0], said
+    configured.start("-p", "pbatch", "-N", 40)
+
+
+def test_nodes_that_the_machine_file_does_not_name(configured: Site) -> None:
+    """The others are placed by the policy; jobs that do not fit there get the unnamed nodes from stock Slurm."""
+    named = MACHINE.replace("[6, 4, 2]", "[6, 4, 1]").replace(f"{NODES}]", "24]")
+    configured.configure(machine=named.replace("parents = [1, 3, 3]", "parents = [1, 3, 1]"))
+    inside = {f"node{number}" for number in range(1, 25)}
+    first = configured.start("-p", "pbatch", "-N", 20)
+    assert configured.nodes(first) <= inside
+    second = configured.start("-p", "pbatch", "-N", 20)
+    assert not configured.nodes(second) & inside
+    assert "does not name 24 nodes, such as node25" in configured.log()
+    assert configured.counters()["stock_unknown"]
+
+
+def test_requests_that_name_more_than_a_number_of_nodes(quiet: Site) -> None:
+    """Required and excluded nodes, GPUs by node and by job, a number of tasks, --switches, --contiguous, part of a node, an
+    array, a heterogeneous job: all start, with what they asked for, and none meets another."""
+    asked = {
+        ("-N2", "-w", "node7"): lambda nodes: "node7" in nodes and len(nodes) == 2,
+        ("-N2", "-w", "node13,node14"): lambda nodes: nodes == {"node13", "node14"},
+        ("-N3", "-x", "node[1-6]"): lambda nodes: not nodes & tree.expanded("node[1-6]") and len(nodes) == 3,
+        ("-N2", "--gres=gpu:2"): lambda nodes: len(nodes) == 2,
+        ("--gpus=5",): lambda nodes: len(nodes) == 3,
+        ("-n40",): lambda nodes: len(nodes) == 3,
+        ("-N3", "--switches=1"): lambda nodes: len(crossed_leaves(quiet, nodes)) == 1,
+        ("-N2", "--contiguous"): lambda nodes: len(nodes) == 2,
+    }
+    for words, holds in asked.items():
+        job = quiet.start("-p", "pbatch", *words)
+        nodes = quiet.nodes(job)
+        assert holds(nodes), (words, nodes)
+    parts = quiet.start("-p", "pshared", "-n4", "--gpus=1")
+    assert len(quiet.nodes(parts)) == 1
+    listed = quiet.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N")
+    quiet.check(tree.listed(listed, time.time()))
+    quiet.wait_idle()
+    array = quiet.cluster.submit("-p", "pbatch", "-N2", "--array=1-3", script="sleep 300")
+    until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array).splitlines()) == 3, "the array")
+    words = ["sbatch", "--parsable", "-o", "/dev/null", "-p", "pbatch", "-N2", ":", "-p", "pbatch", "-N3"]
+    het = int(quiet.cluster.run(*words, "--wrap", "sleep 300"))
+    until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", het).splitlines()) == 2, "het")
+    listed = quiet.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N")
+    quiet.check(tree.listed(listed, time.time()))
+    with pytest.raises(AssertionError, match="not available"):
+        quiet.cluster.submit("-p", "pbatch", "-N2", "--gres=gpu:3")
+
+
+def crossed_leaves(site: Site, nodes: set[str]) -> set[str]:
+    return {name for name, below in site.tree.items() if name.startswith("leaf") and nodes & below}
