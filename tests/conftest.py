@@ -67,7 +67,7 @@ SECOND_CLUSTER = (
 )
 """Tests of Slurm that share a cluster of their own. All the others share the first one."""
 
-OTHER_CLUSTERS = ("cluster", "forecast", "install", "priority", "sharing", "tokens", "versions")
+OTHER_CLUSTERS = ("cluster", "forecast", "install", "plugin", "priority", "sharing", "tokens", "versions")
 """Tests of Slurm that start the clusters that they need, or need none."""
 
 WITHOUT_CLOUD = ("aggregates", "in_flight", "measured", "room_order", "sample", "underway")

@@ -91,6 +91,16 @@ int main(void) {
     request = request_of(1, UINT32_MAX);
     ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, policy, &request, &decision, NULL, &error));
 
+    /* Areas that cannot be. */
+    topolane_areas *areas = NULL;
+    request = request_of(1, 2);
+    BAD(topolane_state_areas(NULL, &request, TOPOLANE_LINKS_SHARED, &areas, &error));
+    BAD(topolane_state_areas(state, NULL, TOPOLANE_LINKS_SHARED, &areas, &error));
+    BAD(topolane_state_areas(state, &request, TOPOLANE_LINKS_SHARED, NULL, &error));
+    BAD(topolane_state_areas(state, &request, TOPOLANE_LINKS_NONE, &areas, &error));
+    CHECK(areas == NULL && topolane_areas_count(NULL) == 0 && topolane_areas_nodes(NULL, 0).count == 0);
+    topolane_areas_free(NULL);
+
     /* Jobs that cannot be. */
     topolane_held held = {.size = sizeof held, .id = 5, .bandwidth_share = 1.0};
     BAD(topolane_state_hold(state, &held, &error));
@@ -106,6 +116,12 @@ int main(void) {
     held.bandwidth_share = 2.0;
     BAD(topolane_state_hold(state, &held, &error));
     held.bandwidth_share = 1.0;
+    held.link_use = TOPOLANE_LINKS_NONE + 1;
+    BAD(topolane_state_hold(state, &held, &error));
+    held.link_use = TOPOLANE_LINKS_SHARED;
+    held.size = 8;
+    BAD(topolane_state_hold(state, &held, &error));
+    held.size = sizeof held;
     OK(topolane_state_hold(state, &held, &error));
     BAD(topolane_state_hold(state, &held, &error));
     held.id = 6;

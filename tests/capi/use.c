@@ -115,6 +115,62 @@ int main(void) {
     OK(topolane_state_release(state, 11, &error));
 
     topolane_state_free(state);
+
+    /* A caller that counts cores itself lets jobs of three uses of links hold nodes that others hold too. A leaf has two
+     * nodes, a pod four. Pod 0 is crossed by an isolated job, pod 1 by one that shares links, pod 2 by one that uses none. */
+    OK(topolane_state_new(machine, &state, &error));
+    uint32_t over[3][2] = {{0, 15}, {4, 14}, {8, 13}};
+    uint32_t uses[] = {TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_SHARED, TOPOLANE_LINKS_NONE};
+    for (uint64_t id = 0; id < 6; id++) {
+        topolane_held held = {.size = sizeof held, .id = id, .nodes = over[id % 3], .node_count = 2, .bandwidth_share = 1.0};
+        held.link_use = uses[id % 3];
+        held.shares_nodes = true;
+        OK(topolane_state_hold(state, &held, &error));
+    }
+    uint32_t below[] = {1, 5, 9}, third_pod[] = {5, 9, 10, 11};
+    topolane_request across = request_of(20, 2);
+    across.shares_nodes = true;
+    across.eligible = below;
+    across.eligible_count = 3;
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, isolated, &across, &decision, NULL, &error));
+    topolane_areas *areas = NULL;
+    OK(topolane_state_areas(state, &across, TOPOLANE_LINKS_ISOLATED, &areas, &error));
+    CHECK(topolane_areas_count(areas) == 0);
+    topolane_areas_free(areas);
+    OK(topolane_state_areas(state, &across, TOPOLANE_LINKS_SHARED, &areas, &error));
+    CHECK(topolane_areas_count(areas) == 1);
+    topolane_numbers area = topolane_areas_nodes(areas, 0);
+    CHECK(area.count == 2 && area.first[0] == 5 && area.first[1] == 9);
+    CHECK(topolane_areas_nodes(areas, 1).count == 0);
+    topolane_areas_free(areas);
+    /* The leaf with two nodes alone, then the pod. */
+    across.eligible = third_pod;
+    across.eligible_count = 4;
+    OK(topolane_state_areas(state, &across, TOPOLANE_LINKS_ISOLATED, &areas, &error));
+    CHECK(topolane_areas_count(areas) == 2);
+    CHECK(topolane_areas_nodes(areas, 0).count == 2 && topolane_areas_nodes(areas, 0).first[0] == 10);
+    CHECK(topolane_areas_nodes(areas, 1).count == 3 && topolane_areas_nodes(areas, 1).first[0] == 9);
+    topolane_areas_free(areas);
+    for (uint64_t id = 0; id < 6; id++)
+        OK(topolane_state_release(state, id, &error));
+    across.eligible = below;
+    across.eligible_count = 3;
+    OK(topolane_state_place(state, isolated, &across, &decision, &refusal, &error));
+    topolane_decision_free(decision);
+
+    /* A program of version 1 has shorter structs. */
+    topolane_request old = request_of(21, 1);
+    topolane_request_init(&old, offsetof(topolane_request, shares_nodes));
+    CHECK(old.size == offsetof(topolane_request, shares_nodes));
+    OK(topolane_state_place(state, isolated, &old, &decision, &refusal, &error));
+    topolane_decision_free(decision);
+    topolane_held older = {.size = offsetof(topolane_held, link_use), .id = 22, .bandwidth_share = 1.0};
+    older.nodes = below;
+    older.node_count = 1;
+    older.link_use = 99;
+    OK(topolane_state_hold(state, &older, &error));
+
+    topolane_state_free(state);
     topolane_policy_free(isolated);
     topolane_policy_free(dedicated);
     topolane_machine_free(machine);

@@ -106,14 +106,20 @@ class Site:
     def wait_idle(self) -> None:
         self.cluster.run("scancel", "--user=root")
         until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue", 60)
-        until(lambda: self.cluster.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle", "idle nodes", 60)
+        until(
+            lambda: self.cluster.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle",
+            "idle nodes",
+            60,
+        )
 
     def kill(self) -> None:
         """Kills slurmctld and starts it again, when Slurm has written down what runs: it does so every five seconds, and
         starts jobs a second time that it has forgotten."""
         for state in ("down", "up"):
             for partition in PARTITIONS.split():
-                self.cluster.run("scontrol", "update", f"PartitionName={partition.split(':')[0]}", f"State={state}")
+                self.cluster.run(
+                    "scontrol", "update", f"PartitionName={partition.split(':')[0]}", f"State={state}"
+                )
             if state == "down":
                 time.sleep(7)
                 self.cluster.script("kill", "slurmctld")
@@ -170,7 +176,9 @@ class Site:
 def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("slurm")
     files = tmp_path_factory.mktemp("conf")
-    (files / "topolane.conf").write_text(f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}")
+    (files / "topolane.conf").write_text(
+        f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
+    )
     (files / "machine.toml").write_text(MACHINE)
     (files / "gres.conf").write_text("AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n")
     options = ["--leaf", 6, "--pod", 4, "--deadline", 25, "--partitions", PARTITIONS]
@@ -324,14 +332,23 @@ def test_links_that_jobs_own_survive_slurmctld(quiet: Site) -> None:
 
 
 @pytest.mark.parametrize("fault", ["error", "panic", "wrong", "slow"])
-def test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm(configured: Site, fault: str, engine: Path) -> None:
+def test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm(
+    configured: Site, fault: str, engine: Path
+) -> None:
     """An error, a panic, an answer that does not fit and a call that takes too long: the job starts as under stock Slurm,
     the log says so once, and the next jobs are placed by the policy again."""
     directory = configured.cluster.directory
     library, control = directory / "faulty.so", directory / "fault"
     words = ["cc", "-shared", "-fPIC", "-I", CRATE / "include", "-DTOPOLANE_TEST_PANIC"]
     words += [f'-DREAL_ENGINE="{configured.built / plugin_build.ENGINE}"', f'-DFAULT_FILE="{control}"']
-    words += [HERE / "faulty_engine.c", "-o", library, "-Wl,--no-as-needed", configured.built / plugin_build.ENGINE, "-ldl"]
+    words += [
+        HERE / "faulty_engine.c",
+        "-o",
+        library,
+        "-Wl,--no-as-needed",
+        configured.built / plugin_build.ENGINE,
+        "-ldl",
+    ]
     subprocess.run([*words, f"-Wl,-rpath,{configured.built}"], check=True)
     control.write_text("")
     configured.configure(Engine=library)
@@ -347,7 +364,9 @@ def test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm(configured: Site, f
     until(lambda: not configured.nodes(stock), "the end of the stock job")
     configured.start("-p", "pbatch", "-N", 23)
     assert configured.counters()["placed"] > counted["placed"]
-    configured.check(tree.listed(configured.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time()))
+    configured.check(
+        tree.listed(configured.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time())
+    )
 
 
 @pytest.mark.parametrize(
@@ -408,7 +427,9 @@ def test_requests_that_name_more_than_a_number_of_nodes(quiet: Site) -> None:
     quiet.check(tree.listed(listed, time.time()))
     quiet.wait_idle()
     array = quiet.cluster.submit("-p", "pbatch", "-N2", "--array=1-3", script="sleep 300")
-    until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array).splitlines()) == 3, "the array")
+    until(
+        lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array).splitlines()) == 3, "the array"
+    )
     words = ["sbatch", "--parsable", "-o", "/dev/null", "-p", "pbatch", "-N2", ":", "-p", "pbatch", "-N3"]
     het = int(quiet.cluster.run(*words, "--wrap", "sleep 300"))
     until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", het).splitlines()) == 2, "het")

@@ -131,7 +131,11 @@ impl Request {
             nodes: self.slots,
             stacked: self.stacked,
             // SAFETY: the caller's promise.
-            share: if self.shares_nodes { nothing() } else { unsafe { share_of(amounts, fabric)? } },
+            share: if self.shares_nodes {
+                nothing()
+            } else {
+                unsafe { share_of(amounts, fabric)? }
+            },
             min_bandwidth: (self.min_bandwidth < 1.0).then_some(self.min_bandwidth),
             eligible,
             members,

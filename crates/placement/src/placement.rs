@@ -148,7 +148,8 @@ impl Placement {
 
     /// Whether it holds more than one node, and so uses the links of its nodes.
     pub fn spans_nodes(&self) -> bool {
-        self.reaches_beyond || !self.is_beside && self.nodes.iter().any(|&node| node != self.nodes[0])
+        self.reaches_beyond
+            || !self.is_beside && self.nodes.iter().any(|&node| node != self.nodes[0])
     }
 }
 

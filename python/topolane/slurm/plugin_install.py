@@ -137,10 +137,10 @@ def install(
         _place(built / PLUGIN, slurm.plugins / PLUGIN)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from error
-    files.write(
-        slurm.configuration, "\n".join([*text, *lines]) + "\n", option="topolane.conf", mode=0o644
+    files.write(slurm.configuration, "\n".join([*text, *lines]) + "\n", option="topolane.conf", mode=0o644)
+    told.insert(
+        0, f"{slurm.plugins / PLUGIN}, {engine_directory / ENGINE} and {slurm.configuration} are in place."
     )
-    told.insert(0, f"{slurm.plugins / PLUGIN}, {engine_directory / ENGINE} and {slurm.configuration} are in place.")
     told.append(_left_to_do(slurm))
     return told
 
