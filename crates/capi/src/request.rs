@@ -126,16 +126,17 @@ impl Request {
             let nodes = nodes_on(fabric, nodes, "eligible node")?;
             Some(Arc::new(NodeSet::of(fabric.nodes(), nodes)))
         };
+        let share = if self.shares_nodes {
+            nothing()
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { share_of(amounts, fabric)? }
+        };
         Ok(topolane_placement::Request {
             id: self.id,
             nodes: self.slots,
             stacked: self.stacked,
-            // SAFETY: the caller's promise.
-            share: if self.shares_nodes {
-                nothing()
-            } else {
-                unsafe { share_of(amounts, fabric)? }
-            },
+            share,
             min_bandwidth: (self.min_bandwidth < 1.0).then_some(self.min_bandwidth),
             eligible,
             members,
