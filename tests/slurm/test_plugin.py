@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,6 +84,19 @@ def inside() -> Iterator[Inside]:
         yield entered
 
 
+def test_the_parts_without_slurm(engine: Path, tmp_path: Path) -> None:
+    """topolane.conf and what is wrong in it, the file of owned links cut short and changed anywhere, and the jobs in the
+    engine's state against a state made anew: under the address and undefined-behaviour sanitizers, leaks included."""
+    parts = ("config", "links_file", "whole_file", "holders", "engine")
+    sources = [HERE / "plugin_parts.c", *(plugin_build.SOURCES / f"{part}.c" for part in parts)]
+    words = ["cc", "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-I", plugin_build.SOURCES]
+    words += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    program = tmp_path / "parts"
+    subprocess.run([*words, *sources, "-ldl", "-o", program], check=True)
+    done = subprocess.run([program, engine, tmp_path / "links"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
 class Site:
     """A cluster whose slurmctld runs the plugin."""
 
@@ -113,15 +127,15 @@ class Site:
         )
 
     def kill(self) -> None:
-        """Kills slurmctld and starts it again, when Slurm has written down what runs: it does so every five seconds, and
-        starts jobs a second time that it has forgotten."""
+        """Kills slurmctld and starts it again while long jobs run and others wait. Slurm writes down every five seconds what
+        runs; starts and ends that it forgets would drain nodes, so short jobs are let end before."""
         for state in ("down", "up"):
             for partition in PARTITIONS.split():
                 self.cluster.run(
                     "scontrol", "update", f"PartitionName={partition.split(':')[0]}", f"State={state}"
                 )
             if state == "down":
-                time.sleep(7)
+                time.sleep(13)
                 self.cluster.script("kill", "slurmctld")
                 self.cluster.script("start", "slurmctld")
 
@@ -245,6 +259,9 @@ def test_no_link_is_shared_under_a_random_mix(quiet: Site) -> None:
         asked = ["-p", partition, limit, *words(draw)]
         submitted.append(cluster.submit(*asked, script=f"sleep {draw.choice((0.2, 0.7, 1.5, 4))}"))
         if number == count // 2:
+            for partition in ("pbatch", "powned", "pstock"):
+                submitted.append(cluster.submit("-p", partition, "-N", 7, "--nice=-100", script="sleep 25"))
+            time.sleep(3)
             quiet.kill()
         if number % 20 == 0:
             look()
@@ -441,3 +458,56 @@ def test_requests_that_name_more_than_a_number_of_nodes(quiet: Site) -> None:
 
 def crossed_leaves(site: Site, nodes: set[str]) -> set[str]:
     return {name for name, below in site.tree.items() if name.startswith("leaf") and nodes & below}
+
+
+def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """From stock Slurm to isolated jobs and back by `topolane slurm plugin install` and `uninstall` and one line of slurm.conf.
+    What cannot be is refused before anything is changed."""
+    directory, elsewhere = tmp_path_factory.mktemp("stock"), tmp_path_factory.mktemp("elsewhere")
+    plugins, engines = elsewhere / "plugins", elsewhere / "engine"
+    plugins.mkdir()
+    path = f"{plugins}:/usr/lib/x86_64-linux-gnu/slurm-wlm"
+    options = ("--deadline", 60, "--conf", f"PluginDir={path}")
+    with running(12, directory, *options, inside=inside) as cluster:
+        slurm_conf, conf = directory / "slurm.conf", directory / "topolane.conf"
+
+        def topolane(*words: object) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm", "plugin"]
+            return subprocess.run(
+                [*inside.prefix, *command, *map(str, words), "--engine-directory", str(engines)],
+                env=cluster.environment,
+                capture_output=True,
+                text=True,
+            )
+
+        def change(old: str, new: str) -> None:
+            slurm_conf.write_text(slurm_conf.read_text().replace(old, new))
+            names = ("slurmctld", *(f"node{number}" for number in range(1, 13)))
+            cluster.script("stop", *names)
+            cluster.script("start", *names)
+            until(lambda: cluster.run("sinfo", "-h", "-o", "%D %t").strip() == "12 idle", "idle nodes", 60)
+
+        for words, says in (
+            (("pbatch=mine:Policy",), "slurmctld runs none"),
+            (("nowhere=isolated",), "Slurm has no partition nowhere; there are pbatch"),
+            (("pbatch=best",), "there is no policy 'best' here"),
+        ):
+            refused = topolane("install", "--from", built, "--policy", *words)
+            assert refused.returncode == 2 and says in refused.stderr, refused.stderr
+        assert not conf.exists() and not list(plugins.iterdir())
+        told = topolane("install", "--from", built, "--policy", "pbatch=isolated")
+        assert told.returncode == 0, told.stderr
+        assert "change the line `TopologyPlugin=topology/tree` to" in told.stdout
+        change("TopologyPlugin=topology/tree", "TopologyPlugin=topology/topolane")
+        assert "topolane: active, 1 rules" in (directory / "log" / "slurmctld.log").read_text()
+        assert "SwitchName=leaf1" in cluster.run("scontrol", "show", "topology")
+        job = cluster.submit("-N", 4, script="sleep 1")
+        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job", 60)
+        refused = topolane("uninstall")
+        assert refused.returncode == 2 and "TopologyPlugin=topology/topolane" in refused.stderr
+        change("TopologyPlugin=topology/topolane", "TopologyPlugin=topology/tree")
+        told = topolane("uninstall")
+        assert told.returncode == 0, told.stderr
+        assert not conf.exists() and not list(plugins.iterdir()) and not list(engines.iterdir())
+        job = cluster.submit("-N", 4, script="sleep 1")
+        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job", 60)

@@ -9,27 +9,11 @@
 /* After a call that took too long the engine rests so many times as long: it costs slurmctld 2 % of its time at most. */
 enum { REST = 50 };
 
-static struct timespec rest_until;
-
-static uint64_t since(struct timespec then)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t passed = (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + (now.tv_nsec - then.tv_nsec);
-    return passed > 0 ? (uint64_t)passed : 0;
-}
+static uint64_t rest_until;
 
 bool choices_rest(void)
 {
-    return rest_until.tv_sec && since(rest_until) == 0;
-}
-
-static void rest_for(uint64_t nanoseconds)
-{
-    clock_gettime(CLOCK_MONOTONIC, &rest_until);
-    nanoseconds += (uint64_t)rest_until.tv_nsec;
-    rest_until.tv_sec += (time_t)(nanoseconds / 1000000000u);
-    rest_until.tv_nsec = (long)(nanoseconds % 1000000000u);
+    return rest_until && steady_time() < rest_until;
 }
 
 /* What a call of the engine came to. */
@@ -43,7 +27,7 @@ static Answer ended(const Question *question, topolane_status status, char *prob
         return ENGINE_FAILED;
     }
     if (took > driver.config.call_nanoseconds) {
-        rest_for(REST * took);
+        rest_until = steady_time() + REST * took;
         say(SAY_SLOW, "job %u: the engine took %" PRIu64 " us, stock Slurm chooses for %" PRIu64 " ms", question->job,
             took / 1000, REST * took / 1000000);
         return ENGINE_SLOW;

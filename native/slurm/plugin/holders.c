@@ -75,6 +75,13 @@ static void drop_state(Holders *holders)
         holders->list[index].is_held = false;
 }
 
+void holders_renew(Holders *holders)
+{
+    drop_state(holders);
+    holders->engine->state_free(holders->empty);
+    holders->empty = NULL;
+}
+
 /* Takes a job out of the engine's state. */
 static void let_go(Holders *holders, Holder *holder)
 {
@@ -156,7 +163,9 @@ static char *bring_in(Holders *holders, Holder *holder)
 char *holders_apply(Holders *holders)
 {
     char *error = NULL;
-    if (!holders->state)
+    if (!holders->empty)
+        error = new_state(holders, &holders->empty);
+    if (!error && !holders->state)
         error = new_state(holders, &holders->state);
     /* First out, then in: links that change hands are free in between. */
     for (size_t index = 0; !error && index < holders->count; index++)

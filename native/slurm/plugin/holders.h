@@ -57,6 +57,9 @@ void holders_sweep(Holders *holders);
  * next call. A job whose links another one holds as well is held without them. */
 char *holders_apply(Holders *holders);
 
+/* After a failure of the engine: its states are of no use any more and are made anew at the next call. */
+void holders_renew(Holders *holders);
+
 /* Whether a job there is isolated. */
 bool holders_isolated(const Holders *holders);
 

@@ -30,7 +30,7 @@ typedef struct {
 static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
 {
     ++*counter;
-    return stock.topology_p_eval_nodes(asked);
+    return stock_choose(asked);
 }
 
 /* Jobs that may share cores take turns on them: who is there at which time is not known here. */
@@ -185,16 +185,22 @@ static int refuse(Call *call)
     topology_eval_t *asked = call->asked;
     bool could = call->question.policy == NULL || is_particular(call) || call->least != call->most;
     bool found = false;
-    ++counters.refused;
     if (could)
         found = stock_try(asked, call->question.candidates, 0);
     else {
         Choice choice;
         call->question.is_empty = true;
-        if (choices_place(&call->question, call->wanted, &choice) == CHOSEN)
-            found = stock_try(asked, choice.nodes, 0);
+        Answer answer = choices_place(&call->question, call->wanted, &choice);
+        found = answer == CHOSEN && stock_try(asked, choice.nodes, 0);
         choices_free(&choice);
+        if (answer == ENGINE_FAILED) {
+            holders_renew(&driver.holders);
+            return leave_to_stock(asked, &counters.stock_failed);
+        }
+        if (answer == ENGINE_SLOW)
+            return leave_to_stock(asked, &counters.stock_slow);
     }
+    ++counters.refused;
     asked->job_ptr->best_switch = false;
     return found ? SLURM_SUCCESS : SLURM_ERROR;
 }
@@ -235,9 +241,10 @@ static int answer_call(Call *call, bool is_guarded)
         counters.kept_off += answer == CHOSEN;
     }
     int code = SLURM_SUCCESS;
-    if (answer == ENGINE_FAILED)
+    if (answer == ENGINE_FAILED) {
+        holders_renew(&driver.holders);
         code = leave_to_stock(asked, &counters.stock_failed);
-    else if (answer == ENGINE_SLOW)
+    } else if (answer == ENGINE_SLOW)
         code = leave_to_stock(asked, &counters.stock_slow);
     else if (answer == NO_PLACE && !try_unknown(call, candidates))
         code = refuse(call);
@@ -280,11 +287,13 @@ static int decide(topology_eval_t *asked)
 
 int place(topology_eval_t *asked)
 {
+    uint64_t began = steady_time(), of_stock = stock_time;
     ++counters.calls;
     asked->job_ptr->best_switch = true;
     int code = decide(asked);
     if (code == SLURM_SUCCESS && driver.is_active)
         running_answered(asked->job_ptr->job_id);
+    report_time(steady_time() - began - (stock_time - of_stock));
     report_write(driver.report_path);
     return code;
 }

@@ -34,6 +34,16 @@ void say(Say what, const char *format, ...)
     unsaid[what] = 0;
 }
 
+void report_time(uint64_t nanoseconds)
+{
+    int power = 0;
+    while (power < REPORT_POWERS - 1 && nanoseconds >> (power + 8))
+        power++;
+    counters.under[power]++;
+    counters.nanoseconds += nanoseconds;
+    counters.longest = nanoseconds > counters.longest ? nanoseconds : counters.longest;
+}
+
 void report_write(const char *path)
 {
     static time_t last;
@@ -51,13 +61,25 @@ void report_write(const char *path)
     REPORT_COUNTERS(COUNTER)
 #undef COUNTER
     fprintf(to, "nanoseconds %" PRIu64 "\nlongest_nanoseconds %" PRIu64 "\n", counters.nanoseconds, counters.longest);
+    for (int power = 0; power < REPORT_POWERS; power++)
+        fprintf(to, "under_%" PRIu64 "_nanoseconds %" PRIu64 "\n", UINT64_C(1) << (power + 8), counters.under[power]);
     if (fclose(to) || rename(draft, path))
         return;
 }
 
-uint64_t thread_time(void)
+static uint64_t time_of(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t steady_time(void)
+{
+    return time_of(CLOCK_MONOTONIC);
+}
+
+uint64_t thread_time(void)
+{
+    return time_of(CLOCK_THREAD_CPUTIME_ID);
 }

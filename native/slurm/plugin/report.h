@@ -19,12 +19,15 @@
     COUNTER(stock_oversubscribed, "stock, because the job may share cores with others")                             \
     COUNTER(links_unwritten, "the file of owned links could not be written")
 
+enum { REPORT_POWERS = 20 };
+
 typedef struct {
 #define COUNTER(name, meaning) uint64_t name;
     REPORT_COUNTERS(COUNTER)
 #undef COUNTER
     uint64_t nanoseconds; /* of all calls, without the stock evaluation */
     uint64_t longest;
+    uint64_t under[REPORT_POWERS]; /* calls by their time: under 256 ns, 512 ns and so on */
 } Counters;
 
 extern Counters counters;
@@ -34,8 +37,14 @@ typedef enum { SAY_ENGINE, SAY_SLOW, SAY_UNKNOWN, SAY_OVERSUBSCRIBED, SAY_LINKS,
 
 __attribute__((format(printf, 2, 3))) void say(Say what, const char *format, ...);
 
+/* Counts the time of a call, without the stock evaluation. */
+void report_time(uint64_t nanoseconds);
+
 /* Writes the counters to a file, unless that was done less than a second ago. */
 void report_write(const char *path);
+
+/* A clock that only goes on, nanoseconds. */
+uint64_t steady_time(void);
 
 /* The processor time of this thread, nanoseconds: what waits for the processor is not the engine's fault. */
 uint64_t thread_time(void);

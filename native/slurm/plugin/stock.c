@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report.h"
+
 Stock stock;
+uint64_t stock_time;
 static void *library;
 
 static bool opened(const char *directory, const char *name)
@@ -61,6 +64,14 @@ void stock_close(void)
     stock = (Stock){0};
 }
 
+int stock_choose(topology_eval_t *asked)
+{
+    uint64_t began = steady_time();
+    int code = stock.topology_p_eval_nodes(asked);
+    stock_time += steady_time() - began;
+    return code;
+}
+
 static void keep(Kept_Node *kept, avail_res_t *record, bitstr_t *free_cores)
 {
     kept->record = record;
@@ -110,7 +121,7 @@ bool stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most)
     bit_and(asked->node_map, among);
     if (most && (!asked->max_nodes || most < asked->max_nodes))
         asked->max_nodes = most;
-    bool found = stock.topology_p_eval_nodes(asked) == SLURM_SUCCESS;
+    bool found = stock_choose(asked) == SLURM_SUCCESS;
     if (!found) {
         bit_copybits(before.node_map, candidates);
         *asked = before;

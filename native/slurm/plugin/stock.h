@@ -18,6 +18,10 @@ bool stock_load(const char *name);
 
 void stock_close(void);
 
+/* The stock evaluation, and the time that it took so far, nanoseconds. */
+int stock_choose(topology_eval_t *asked);
+extern uint64_t stock_time;
+
 /* Lets the stock evaluation choose among some of the candidates; at most `most` nodes, if that is not 0. If it finds
  * nothing, `asked` is as before. */
 bool stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most);

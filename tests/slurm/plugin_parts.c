@@ -1,0 +1,227 @@
+/* The parts of the plugin that know nothing of Slurm, under the sanitizers: topolane.conf, the file of owned links, and the
+ * jobs in the engine's state, against a model of them. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "holders.h"
+#include "links_file.h"
+#include "whole_file.h"
+
+#define CHECK(what)                                                                                                 \
+    do {                                                                                                            \
+        if (!(what)) {                                                                                              \
+            fprintf(stderr, "line %d: %s does not hold\n", __LINE__, #what);                                        \
+            exit(1);                                                                                                \
+        }                                                                                                           \
+    } while (0)
+
+/* Whether a text is refused with a sentence that contains another one. */
+static bool refused(const char *text, const char *sentence)
+{
+    Config config;
+    char *why = config_read(&config, "topolane.conf", text);
+    bool is_as_said = why && strstr(why, sentence);
+    if (!is_as_said)
+        fprintf(stderr, "%s: %s\n", text, why ? why : "taken");
+    free(why);
+    config_free(&config);
+    return is_as_said;
+}
+
+static const char *policy_of(const Config *config, const char *partition, const char *qos, const char *account)
+{
+    return config_rule(config, partition, qos, account)->policy->name;
+}
+
+static void test_config(void)
+{
+    Config config;
+    CHECK(!config_read(&config, "topolane.conf",
+                       "# comment\nEngine=/e.so Machine=m.toml\n\nCallTime=500 # us\n"
+                       "Partition=a,b QOS=high Policy=dedicated MinBandwidth=0.5\nPartition=a Policy=isolated\n"
+                       "account=physics policy=slurm-tree\r\nOutside=share"));
+    CHECK(config.call_nanoseconds == 500000 && config.outside_shares && config.rule_count == 3);
+    CHECK(!strcmp(policy_of(&config, "b", "high", NULL), "dedicated"));
+    CHECK(!strcmp(policy_of(&config, "a", "low", NULL), "isolated"));
+    CHECK(!strcmp(policy_of(&config, "b", NULL, "Physics"), "slurm-tree"));
+    CHECK(!strcmp(policy_of(&config, "b", NULL, "physic"), "stock"));
+    CHECK(!strcmp(policy_of(&config, NULL, NULL, NULL), "stock"));
+    config_free(&config);
+    CHECK(refused("", "Engine, the path of libtopolane.so, is missing"));
+    CHECK(refused("Engine=/e\nEngine=/f", "line 2: Engine is given twice"));
+    CHECK(refused("Engine=/e\nPartition=a", "line 2: the line has no Policy"));
+    CHECK(refused("Engine=/e\nPolicy=mine:Policy", "names a policy in Python"));
+    CHECK(refused("Engine=/e\nPolicy=best", "there is no policy 'best'; there are stock, first-fit"));
+    CHECK(refused("Engine=/e\nPolicy=isolated MinBandwidth=0.5", "MinBandwidth is for the policy dedicated"));
+    CHECK(refused("Engine=/e\nPolicy=dedicated MinBandwidth=2", "not a number from 0.01 to 1"));
+    CHECK(refused("Engine=/e CallTime=soon", "not a number from 1 to 1e+06"));
+    CHECK(refused("Engine=/e Outside=maybe", "not apart or share"));
+    CHECK(refused("Engine=/e Stock=torus", "not tree or block"));
+    CHECK(refused("Engine", "'Engine' is not of the form Key=Value"));
+    CHECK(refused("Engine=", "Engine has no value"));
+    CHECK(refused("Engine=/e Colour=red", "there is no setting 'Colour'"));
+}
+
+static bool is_odd(uint64_t job, void *with)
+{
+    (void)with;
+    return job % 2;
+}
+
+static void test_links(const char *path)
+{
+    Owners owners = {.machine = 7}, other = {.machine = 7};
+    CHECK(!owners_read(&other, path) && other.count == 0);
+    for (uint32_t job = 40; job > 0; job--) {
+        uint32_t nodes[] = {job, job + 1}, links[] = {2 * job};
+        Owned owned = {.job = job, .nodes = nodes, .node_count = 2, .links = links, .link_count = job % 2, .bandwidth_share = 0.5};
+        CHECK(owners_set(&owners, &owned) == 1 && owners_set(&owners, &owned) == 0);
+        links[0]++;
+        CHECK(owners_set(&owners, &owned) == (int)(job % 2));
+    }
+    char *why = owners_write(&owners, path);
+    CHECK(!why && !owners_read(&other, path) && other.count == 40);
+    for (uint64_t job = 1; job <= 40; job++) {
+        const Owned *one = owners_find(&owners, job), *same = owners_find(&other, job);
+        CHECK(one && same && one->link_count == same->link_count && same->nodes[1] == job + 1);
+        CHECK(!one->link_count || (same->links[0] == 2 * job + 1 && same->bandwidth_share == 0.5));
+    }
+    owners_keep(&other, is_odd, NULL);
+    owners_remove(&other, 3);
+    owners_remove(&other, 2);
+    CHECK(other.count == 19 && !owners_find(&other, 3) && owners_find(&other, 5));
+    owners_free(&other);
+    /* Of another machine, cut short anywhere, changed anywhere: as if there were none. */
+    other.machine = 8;
+    why = owners_read(&other, path);
+    CHECK(why && strstr(why, "another machine") && other.count == 0);
+    free(why);
+    other.machine = 7;
+    char *text;
+    size_t length;
+    CHECK(!whole_file(path, &text, &length));
+    for (size_t at = 0; at < length; at += 7)
+        for (int cut = 0; cut < 2; cut++) {
+            char *damaged = malloc(length);
+            memcpy(damaged, text, length);
+            damaged[at] ^= 1;
+            FILE *file = fopen(path, "w");
+            CHECK(file && fwrite(damaged, 1, cut ? at : length, file) == (cut ? at : length) && !fclose(file));
+            free(damaged);
+            why = owners_read(&other, path);
+            CHECK(why && other.count == 0);
+            free(why);
+        }
+    free(text);
+    why = owners_write(&owners, "/nowhere/at/all");
+    CHECK(why && strstr(why, "/nowhere/at/all"));
+    free(why);
+    owners_free(&owners);
+    why = whole_file("/tmp", &text, &length);
+    CHECK(why && !text);
+    free(why);
+}
+
+static int maps;
+
+static void free_map(void *map)
+{
+    maps--;
+    free(map);
+}
+
+/* Random jobs come, go and are thought away; the engine's state is what a state made anew says. */
+static void test_holders(const char *library)
+{
+    Engine engine;
+    char *why = engine_load(&engine, library), *error = NULL;
+    CHECK(!why);
+    topolane_machine *machine;
+    topolane_policy *policy;
+    const char *text = "name = \"n\"\n[[site]]\nname = \"top\"\nchildren = [4, 4, 2]\nparents = [1, 2, 2]\nnodes = \"n[1-32]\"\n";
+    CHECK(engine.machine_read("m.toml", text, strlen(text), &machine, &error) == TOPOLANE_STATUS_OK);
+    CHECK(engine.policy_new("isolated", 0, &policy, &error) == TOPOLANE_STATUS_OK);
+    Holders holders, fresh;
+    CHECK(!holders_open(&holders, &engine, machine, free_map));
+    srand(1);
+    for (int step = 0; step < 3000; step++) {
+        uint64_t job = (uint64_t)(rand() % 12);
+        Holder *known = holders_find(&holders, job);
+        if (rand() % 3 == 0)
+            for (size_t index = 0; index < holders.count; index++)
+                holders.list[index].is_gone = rand() % 2;
+        if (known && rand() % 2) {
+            for (size_t index = 0; index < holders.count; index++)
+                holders.list[index].is_seen = holders.list[index].job != job;
+            holders_sweep(&holders);
+            CHECK(!holders_find(&holders, job));
+        } else {
+            Holder holder = {.job = job, .bandwidth_share = 1, .map = malloc(8), .link_use = (uint32_t)(rand() % 3)};
+            maps++;
+            uint32_t first = (uint32_t)(rand() % 28);
+            holder.node_count = 1 + (size_t)(rand() % 4);
+            holder.nodes = malloc(holder.node_count * sizeof *holder.nodes);
+            for (uint32_t node = 0; node < holder.node_count; node++)
+                holder.nodes[node] = first + node;
+            if (rand() % 4 == 0) { /* Often a link that another job has, or that there is not. */
+                holder.links = malloc(sizeof *holder.links);
+                holder.links[0] = (uint32_t)(rand() % 60);
+                holder.link_count = 1;
+            }
+            CHECK(holders_put(&holders, holder));
+        }
+        CHECK(!holders_apply(&holders));
+        if (step % 10)
+            continue;
+        CHECK(!holders_open(&fresh, &engine, machine, free));
+        for (size_t index = 0; index < holders.count; index++) {
+            Holder copy = holders.list[index];
+            copy.map = NULL;
+            copy.is_held = copy.is_seen = false;
+            copy.nodes = memcpy(malloc(copy.node_count * sizeof *copy.nodes), copy.nodes, copy.node_count * sizeof *copy.nodes);
+            copy.links = NULL;
+            copy.link_count = 0;
+            CHECK(holders_put(&fresh, copy));
+        }
+        CHECK(!holders_apply(&fresh) && holders_isolated(&fresh) == holders_isolated(&holders));
+        for (uint32_t slots = 1; slots < 20; slots += 3) {
+            topolane_request request;
+            engine.request_init(&request, sizeof request);
+            request.id = 99;
+            request.slots = slots;
+            topolane_decision *one = NULL, *other = NULL;
+            topolane_status status = engine.state_place(holders.state, policy, &request, &one, NULL, &error);
+            CHECK(status == engine.state_place(fresh.state, policy, &request, &other, NULL, &error));
+            topolane_numbers nodes = engine.decision_nodes(one), same = engine.decision_nodes(other);
+            CHECK(nodes.count == same.count);
+            CHECK(!nodes.count || !memcmp(nodes.first, same.first, nodes.count * sizeof *nodes.first));
+            engine.decision_free(one);
+            engine.decision_free(other);
+        }
+        holders_close(&fresh);
+    }
+    holders_close(&holders);
+    CHECK(maps == 0);
+    CHECK(!holders_open(&holders, &engine, machine, free_map));
+    holders_renew(&holders);
+    CHECK(!holders_apply(&holders) && holders.empty && holders.state);
+    holders_close(&holders);
+    engine.policy_free(policy);
+    engine.machine_free(machine);
+    why = engine_load(&engine, "/nowhere.so");
+    CHECK(why && strstr(why, "cannot be loaded"));
+    free(why);
+}
+
+int main(int count, char **words)
+{
+    CHECK(count == 3);
+    test_config();
+    test_links(words[2]);
+    test_holders(words[1]);
+    puts("ok");
+    return 0;
+}
