@@ -62,7 +62,7 @@ $(VENV)/.components: $(VENV)/.installed
 	@if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq; \
 	  get() { apt-get install -y -qq "$$@" >/dev/null || { \
-	    echo "trying again: $$*"; dpkg --configure -a; apt-get install -y -qq --fix-broken "$$@" >/dev/null; }; }; \
+	    echo "trying again: $$*"; dpkg --configure -a; apt-get install -y -qq --no-remove --fix-broken "$$@" >/dev/null; }; }; \
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
 	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" libfaketime valgrind \

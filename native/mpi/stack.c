@@ -47,6 +47,11 @@ static const Extent *threads_own(void)
             own.begin = (uintptr_t)begin;
         else
             own.bytes = 0;
+        /* A stack without a limit reaches down to whatever is mapped there at first, and other stacks may follow in it. */
+        if (own.bytes > MOST) {
+            own.begin += own.bytes - MOST;
+            own.bytes = MOST;
+        }
         pthread_attr_destroy(&attributes);
     }
     own.known = true;

@@ -153,7 +153,11 @@ impl NetworkLoad {
     fn overlap(&self, job: Weight, end: f64) -> f64 {
         let whole = end - self.now;
         let both = job.end.min(end) - job.start.max(self.now);
-        if both >= whole || whole == f64::INFINITY { 1.0 } else { both.max(0.0) / whole }
+        if both >= whole || whole <= 0.0 || whole == f64::INFINITY {
+            1.0
+        } else {
+            both.max(0.0) / whole
+        }
     }
 
     /// The slowdowns of the jobs present while all communicate, by identity.

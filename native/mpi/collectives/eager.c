@@ -44,8 +44,14 @@ static long long value_of(const char *name)
 
 static void ask(void)
 {
-    int provided; /* the first to ask decides for the program's threads, too */
-    if (MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
+    /* MPICH: the first to ask decides for the program's threads, too. Open MPI: a higher level would be that of the
+     * process, whose locks were made for the lower one. */
+    int provided, level = MPI_THREAD_MULTIPLE;
+#ifdef OMPI_MAJOR_VERSION
+    if (PMPI_Query_thread(&level) != MPI_SUCCESS)
+        return;
+#endif
+    if (MPI_T_init_thread(level, &provided) != MPI_SUCCESS)
         return;
     for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
         long long limit = value_of(LIMITS[i]) - HEADER;

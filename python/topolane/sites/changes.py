@@ -7,6 +7,7 @@ changes it. What runs is found on the hosts, not in a record, so a command that 
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 FIXED = ("cores", "memory", "address")
 """What of a guest cannot change while it runs."""
+OLD = 30.0
+"""Seconds after which a daemon's last report says nothing of a guest that no host reports."""
 
 
 def up(manager: Client, file: str, config: Config, *, remove: bool, tell: Tell) -> Cluster:
@@ -211,9 +214,9 @@ def _check_ended(known: _Known, guests: Sequence[Guest], tell: Tell) -> None:
                 f"{guest.name} still runs program {named}: end it, or take the guest away with "
                 f"'sites down --guests {guest.name} --force'"
             )
-        if guest.host is None:
-            continue  # it runs nowhere, so its daemon's last report is old
         report = known.reports.get(guest.name)
+        if guest.host is None and isinstance(report, dict) and time.time() - report.get("time", 0.0) > OLD:
+            continue  # neither its host nor its daemon reports it: it has ended
         if not isinstance(report, dict) or not isinstance(report.get("ranks"), list):
             tell(
                 f"{guest.name} has no daemon that reports its ranks: only programs that are watched were looked for"

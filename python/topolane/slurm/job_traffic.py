@@ -97,8 +97,9 @@ class TrafficOfJobs:
             refused = self._refused.get(name)
             if refused is not None and refused[0] == as_it_is:
                 raise InputError(refused[1])
+            text = texts.read_text(path, LARGEST)
             try:
-                traffic = Traffic.parse(texts.read_text(path, LARGEST), name)
+                traffic = Traffic.parse(text, name)
             except InputError as error:
                 self._refused[name] = as_it_is, str(error)
                 raise

@@ -80,6 +80,8 @@ class Programs:
             try:
                 chosen = self._choose(job, program, eligible, running, scheduler, now)
             except InputError as error:
+                if named_traffic(job) is None:
+                    return None  # the job's user cannot change how its program is described
                 raise IneligibleJobError(f"traffic in its comment: {error}") from error
             kept = (job.processes, chosen)
             self._chosen[job.id] = kept
@@ -139,8 +141,8 @@ class Programs:
         return None if is_matrix(pattern) else dataclasses.replace(program, pattern=pattern)
 
 
-# Few, because the traffic of 4,096 processes that all send to all takes 400 MB.
-@functools.lru_cache(8)
+# As many as run at a time, mostly: each new job asks for all of them. 4,096 processes that all send to all take 400 MB.
+@functools.lru_cache(32)
 def _profile(program: Program, processes: int) -> tuple[Profile, Traffic]:
     """Raises InputError for a pattern that cannot be."""
     profile = Profile(

@@ -185,8 +185,15 @@ fn start_those_that_fit(
             continue;
         }
         let in_time = view.now + job.walltime <= kept.shadow.at;
-        if !in_time && kept.shadow.cannot_spare(job.nodes, job.whole) {
-            continue;
+        if !in_time && job.whole {
+            let spare = if head_counts {
+                Some(kept.shadow.spare_by_count(&kept.request, view))
+            } else {
+                kept.shadow.spare_if_counted()
+            };
+            if spare.is_some_and(|spare| job.nodes > spare) {
+                continue;
+            }
         }
         let alike =
             job.request.is_plain() && job.request.min_bandwidth == kept.request.min_bandwidth;
@@ -339,9 +346,22 @@ impl Shadow {
         Shadow { at: f64::INFINITY, at_that_time: AtThatTime::Spare(0) }
     }
 
-    /// Whether it is plain from the numbers that the head could not be placed beside the job.
-    fn cannot_spare(&self, nodes: u32, whole: bool) -> bool {
-        matches!(self.at_that_time, AtThatTime::Spare(spare) if whole && nodes > spare)
+    /// Nodes beyond what the head needs, where only counts matter.
+    fn spare_if_counted(&self) -> Option<u32> {
+        match self.at_that_time {
+            AtThatTime::Spare(spare) => Some(spare),
+            AtThatTime::Occupied(_) => None,
+        }
+    }
+
+    /// The same under a policy that only counts, also where nodes are out of service.
+    fn spare_by_count(&mut self, head: &Request, view: &View<'_>) -> u32 {
+        match &mut self.at_that_time {
+            AtThatTime::Spare(spare) => *spare,
+            AtThatTime::Occupied(state) => {
+                occupied(state, self.at, view).idle_nodes().saturating_sub(head.nodes)
+            }
+        }
     }
 
     /// Lets a job run past the reservation if the head can still be placed then beside it.
@@ -357,18 +377,7 @@ impl Shadow {
                 left.is_some()
             }
             AtThatTime::Occupied(state) => {
-                let at = self.at;
-                let then = state.get_or_insert_with(|| {
-                    let mut then = Box::new(if view.policy.traits().count_only {
-                        view.occupancy.without_network()
-                    } else {
-                        view.occupancy.clone()
-                    });
-                    for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
-                        then.release(&job.placement);
-                    }
-                    then
-                });
+                let then = occupied(state, self.at, view);
                 if then.claim(placement).is_err() {
                     return false;
                 }
@@ -380,4 +389,23 @@ impl Shadow {
             }
         }
     }
+}
+
+/// The occupancy at a reservation, built when it is first needed.
+fn occupied<'a>(
+    state: &'a mut Option<Box<Occupancy>>,
+    at: f64,
+    view: &View<'_>,
+) -> &'a mut Occupancy {
+    state.get_or_insert_with(|| {
+        let mut then = Box::new(if view.policy.traits().count_only {
+            view.occupancy.without_network()
+        } else {
+            view.occupancy.clone()
+        });
+        for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
+            then.release(&job.placement);
+        }
+        then
+    })
 }
