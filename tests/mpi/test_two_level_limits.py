@@ -89,3 +89,15 @@ def test_programs_may_use_the_tool_interface(mpi: Mpi, tmp_path: Path, when: int
     code, recorded = mpi.watched(program, when, ranks=len(SITES), environment=settings(SITES))
     assert code == 0
     assert across(counted(recorded), SITES) > 0
+
+
+# MPI's levels below MPI_THREAD_MULTIPLE are 0 to 2 in both MPIs.
+@pytest.mark.parametrize("wanted", range(3), ids=["single", "funneled", "serialized"])
+def test_the_thread_level_is_the_one_that_was_given(mpi: Mpi, tmp_path: Path, wanted: int) -> None:
+    """The library asks MPI's tool interface at a thread level of its own, and that must not become the process's: other
+    libraries would call from several threads, for which Open MPI has set up no locks."""
+    program = compiled(mpi, "thread_level", tmp_path)
+    assert mpi.plain(program, wanted, ranks=3).returncode == 0
+    code, recorded = mpi.watched(program, wanted, ranks=len(SITES), environment=settings(SITES))
+    assert code == 0
+    assert across(counted(recorded), SITES) > 0
