@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test explore lint docs lock audit header wheel bench bench-gang bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin explore lint docs lock audit header wheel bench bench-gang bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -84,6 +84,10 @@ $(VENV)/.components: $(VENV)/.installed
 # What each runs, and what it is for, is in CONTRIBUTING.md. All parts run, whichever fail.
 test: build $(VENV)/.test-installed $(VENV)/.components
 	@$(BIN)/python tools/run_tests.py test
+
+# The plugin of slurmctld in a Slurm of another Debian suite, which is fetched, with the headers of its source.
+test-plugin: build $(VENV)/.test-installed $(VENV)/.components
+	TOPOLANE_TEST_PLUGIN=1 $(BIN)/python -m pytest tests/slurm/test_plugin.py
 
 check: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py check
