@@ -29,13 +29,14 @@ start_mariadb() {
         --innodb-flush-log-at-trx-commit=0 >>"$DIR/log/mariadb.log" 2>&1
 }
 
-# The cluster must be known there before slurmctld starts, which wants its associations.
+# The cluster must be known there before slurmctld starts, which wants its associations. The database is made before
+# slurmdbd starts: a client library of MariaDB 11.8.9 refuses every answer after a connection to none.
 start_accounting() {
     start_mariadb
     (umask 077 && write_slurmdbd_conf >"$DIR/slurmdbd.conf")
     local try
     for ((try = 0; try < 300; try++)); do
-        ! mariadb-admin --no-defaults --socket="$DIR/sql/socket" ping >/dev/null 2>&1 || break
+        ! mariadb --no-defaults --socket="$DIR/sql/socket" --execute "CREATE DATABASE slurm" >/dev/null 2>&1 || break
         sleep 0.1
     done
     clean slurmdbd >>"$DIR/log/start.log" 2>&1 || die 1 "slurmdbd did not start"

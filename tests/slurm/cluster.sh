@@ -20,6 +20,8 @@
 #                   and jwt where Slurm refuses to trust its socket, from Slurm 25.05 on)
 #   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is;
 #                   from v0.0.40 on all there are)
+#   --group "N SETTINGS"  the next N nodes have these settings in slurm.conf too, such as Weight=2 or Gres=gpu:a:4,nic:2;
+#                   as often as wanted, the first group begins with the first node
 #   --conf LINE     one more line of slurm.conf, as often as wanted
 #   --beside FILE   a file that is copied beside slurm.conf before slurmctld starts, as often as wanted
 #   --deadline S    seconds to wait for idle nodes, once all are started (240 + N / 2)
@@ -62,7 +64,7 @@ shaped() {
 }
 
 options() {
-    LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch HOLD='' REST='' EXTRA=() BESIDE=()
+    LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch HOLD='' REST='' EXTRA=() BESIDE=() NODE_GROUPS=()
     OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' DEADLINE=$((240 + NODES / 2))
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die 2 "$1 needs a value"
@@ -79,6 +81,7 @@ options() {
             --accounting) ACCOUNTING=$(one_of "$1" "$2" none slurmdbd) ;;
             --auth) AUTH=$(one_of "$1" "$2" none jwt) ;;
             --rest) REST=$(shaped '[v0-9.,]+' "$1" "$2" "a list such as v0.0.37,v0.0.38") ;;
+            --group) NODE_GROUPS+=("$(shaped '[1-9][0-9]{0,3} .+' "$1" "$2" "a number of nodes and settings")") ;;
             --conf) EXTRA+=("$2") ;;
             --beside) [ -f "$2" ] && BESIDE+=("$2") || die 2 "--beside: there is no file '$2'" ;;
             --deadline) DEADLINE=$(number "$@") ;;
@@ -151,6 +154,7 @@ up() {
     write_slurm_conf >"$DIR/slurm.conf"
     write_topology >"$DIR/topology.conf"
     [ ${#BESIDE[@]} = 0 ] || cp "${BESIDE[@]}" "$DIR"
+    [ ${#NODE_GROUPS[@]} = 0 ] || write_gres >"$DIR/gres.conf"
     [ "$AUTH" = none ] || (umask 077 && head -c 32 /dev/urandom >"$DIR/jwt.key")
     [ -z "$HOLD" ] || write_job_submit >"$DIR/job_submit.lua"
     write_env >"$DIR/env"

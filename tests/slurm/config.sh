@@ -63,7 +63,7 @@ MaxJobCount=50000
 DebugFlags=NO_CONF_HASH
 $([ -z "$HOLD" ] || echo "JobSubmitPlugins=lua")
 $(printf '%s\n' "${EXTRA[@]}")
-NodeName=$PREFIX[1-$NODES] NodeAddr=127.0.0.1 NodeHostname=$host Port=[$((PORT + 1))-$((PORT + NODES))] CPUs=$CPUS Boards=1 SocketsPerBoard=2 CoresPerSocket=$((CPUS / 2)) ThreadsPerCore=1 RealMemory=32000 State=UNKNOWN
+$(write_nodes)
 $(write_partitions)
 END
 }
@@ -78,6 +78,39 @@ write_priority() {
 write_select() {
     echo "SelectType=select/${SELECT/whole/cons_tres}"
     [ "$SELECT" = linear ] || echo "SelectTypeParameters=CR_Core"
+}
+
+# What a slurmd must find of its own resources. Slurm wants a file for each GPU and never opens it here; it counts the
+# others.
+write_gres() {
+    local group first=1 last each name type count what
+    for group in "${NODE_GROUPS[@]}"; do
+        last=$((first + ${group%% *} - 1))
+        [[ $group != *" Gres="* ]] || for each in $(sed -E 's/.* Gres=([^ ]*).*/\1/; s/,/ /g' <<<"$group"); do
+            IFS=: read -r name type count <<<"$each"
+            [ -n "$count" ] || count=$type type=''
+            what=Flags=CountOnly
+            if [ "$name" = gpu ]; then
+                mkdir -p "$DIR/gpus"
+                eval "touch '$DIR/gpus/$type'{0..$((count - 1))}"
+                what="File=$DIR/gpus/$type[0-$((count - 1))]"
+            fi
+            echo "NodeName=$PREFIX[$first-$last] Name=$name ${type:+Type=$type} Count=$count $what"
+        done
+        first=$((last + 1))
+    done
+}
+
+write_nodes() {
+    local group first=1 last
+    for group in "${NODE_GROUPS[@]}" "$NODES "; do
+        last=$((first + ${group%% *} - 1 < NODES ? first + ${group%% *} - 1 : NODES))
+        ((first <= last)) || break
+        echo "NodeName=$PREFIX[$first-$last] NodeAddr=127.0.0.1 NodeHostname=$(hostname -s)" \
+            "Port=[$((PORT + first))-$((PORT + last))] CPUs=$CPUS Boards=1 SocketsPerBoard=2" \
+            "CoresPerSocket=$((CPUS / 2)) ThreadsPerCore=1 RealMemory=32000 State=UNKNOWN ${group#* }"
+        first=$((last + 1))
+    done
 }
 
 write_partitions() {

@@ -4,13 +4,14 @@
 #   other_version.sh SUITE [COMMAND...]     (by default the daemon's tests)
 #   other_version.sh trixie tests/slurm/cluster.sh up 12 /tmp/c
 #
-# Slurm's packages are unpacked, not installed, into /tmp/topolane-slurm-SUITE (140 MB, kept for the next
+# Slurm's packages are unpacked, not installed, into /tmp/topolane-slurm-SUITE (210 MB, kept for the next
 # time) from the mirror that apt is configured with; each command is a script that enters it by chroot.
 # Mounts are made in a namespace of their own and are gone with the command. Needs root and mmdebstrap.
 # MMDEBSTRAP_OPTIONS: more options for it, as --aptopt='Acquire::Check-Valid-Until "false"' for an old mirror.
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-COMMANDS="munged slurmctld slurmd slurmrestd scontrol sinfo squeue sbatch srun salloc scancel sacct sdiag setpriv"
+COMMANDS="munged slurmctld slurmd slurmrestd scontrol sinfo squeue sbatch srun salloc scancel sacct sdiag setpriv
+    sprio sacctmgr slurmdbd mariadbd mariadb mariadb-install-db"
 
 die() {
     echo "other_version.sh: $2" >&2
@@ -23,12 +24,13 @@ mirror() {
 
 unpack() {
     local packages=munge,slurmctld,slurmd,slurmrestd,slurm-client,slurm-wlm-basic-plugins,slurm-wlm-jwt-plugin
+    packages+=,slurmdbd,slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core
     local from
     from=$(mirror)
     [ -n "$from" ] || die 3 "apt is configured with no mirror of Debian"
     rm -rf "$TREE"
     mmdebstrap --quiet --variant=extract ${MMDEBSTRAP_OPTIONS:+"$MMDEBSTRAP_OPTIONS"} \
-        --include="base-files,bash,coreutils,dash,hostname,libc-bin,util-linux,$packages" "$SUITE" "$TREE" "$from" ||
+        --include="base-files,bash,coreutils,dash,hostname,libc-bin,sed,util-linux,$packages" "$SUITE" "$TREE" "$from" ||
         die 1 "the packages of $SUITE could not be had"
     # What the packages' own scripts would have done: they have not run.
     local daemon
