@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin explore lint docs lock audit header wheel bench bench-gang bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin explore lint docs lock audit header wheel bench bench-gang bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -174,6 +174,12 @@ bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 
 bench-slurm: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python benches/slurm/run.py $(BENCH)
+
+# What works as on stock Slurm, on two clusters of Debian trixie's Slurm: see CONTRIBUTING.md.
+STOCK ?= isolated,slurm-tree
+slurm-stock: build $(VENV)/.test-installed $(VENV)/.components
+	AS_STOCK_POLICIES=$(STOCK) tests/slurm/other_version.sh trixie $(abspath $(BIN))/python -m pytest -v \
+	  tests/slurm/as_stock/rows.py
 
 validate: $(VENV)/.optimised $(VENV)/.components
 	$(BIN)/python benches/validation/run.py $(VALIDATE)
