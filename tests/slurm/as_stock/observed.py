@@ -252,8 +252,10 @@ class Observed:
 
     def clear(self) -> None:
         """Ends all jobs, takes back all that a scenario changed, and waits for idle nodes."""
-        for user in USERS:
-            self.run("scancel", "-Q", f"--user={user}")
+        # First those that wait, or one of them would start when others end.
+        for options in (("--state=PENDING",), ()):
+            for user in USERS:
+                self.run("scancel", "-Q", f"--user={user}", *options)
         names = re.findall(r"ReservationName=(\S+)", self.run("scontrol", "-o", "show", "res").stdout)
         for name in names:
             self.run("scontrol", "delete", f"ReservationName={name}")

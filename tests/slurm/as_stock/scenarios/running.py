@@ -144,6 +144,8 @@ def suspended(slurm: Observed) -> None:
 @scenario
 def signalled(slurm: Observed) -> None:
     """A signal to the batch script"""
-    slurm.runs("job", "-N2", "--signal=B:USR1@10", script="trap 'exit 9' USR1; sleep 900 & wait")
+    ready = slurm.cluster.directory / "ready"
+    slurm.runs("job", "-N2", script=f"trap 'exit 9' USR1; touch {ready}; sleep 900 & wait")
+    slurm.until(ready.exists, "the script is ready")
     slurm.ask("scancel", "--batch", "--signal=USR1", slurm.jobs["job"], name="signal")
     slurm.reaches("job", "FAILED")

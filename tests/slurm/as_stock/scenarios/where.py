@@ -53,7 +53,7 @@ def named_nodes(slurm: Observed) -> None:
     slurm.runs("more", "-N3", "--nodelist=node10", "--exclusive")
     slurm.see("named", 10 in slurm.hosts("more"))
     slurm.waits("taken", "Resources", "-N2", "--nodelist=node10", "--exclusive")
-    slurm.submit("few", "-N1", "--nodelist=node[1-2]")
+    slurm.runs("few", "-N1", "--nodelist=node[1-2]")
     slurm.submit("wrong", "--nodelist=node99")
 
 
