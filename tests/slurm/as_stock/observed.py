@@ -328,7 +328,7 @@ def _facts(line: str, plain: Callable[[str], str]) -> dict[str, Any]:
     if shares:
         each = Counter[str]()
         for hosts, cores, memory, gres in shares:
-            told = re.sub(r"\((IDX|CNT):?[^)]*\)", "", gres)
+            told = re.sub(r"\(CNT:(\d+)\)", r":\1", re.sub(r"\(IDX:?[^)]*\)", "", gres))
             each[f"{_count(cores)} cores, {memory} MB, {told}"] += _count(
                 hosts.removeprefix("node").strip("[]")
             )
