@@ -7,7 +7,14 @@ import signal
 import click
 
 from topolane._engine import InputError
-from topolane.cli import slurm_install, slurm_plugin, slurm_ranks, slurm_replay, slurm_status
+from topolane.cli import (
+    slurm_install,
+    slurm_metrics,
+    slurm_plugin,
+    slurm_ranks,
+    slurm_replay,
+    slurm_status,
+)
 
 
 @click.group("slurm")
@@ -53,5 +60,6 @@ for other in (
     slurm_replay.replay,
     slurm_status.status,
     slurm_status.explain,
+    slurm_metrics.metrics,
 ):
     command.add_command(other)
