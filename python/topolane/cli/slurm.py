@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli import slurm_plugin, slurm_shadow, slurm_status
+from topolane.cli import slurm_metrics, slurm_plugin, slurm_shadow, slurm_status
 
 
 @click.group("slurm")
@@ -18,5 +18,6 @@ for other in (
     slurm_shadow.replay,
     slurm_status.status,
     slurm_status.explain,
+    slurm_metrics.metrics,
 ):
     command.add_command(other)

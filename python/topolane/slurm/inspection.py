@@ -101,7 +101,9 @@ class Inspection:
     def isolated(self) -> frozenset[int]:
         """The jobs that hold nodes and keep others off their links."""
         running = self.state.jobs.running if self.state and self.state.jobs else {}
-        return frozenset(job for job in self.holders if job in running and running[job].link_use == "isolated")
+        return frozenset(
+            job for job in self.holders if job in running and running[job].link_use == "isolated"
+        )
 
     @cached_property
     def claiming(self) -> frozenset[int]:
@@ -131,7 +133,9 @@ def inspect(settings: Settings) -> Inspection:
     snapshot = _snapshot(settings, problems) if known or settings.slurmrestd else None
     directory = settings.state or _state_directory(known)
     if directory is None:
-        problems.append("The plugin's state is not known: name the StateSaveLocation of slurmctld with --state.")
+        problems.append(
+            "The plugin's state is not known: name the StateSaveLocation of slurmctld with --state."
+        )
     state = None if directory is None else plugin_state.read(directory)
     problems += () if state is None else state.problems
     machine, owned = _machine(state, problems)
@@ -183,9 +187,7 @@ def _conf(known: dict[str, str]) -> PluginConf | None:
         return None  # The plugin itself says what is wrong with it.
 
 
-def _machine(
-    state: PluginState | None, problems: list[str]
-) -> tuple[Machine | None, dict[int, Allocation]]:
+def _machine(state: PluginState | None, problems: list[str]) -> tuple[Machine | None, dict[int, Allocation]]:
     if state is None or state.jobs is None or state.jobs.machine is None:
         return None, {}
     try:

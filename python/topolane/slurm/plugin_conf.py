@@ -47,13 +47,15 @@ class PluginConf:
     call_time: float
     """Seconds."""
 
-    def rule(self, job: Job) -> Rule | None:
-        """The first line that fits a job; None if no line does, or if that depends on which of its partitions it gets."""
+    def policy(self, job: Job) -> tuple[str, int] | None:
+        """The policy of a job and the line that gives it, 0 if no line fits: then stock Slurm decides. None if that depends
+        on which of its partitions the job gets.
+        """
         for rule in self.rules:
             fits = rule.fits(job)
             if fits is not False:
-                return rule if fits else None
-        return None
+                return (rule.policy, rule.line) if fits else None
+        return "stock", 0
 
 
 def read(path: Path) -> PluginConf:
@@ -66,7 +68,10 @@ def read(path: Path) -> PluginConf:
         if "calltime" in given:
             call_time = _seconds(given["calltime"], path, number)
         if "policy" in given:
-            lists = (frozenset(filter(None, given.get(key, "").lower().split(","))) for key in ("partition", "qos", "account"))
+            lists = (
+                frozenset(filter(None, given.get(key, "").lower().split(",")))
+                for key in ("partition", "qos", "account")
+            )
             rules.append(Rule(number, given["policy"], *lists))
     return PluginConf(path, tuple(rules), call_time)
 
@@ -75,4 +80,6 @@ def _seconds(word: str, path: Path, line: int) -> float:
     try:
         return float(word) / 1e6
     except ValueError:
-        raise InputError(f"{path} line {line}: CallTime is {texts.shown(word)}, not a number of microseconds") from None
+        raise InputError(
+            f"{path} line {line}: CallTime is {texts.shown(word)}, not a number of microseconds"
+        ) from None

@@ -247,9 +247,7 @@ def _running(words: list[str], source: str, line: int) -> tuple[int, Running]:
 
 def _waiting(words: list[str], source: str, line: int, nodes: int) -> tuple[int, Refused]:
     if len(words) < 8:
-        raise _bad(
-            source, line, " ".join(words), "`waiting JOB POLICY SHARE TIME KIND WANTED CANDIDATES`"
-        )
+        raise _bad(source, line, " ".join(words), "`waiting JOB POLICY SHARE TIME KIND WANTED CANDIDATES`")
     if words[5] not in KINDS:
         raise _bad(source, line, words[5], f"one of {', '.join(KINDS)}")
     return _whole(words[1], source, line), Refused(
@@ -335,9 +333,8 @@ def owned_by(links: Links | None, machine: Machine, machine_sum: int) -> dict[in
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(text.split("\n"), 1):
-        if words := line.split(" "):
-            if words != [""]:
-                yield number, words
+        if line:
+            yield number, line.split(" ")
 
 
 def _whole(word: str, source: str, line: int, most: int = MOST_NUMBER) -> int:

@@ -17,10 +17,10 @@ from topolane.slurm.beside import Beside, NoPlace, Placement, Question
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.fabric import machine_of
+from topolane.slurm.inspection import TYPE, number_of
 from topolane.slurm.looks import Ended, Looks, Started
 from topolane.slurm.records import Job, Snapshot
 
-TYPE = "topology/topolane"
 LONGEST_GAP = 120.0
 """Seconds. Slurm keeps the records of jobs that have ended for MinJobAge, 300 s by default."""
 PATIENCE = 10.0
@@ -152,7 +152,7 @@ class Shadow:
             self._write("holds", **facts)
         else:
             if state is not None and state.jobs is not None:
-                running = state.jobs.running.get(_number_of(job))
+                running = state.jobs.running.get(number_of(job))
                 facts["plugin"] = None if running is None else running.policy
             if nodes:
                 facts |= self._slurms(self._beside.placed(job.id, nodes, links, bandwidth_share))
@@ -194,7 +194,7 @@ class Shadow:
         if state is None or state.links is None or state.links.machine_sum != self._machine_sum:
             return None
         try:
-            own = plugin_state.owned_by(state.links, self._machine, self._machine_sum).get(_number_of(job))
+            own = plugin_state.owned_by(state.links, self._machine, self._machine_sum).get(number_of(job))
         except InputError:
             return None
         return own if own is not None and own.nodes == frozenset(nodes) else None
@@ -236,11 +236,6 @@ def _sum_of(source: str | None) -> int | None:
         return None if source is None else plugin_state.sum_of(texts.read_bytes(source))
     except InputError:
         return None
-
-
-def _number_of(job: Job) -> int:
-    """Slurm's own number of the job, by which the plugin names it. The last task of an array has that of the array."""
-    return int(job.record) if job.record.isdigit() else job.array
 
 
 def _share_of(job: Job, cpus: Sequence[int]) -> dict[str, int] | None:

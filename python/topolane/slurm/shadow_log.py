@@ -12,7 +12,7 @@ from typing import Any
 
 from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine
-from topolane.policy import Policy, resolve
+from topolane.policy import resolve
 from topolane.slurm.beside import Beside, Question
 from topolane.slurm.shadow import answered
 
