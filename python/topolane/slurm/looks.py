@@ -26,7 +26,7 @@ class Ended:
     at: float
     """By Slurm's record; or the time of the look, if the record is gone."""
     is_brief: bool = False
-    """Whether it started since the look before."""
+    """Whether it started in the same second."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Looks:
         """The last stay of jobs that have ended and that Slurm still has."""
 
     def update(self, snapshot: Snapshot) -> list[Ended | Started]:
-        """What happened, in order. Of one second the ends come first, then starts by priority and number."""
+        """What happened, in order."""
         found = [*self._ended(snapshot), *self._started(snapshot)]
         self._over = {number: stay for number, stay in self._over.items() if number in snapshot.jobs}
         self._is_first = False
@@ -80,14 +80,21 @@ class Looks:
             if _holds(job) or not self._is_first:
                 yield Started(job, is_missed)
             if not _holds(job) and not self._is_first:
-                yield Ended(job.id, max(job.end, job.start), is_brief=True)
+                yield Ended(job.id, max(job.end, job.start), _is_brief(job))
 
 
-def _order(event: Ended | Started) -> tuple[float, int, int, int]:
-    """By time. In one second: ends, then starts by priority and number, then ends of brief jobs."""
-    if isinstance(event, Started):
-        return event.job.start, 1, -event.job.priority, event.job.id
-    return event.at, 2 if event.is_brief else 0, 0, event.job
+def _order(event: Ended | Started) -> tuple[float, int, int, int, int]:
+    """By time. In one second: ends, then jobs that start and end in it, then starts by priority and number. So no job seems to
+    start on nodes that another one still holds.
+    """
+    if isinstance(event, Ended):
+        return event.at, int(event.is_brief), 0, event.job, 1
+    job = event.job
+    return (job.start, 1, 0, job.id, 0) if _is_brief(job) else (job.start, 2, -job.priority, job.id, 0)
+
+
+def _is_brief(job: Job) -> bool:
+    return 0 < job.end <= job.start
 
 
 def _holds(job: Job) -> bool:
