@@ -7,7 +7,7 @@ import signal
 import click
 
 from topolane._engine import InputError
-from topolane.cli import slurm_install, slurm_plugin, slurm_ranks, slurm_replay, slurm_status
+from topolane.cli import slurm_install, slurm_plugin, slurm_ranks, slurm_replay, slurm_routes, slurm_status
 
 
 @click.group("slurm")
@@ -51,6 +51,7 @@ for other in (
     slurm_ranks.hosts,
     slurm_ranks.spank,
     slurm_replay.replay,
+    slurm_routes.routes,
     slurm_status.status,
     slurm_status.explain,
 ):
