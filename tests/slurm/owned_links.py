@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,10 @@ def write_links(state: Path, machine: Path, jobs: Iterable[Row]) -> None:
     _replace(state / "topolane_links", f"{body}sum {fnv(body.encode()):016x}\n")
 
 
-def write_running(state: Path, jobs: Iterable[int], time: int) -> None:
-    """`topolane_jobs`: the jobs that hold nodes."""
+def write_running(state: Path, jobs: Iterable[int], age: int = 0) -> None:
+    """`topolane_jobs`: the jobs that hold nodes, as they were some seconds ago."""
     rows = "".join(f"running {job} dedicated isolated 1\n" for job in jobs)
-    _replace(state / "topolane_jobs", f"topolane-jobs 1 {time}\nmachine net 216\n{rows}")
+    _replace(state / "topolane_jobs", f"topolane-jobs 1 {int(time.time()) - age}\nmachine net 216\n{rows}")
 
 
 def _numbers(numbers: Sequence[int]) -> str:

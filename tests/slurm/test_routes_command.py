@@ -121,16 +121,20 @@ def test_routes_stay_until_the_nodes_are_free(controller: Controller) -> None:
     """The epilogue runs while the nodes still end the job's processes: their traffic stays on the job's links."""
     controller.give(1, 2)
     assert controller.call("prolog", 2).returncode == 0
-    write_running(controller.state, [1, 2], 5000)
+    write_running(controller.state, [1, 2])
     epilogue = controller.begin("epilog", 1)
     time.sleep(3)
     assert epilogue.poll() is None and len(controller.installed()) == 1
-    write_running(controller.state, [2], 5001)
+    write_running(controller.state, [2])
     epilogue.communicate(timeout=60)
     assert controller.installed()[1:] == [controller.tables_of(2)]
-    # A node that does not end the job holds the epilogue no longer than that.
-    done = controller.call("epilog", 2, "--wait", 2)
+    # A node that does not end the job holds the epilogue no longer than that, and the routes stay.
+    done = controller.call("epilog", 2, "--wait", 3)
     assert done.returncode == 0 and len(controller.installed()) == 2
+    # A file that is not written any more says nothing.
+    write_running(controller.state, [2], age=60)
+    assert controller.call("epilog", 2, "--wait", 4).returncode == 0
+    assert controller.installed()[2:] == [controller.tables_of()]
 
 
 def test_a_job_that_ends_gives_way_on_nodes_that_another_has(controller: Controller) -> None:

@@ -79,21 +79,21 @@ def before_start(settings: Settings, job: int) -> Result | None:
 
 
 def after_end(settings: Settings, job: int, started: float) -> Result | None:
-    """Takes a job's routes out as soon as its nodes are free. Returns None if it owned no links, or if its nodes are not
-    free within the time: then a later call takes its routes out.
+    """Takes a job's routes out as soon as its nodes are free. Returns None if it owned no links, or if the plugin says that
+    its nodes are not free within most of the time: then a later call takes its routes out.
 
     slurmctld calls this while the nodes still end the job's processes, whose traffic must stay on the job's links.
     started: when the job started, in seconds since 1970. Raises InputError as `before_start`.
     """
-    deadline = time.monotonic() + settings.wait
+    began = time.monotonic()
     if job not in _links(settings).jobs:
         return None
     notes = _Notes(settings.out)
     notes.is_ending(job)
-    if not _nodes_are_free(settings, job, started, deadline):
+    if not _nodes_are_free(settings, job, started, began + 0.8 * settings.wait):
         return None
     notes.has_ended(job)
-    return _update(settings, deadline)
+    return _update(settings, began + settings.wait)
 
 
 def install_all(settings: Settings) -> Result:
@@ -116,8 +116,10 @@ def _links(settings: Settings) -> plugin_state.Links:
 
 
 def _nodes_are_free(settings: Settings, job: int, started: float, deadline: float) -> bool:
-    """Waits until the plugin does not count a job among those that hold nodes. Returns whether that came about."""
-    path, began, pause = settings.state / plugin_state.JOBS, time.monotonic(), 2 * POLL
+    """Waits until the plugin does not count a job among those that hold nodes. Returns whether that came about. At the
+    deadline a file that the plugin has not written for a while says nothing, and the nodes count as free.
+    """
+    path, pause, began = settings.state / plugin_state.JOBS, 2 * POLL, time.monotonic()
     while True:
         try:
             text = texts.decoded(texts.read_bytes(path, plugin_state.MOST_JOBS), str(path))
@@ -129,7 +131,7 @@ def _nodes_are_free(settings: Settings, job: int, started: float, deadline: floa
         if job not in seen.running and is_known:
             return True
         if time.monotonic() + pause > deadline:
-            return False
+            return time.time() - seen.time > UNSEEN
         time.sleep(pause)
         pause = min(1.0, 1.5 * pause)
 
