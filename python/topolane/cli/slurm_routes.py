@@ -130,7 +130,8 @@ def _for_job(settings: Settings, context: str) -> Result | None:
         raise InputError(f"SLURM_SCRIPT_CONTEXT={context}: this is for PrologSlurmctld and EpilogSlurmctld")
     job = _number("SLURM_JOB_ID")
     if context == EPILOG:
-        return work.after_end(settings, job, float(_number("SLURM_JOB_START_TIME", int(time.time()))))
+        started = float(_number("SLURM_JOB_START_TIME", int(time.time())))
+        return work.after_end(settings, job, started, os.environ.get("SLURM_JOB_NODELIST", ""))
     result = work.before_start(settings, job)
     if result is not None and job in result.left_out:
         raise InputError(result.left_out[job])

@@ -30,10 +30,12 @@ WAIT = 60.0
 LEAST = 5.0
 """Seconds that the command which installs the tables has in any case."""
 POLL = 0.05
+QUIET = 3.0
+"""Seconds without a word of the plugin after which Slurm is asked: the plugin writes only while Slurm asks it."""
 UNSEEN = 12.0
-"""Seconds after which the plugin has written down what has changed; it does so every ten."""
+"""Seconds after which what the plugin has written says nothing, if Slurm does not answer either."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where the command is looked for: Slurm sets no PATH."""
+"""Where commands are looked for: Slurm sets no PATH."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,19 +80,20 @@ def before_start(settings: Settings, job: int) -> Result | None:
     return _update(settings, deadline, job)
 
 
-def after_end(settings: Settings, job: int, started: float) -> Result | None:
+def after_end(settings: Settings, job: int, started: float, hosts: str) -> Result | None:
     """Takes a job's routes out as soon as its nodes are free. Returns None if it owned no links, or if the plugin says that
     its nodes are not free within most of the time: then a later call takes its routes out.
 
     slurmctld calls this while the nodes still end the job's processes, whose traffic must stay on the job's links.
-    started: when the job started, in seconds since 1970. Raises InputError as `before_start`.
+    started: when the job started, in seconds since 1970. hosts: the job's nodes, a host list. Raises InputError as
+    `before_start`.
     """
     began = time.monotonic()
     if job not in _links(settings).jobs:
         return None
     notes = _Notes(settings.out)
     notes.is_ending(job)
-    if not _nodes_are_free(settings, job, started, began + 0.8 * settings.wait):
+    if not _nodes_are_free(settings, job, started, hosts, began + 0.8 * settings.wait):
         return None
     notes.has_ended(job)
     return _update(settings, began + settings.wait)
@@ -115,9 +118,9 @@ def _links(settings: Settings) -> plugin_state.Links:
     return plugin_state.parse_links(text, str(path))
 
 
-def _nodes_are_free(settings: Settings, job: int, started: float, deadline: float) -> bool:
-    """Waits until the plugin does not count a job among those that hold nodes. Returns whether that came about. At the
-    deadline a file that the plugin has not written for a while says nothing, and the nodes count as free.
+def _nodes_are_free(settings: Settings, job: int, started: float, hosts: str, deadline: float) -> bool:
+    """Waits until the plugin does not count a job among those that hold nodes, or Slurm says so. Returns whether that
+    came about. If neither says anything until the deadline, the nodes count as free.
     """
     path, pause, began = settings.state / plugin_state.JOBS, 2 * POLL, time.monotonic()
     while True:
@@ -126,14 +129,35 @@ def _nodes_are_free(settings: Settings, job: int, started: float, deadline: floa
         except texts.NoFileError:
             return True
         seen = plugin_state.parse_jobs(text, str(path))
+        age = time.time() - seen.time
         # The file may be older than the job.
         is_known = seen.time > started + 1 or time.monotonic() - began > UNSEEN
-        if job not in seen.running and is_known:
+        if (job not in seen.running and is_known) or (age > QUIET and _none_completes(hosts)):
             return True
         if time.monotonic() + pause > deadline:
-            return time.time() - seen.time > UNSEEN
+            return age > UNSEEN
         time.sleep(pause)
         pause = min(1.0, 1.5 * pause)
+
+
+def _none_completes(hosts: str) -> bool:
+    """Whether Slurm says that none of these nodes ends a job. False if it does not answer."""
+    try:
+        done = subprocess.run(
+            ["sinfo", "--noheader", "--states=completing", f"--nodes={hosts}", "--format=%N"],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LEAST,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0 and not done.stdout.strip()
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"PATH": os.environ.get("PATH", PATH)}
 
 
 class _Notes:
@@ -284,7 +308,6 @@ def _write(settings: Settings, jobs: Mapping[int, Allocation]) -> dict[int, str]
 def _install(command: Sequence[str], seconds: float) -> None:
     """Runs the command that loads the tables, and ends it after so many seconds. Raises InputError if it fails."""
     shown = f"--install {texts.shown(command[0])}"
-    environment = os.environ | {"PATH": os.environ.get("PATH", PATH)}
     # Not a pipe: what the command leaves behind could keep that open.
     with tempfile.TemporaryFile() as said:
         try:
@@ -293,7 +316,7 @@ def _install(command: Sequence[str], seconds: float) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
-                env=environment,
+                env=_environment(),
                 start_new_session=True,
             )
         except OSError as error:
