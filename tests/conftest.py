@@ -52,22 +52,30 @@ UNITS = (
         for topic in ("bisect", "clusters", "dry_run", "forgetting", "frames", "moves")
     ),
     *(f"tests/sites/test_{topic}.py" for topic in ("plans", "sites_file")),
-    *(f"tests/slurm/test_{topic}.py" for topic in ("forecast", "versions")),
+    *(f"tests/slurm/test_{topic}.py" for topic in ("forecast", "routes_command", "versions")),
 )
 
 SECOND_CLUSTER = (
     "clocks",
     "daemon",
     "edits",
-    "failing_links",
-    "lent_routes",
     "moving_slurm",
-    "owned_routes",
     "phi",
 )
 """Tests of Slurm that share a cluster of their own. All the others share the first one."""
 
-OTHER_CLUSTERS = ("cluster", "forecast", "install", "plugin", "priority", "sharing", "tokens", "versions")
+OTHER_CLUSTERS = (
+    "cluster",
+    "forecast",
+    "install",
+    "owned_routes",
+    "plugin",
+    "priority",
+    "routes_command",
+    "sharing",
+    "tokens",
+    "versions",
+)
 """Tests of Slurm that start the clusters that they need, or need none."""
 
 WITHOUT_CLOUD = ("aggregates", "in_flight", "measured", "room_order", "sample", "underway")

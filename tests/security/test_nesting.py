@@ -81,9 +81,7 @@ def test_a_log_of_deep_arrays_or_long_numbers(tmp_path: Path, event: str, value:
 
 
 @pytest.mark.parametrize("value", [ARRAYS, TABLES, DIGITS], ids=["arrays", "tables", "digits"])
-@pytest.mark.parametrize(
-    "what", ["nova plan", "matrix", "measurements", "slurm state", "fabric state", "cluster file"]
-)
+@pytest.mark.parametrize("what", ["nova plan", "matrix", "measurements", "slurm state", "cluster file"])
 def test_a_json_file_of_deep_arrays_or_long_numbers(tmp_path: Path, what: str, value: str) -> None:
     """A user who gives a JSON file with arrays nested deep or numbers of thousands of digits gets no traceback."""
     file = tmp_path / "file"
@@ -113,11 +111,6 @@ READS = {
     ),
     "slurm state": READ.format(
         "import topolane; from topolane.live.links_file import DedicatedLinksFile; DedicatedLinksFile('{file}', topolane.machine('cab')).read()"
-    ),
-    "fabric state": READ.format(
-        "import os, topolane; from topolane.slurm.config import Config; from topolane.slurm.link_failures import LinkFailures; "
-        "os.rename('{file}', '{file}.state'); open('{file}', 'w').write('#\\\\n'); "
-        "LinkFailures(Config('unix:/x', ('p',), fabric='{file}'), topolane.machine('cab'))"
     ),
 }
 

@@ -64,16 +64,6 @@ def _given(path: Path) -> Any:
     return DedicatedLinksFile(str(path), topolane.machine("cab")).read()
 
 
-def _failed(path: Path) -> Any:
-    from topolane.slurm.config import Config
-    from topolane.slurm.link_failures import LinkFailures
-
-    fabric = path.with_name("fabric")
-    fabric.write_text("# none\n")
-    path.replace(path.with_name("fabric.state"))
-    return LinkFailures(Config("unix:/nowhere", ("p",), fabric=str(fabric)), topolane.machine("cab"))
-
-
 def _matrix(path: Path) -> Any:
     from topolane.mpi.matrix import read
     from topolane.mpi.summary import summary
@@ -226,11 +216,6 @@ READERS: dict[str, tuple[Reader, str, str]] = {
                 ]
             }
         ),
-    ),
-    "failed": (
-        _failed,
-        "failed.json",
-        _lines({"out": [0], "links": ["x"], "affected": [{"id": 1, "cables": [0], "links": ["x"]}]}),
     ),
     "matrix": (_matrix, "matrix.csv", MATRIX),
     "outages": (_outages, "outages.csv", "name,from,until\ncab1,0,100\ncab2,5.5,\n3,,7e3\n"),
