@@ -14,7 +14,7 @@ def command() -> None:
 
 for other in (
     slurm_plugin.command,
-    slurm_routes.command,
+    slurm_routes.routes,
     slurm_shadow.shadow,
     slurm_shadow.replay,
     slurm_status.status,
