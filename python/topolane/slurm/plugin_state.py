@@ -91,7 +91,7 @@ class Counters:
         for limit, count in self.under[:-1]:
             seen += count
             if calls and seen >= share * calls:
-                return limit
+                return min(limit, self["longest_nanoseconds"])
         return max(self["longest_nanoseconds"], self.under[-1][0]) if calls else None
 
 

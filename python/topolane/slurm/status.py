@@ -202,8 +202,10 @@ def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, s
         )
     if look.snapshot is None:
         return None, "slurmctld does not answer, so nothing tells whether the plugin is active."
-    if counters is None or counters.active is None:
+    if counters is None:
         return None, "The plugin's counters cannot be read, so nothing tells whether it is active."
+    if counters.active is None:
+        return None, "The plugin's counters do not say whether it is active: it is of an earlier release."
     if counters.active:
         return True, None
     said = look.state.jobs.why if look.state and look.state.jobs else None
