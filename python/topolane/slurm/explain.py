@@ -108,7 +108,8 @@ def _waiting(look: Inspection, job: Job, said: list[str]) -> Explanation:
             way = Room(look, look.machine, job, wait.refused).in_the_way()
         said += _refused(look, wait.refused, way)
     elif look.state is not None and look.state.jobs is not None:
-        said.append("The plugin did not refuse it.")
+        too_few = ": Slurm itself finds too few free nodes" if wait.slurm == "Resources" else ""
+        said.append(f"The plugin has not refused it{too_few}.")
     expected = job.expected_start if job.expected_start > now else None
     if expected is not None:
         said.append(f"Slurm expects to start it by {clock(expected, now)} (in {duration(expected - now)}).")

@@ -6,11 +6,15 @@ import dataclasses
 
 from topolane._engine import LinkUse
 from topolane.live.links import Links
-from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, number_of
+from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, clock, number_of
 from topolane.slurm.plugin_state import ENDS, Counters
 from topolane.slurm.records import Job
 from topolane.slurm.wait_reasons import wait_reason
 from topolane.units import duration, plural
+
+
+BOOT_SECONDS = 5.0
+"""How much earlier than slurmctld's boot time the plugin may have been loaded."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,6 +210,16 @@ def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, s
         return None, "The plugin's counters cannot be read, so nothing tells whether it is active."
     if counters.active is None:
         return None, "The plugin's counters do not say whether it is active: it is of an earlier release."
+    if (
+        look.booted is not None
+        and counters.started is not None
+        and counters.started < look.booted - BOOT_SECONDS
+    ):
+        since = clock(look.booted, look.time)
+        return (
+            None,
+            f"The state is of a slurmctld that has ended; Slurm has not called the plugin since {since}.",
+        )
     if counters.active:
         return True, None
     said = look.state.jobs.why if look.state and look.state.jobs else None
