@@ -1,0 +1,104 @@
+"""What changed between two looks at Slurm: jobs that started, that ended, and whose start was missed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from topolane.slurm.records import Job, Snapshot
+
+
+@dataclasses.dataclass(frozen=True)
+class Stay:
+    """The time of a job on some nodes. A job that Slurm requeues has several."""
+
+    start: float
+    nodes: str
+    is_configuring: bool = False
+    """Whether its nodes still boot: the start is then moved to when they are ready."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """A job holds its nodes no longer."""
+
+    job: int
+    at: float
+    """By Slurm's record; or the time of the look, if the record is gone."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Started:
+    """A job got nodes."""
+
+    job: Job
+    is_missed: bool = False
+    """Whether that was so long ago that the state of the machine at its start is not known."""
+
+
+class Looks:
+    """Compares each snapshot with what was known. longest_gap: seconds between two looks after which starts count as
+    missed, since Slurm forgets jobs that have ended.
+    """
+
+    def __init__(self, longest_gap: float) -> None:
+        self._longest_gap = longest_gap
+        self._is_first = True
+        self._here: dict[int, Stay] = {}
+        """Of the jobs that hold nodes."""
+        self._over: dict[int, Stay] = {}
+        """The last stay of jobs that have ended and that Slurm still has."""
+
+    def update(self, snapshot: Snapshot) -> list[Ended | Started]:
+        """What happened, in order. Of one second the ends come first, then starts by priority and number."""
+        found = [*self._ended(snapshot), *self._started(snapshot)]
+        self._over = {number: stay for number, stay in self._over.items() if number in snapshot.jobs}
+        self._is_first = False
+        starts = {event.job.id: event.job.start for event in found if isinstance(event, Started)}
+        return sorted(found, key=lambda event: _order(event, starts))
+
+    def _ended(self, snapshot: Snapshot) -> Iterator[Ended]:
+        for number, stay in list(self._here.items()):
+            job = snapshot.jobs.get(number)
+            if job is not None and job.holds_nodes and _is_same(job, stay):
+                self._here[number] = _stay(job)
+                continue
+            del self._here[number]
+            self._over[number] = stay
+            at = snapshot.time if job is None else _end_of(job, stay, snapshot.time)
+            yield Ended(number, max(at, stay.start))
+
+    def _started(self, snapshot: Snapshot) -> Iterator[Ended | Started]:
+        for job in snapshot.jobs.values():
+            if not job.nodes or not job.start or job.waits or job.id in self._here:
+                continue
+            if job.id in self._over and _is_same(job, self._over[job.id]):
+                continue
+            (self._here if job.holds_nodes else self._over)[job.id] = _stay(job)
+            is_missed = self._is_first or job.start < snapshot.time - self._longest_gap
+            if job.holds_nodes or not self._is_first:
+                yield Started(job, is_missed)
+            if not job.holds_nodes and not self._is_first:
+                yield Ended(job.id, max(job.end, job.start))
+
+
+def _order(event: Ended | Started, starts: Mapping[int, float]) -> tuple[float, int, int, int]:
+    """By time. In one second: ends, then starts by priority and number, then ends of jobs that started in it."""
+    if isinstance(event, Started):
+        return event.job.start, 1, -event.job.priority, event.job.id
+    return event.at, 2 if starts.get(event.job) == event.at else 0, 0, event.job
+
+
+def _is_same(job: Job, stay: Stay) -> bool:
+    return job.nodes == stay.nodes and (job.start == stay.start or stay.is_configuring)
+
+
+def _stay(job: Job) -> Stay:
+    return Stay(job.start, job.nodes, job.state == "CONFIGURING")
+
+
+def _end_of(job: Job, stay: Stay, now: float) -> float:
+    """When a stay ended, if the record of its job says so."""
+    if job.start == stay.start and job.end:
+        return min(job.end, now)
+    return min(job.start, now) if job.start > stay.start else now  # requeued, and perhaps started again
