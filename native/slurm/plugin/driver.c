@@ -160,8 +160,6 @@ static bool open_state(void)
     if (asprintf(&driver.owners_path, "%s/topolane_links", directory) < 0)
         driver.owners_path = NULL;
     char *why = holders_open(&driver.holders, &driver.engine, driver.machine, free_map);
-    if (!why && !waiting_open(&driver.waiting, driver.machine_nodes))
-        why = strdup("no memory");
     return why ? give_up(why) : true;
 }
 
@@ -185,19 +183,21 @@ void driver_read_owners(void)
     free(why);
 }
 
+/* Opens what the plugin needs. Whatever fails is said. */
+static bool open_all(void)
+{
+    if (!open_config())
+        return false;
+    char *why = engine_load(&driver.engine, driver.config.engine);
+    return why ? give_up(why) : open_machine() && open_policies() && open_state();
+}
+
 void driver_open(void)
 {
-    driver.started = time(NULL);
-    if (!open_config())
-        return;
-    char *why = engine_load(&driver.engine, driver.config.engine);
-    if (why) {
-        give_up(why);
-        return;
-    }
-    driver.is_active = open_machine() && open_policies() && open_state();
+    driver.is_active = open_all();
     if (driver.is_active)
         info("topolane: active, %zu rules, engine %s", driver.config.rule_count, driver.config.engine);
+    publish_open(slurm_conf.state_save_location, driver.about, driver.is_active, driver.machine_nodes);
 }
 
 static void free_maps(void)
@@ -222,7 +222,6 @@ void driver_close(void)
         driver.engine.machine_free(driver.machine);
     free(driver.owners_path);
     free(driver.about);
-    waiting_close(&driver.waiting);
     free_maps();
     config_free(&driver.config);
     driver = (Driver){0};
@@ -290,45 +289,9 @@ topolane_policy *driver_policy(const Policy_Kind *kind)
     return driver.policies[kind - POLICIES];
 }
 
-static const char *link_use_name(uint32_t link_use)
+const char *driver_link_use(uint32_t link_use)
 {
     return link_use == TOPOLANE_LINKS_ISOLATED ? "isolated" : link_use == TOPOLANE_LINKS_SHARED ? "shared" : "none";
-}
-
-/* Copies what is there now, for the thread that writes it. */
-static Published *published_now(time_t now)
-{
-    Published *found = calloc(1, sizeof *found);
-    if (!found)
-        return NULL;
-    const Holders *holders = &driver.holders;
-    *found = (Published){.moment = now, .started = driver.started, .is_active = driver.is_active, .counters = counters};
-    found->about = driver.about ? strdup(driver.about) : NULL;
-    found->running = calloc(holders->count ? holders->count : 1, sizeof *found->running);
-    found->running_count = found->running ? holders->count : 0;
-    for (size_t index = 0; index < found->running_count; index++) {
-        const Holder *holder = &holders->list[index];
-        found->running[index] =
-            (Published_Job){holder->job, holder->policy, link_use_name(holder->link_use), holder->bandwidth_share};
-    }
-    size_t bytes = WAITING_MOST * driver.waiting.words * sizeof *driver.waiting.candidates;
-    found->waiting = driver.waiting;
-    found->waiting.candidates = bytes ? malloc(bytes) : NULL;
-    if (found->waiting.candidates)
-        memcpy(found->waiting.candidates, driver.waiting.candidates, bytes);
-    return found;
-}
-
-void driver_publish(void)
-{
-    static time_t last;
-    time_t now = time(NULL);
-    if (now == last)
-        return;
-    last = now;
-    Published *found = published_now(now);
-    if (found)
-        publish(slurm_conf.state_save_location, found);
 }
 
 static int ascending(const void *one, const void *other)

@@ -7,7 +7,6 @@
 #include "holders.h"
 #include "links_file.h"
 #include "release.h"
-#include "waiting.h"
 
 enum { UNKNOWN = UINT32_MAX };
 
@@ -21,9 +20,7 @@ typedef struct {
     Owners owners;                           /* links of jobs, also of those that wait and were answered */
     bool are_owners_read;                    /* since this slurmctld is in control */
     char *owners_path;
-    Waiting waiting;
-    char *about;    /* lines for topolane_jobs: see publish.h */
-    time_t started; /* when the plugin was loaded */
+    char *about; /* lines for topolane_jobs: see publish.h */
     uint32_t *machine_node; /* by Slurm's index of a node */
     uint32_t *slurm_node;   /* by the machine's number of a node */
     uint32_t machine_nodes;
@@ -53,8 +50,8 @@ void driver_took_control(void);
 /* Reads the file of links, if that was not done since. */
 void driver_read_owners(void);
 
-/* Tells people what is there, at most once a second: see publish.h. */
-void driver_publish(void);
+/* The name of a use of links, for people. */
+const char *driver_link_use(uint32_t link_use);
 
 /* The nodes of a bitmap on the machine, ascending; the caller frees them. */
 uint32_t *driver_nodes(bitstr_t *map, size_t *count);

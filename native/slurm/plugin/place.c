@@ -8,6 +8,7 @@
 #include "driver.h"
 #include "links.h"
 #include "preemption.h"
+#include "publish.h"
 #include "report.h"
 #include "running.h"
 #include "stock.h"
@@ -202,13 +203,12 @@ static void write_down(const Call *call)
 {
     uint32_t job = call->asked->job_ptr->job_id;
     time_t now = time(NULL);
-    if (call->is_hypothesis || !job || !waiting_is_due(&driver.waiting, job, now))
+    if (call->is_hypothesis || !job || !publish_is_due(job, now))
         return;
     size_t count = 0;
     uint32_t *candidates = driver_nodes(call->question.candidates, &count);
     if (candidates)
-        waiting_refused(&driver.waiting,
-                        (Refused){.job = job,
+        publish_refused((Refused){.job = job,
                                   .policy = call->question.terms.policy->name,
                                   .min_bandwidth = call->question.terms.min_bandwidth,
                                   .refused = now,
@@ -362,7 +362,10 @@ static int decide(topology_eval_t *asked)
         free(why);
         return leave_to_stock(asked, &counters.stock_failed);
     }
-    return answer_call(&call, is_guarded);
+    int code = answer_call(&call, is_guarded);
+    if (code == SLURM_SUCCESS && job->best_switch && !call.is_hypothesis)
+        running_may_start(job, &call.question.terms);
+    return code;
 }
 
 int place(topology_eval_t *asked)
@@ -373,7 +376,7 @@ int place(topology_eval_t *asked)
     int code = decide(asked);
     if (code == SLURM_SUCCESS && driver.is_active)
         running_answered(asked->job_ptr);
-    driver_publish();
+    publish_called();
     report_time(steady_time() - began - (stock_time - of_stock));
     return code;
 }

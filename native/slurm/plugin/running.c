@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "publish.h"
 #include "report.h"
 
 static bitstr_t *idle_before;  /* idle nodes when the list was read */
@@ -56,6 +57,20 @@ static uint32_t *copied(const uint32_t *numbers, size_t count)
     return copy;
 }
 
+static uint32_t link_use_of(const Terms *terms)
+{
+    if (terms->policy->isolates)
+        return TOPOLANE_LINKS_ISOLATED;
+    return terms->shares_links ? TOPOLANE_LINKS_NONE : TOPOLANE_LINKS_SHARED;
+}
+
+void running_may_start(const job_record_t *job, const Terms *terms)
+{
+    const Owned *owned = owners_find(&driver.owners, job->job_id);
+    publish_running((Published_Job){job->job_id, terms->policy->name, driver_link_use(link_use_of(terms)),
+                                    owned ? owned->bandwidth_share : 1});
+}
+
 /* Takes over what a job holds. */
 static void see(const job_record_t *job)
 {
@@ -63,9 +78,7 @@ static void see(const job_record_t *job)
     if (!map || bit_size(map) != node_record_count || bit_ffs(map) < 0)
         return;
     Terms terms = driver_terms(job);
-    uint32_t link_use = terms.policy->isolates ? TOPOLANE_LINKS_ISOLATED
-                        : terms.shares_links   ? TOPOLANE_LINKS_NONE
-                                               : TOPOLANE_LINKS_SHARED;
+    uint32_t link_use = link_use_of(&terms);
     Holder *known = holders_find(&driver.holders, job->job_id);
     if (known && known->link_use == link_use && known->policy == terms.policy->name && bit_equal(known->map, map)) {
         known->end = job->end_time;
@@ -84,7 +97,7 @@ static void see(const job_record_t *job)
         holder.link_count = holder.links ? owned->link_count : 0;
         holder.bandwidth_share = owned->bandwidth_share;
     }
-    waiting_forget(&driver.waiting, job->job_id);
+    publish_running((Published_Job){job->job_id, holder.policy, driver_link_use(link_use), holder.bandwidth_share});
     if (!holders_put(&driver.holders, holder))
         say(SAY_STATE, "no memory for job %u", job->job_id);
     else if (held)
@@ -103,6 +116,9 @@ static void read_list(time_t now)
     FREE_NULL_BITMAP(held);
     held = bit_alloc(node_record_count);
     list_for_each_ro(job_list, see_each, NULL);
+    for (size_t index = 0; index < driver.holders.count; index++)
+        if (!driver.holders.list[index].is_seen)
+            publish_gone(driver.holders.list[index].job);
     holders_sweep(&driver.holders);
     for (size_t index = 0; index < driver.holders.count; index++)
         bit_or(held, driver.holders.list[index].map);

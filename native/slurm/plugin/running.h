@@ -11,6 +11,9 @@ void running_update(void);
 /* The job that this call answers: it may hold its nodes at the next one. */
 void running_answered(const job_record_t *job);
 
+/* Publishes what a job has been given that may start now: Slurm may not call again for long. */
+void running_may_start(const job_record_t *job, const Terms *terms);
+
 /* Marks which jobs are gone in the hypothesis that a call asks about. Returns whether any is. */
 bool running_hypothesis(const topology_eval_t *asked);
 
