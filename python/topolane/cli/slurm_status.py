@@ -171,7 +171,7 @@ def _shown(found: Status) -> Group:
             *map(texts.printable, (*waits, at(first.expected_start), first.reason or "-", first.why))
         )
     lines = [*_health(found.liveness, found.time), *_decisions(found.calls), *_totals(found)]
-    lines += [one for one in found.problems if one != found.liveness.why]
+    lines += [one for one in found.problems if one not in (found.liveness.why or "")]
     parts = [each for each in (running, waiting) if each.row_count]
     return Group(Text("\n".join(map(texts.printable, lines))), *parts)
 

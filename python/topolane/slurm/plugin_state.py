@@ -172,7 +172,9 @@ def read(directory: str | Path) -> PluginState:
             return parse(texts.decoded(texts.read_bytes(path, most), str(path)), str(path))
         except texts.NoFileError:
             if not optional:
-                problems.append(f"{path} does not exist: no plugin has written its state there.")
+                problems.append(
+                    f"{path} does not exist: slurmctld has not asked the plugin for nodes yet, or its state is elsewhere."
+                )
         except InputError as error:
             hint = ": only root and the user of slurmctld may read it" if "denied" in str(error) else ""
             problems.append(f"{texts.sentence(str(error))}{hint}.")

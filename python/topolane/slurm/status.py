@@ -12,7 +12,6 @@ from topolane.slurm.records import Job
 from topolane.slurm.wait_reasons import wait_reason
 from topolane.units import duration, plural
 
-
 BOOT_SECONDS = 5.0
 """How much earlier than slurmctld's boot time the plugin may have been loaded."""
 
@@ -207,7 +206,8 @@ def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, s
     if look.snapshot is None:
         return None, "slurmctld does not answer, so nothing tells whether the plugin is active."
     if counters is None:
-        return None, "The plugin's counters cannot be read, so nothing tells whether it is active."
+        first = look.problems[0] if look.problems else "The plugin's state is not known."
+        return None, f"Nothing tells whether the plugin is active. {first}"
     if counters.active is None:
         return None, "The plugin's counters do not say whether it is active: it is of an earlier release."
     if (
@@ -218,7 +218,7 @@ def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, s
         since = clock(look.booted, look.time)
         return (
             None,
-            f"The state is of a slurmctld that has ended; Slurm has not called the plugin since {since}.",
+            f"slurmctld started at {since} and has not asked the plugin for nodes yet: the next job makes it do so.",
         )
     if counters.active:
         return True, None
