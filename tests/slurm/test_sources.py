@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
 from live_cluster import Cluster, other_version, running, until
+from reading import with_commands
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.records import Snapshot
 
@@ -31,14 +31,7 @@ def trixie(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def commands(trixie: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cluster:
     """Slurm's commands of that cluster are those of this process."""
-    for name in ("scontrol", "sdiag"):
-        entered = tmp_path / name
-        entered.write_text(
-            f"#!/bin/sh\nexport PATH={trixie.environment['PATH']}\n"
-            f'exec {" ".join(trixie.inside.prefix)} {name} "$@"\n'
-        )
-        entered.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", with_commands(trixie, tmp_path)["PATH"])
     monkeypatch.setenv("SLURM_CONF", trixie.facts["SLURM_CONF"])
     return trixie
 

@@ -92,6 +92,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         priority=_number(job["priority"]) or 0,
         partitions=names,
         nodes=job["nodes"] or "",
+        allocated=_allocated_nodes(job) or job["nodes"] or "",
         switches=_number(job.get("required_switches")) or 0,
         required=job["required_nodes"] or "",
         excluded=job["excluded_nodes"] or "",
@@ -110,7 +111,9 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         start=0.0 if states == ["PENDING"] else float(_number(job["start_time"]) or 0),
         expected_start=float(_number(job["start_time"]) or 0) if states == ["PENDING"] else 0.0,
         # Before it has ended, this is the time by which it must end.
-        end=0.0 if HOLDING & {*states} or states == ["PENDING"] else float(_number(job["end_time"]) or 0),
+        end=0.0
+        if (HOLDING - {"COMPLETING"}) & {*states} or states == ["PENDING"]
+        else float(_number(job["end_time"]) or 0),
         begin=float(_number(job["eligible_time"]) or 0),
         array=array,
         dependency=job["dependency"] or "",
@@ -147,6 +150,12 @@ def _resource_options(job: Mapping[str, Any]) -> Iterator[tuple[str, Gres | None
             if option and not option.startswith("cpu="):
                 understood = gres.requested(option, per_process=what == "task")
                 yield option, understood if per_node or what == "task" else None
+
+
+def _allocated_nodes(job: Mapping[str, Any]) -> str:
+    """All nodes that a job got. Of a completing one, `nodes` are only those that it has yet to free."""
+    found = (job.get("job_resources") or {}).get("nodes") or ""
+    return found if isinstance(found, str) else str(found.get("list") or "")
 
 
 def _cores_held(resources: Mapping[str, Any] | None) -> int:

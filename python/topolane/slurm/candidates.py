@@ -40,7 +40,7 @@ def could_use(job: Job, snapshot: Snapshot, lists: HostLists) -> tuple[set[str],
         ignored.append(f"--constraint={job.features}")
     else:
         nodes = {name for name in nodes if has(snapshot.nodes[name].features)}
-    given = lists.read(job.nodes) or set()
+    given = lists.read(job.allocated) or set()
     required = lists.read(job.required)
     if required and len(required) == len(given):
         nodes &= required

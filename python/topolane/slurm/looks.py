@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from topolane.slurm.records import Job, Snapshot
 
@@ -25,6 +25,8 @@ class Ended:
     job: int
     at: float
     """By Slurm's record; or the time of the look, if the record is gone."""
+    is_brief: bool = False
+    """Whether it started in the same second."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,17 +52,16 @@ class Looks:
         """The last stay of jobs that have ended and that Slurm still has."""
 
     def update(self, snapshot: Snapshot) -> list[Ended | Started]:
-        """What happened, in order. Of one second the ends come first, then starts by priority and number."""
+        """What happened, in order."""
         found = [*self._ended(snapshot), *self._started(snapshot)]
         self._over = {number: stay for number, stay in self._over.items() if number in snapshot.jobs}
         self._is_first = False
-        starts = {event.job.id: event.job.start for event in found if isinstance(event, Started)}
-        return sorted(found, key=lambda event: _order(event, starts))
+        return sorted(found, key=_order)
 
     def _ended(self, snapshot: Snapshot) -> Iterator[Ended]:
         for number, stay in list(self._here.items()):
             job = snapshot.jobs.get(number)
-            if job is not None and job.holds_nodes and _is_same(job, stay):
+            if job is not None and _holds(job) and _is_same(job, stay):
                 self._here[number] = _stay(job)
                 continue
             del self._here[number]
@@ -70,31 +71,43 @@ class Looks:
 
     def _started(self, snapshot: Snapshot) -> Iterator[Ended | Started]:
         for job in snapshot.jobs.values():
-            if not job.nodes or not job.start or job.waits or job.id in self._here:
+            if not job.allocated or not job.start or job.waits or job.id in self._here:
                 continue
-            if job.id in self._over and _is_same(job, self._over[job.id]):
+            if job.id in self._over and job.start == self._over[job.id].start:
                 continue
-            (self._here if job.holds_nodes else self._over)[job.id] = _stay(job)
+            (self._here if _holds(job) else self._over)[job.id] = _stay(job)
             is_missed = self._is_first or job.start < snapshot.time - self._longest_gap
-            if job.holds_nodes or not self._is_first:
+            if _holds(job) or not self._is_first:
                 yield Started(job, is_missed)
-            if not job.holds_nodes and not self._is_first:
-                yield Ended(job.id, max(job.end, job.start))
+            if not _holds(job) and not self._is_first:
+                yield Ended(job.id, max(job.end, job.start), _is_brief(job))
 
 
-def _order(event: Ended | Started, starts: Mapping[int, float]) -> tuple[float, int, int, int]:
-    """By time. In one second: ends, then starts by priority and number, then ends of jobs that started in it."""
-    if isinstance(event, Started):
-        return event.job.start, 1, -event.job.priority, event.job.id
-    return event.at, 2 if starts.get(event.job) == event.at else 0, 0, event.job
+def _order(event: Ended | Started) -> tuple[float, int, int, int, int]:
+    """By time. In one second: ends, then jobs that start and end in it, then starts by priority and number. So no job seems to
+    start on nodes that another one still holds.
+    """
+    if isinstance(event, Ended):
+        return event.at, int(event.is_brief), 0, event.job, 1
+    job = event.job
+    return (job.start, 1, 0, job.id, 0) if _is_brief(job) else (job.start, 2, -job.priority, job.id, 0)
+
+
+def _is_brief(job: Job) -> bool:
+    return 0 < job.end <= job.start
+
+
+def _holds(job: Job) -> bool:
+    """Whether it runs. One that completes has ended, and frees its nodes one by one."""
+    return job.holds_nodes and job.state != "COMPLETING"
 
 
 def _is_same(job: Job, stay: Stay) -> bool:
-    return job.nodes == stay.nodes and (job.start == stay.start or stay.is_configuring)
+    return job.allocated == stay.nodes and (job.start == stay.start or stay.is_configuring)
 
 
 def _stay(job: Job) -> Stay:
-    return Stay(job.start, job.nodes, job.state == "CONFIGURING")
+    return Stay(job.start, job.allocated, job.state == "CONFIGURING")
 
 
 def _end_of(job: Job, stay: Stay, now: float) -> float:

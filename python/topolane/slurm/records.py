@@ -59,7 +59,9 @@ class Job:
     priority: int
     partitions: tuple[str, ...]
     nodes: str
-    """Hostlist of its nodes; empty while it waits."""
+    """Hostlist of its nodes; empty while it waits. While it completes, those that it has yet to free."""
+    allocated: str
+    """Hostlist of all nodes that it got at its start."""
     switches: int
     """The most leaf switches that it wants to wait for (`--switches`); 0 without."""
     required: str
@@ -84,7 +86,7 @@ class Job:
     expected_start: float
     """When Slurm expects to start it; 0 without such an estimate, and once it has started."""
     end: float
-    """When it ended; 0 before."""
+    """When it ended, or began to complete; 0 before."""
     begin: float
     """Not to be started before this time; 0 for any time."""
     array: int

@@ -62,8 +62,8 @@ class Commands:
             raise SlurmError(str(error)) from error
         if not isinstance(answer, dict):
             raise SlurmError(f"`{called}` prints no object")
-        for error in answer.get("errors") or ():
-            raise SlurmError(f"`{called}`: {error.get('error') or error.get('description')}")
+        for said in answer.get("errors") or ():
+            raise SlurmError(f"`{called}`: {said.get('error') or said.get('description')}")
         return answer
 
 

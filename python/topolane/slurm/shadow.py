@@ -19,7 +19,7 @@ from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.fabric import machine_of
 from topolane.slurm.inspection import TYPE, number_of
 from topolane.slurm.looks import Ended, Looks, Started
-from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.records import Job, Node, Snapshot
 
 LONGEST_GAP = 120.0
 """Seconds. Slurm keeps the records of jobs that have ended for MinJobAge, 300 s by default."""
@@ -87,9 +87,9 @@ class Shadow:
                 self.look()
             except SlurmError as error:
                 self._write("slurm-error", error=str(error))
-                self._seen = None
-                self.stopping.wait(PATIENCE - self._interval)
-            took = time.monotonic() - begun
+                self._seen, took = None, PATIENCE / SHARE_OF_TIME
+            else:
+                took = time.monotonic() - begun
         self._write("stopped")
 
     def look(self) -> None:
@@ -120,7 +120,7 @@ class Shadow:
             node
             for node in range(self._machine.nodes)
             if (name := self._machine.node_name(node)) not in placed
-            and not (name in snapshot.nodes and snapshot.nodes[name].usable)
+            and not (name in snapshot.nodes and _takes_jobs(snapshot.nodes[name]))
         )
         if out != self._beside.out:
             self._write("service", out=self._machine.hostlist(sorted(out)))
@@ -178,7 +178,7 @@ class Shadow:
 
     def _hosts(self, job: Job) -> set[str]:
         """Its nodes; none if Slurm has taken one of them out of its configuration."""
-        return self._lists.read(job.nodes) or set()
+        return self._lists.read(job.allocated) or set()
 
     def _indices(self, hosts: Collection[str]) -> tuple[list[int], set[str]]:
         """The nodes of the machine, and the names that it lacks."""
@@ -219,6 +219,10 @@ def answered(answer: Placement | NoPlace, machine: Machine) -> dict[str, Any]:
     if answer.links:
         found |= {"links": list(answer.links), "bandwidth_share": answer.bandwidth_share}
     return {"policy": found}
+
+
+def _takes_jobs(node: Node) -> bool:
+    return node.usable and "completing" not in node.words
 
 
 def _plugin_files() -> Path | None:
