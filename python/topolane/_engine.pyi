@@ -99,6 +99,13 @@ class Machine:
         and the text.
         """
 
+    def joined(self, tree: Machine) -> tuple[Machine, list[str]]:
+        """One machine of two that describe the same nodes: the cables of this one, and the nodes that only
+        `tree` names on the switches of their neighbours. Also what was assumed, in sentences.
+
+        Raises InputError if the two contradict each other.
+        """
+
     @staticmethod
     def format_of(text: str, source: str) -> str | None:
         """The format of a file, by its name and text, as `parse` guesses it."""

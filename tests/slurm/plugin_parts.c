@@ -8,6 +8,7 @@
 #include "config.h"
 #include "holders.h"
 #include "links_file.h"
+#include "waiting.h"
 #include "whole_file.h"
 
 #define CHECK(what)                                                                                                 \
@@ -53,7 +54,7 @@ static void test_config(void)
     CHECK(refused("", "Engine, the path of libtopolane.so, is missing"));
     CHECK(refused("Engine=/e\nEngine=/f", "line 2: Engine is given twice"));
     CHECK(refused("Engine=/e\nPartition=a", "line 2: the line has no Policy"));
-    CHECK(refused("Engine=/e\nPolicy=mine:Policy", "names a policy in Python"));
+    CHECK(refused("Engine=/e\nPolicy=mine:Policy", "is a policy in Python"));
     CHECK(refused("Engine=/e\nPolicy=best", "there is no policy 'best'; there are stock, first-fit"));
     CHECK(refused("Engine=/e\nPolicy=isolated MinBandwidth=0.5", "MinBandwidth is for the policy dedicated"));
     CHECK(refused("Engine=/e\nPolicy=dedicated MinBandwidth=2", "not a number from 0.01 to 1"));
@@ -63,6 +64,83 @@ static void test_config(void)
     CHECK(refused("Engine", "'Engine' is not of the form Key=Value"));
     CHECK(refused("Engine=", "Engine has no value"));
     CHECK(refused("Engine=/e Colour=red", "there is no setting 'Colour'"));
+}
+
+/* Whether an option is refused with a sentence that contains another one. */
+static bool option_refused(const char *text, const char *sentence)
+{
+    Option option;
+    char *why = option_read(&option, text);
+    bool is_as_said = why && strstr(why, sentence) && !option.policy && !option.shares_links;
+    if (!is_as_said)
+        fprintf(stderr, "%s: %s\n", text, why ? why : "taken");
+    free(why);
+    return is_as_said;
+}
+
+static Terms terms_of(const Config *config, const char *partition, const char *text)
+{
+    Option option;
+    char *why = option_read(&option, text);
+    CHECK(!why);
+    return config_terms(config, config_rule(config, partition, NULL, NULL), &option);
+}
+
+/* What a job asks for itself counts as far as topolane.conf lets jobs ask for it; the rest is that of its rule. */
+static void test_options(void)
+{
+    CHECK(option_refused("", "names nothing"));
+    CHECK(option_refused("best", "there is no policy 'best'"));
+    CHECK(option_refused("mine:Policy", "is a policy in Python"));
+    CHECK(option_refused("isolated,dedicated", "'dedicated' is a second policy"));
+    CHECK(option_refused("dedicated,min-bandwidth=2", "does not give a number from 0.01 to 1"));
+    CHECK(option_refused("isolated,min-bandwidth=0.5", "min-bandwidth is for the policy dedicated"));
+    Config config;
+    CHECK(!config_read(&config, "topolane.conf",
+                       "Engine=/e JobsMay=dedicated,min-bandwidth\nPartition=a Policy=isolated\n"
+                       "Partition=b Policy=dedicated MinBandwidth=0.7 Outside=share\nPartition=c Policy=slurm-tree Outside=share\n"));
+    Terms terms = config_terms(&config, config_rule(&config, "b", NULL, NULL), NULL);
+    CHECK(!strcmp(terms.policy->name, "dedicated") && terms.min_bandwidth == 0.7 && !terms.was_refused);
+    CHECK(terms.shares_links && !config_terms(&config, config_rule(&config, "z", NULL, NULL), NULL).shares_links);
+    CHECK(config_terms(&config, config_rule(&config, "c", NULL, NULL), NULL).shares_links);
+    terms = terms_of(&config, "a", "dedicated,min-bandwidth=0.5");
+    CHECK(!strcmp(terms.policy->name, "dedicated") && terms.min_bandwidth == 0.5 && !terms.was_refused);
+    terms = terms_of(&config, "b", "min-bandwidth=0.25");
+    CHECK(terms.min_bandwidth == 0.25 && !terms.was_refused);
+    terms = terms_of(&config, "b", "stock");
+    CHECK(!strcmp(terms.policy->name, "dedicated") && terms.min_bandwidth == 0.7 && terms.was_refused);
+    terms = terms_of(&config, "z", "share-links");
+    CHECK(!terms.shares_links && terms.was_refused);
+    terms = terms_of(&config, "a", "min-bandwidth=0.25");
+    CHECK(terms.min_bandwidth == 1 && terms.was_refused);
+    config_free(&config);
+    CHECK(refused("Engine=/e JobsMay=isolated,fast", "JobsMay: there is no policy 'fast'"));
+}
+
+/* The last refusals are kept, the newest of each job; a job is written down again only after some seconds. */
+static void test_waiting(void)
+{
+    Waiting waiting;
+    CHECK(waiting_open(&waiting, 130));
+    uint32_t nodes[] = {0, 63, 64, 129};
+    for (uint32_t job = 1; job <= WAITING_MOST + 3; job++) {
+        CHECK(waiting_is_due(&waiting, job, 100));
+        waiting_refused(&waiting, (Refused){.job = job, .refused = 100, .kind = "not-now", .wanted = job}, nodes, 4);
+        CHECK(!waiting_is_due(&waiting, job, 104) && waiting_is_due(&waiting, job, 105));
+    }
+    CHECK(waiting_is_due(&waiting, 1, 100) && waiting_is_due(&waiting, 3, 100) && !waiting_is_due(&waiting, 4, 100));
+    waiting_refused(&waiting, (Refused){.job = 9, .refused = 107, .kind = "never"}, nodes + 1, 1);
+    size_t found = 0;
+    for (size_t index = 0; index < WAITING_MOST; index++)
+        if (waiting.list[index].job == 9) {
+            const uint64_t *bits = &waiting.candidates[index * waiting.words];
+            CHECK(bits[0] == UINT64_C(1) << 63 && bits[1] == 0 && bits[2] == 0 && waiting.list[index].refused == 107);
+            found++;
+        }
+    CHECK(found == 1);
+    waiting_forget(&waiting, 9);
+    CHECK(waiting_is_due(&waiting, 9, 107));
+    waiting_close(&waiting);
 }
 
 static bool is_odd(uint64_t job, void *with)
@@ -220,6 +298,8 @@ int main(int count, char **words)
 {
     CHECK(count == 3);
     test_config();
+    test_options();
+    test_waiting();
     test_links(words[2]);
     test_holders(words[1]);
     puts("ok");

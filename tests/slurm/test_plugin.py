@@ -90,7 +90,7 @@ def inside() -> Iterator[Inside]:
 def test_the_parts_without_slurm(engine: Path, tmp_path: Path) -> None:
     """topolane.conf and what is wrong in it, the file of owned links cut short and changed anywhere, and the jobs in the
     engine's state against a state made anew: under the address and undefined-behaviour sanitizers, leaks included."""
-    parts = ("config", "links_file", "whole_file", "holders", "engine")
+    parts = ("config", "option", "policies", "waiting", "links_file", "whole_file", "holders", "engine")
     sources = [HERE / "plugin_parts.c", *(plugin_build.SOURCES / f"{part}.c" for part in parts)]
     words = ["cc", "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-I", plugin_build.SOURCES]
     words += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -143,11 +143,27 @@ class Site:
                 self.cluster.script("start", "slurmctld")
 
     def counters(self) -> dict[str, int]:
-        """What the plugin counted since slurmctld started; it writes at the first call of each second."""
-        time.sleep(1.1)
+        """What the plugin counted since slurmctld started; it writes a second after a call."""
+        asked = time.time()
         self.cluster.run("sbatch", "--test-only", "-N1", "--wrap", "true")
-        lines = (self.cluster.directory / "state" / "topolane_counters").read_text().splitlines()
-        return {name: int(value) for name, value in (line.split() for line in lines)}
+        path, found = self.cluster.directory / "state" / "topolane_counters", {"written": 0}
+
+        def is_new() -> bool:
+            if path.exists():
+                found.update((name, int(value)) for name, value in map(str.split, path.read_text().splitlines()))
+            return found["written"] > asked
+
+        until(is_new, "the counters", 60)
+        return found
+
+    def told(self) -> dict[str, list[list[str]]]:
+        """The lines of topolane_jobs, written after this call, by their first word."""
+        self.counters()
+        lines = (self.cluster.directory / "state" / "topolane_jobs").read_text().splitlines()
+        found: dict[str, list[list[str]]] = {}
+        for first, *rest in map(str.split, lines):
+            found.setdefault(first, []).append(rest)
+        return found
 
     def log(self) -> str:
         return (self.cluster.directory / "log" / "slurmctld.log").read_text()
@@ -320,6 +336,59 @@ def test_a_job_waits_for_links_and_starts_when_they_are_free(quiet: Site) -> Non
     until(lambda: bool(quiet.nodes(waiting)), "the start", 30)
     quiet.check(tree.listed(quiet.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time()))
     assert len(quiet.nodes(alone)) == 1
+
+
+def test_what_is_told_of_jobs(configured: Site) -> None:
+    """topolane_jobs has the machine, each job that holds nodes with its policy and its use of links, and the jobs that were
+    refused, with the nodes that they could have had."""
+    configured.configure(rules=RULES + "Partition=pstock Policy=stock Outside=share\n")
+    jobs = [configured.start("-p", "pbatch", "-N", 22) for _ in range(2)]
+    outside = configured.start("-p", "pstock", "-N", 1)
+    waiting = configured.cluster.submit("-p", "pbatch", "-N", 3, script="sleep 300")
+    assert configured.waits(waiting) in ("Resources", "Priority")
+    told = configured.told()
+    assert told["machine"] == [["machine.toml", str(NODES)]]
+    for job in jobs:
+        assert [str(job), "isolated", "isolated", "1"] in told["running"]
+    assert [str(outside), "stock", "none", "1"] in told["running"]
+    (number, policy, share, when, kind, wanted, candidates), *_ = (
+        line for line in told["waiting"] if line[0] == str(waiting)
+    )
+    assert (policy, share, kind, wanted) == ("isolated", "1", "would-share-links", "3")
+    assert abs(time.time() - int(when)) < 60
+    idle = set(configured.cluster.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split())
+    assert {f"node{int(number[1:]) + 1}" for number in tree.expanded(f"n[{candidates}]")} == idle
+    configured.cluster.run("scancel", jobs[0])
+    until(lambda: bool(configured.nodes(waiting)), "the start", 60)
+    told = configured.told()
+    assert [str(waiting), "isolated", "isolated", "1"] in told["running"]
+    assert not any(line[0] == str(waiting) for line in told.get("waiting", []))
+    assert not any(line[0] == str(jobs[0]) for line in told["running"])
+
+
+def test_light_nodes_come_first(configured: Site) -> None:
+    """The policy is asked among the lightest nodes, and among heavier ones only if it finds no place there."""
+    configured.cluster.run("scontrol", "update", "nodename=node[1-24]", "weight=9")
+    try:
+        first = configured.start("-p", "pbatch", "-N", 20)
+        assert configured.nodes(first) <= tree.expanded("node[25-48]")
+        second = configured.start("-p", "pbatch", "-N", 10)
+        assert configured.nodes(second) <= tree.expanded("node[1-24]")
+    finally:
+        configured.cluster.run("scontrol", "update", "nodename=node[1-48]", "weight=1")
+
+
+def test_a_test_of_a_submission_names_the_nodes_of_the_policy(quiet: Site) -> None:
+    """`sbatch --test-only` answers with the nodes that the job then gets."""
+    quiet.start("-p", "pbatch", "-N", 8)
+    words = ["sbatch", "--test-only", "-p", "pbatch", "-N", "7", "--exclusive", "--wrap", "sleep 300"]
+    done = subprocess.run(
+        [*quiet.cluster.inside.prefix, *words], env=quiet.cluster.environment, capture_output=True, text=True
+    )
+    named = re.search(r"on nodes? (\S+) in partition", done.stderr)
+    assert named, done.stderr
+    job = quiet.start("-p", "pbatch", "-N", 7)
+    assert tree.expanded(named[1]) == quiet.nodes(job)
 
 
 def test_stock_jobs_keep_off_isolated_ones_unless_they_may_share(configured: Site) -> None:

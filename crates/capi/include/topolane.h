@@ -13,7 +13,7 @@
  The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
  and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
  */
-#define TOPOLANE_API_VERSION 2
+#define TOPOLANE_API_VERSION 3
 
 /*
  The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
@@ -345,6 +345,17 @@ enum topolane_status topolane_machine_preset(const char *name,
                                              char **error);
 
 /*
+ One machine of two that describe the same nodes: the cables of `wiring`, and the nodes that only `tree` names on the switches
+ of their neighbours. `told` is set to what was assumed, a sentence a line, or to NULL if nothing was; free it with
+ `topolane_text_free`. Since version 3.
+ */
+enum topolane_status topolane_machine_join(const struct topolane_machine *wiring,
+                                           const struct topolane_machine *tree,
+                                           struct topolane_machine **machine,
+                                           char **told,
+                                           char **error);
+
+/*
  Frees a machine. States made of it live on.
  */
 void topolane_machine_free(struct topolane_machine *machine);
@@ -481,6 +492,12 @@ enum topolane_status topolane_state_place(struct topolane_state *state,
                                           struct topolane_decision **decision,
                                           struct topolane_refusal **refusal,
                                           char **error);
+
+/*
+ The kind of the last refusal of a state, as `topolane_refusal_name` says it; NULL if it has not refused anything. It costs
+ nothing, unlike a refusal. Since version 3.
+ */
+const char *topolane_state_refused(const struct topolane_state *state);
 
 #ifdef __cplusplus
 }  // extern "C"

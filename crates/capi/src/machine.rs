@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char};
 use std::ptr;
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, preset, read};
+use topolane_fabric::{Fabric, join, preset, read};
 
 use crate::guard::{
     Problem, Status, array, give, guarded, object, or_else, take_back, text, to_c, writable,
@@ -76,6 +76,39 @@ pub unsafe extern "C" fn topolane_machine_preset(
                 preset(name).ok_or_else(|| format!("there is no machine {name:?}"))?;
             let fabric = description.and_then(|description| Fabric::build(&description));
             give(to, Machine::new(fabric.map_err(|problem| problem.to_string())?));
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// One machine of two that describe the same nodes: the cables of `wiring`, and the nodes that only `tree` names on the switches
+/// of their neighbours. `told` is set to what was assumed, a sentence a line, or to NULL if nothing was; free it with
+/// `topolane_text_free`. Since version 3.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_machine_join(
+    wiring: *const Machine,
+    tree: *const Machine,
+    machine: *mut *mut Machine,
+    told: *mut *mut c_char,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        guarded(error, || {
+            let to = writable(machine, "machine")?;
+            *to = ptr::null_mut();
+            let said = writable(told, "told")?;
+            *said = ptr::null_mut();
+            let (wiring, tree) = (object(wiring, "wiring")?, object(tree, "tree")?);
+            let joined = join(&wiring.fabric.description(), &tree.fabric.description())
+                .map_err(|problem| problem.to_string())?;
+            let fabric =
+                Fabric::build(&joined.description).map_err(|problem| problem.to_string())?;
+            let sentences = joined.sentences().join("\n");
+            give(to, Machine::new(fabric));
+            if !sentences.is_empty() {
+                *said = to_c(&sentences).into_raw();
+            }
             Ok(Status::Ok)
         })
     }

@@ -7,6 +7,7 @@ mod description;
 mod error;
 mod fabric;
 mod hostlist;
+mod join;
 mod node_kind;
 mod nodeset;
 mod presets;
@@ -24,6 +25,7 @@ pub use description::{
 pub use error::{InputError, is_printable, printable, shown};
 pub use fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 pub use hostlist::{compress, expand};
+pub use join::{Joined, join};
 pub use node_kind::{NodeKind, Penalty};
 pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, Fabric, NodeKind, NodeSet, PRESETS, preset, read, write};
+use topolane_fabric::{Direction, Fabric, NodeKind, NodeSet, PRESETS, join, preset, read, write};
 use topolane_placement::{Quality, homes, least_aph};
 
 use crate::error::{bad_input, input_error};
@@ -63,6 +63,15 @@ impl Machine {
             .and_then(|description| Fabric::build(&description))
             .map_err(|error| input_error(error.in_file(source)))?;
         Ok(Machine { fabric: Arc::new(fabric) })
+    }
+
+    /// One machine of two that describe the same nodes: the cables of this one, and the nodes that
+    /// only `tree` names on the switches of their neighbours. Also what was assumed, in sentences.
+    fn joined(&self, tree: &Machine) -> PyResult<(Machine, Vec<String>)> {
+        let joined = join(&self.fabric.description(), &tree.fabric.description());
+        let joined = joined.map_err(input_error)?;
+        let fabric = Fabric::build(&joined.description).map_err(input_error)?;
+        Ok((Machine { fabric: Arc::new(fabric) }, joined.sentences()))
     }
 
     /// The format of a file, by its name and text, as `parse` guesses it; None where neither tells.

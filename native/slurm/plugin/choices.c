@@ -43,7 +43,7 @@ static bool requested(const Question *question, uint32_t nodes, topolane_request
     *eligible = driver_nodes(question->candidates, &count);
     request->id = question->job;
     request->slots = nodes;
-    request->min_bandwidth = question->rule->min_bandwidth;
+    request->min_bandwidth = question->terms.min_bandwidth;
     request->shares_nodes = question->shares_nodes;
     request->eligible = *eligible;
     request->eligible_count = count;
@@ -92,6 +92,12 @@ Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
         return ENGINE_FAILED;
     }
     return CHOSEN;
+}
+
+const char *choices_refused(const Question *question)
+{
+    const char *kind = driver.engine.state_refused(state_of(question));
+    return kind ? kind : "not-now";
 }
 
 void choices_free(Choice *choice)

@@ -10,8 +10,8 @@ typedef enum { CHOSEN, NO_PLACE, ENGINE_FAILED, ENGINE_SLOW } Answer;
 /* A question: so many nodes among the candidates. */
 typedef struct {
     uint32_t job;
-    const Rule *rule;
-    topolane_policy *policy;
+    Terms terms;
+    topolane_policy *policy; /* NULL for stock */
     bitstr_t *candidates;
     bool shares_nodes; /* whether it takes parts of nodes */
     bool is_empty;     /* asked as if no job were there */
@@ -29,6 +29,9 @@ bool choices_rest(void);
 Answer choices_place(const Question *question, uint32_t nodes, Choice *choice);
 
 void choices_free(Choice *choice);
+
+/* The kind of the last refusal: see topolane_state_refused. */
+const char *choices_refused(const Question *question);
 
 /* Areas from which the stock evaluation may choose freely: see topolane_state_areas. */
 Answer choices_areas(const Question *question, uint32_t nodes, uint32_t link_use, topolane_areas **areas);

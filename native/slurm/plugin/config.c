@@ -7,19 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-static const Policy_Kind POLICIES[] = {
-    {.name = "stock", .is_stock = true},
-    {.name = "first-fit"},
-    {.name = "slurm-tree"},
-    {.name = "hop-bytes"},
-    {.name = "isolated", .isolates = true},
-    {.name = "jigsaw", .isolates = true, .dedicates = true},
-    {.name = "dedicated", .isolates = true, .dedicates = true},
-};
-enum { POLICY_COUNT = sizeof POLICIES / sizeof *POLICIES };
-
-static const Rule STOCK = {.policy = &POLICIES[0], .min_bandwidth = 1};
-
 typedef struct {
     const char *file;
     int line;
@@ -55,19 +42,35 @@ static char *set_policy(Reader *reader, const char *value)
 {
     if (reader->rule.policy)
         return problem(reader, "Policy is given twice");
-    for (size_t index = 0; index < POLICY_COUNT; index++)
-        if (!strcmp(POLICIES[index].name, value)) {
-            reader->rule.policy = &POLICIES[index];
-            return NULL;
-        }
-    if (strchr(value, ':') || strchr(value, '.') || strchr(value, '/'))
-        return problem(reader, "Policy=%s names a policy in Python, and nothing runs Python inside slurmctld", value);
-    char names[256] = "";
-    for (size_t index = 0; index < POLICY_COUNT; index++) {
-        strcat(names, index ? ", " : "");
-        strcat(names, POLICIES[index].name);
+    char *why;
+    reader->rule.policy = policy_named(value, &why);
+    char *error = reader->rule.policy ? NULL : problem(reader, "%s", why ? why : "no memory");
+    free(why);
+    return error;
+}
+
+static char *set_outside(Reader *reader, const char *value)
+{
+    bool shares = !strcmp(value, "share");
+    if (!shares && strcmp(value, "apart"))
+        return problem(reader, "Outside is '%s', not apart or share", value);
+    reader->rule.outside_shares = shares;
+    reader->rule.has_outside = true;
+    return NULL;
+}
+
+/* The words that jobs may use in --topolane. */
+static char *set_jobs_may(Reader *reader, const char *value)
+{
+    char *copy = strdup(value), *rest = NULL, *error = copy ? NULL : problem(reader, "no memory");
+    for (char *word = copy ? strtok_r(copy, ",", &rest) : NULL; word && !error; word = strtok_r(NULL, ",", &rest)) {
+        char *why = NULL;
+        if (strcmp(word, "min-bandwidth") && strcmp(word, "share-links") && !policy_named(word, &why))
+            error = problem(reader, "JobsMay: %s; min-bandwidth and share-links may stand there too", why ? why : word);
+        free(why);
     }
-    return problem(reader, "there is no policy '%s'; there are %s", value, names);
+    free(copy);
+    return error ? error : set_text(reader, &reader->config->jobs_may, "JobsMay", value);
 }
 
 static char *set_number(const Reader *reader, double *to, const char *key, const char *value, double least, double most)
@@ -98,12 +101,10 @@ static char *set(Reader *reader, const char *key, const char *value)
         config->call_nanoseconds = (uint64_t)(1000 * microseconds);
         return error;
     }
-    if (!strcasecmp(key, "Outside")) {
-        config->outside_shares = !strcmp(value, "share");
-        if (!config->outside_shares && strcmp(value, "apart"))
-            return problem(reader, "Outside is '%s', not apart or share", value);
-        return NULL;
-    }
+    if (!strcasecmp(key, "Outside"))
+        return set_outside(reader, value);
+    if (!strcasecmp(key, "JobsMay"))
+        return set_jobs_may(reader, value);
     if (!strcasecmp(key, "Partition"))
         return set_text(reader, &reader->rule.partitions, key, value);
     if (!strcasecmp(key, "QOS"))
@@ -112,8 +113,11 @@ static char *set(Reader *reader, const char *key, const char *value)
         return set_text(reader, &reader->rule.accounts, key, value);
     if (!strcasecmp(key, "Policy"))
         return set_policy(reader, value);
-    if (!strcasecmp(key, "MinBandwidth"))
-        return set_number(reader, &reader->rule.min_bandwidth, key, value, 0.01, 1);
+    if (!strcasecmp(key, "MinBandwidth")) {
+        if (!bandwidth_share_read(value, &reader->rule.min_bandwidth))
+            return problem(reader, "MinBandwidth is '%s', not a number from 0.01 to 1", value);
+        return NULL;
+    }
     return problem(reader, "there is no setting '%s'", key);
 }
 
@@ -129,14 +133,19 @@ static void free_rule(Rule *rule)
 static char *end_line(Reader *reader)
 {
     Rule *rule = &reader->rule;
+    Config *config = reader->config;
     bool is_for_some = rule->partitions || rule->qos || rule->accounts;
-    if (!rule->policy)
-        return is_for_some || rule->min_bandwidth > 0 ? problem(reader, "the line has no Policy") : NULL;
+    if (!rule->policy) {
+        if (is_for_some || rule->min_bandwidth > 0)
+            return problem(reader, "the line has no Policy");
+        if (rule->has_outside)
+            config->outside_shares = rule->outside_shares;
+        return NULL;
+    }
     if (rule->min_bandwidth > 0 && rule->min_bandwidth < 1 && strcmp(rule->policy->name, "dedicated"))
         return problem(reader, "MinBandwidth is for the policy dedicated, not for %s", rule->policy->name);
     if (!(rule->min_bandwidth > 0))
         rule->min_bandwidth = 1;
-    Config *config = reader->config;
     Rule *more = realloc(config->rules, (config->rule_count + 1) * sizeof *more);
     if (!more)
         return problem(reader, "no memory");
@@ -181,6 +190,10 @@ char *config_read(Config *config, const char *name, const char *text)
         reader.line = 1;
         error = problem(&reader, "Engine, the path of libtopolane.so, is missing");
     }
+    for (size_t index = 0; index < config->rule_count; index++)
+        if (!config->rules[index].has_outside)
+            config->rules[index].outside_shares = config->outside_shares;
+    config->otherwise = (Rule){.policy = &POLICIES[0], .min_bandwidth = 1, .outside_shares = config->outside_shares};
     if (error)
         config_free(config);
     return error;
@@ -210,7 +223,35 @@ const Rule *config_rule(const Config *config, const char *partition, const char 
         if (names(rule->partitions, partition) && names(rule->qos, qos) && names(rule->accounts, account))
             return rule;
     }
-    return &STOCK;
+    return &config->otherwise;
+}
+
+Terms config_terms(const Config *config, const Rule *rule, const Option *option)
+{
+    Terms terms = {.policy = rule->policy, .min_bandwidth = rule->min_bandwidth, .shares_links = rule->outside_shares};
+    if (!option)
+        return terms;
+    const char *may = config->jobs_may ? config->jobs_may : "";
+    if (option->policy && option->policy != rule->policy) {
+        if (names(may, option->policy->name)) {
+            terms.policy = option->policy;
+            terms.min_bandwidth = 1;
+        } else
+            terms.was_refused = true;
+    }
+    if (option->min_bandwidth > 0) {
+        if (names(may, "min-bandwidth") && !strcmp(terms.policy->name, "dedicated"))
+            terms.min_bandwidth = option->min_bandwidth;
+        else
+            terms.was_refused = true;
+    }
+    if (option->shares_links && !terms.shares_links) {
+        if (names(may, "share-links"))
+            terms.shares_links = true;
+        else
+            terms.was_refused = true;
+    }
+    return terms;
 }
 
 void config_free(Config *config)
@@ -221,5 +262,6 @@ void config_free(Config *config)
     free(config->engine);
     free(config->machine);
     free(config->stock);
+    free(config->jobs_may);
     *config = (Config){0};
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "publish.h"
 #include "report.h"
 #include "running.h"
 #include "whole_file.h"
@@ -26,12 +27,31 @@ char *driver_config_path(void)
     return beside("topolane.conf");
 }
 
+/* Adds a line to what is told of the plugin. */
+static void tell(const char *what, const char *sentence)
+{
+    char *longer = NULL;
+    if (asprintf(&longer, "%s%s %s\n", driver.about ? driver.about : "", what, sentence) < 0)
+        return;
+    free(driver.about);
+    driver.about = longer;
+}
+
 /* Says why the plugin is not active; frees the sentence. */
 static bool give_up(char *why)
 {
-    error("topolane: not active, stock Slurm chooses all nodes: %s", why ? why : "no memory");
+    const char *sentence = why ? why : "no memory";
+    error("topolane: not active, stock Slurm chooses all nodes: %s", sentence);
+    tell("why", sentence);
     free(why);
     return false;
+}
+
+/* Says what is assumed of the machine. */
+static void assume(const char *sentence)
+{
+    info("topolane: %s", sentence);
+    tell("assumed", sentence);
 }
 
 static bool open_config(void)
@@ -47,47 +67,83 @@ static bool open_config(void)
     return is_read || give_up(why);
 }
 
-static bool open_machine(void)
+/* Reads one machine file. Returns NULL, or a sentence that the caller frees. */
+static char *read_machine(const char *given, topolane_machine **machine)
 {
-    const char *given = driver.config.machine;
-    char *path = given && *given == '/' ? strdup(given) : beside(given ? given : "topology.conf");
+    char *path = *given == '/' ? strdup(given) : beside(given);
     char *text = NULL, *problem = NULL;
     size_t length = 0;
-    char *why = path ? whole_file(path, &text, &length) : NULL;
-    if (path && !why &&
-        driver.engine.machine_read(path, text, length, &driver.machine, &problem) != TOPOLANE_STATUS_OK) {
+    *machine = NULL;
+    char *why = path ? whole_file(path, &text, &length) : strdup("no memory");
+    if (!why && driver.engine.machine_read(path, text, length, machine, &problem) != TOPOLANE_STATUS_OK) {
         why = strdup(problem ? problem : "the machine file cannot be read");
         driver.engine.text_free(problem);
     }
-    bool is_read = path && !why;
-    if (is_read) {
-        driver.machine_nodes = driver.engine.machine_nodes(driver.machine);
-        driver.owners.machine = sum_of(text, length);
-        info("topolane: %s: %u nodes", path, driver.machine_nodes);
-        if (!given)
-            info("topolane: topology.conf has no number of cables: one between each pair of switches is assumed");
-    }
+    if (!why)
+        driver.owners.machine = sum_on(driver.owners.machine, text, length);
     free(text);
     free(path);
-    return is_read || give_up(why);
+    return why;
+}
+
+/* Makes one machine of two: that with the cables, and that with the names. */
+static char *join_machines(topolane_machine *wiring, topolane_machine *tree)
+{
+    char *told = NULL, *problem = NULL, *why = NULL, *rest = NULL;
+    if (driver.engine.machine_join(wiring, tree, &driver.machine, &told, &problem) != TOPOLANE_STATUS_OK)
+        why = strdup(problem ? problem : "the machine files do not fit together");
+    for (char *line = told ? strtok_r(told, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+        assume(line);
+    driver.engine.text_free(told);
+    driver.engine.text_free(problem);
+    driver.engine.machine_free(wiring);
+    driver.engine.machine_free(tree);
+    return why;
+}
+
+static bool open_machine(void)
+{
+    const char *given = driver.config.machine ? driver.config.machine : "topology.conf";
+    char *first = strdup(given), *second = first ? strchr(first, ',') : NULL;
+    if (second)
+        *second++ = '\0';
+    driver.owners.machine = SUM_OF_NOTHING;
+    topolane_machine *tree = NULL;
+    char *why = first ? read_machine(first, &driver.machine) : strdup("no memory");
+    if (!why && second) {
+        topolane_machine *wiring = driver.machine;
+        driver.machine = NULL;
+        why = read_machine(second, &tree);
+        if (why)
+            driver.engine.machine_free(wiring);
+        else
+            why = join_machines(wiring, tree);
+    }
+    free(first);
+    if (why)
+        return give_up(why);
+    driver.machine_nodes = driver.engine.machine_nodes(driver.machine);
+    info("topolane: %s: %u nodes", given, driver.machine_nodes);
+    char *line = NULL;
+    if (asprintf(&line, "%s %u", given, driver.machine_nodes) >= 0)
+        tell("machine", line);
+    free(line);
+    size_t length = strlen(given);
+    if (!second && length > 5 && !strcmp(given + length - 5, ".conf"))
+        assume("topology.conf has no number of cables: one between each pair of switches is assumed");
+    return true;
 }
 
 static bool open_policies(void)
 {
-    const Config *config = &driver.config;
-    driver.policies = calloc(config->rule_count + 1, sizeof *driver.policies);
-    if (!driver.policies)
-        return give_up(NULL);
-    for (size_t index = 0; index < config->rule_count; index++) {
-        const Policy_Kind *kind = config->rules[index].policy;
+    for (size_t index = 0; index < POLICY_COUNT; index++) {
         char *problem = NULL;
-        if (kind->is_stock)
+        if (POLICIES[index].is_stock ||
+            driver.engine.policy_new(POLICIES[index].name, 0, &driver.policies[index], &problem) == TOPOLANE_STATUS_OK)
             continue;
-        if (driver.engine.policy_new(kind->name, 0, &driver.policies[index], &problem) != TOPOLANE_STATUS_OK) {
-            char *why = strdup(problem ? problem : kind->name);
-            driver.engine.text_free(problem);
-            return give_up(why);
-        }
+        char *why = strdup(problem ? problem : POLICIES[index].name);
+        driver.engine.text_free(problem);
+        return give_up(why);
     }
     return true;
 }
@@ -103,32 +159,45 @@ static bool open_state(void)
     const char *directory = slurm_conf.state_save_location;
     if (asprintf(&driver.owners_path, "%s/topolane_links", directory) < 0)
         driver.owners_path = NULL;
-    if (asprintf(&driver.report_path, "%s/topolane_counters", directory) < 0)
-        driver.report_path = NULL;
     char *why = holders_open(&driver.holders, &driver.engine, driver.machine, free_map);
-    if (why)
-        return give_up(why);
-    why = driver.owners_path ? owners_read(&driver.owners, driver.owners_path) : NULL;
+    return why ? give_up(why) : true;
+}
+
+void driver_took_control(void)
+{
+    driver.are_owners_read = false;
+}
+
+void driver_read_owners(void)
+{
+    if (driver.are_owners_read || !driver.owners_path)
+        return;
+    driver.are_owners_read = true;
+    owners_free(&driver.owners);
+    running_forget();
+    char *why = owners_read(&driver.owners, driver.owners_path);
     if (why)
         error("topolane: %s: %s", driver.owners_path, why);
     else if (driver.owners.count)
         info("topolane: %zu jobs own links", driver.owners.count);
     free(why);
-    return true;
+}
+
+/* Opens what the plugin needs. Whatever fails is said. */
+static bool open_all(void)
+{
+    if (!open_config())
+        return false;
+    char *why = engine_load(&driver.engine, driver.config.engine);
+    return why ? give_up(why) : open_machine() && open_policies() && open_state();
 }
 
 void driver_open(void)
 {
-    if (!open_config())
-        return;
-    char *why = engine_load(&driver.engine, driver.config.engine);
-    if (why) {
-        give_up(why);
-        return;
-    }
-    driver.is_active = open_machine() && open_policies() && open_state();
+    driver.is_active = open_all();
     if (driver.is_active)
         info("topolane: active, %zu rules, engine %s", driver.config.rule_count, driver.config.engine);
+    publish_open(slurm_conf.state_save_location, driver.about, driver.is_active, driver.machine_nodes);
 }
 
 static void free_maps(void)
@@ -143,16 +212,16 @@ static void free_maps(void)
 void driver_close(void)
 {
     driver.is_active = false;
+    publish_close();
     running_forget();
     holders_close(&driver.holders);
     owners_free(&driver.owners);
-    for (size_t index = 0; driver.policies && index < driver.config.rule_count; index++)
+    for (size_t index = 0; driver.engine.policy_free && index < POLICY_COUNT; index++)
         driver.engine.policy_free(driver.policies[index]);
-    free(driver.policies);
     if (driver.engine.machine_free)
         driver.engine.machine_free(driver.machine);
     free(driver.owners_path);
-    free(driver.report_path);
+    free(driver.about);
     free_maps();
     config_free(&driver.config);
     driver = (Driver){0};
@@ -192,17 +261,37 @@ bool driver_map_nodes(void)
     return true;
 }
 
-const Rule *driver_rule(const job_record_t *job)
+/* What the job asks for with --topolane; false if it asks for nothing, or if it cannot be read. */
+static bool option_of(const job_record_t *job, Option *option)
 {
-    const char *partition = job->part_ptr ? job->part_ptr->name : job->partition;
-    return config_rule(&driver.config, partition, job->qos_ptr ? job->qos_ptr->name : NULL, job->account);
+    for (uint32_t index = 0; index < job->spank_job_env_size; index++) {
+        const char *variable = job->spank_job_env[index];
+        if (!variable || strncmp(variable, OPTION_IN_JOB, sizeof OPTION_IN_JOB - 1))
+            continue;
+        char *why = option_read(option, variable + sizeof OPTION_IN_JOB - 1);
+        bool is_read = !why;
+        free(why);
+        return is_read;
+    }
+    return false;
 }
 
-topolane_policy *driver_policy(const Rule *rule)
+Terms driver_terms(const job_record_t *job)
 {
-    if (rule < driver.config.rules || rule >= driver.config.rules + driver.config.rule_count)
-        return NULL;
-    return driver.policies[rule - driver.config.rules];
+    const char *partition = job->part_ptr ? job->part_ptr->name : job->partition;
+    const Rule *rule = config_rule(&driver.config, partition, job->qos_ptr ? job->qos_ptr->name : NULL, job->account);
+    Option option;
+    return config_terms(&driver.config, rule, option_of(job, &option) ? &option : NULL);
+}
+
+topolane_policy *driver_policy(const Policy_Kind *kind)
+{
+    return driver.policies[kind - POLICIES];
+}
+
+const char *driver_link_use(uint32_t link_use)
+{
+    return link_use == TOPOLANE_LINKS_ISOLATED ? "isolated" : link_use == TOPOLANE_LINKS_SHARED ? "shared" : "none";
 }
 
 static int ascending(const void *one, const void *other)

@@ -15,11 +15,12 @@ typedef struct {
     Config config;
     Engine engine;
     topolane_machine *machine;
-    topolane_policy **policies; /* by rule; NULL for stock */
-    Holders holders;            /* see running.h */
-    Owners owners;              /* links of jobs, also of those that wait and were answered */
+    topolane_policy *policies[POLICY_COUNT]; /* as POLICIES; NULL for stock */
+    Holders holders;                         /* see running.h */
+    Owners owners;                           /* links of jobs, also of those that wait and were answered */
+    bool are_owners_read;                    /* since this slurmctld is in control */
     char *owners_path;
-    char *report_path;
+    char *about; /* lines for topolane_jobs: see publish.h */
     uint32_t *machine_node; /* by Slurm's index of a node */
     uint32_t *slurm_node;   /* by the machine's number of a node */
     uint32_t machine_nodes;
@@ -38,9 +39,19 @@ void driver_close(void);
 /* Numbers Slurm's nodes, if they have changed. */
 bool driver_map_nodes(void);
 
-/* The rule of a job, and the policy that the engine has for it (NULL for stock). */
-const Rule *driver_rule(const job_record_t *job);
-topolane_policy *driver_policy(const Rule *rule);
+/* What holds for a job by its rule and its own option, and the policy that the engine has for it (NULL for stock). */
+Terms driver_terms(const job_record_t *job);
+topolane_policy *driver_policy(const Policy_Kind *kind);
+
+/* This slurmctld has just taken control, or has read its configuration again: the file of links may have been written by
+ * another one. */
+void driver_took_control(void);
+
+/* Reads the file of links, if that was not done since. */
+void driver_read_owners(void);
+
+/* The name of a use of links, for people. */
+const char *driver_link_use(uint32_t link_use);
 
 /* The nodes of a bitmap on the machine, ascending; the caller frees them. */
 uint32_t *driver_nodes(bitstr_t *map, size_t *count);

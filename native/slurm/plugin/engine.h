@@ -8,6 +8,7 @@
     FUNCTION(api_version)                                                                                           \
     FUNCTION(text_free)                                                                                             \
     FUNCTION(machine_read)                                                                                          \
+    FUNCTION(machine_join)                                                                                          \
     FUNCTION(machine_free)                                                                                          \
     FUNCTION(machine_nodes)                                                                                         \
     FUNCTION(machine_node_name)                                                                                     \
@@ -18,6 +19,7 @@
     FUNCTION(state_hold)                                                                                            \
     FUNCTION(state_release)                                                                                         \
     FUNCTION(state_place)                                                                                           \
+    FUNCTION(state_refused)                                                                                         \
     FUNCTION(state_areas)                                                                                           \
     FUNCTION(areas_count)                                                                                           \
     FUNCTION(areas_nodes)                                                                                           \

@@ -17,7 +17,8 @@ typedef struct {
     uint64_t job;
     uint32_t *nodes; /* of the machine, ascending */
     size_t node_count;
-    uint32_t link_use; /* TOPOLANE_LINKS_... */
+    const char *policy; /* its name */
+    uint32_t link_use;  /* TOPOLANE_LINKS_... */
     uint32_t *links;
     size_t link_count;
     double bandwidth_share;

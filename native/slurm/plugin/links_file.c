@@ -15,7 +15,11 @@ static const char HEAD[] = "topolane-links 1";
 
 uint64_t sum_of(const char *bytes, size_t length)
 {
-    uint64_t sum = 14695981039346656037u;
+    return sum_on(SUM_OF_NOTHING, bytes, length);
+}
+
+uint64_t sum_on(uint64_t sum, const char *bytes, size_t length)
+{
     for (size_t index = 0; index < length; index++)
         sum = (sum ^ (unsigned char)bytes[index]) * 1099511628211u;
     return sum;

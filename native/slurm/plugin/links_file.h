@@ -42,7 +42,9 @@ char *owners_write(const Owners *owners, const char *path);
  * that the caller frees says so. `owners->machine` is set before. */
 char *owners_read(Owners *owners, const char *path);
 
-/* A sum of some bytes (FNV-1a). */
+/* A sum of some bytes (FNV-1a), and one that goes on after other bytes. */
+#define SUM_OF_NOTHING UINT64_C(14695981039346656037)
 uint64_t sum_of(const char *bytes, size_t length);
+uint64_t sum_on(uint64_t sum, const char *bytes, size_t length);
 
 #endif

@@ -8,12 +8,13 @@
 #include "driver.h"
 #include "links.h"
 #include "preemption.h"
+#include "publish.h"
 #include "report.h"
 #include "running.h"
 #include "stock.h"
 
-/* Areas that a call tries at most: each costs a stock evaluation. */
-enum { MOST_AREAS = 16 };
+/* Areas that a call tries at most: each costs a stock evaluation. And weights of nodes that it tells apart. */
+enum { MOST_AREAS = 16, MOST_WEIGHTS = 8 };
 
 typedef struct {
     topology_eval_t *asked;
@@ -21,6 +22,9 @@ typedef struct {
     Question question;
     bool is_hypothesis; /* whether jobs are thought to be gone */
     bool isolates;
+    bool has_weights; /* whether candidates differ in weight */
+    int stock_code;   /* why the stock evaluation found nothing, if it said so */
+    const char *kind; /* why the engine found nothing */
     uint32_t least; /* nodes that will do */
     uint32_t most;  /* nodes that it may have; UINT32_MAX for any number */
     uint32_t wanted;
@@ -31,6 +35,15 @@ static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
 {
     ++*counter;
     return stock_choose(asked);
+}
+
+/* The stock evaluation among some of the candidates. */
+static bool stock_finds(Call *call, bitstr_t *among, uint32_t most)
+{
+    int code = stock_try(call->asked, among, most);
+    if (code != SLURM_SUCCESS)
+        call->stock_code = code;
+    return code == SLURM_SUCCESS;
 }
 
 /* Jobs that may share cores take turns on them: who is there at which time is not known here. */
@@ -51,11 +64,15 @@ static void count_nodes(Call *call)
     if (details->num_tasks && !details->ntasks_per_node && call->most > details->num_tasks)
         call->most = details->num_tasks > call->least ? details->num_tasks : call->least;
     uint32_t most_cpus = 1;
-    bitoff_t last = bit_fls(call->question.candidates);
-    for (bitoff_t node = bit_ffs(call->question.candidates); node >= 0 && node <= last; node++) {
+    uint64_t weight = 0;
+    bitoff_t first = bit_ffs(call->question.candidates);
+    for (bitoff_t node = first; node >= 0; node = bit_ffs_from_bit(call->question.candidates, node + 1)) {
         const avail_res_t *has = asked->avail_res_array[node];
-        if (bit_test(call->question.candidates, node) && has && has->avail_cpus > most_cpus)
+        if (has && has->avail_cpus > most_cpus)
             most_cpus = has->avail_cpus;
+        uint64_t own = node_record_table_ptr[node]->sched_weight;
+        call->has_weights |= node != first && own != weight;
+        weight = own;
     }
     uint32_t by_cpus = details->min_cpus == NO_VAL ? 1 : (details->min_cpus + most_cpus - 1) / most_cpus;
     call->wanted = call->least > asked->req_nodes ? call->least : asked->req_nodes;
@@ -89,9 +106,12 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
         free(why);
         answer = why ? ENGINE_FAILED : choices_place(&call->question, nodes, &choice);
     }
-    if (answer != CHOSEN)
+    if (answer != CHOSEN) {
+        if (answer == NO_PLACE)
+            call->kind = choices_refused(&call->question);
         return answer;
-    bool agrees = has_required(call, choice.nodes) && stock_try(call->asked, choice.nodes, 0);
+    }
+    bool agrees = has_required(call, choice.nodes) && stock_finds(call, choice.nodes, 0);
     if (agrees)
         links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->is_hypothesis);
     choices_free(&choice);
@@ -127,7 +147,7 @@ static Answer try_areas(Call *call)
 {
     topolane_areas *areas;
     /* Of one node if one may do: it uses no link. */
-    if (call->least == 1 && stock_try(call->asked, call->question.candidates, 1))
+    if (call->least == 1 && stock_finds(call, call->question.candidates, 1))
         return CHOSEN;
     uint32_t least = call->least > 1 ? call->least : 2;
     uint32_t link_use = call->isolates ? TOPOLANE_LINKS_ISOLATED : TOPOLANE_LINKS_SHARED;
@@ -145,7 +165,7 @@ static Answer try_areas(Call *call)
                 cpus += call->asked->avail_res_array[node]->avail_cpus;
         bool may_do = has_required(call, area) && (call->details->min_cpus == NO_VAL || cpus >= call->details->min_cpus);
         tried += may_do;
-        found = may_do && stock_try(call->asked, area, 0);
+        found = may_do && stock_finds(call, area, 0);
         FREE_NULL_BITMAP(area);
     }
     driver.engine.areas_free(areas);
@@ -166,7 +186,7 @@ static Answer try_inside(Call *call, bool is_guarded)
     if (answer != NO_PLACE || (!is_particular_one && call->least == call->most))
         return answer;
     if (!call->isolates && !is_guarded) {
-        bool found = stock_try(call->asked, call->question.candidates, 0);
+        bool found = stock_finds(call, call->question.candidates, 0);
         counters.placed += found;
         return found ? CHOSEN : NO_PLACE;
     }
@@ -178,6 +198,26 @@ static Answer try_inside(Call *call, bool is_guarded)
     return answer;
 }
 
+/* Writes down that the job waits and why, for people. A refusal in a hypothesis does not matter to them. */
+static void write_down(const Call *call)
+{
+    uint32_t job = call->asked->job_ptr->job_id;
+    time_t now = time(NULL);
+    if (call->is_hypothesis || !job || !publish_is_due(job, now))
+        return;
+    size_t count = 0;
+    uint32_t *candidates = driver_nodes(call->question.candidates, &count);
+    if (candidates)
+        publish_refused((Refused){.job = job,
+                                  .policy = call->question.terms.policy->name,
+                                  .min_bandwidth = call->question.terms.min_bandwidth,
+                                  .refused = now,
+                                  .kind = call->kind ? call->kind : "no-area",
+                                  .wanted = call->wanted},
+                        candidates, count);
+    free(candidates);
+}
+
 /* The job has no place now. If it has one on the empty machine, says so in the way of a job that waits for better switches:
  * a test for now fails, a test whether the job could ever run succeeds. */
 static int refuse(Call *call)
@@ -186,12 +226,12 @@ static int refuse(Call *call)
     bool could = call->question.policy == NULL || is_particular(call) || call->least != call->most;
     bool found = false;
     if (could)
-        found = stock_try(asked, call->question.candidates, 0);
+        found = stock_finds(call, call->question.candidates, 0);
     else {
         Choice choice;
         call->question.is_empty = true;
         Answer answer = choices_place(&call->question, call->wanted, &choice);
-        found = answer == CHOSEN && stock_try(asked, choice.nodes, 0);
+        found = answer == CHOSEN && stock_finds(call, choice.nodes, 0);
         choices_free(&choice);
         if (answer == ENGINE_FAILED) {
             holders_renew(&driver.holders);
@@ -201,8 +241,9 @@ static int refuse(Call *call)
             return leave_to_stock(asked, &counters.stock_slow);
     }
     ++counters.refused;
+    write_down(call);
     asked->job_ptr->best_switch = false;
-    return found ? SLURM_SUCCESS : SLURM_ERROR;
+    return found ? SLURM_SUCCESS : call->stock_code;
 }
 
 /* Nodes that the machine file does not name: whatever happens there, stock Slurm decides. */
@@ -213,7 +254,7 @@ static bool try_unknown(Call *call, bitstr_t *candidates)
     bitstr_t *required = call->details->req_node_bitmap, *among = bit_copy(candidates);
     if (!required || !bit_overlap_any(required, driver.unknown))
         bit_and(among, driver.unknown);
-    bool found = stock_try(call->asked, among, 0);
+    bool found = stock_finds(call, among, 0);
     FREE_NULL_BITMAP(among);
     if (found) {
         ++counters.stock_unknown;
@@ -221,6 +262,51 @@ static bool try_unknown(Call *call, bitstr_t *candidates)
         links_none(call->asked->job_ptr);
     }
     return found;
+}
+
+/* The next weight above one that a candidate has; false if there is none. */
+static bool next_weight(bitstr_t *candidates, uint64_t *weight, bool is_first)
+{
+    uint64_t found = UINT64_MAX;
+    bool any = false;
+    for (bitoff_t node = bit_ffs(candidates); node >= 0; node = bit_ffs_from_bit(candidates, node + 1)) {
+        uint64_t own = node_record_table_ptr[node]->sched_weight;
+        if ((is_first || own > *weight) && own <= found) {
+            found = own;
+            any = true;
+        }
+    }
+    *weight = found;
+    return any;
+}
+
+static Answer try_among(Call *call, bool is_guarded)
+{
+    if (call->question.policy)
+        return try_inside(call, is_guarded);
+    Answer answer = try_areas(call);
+    counters.kept_off += answer == CHOSEN;
+    return answer;
+}
+
+/* As Slurm wants it, light nodes first: the policy is asked among the lightest nodes, then among these and the next, and so on. */
+static Answer try_by_weight(Call *call, bool is_guarded)
+{
+    bitstr_t *all = call->question.candidates;
+    uint64_t weight = 0;
+    Answer answer = NO_PLACE;
+    for (int step = 0; step < MOST_WEIGHTS && answer == NO_PLACE && next_weight(all, &weight, step == 0); step++) {
+        bitstr_t *light = bit_copy(all);
+        for (bitoff_t node = bit_ffs(light); node >= 0; node = bit_ffs_from_bit(light, node + 1))
+            if (step < MOST_WEIGHTS - 1 && node_record_table_ptr[node]->sched_weight > weight)
+                bit_clear(light, node);
+        call->question.candidates = light;
+        if ((uint32_t)bit_set_count(light) >= call->least)
+            answer = try_among(call, is_guarded);
+        FREE_NULL_BITMAP(light);
+    }
+    call->question.candidates = all;
+    return answer;
 }
 
 static int answer_call(Call *call, bool is_guarded)
@@ -233,13 +319,7 @@ static int answer_call(Call *call, bool is_guarded)
     bitstr_t *required = call->details->req_node_bitmap;
     if (required && (uint32_t)bit_set_count(required) == call->wanted)
         bit_and(call->question.candidates, required); /* The job says itself which. */
-    Answer answer;
-    if (call->question.policy)
-        answer = try_inside(call, is_guarded);
-    else {
-        answer = try_areas(call);
-        counters.kept_off += answer == CHOSEN;
-    }
+    Answer answer = call->has_weights ? try_by_weight(call, is_guarded) : try_among(call, is_guarded);
     int code = SLURM_SUCCESS;
     if (answer == ENGINE_FAILED) {
         holders_renew(&driver.holders);
@@ -262,16 +342,16 @@ static int decide(topology_eval_t *asked)
         say(SAY_OVERSUBSCRIBED, "job %u may share cores with other jobs: stock Slurm chooses", job->job_id);
         return leave_to_stock(asked, &counters.stock_oversubscribed);
     }
-    Call call = {.asked = asked, .details = job->details};
-    const Rule *rule = driver_rule(job);
-    call.question.rule = rule;
-    call.question.policy = driver_policy(rule);
+    Call call = {.asked = asked, .details = job->details, .stock_code = SLURM_ERROR};
+    call.question.terms = driver_terms(job);
+    call.question.policy = driver_policy(call.question.terms.policy);
     call.question.job = job->job_id;
     call.question.shares_nodes = !(job->details->whole_node & WHOLE_NODE_REQUIRED);
-    call.isolates = rule->policy->isolates;
+    call.isolates = call.question.terms.policy->isolates;
+    driver_read_owners();
     running_update();
     call.is_hypothesis = running_hypothesis(asked);
-    bool is_guarded = !driver.config.outside_shares && holders_isolated(&driver.holders);
+    bool is_guarded = !call.question.terms.shares_links && holders_isolated(&driver.holders);
     if (!call.question.policy && (!is_guarded || asked->max_nodes == 1))
         return leave_to_stock(asked, &counters.stock);
     if (choices_rest())
@@ -282,7 +362,10 @@ static int decide(topology_eval_t *asked)
         free(why);
         return leave_to_stock(asked, &counters.stock_failed);
     }
-    return answer_call(&call, is_guarded);
+    int code = answer_call(&call, is_guarded);
+    if (code == SLURM_SUCCESS && job->best_switch && !call.is_hypothesis)
+        running_may_start(job, &call.question.terms);
+    return code;
 }
 
 int place(topology_eval_t *asked)
@@ -292,8 +375,8 @@ int place(topology_eval_t *asked)
     asked->job_ptr->best_switch = true;
     int code = decide(asked);
     if (code == SLURM_SUCCESS && driver.is_active)
-        running_answered(asked->job_ptr->job_id);
+        running_answered(asked->job_ptr);
+    publish_called();
     report_time(steady_time() - began - (stock_time - of_stock));
-    report_write(driver.report_path);
     return code;
 }

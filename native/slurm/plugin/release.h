@@ -33,7 +33,6 @@
 
 /* Entry points that the stock plugin alone answers: type, name, parameters, arguments. */
 #define STOCK_ONLY_ENTRIES(ENTRY)                                                                                       \
-    ENTRY(int, topology_p_build_config, (void), ())                                                                 \
     ENTRY(int, topology_p_whole_topo, (bitstr_t * nodes), (nodes))                                                  \
     ENTRY(bitstr_t *, topology_p_get_bitmap, (char *name), (name))                                                  \
     ENTRY(bool, topology_p_generate_node_ranking, (void), ())                                                       \
@@ -51,6 +50,7 @@
 /* All entry points. */
 #define STOCK_ENTRIES(ENTRY)                                                                                        \
     ENTRY(int, topology_p_eval_nodes, (topology_eval_t * asked), (asked))                                           \
+    ENTRY(int, topology_p_build_config, (void), ())                                                                 \
     STOCK_ONLY_ENTRIES(ENTRY)
 
 /* What a topology plugin keeps of a node while it chooses: all that the stock plugin may change. */

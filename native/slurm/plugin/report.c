@@ -34,37 +34,38 @@ void say(Say what, const char *format, ...)
     unsaid[what] = 0;
 }
 
+/* The class of a time: see REPORT_CLASSES. */
+static int class_of(uint64_t nanoseconds)
+{
+    if (!(nanoseconds >> REPORT_LEAST))
+        return 0;
+    int power = 63 - __builtin_clzll(nanoseconds);
+    int class = 1 + 4 * (power - REPORT_LEAST) + (int)(nanoseconds >> (power - 2) & 3);
+    return class < REPORT_CLASSES ? class : REPORT_CLASSES - 1;
+}
+
+/* The time below which the times of a class are. */
+static uint64_t end_of(int class)
+{
+    return class ? (UINT64_C(5) + (uint64_t)((class - 1) % 4)) << (REPORT_LEAST - 2 + (class - 1) / 4)
+                 : UINT64_C(1) << REPORT_LEAST;
+}
+
 void report_time(uint64_t nanoseconds)
 {
-    int power = 0;
-    while (power < REPORT_POWERS - 1 && nanoseconds >> (power + 8))
-        power++;
-    counters.under[power]++;
+    counters.under[class_of(nanoseconds)]++;
     counters.nanoseconds += nanoseconds;
     counters.longest = nanoseconds > counters.longest ? nanoseconds : counters.longest;
 }
 
-void report_write(const char *path)
+void counters_print(FILE *to, const Counters *counted)
 {
-    static time_t last;
-    time_t now = time(NULL);
-    if (!path || now == last)
-        return;
-    last = now;
-    char draft[4096];
-    if (snprintf(draft, sizeof draft, "%s.new", path) >= (int)sizeof draft)
-        return;
-    FILE *to = fopen(draft, "we");
-    if (!to)
-        return;
-#define COUNTER(name, meaning) fprintf(to, #name " %" PRIu64 "\n", counters.name);
+#define COUNTER(name, meaning) fprintf(to, #name " %" PRIu64 "\n", counted->name);
     REPORT_COUNTERS(COUNTER)
 #undef COUNTER
-    fprintf(to, "nanoseconds %" PRIu64 "\nlongest_nanoseconds %" PRIu64 "\n", counters.nanoseconds, counters.longest);
-    for (int power = 0; power < REPORT_POWERS; power++)
-        fprintf(to, "under_%" PRIu64 "_nanoseconds %" PRIu64 "\n", UINT64_C(1) << (power + 8), counters.under[power]);
-    if (fclose(to) || rename(draft, path))
-        return;
+    fprintf(to, "nanoseconds %" PRIu64 "\nlongest_nanoseconds %" PRIu64 "\n", counted->nanoseconds, counted->longest);
+    for (int class = 0; class < REPORT_CLASSES; class++)
+        fprintf(to, "under_%" PRIu64 "_nanoseconds %" PRIu64 "\n", end_of(class), counted->under[class]);
 }
 
 static uint64_t time_of(clockid_t clock)

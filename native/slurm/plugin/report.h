@@ -3,6 +3,7 @@
 #define TOPOLANE_REPORT_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* Calls by their ends. */
 #define REPORT_COUNTERS(COUNTER)                                                                                    \
@@ -19,7 +20,8 @@
     COUNTER(stock_oversubscribed, "stock, because the job may share cores with others")                             \
     COUNTER(links_unwritten, "the file of owned links could not be written")
 
-enum { REPORT_POWERS = 20 };
+/* Four classes of time to each power of two, from 256 ns on: under 256 ns, 320, 384, 448, 512, 640 and so on. */
+enum { REPORT_LEAST = 8, REPORT_POWERS = 20, REPORT_CLASSES = 4 * REPORT_POWERS };
 
 typedef struct {
 #define COUNTER(name, meaning) uint64_t name;
@@ -27,7 +29,7 @@ typedef struct {
 #undef COUNTER
     uint64_t nanoseconds; /* of all calls, without the stock evaluation */
     uint64_t longest;
-    uint64_t under[REPORT_POWERS]; /* calls by their time: under 256 ns, 512 ns and so on */
+    uint64_t under[REPORT_CLASSES]; /* calls by their time; the last class has all longer ones too */
 } Counters;
 
 extern Counters counters;
@@ -40,8 +42,8 @@ __attribute__((format(printf, 2, 3))) void say(Say what, const char *format, ...
 /* Counts the time of a call, without the stock evaluation. */
 void report_time(uint64_t nanoseconds);
 
-/* Writes the counters to a file, unless that was done less than a second ago. */
-void report_write(const char *path);
+/* Prints counters, a name and a number a line. */
+void counters_print(FILE *to, const Counters *counted);
 
 /* A clock that only goes on, nanoseconds. */
 uint64_t steady_time(void);

@@ -4,16 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "publish.h"
 #include "report.h"
 
 static bitstr_t *idle_before;  /* idle nodes when the list was read */
 static bitstr_t *held;         /* nodes of all holders */
 static time_t read_at;         /* when it was read */
 static uint32_t answered;      /* the last job that got an answer */
+static bool are_several;       /* it is a part of a heterogeneous job, whose parts start together */
 
-void running_answered(uint32_t job)
+void running_answered(const job_record_t *job)
 {
-    answered = job;
+    answered = job->job_id;
+    are_several = are_several || job->het_job_id;
 }
 
 void running_forget(void)
@@ -54,33 +57,47 @@ static uint32_t *copied(const uint32_t *numbers, size_t count)
     return copy;
 }
 
+static uint32_t link_use_of(const Terms *terms)
+{
+    if (terms->policy->isolates)
+        return TOPOLANE_LINKS_ISOLATED;
+    return terms->shares_links ? TOPOLANE_LINKS_NONE : TOPOLANE_LINKS_SHARED;
+}
+
+void running_may_start(const job_record_t *job, const Terms *terms)
+{
+    const Owned *owned = owners_find(&driver.owners, job->job_id);
+    publish_running((Published_Job){job->job_id, terms->policy->name, driver_link_use(link_use_of(terms)),
+                                    owned ? owned->bandwidth_share : 1});
+}
+
 /* Takes over what a job holds. */
 static void see(const job_record_t *job)
 {
     bitstr_t *map = nodes_of(job);
     if (!map || bit_size(map) != node_record_count || bit_ffs(map) < 0)
         return;
-    const Rule *rule = driver_rule(job);
-    uint32_t link_use = rule->policy->isolates          ? TOPOLANE_LINKS_ISOLATED
-                        : driver.config.outside_shares ? TOPOLANE_LINKS_NONE
-                                                       : TOPOLANE_LINKS_SHARED;
+    Terms terms = driver_terms(job);
+    uint32_t link_use = link_use_of(&terms);
     Holder *known = holders_find(&driver.holders, job->job_id);
-    if (known && known->link_use == link_use && bit_equal(known->map, map)) {
+    if (known && known->link_use == link_use && known->policy == terms.policy->name && bit_equal(known->map, map)) {
         known->end = job->end_time;
         known->is_seen = true;
         return;
     }
-    Holder holder = {.job = job->job_id, .link_use = link_use, .end = job->end_time, .is_seen = true};
+    Holder holder = {.job = job->job_id, .policy = terms.policy->name, .link_use = link_use, .end = job->end_time,
+                     .is_seen = true};
     holder.map = bit_copy(map);
     holder.map_count = (size_t)bit_set_count(map);
     holder.nodes = driver_nodes(map, &holder.node_count);
     holder.bandwidth_share = 1;
-    const Owned *owned = rule->policy->dedicates ? owners_find(&driver.owners, job->job_id) : NULL;
+    const Owned *owned = terms.policy->dedicates ? owners_find(&driver.owners, job->job_id) : NULL;
     if (owned && contains(owned->nodes, owned->node_count, holder.nodes, holder.node_count)) {
         holder.links = copied(owned->links, owned->link_count);
         holder.link_count = holder.links ? owned->link_count : 0;
         holder.bandwidth_share = owned->bandwidth_share;
     }
+    publish_running((Published_Job){job->job_id, holder.policy, driver_link_use(link_use), holder.bandwidth_share});
     if (!holders_put(&driver.holders, holder))
         say(SAY_STATE, "no memory for job %u", job->job_id);
     else if (held)
@@ -99,6 +116,9 @@ static void read_list(time_t now)
     FREE_NULL_BITMAP(held);
     held = bit_alloc(node_record_count);
     list_for_each_ro(job_list, see_each, NULL);
+    for (size_t index = 0; index < driver.holders.count; index++)
+        if (!driver.holders.list[index].is_seen)
+            publish_gone(driver.holders.list[index].job);
     holders_sweep(&driver.holders);
     for (size_t index = 0; index < driver.holders.count; index++)
         bit_or(held, driver.holders.list[index].map);
@@ -107,23 +127,30 @@ static void read_list(time_t now)
     read_at = now;
 }
 
+/* Takes over the job that got the last answer, if it has started. Its nodes are not idle any more. */
+static void see_answered(void)
+{
+    job_record_t *job = answered ? find_job_record(answered) : NULL;
+    if (!job)
+        return;
+    see(job);
+    Holder *holder = holders_find(&driver.holders, answered);
+    if (!holder)
+        return;
+    holder->is_seen = false;
+    if (idle_before && bit_size(idle_before) == bit_size(holder->map))
+        bit_and_not(idle_before, holder->map);
+}
+
 void running_update(void)
 {
     time_t now = time(NULL);
-    bool is_old = !idle_before || !bit_equal(idle_before, idle_node_bitmap) ||
-                  (now != read_at && last_job_update >= read_at);
-    if (is_old)
+    see_answered();
+    if (are_several || !idle_before || bit_size(idle_before) != bit_size(idle_node_bitmap) ||
+        !bit_equal(idle_before, idle_node_bitmap) || (now != read_at && last_job_update >= read_at))
         read_list(now);
-    else if (answered) {
-        job_record_t *job = find_job_record(answered);
-        if (job) {
-            see(job);
-            Holder *holder = holders_find(&driver.holders, answered);
-            if (holder)
-                holder->is_seen = false;
-        }
-    }
     answered = 0;
+    are_several = false;
 }
 
 /* Whether every node of a job has one of its cores among the free ones. */

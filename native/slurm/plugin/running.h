@@ -4,12 +4,15 @@
 
 #include "driver.h"
 
-/* Brings `driver.holders` up to date. The list of jobs is read again when idle nodes have changed, and once a second when
- * jobs have; in between a job can only have started if it was the last one that got an answer. */
+/* Brings `driver.holders` up to date. A job that got an answer may have started since. The list of jobs is read again when idle
+ * nodes have changed otherwise, and once a second when jobs have. */
 void running_update(void);
 
 /* The job that this call answers: it may hold its nodes at the next one. */
-void running_answered(uint32_t job);
+void running_answered(const job_record_t *job);
+
+/* Publishes what a job has been given that may start now: Slurm may not call again for long. */
+void running_may_start(const job_record_t *job, const Terms *terms);
 
 /* Marks which jobs are gone in the hypothesis that a call asks about. Returns whether any is. */
 bool running_hypothesis(const topology_eval_t *asked);

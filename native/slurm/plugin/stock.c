@@ -104,12 +104,12 @@ static void put_back(Kept_Node *kept, bitstr_t **free_cores)
     }
 }
 
-bool stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most)
+int stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most)
 {
     int32_t count = bit_set_count(among);
     Kept_Node *kept = calloc(count ? count : 1, sizeof *kept);
     if (!kept)
-        return false;
+        return SLURM_ERROR;
     size_t index = 0;
     bitoff_t last = bit_fls(among);
     for (bitoff_t node = bit_ffs(among); node >= 0 && node <= last; node++)
@@ -121,8 +121,8 @@ bool stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most)
     bit_and(asked->node_map, among);
     if (most && (!asked->max_nodes || most < asked->max_nodes))
         asked->max_nodes = most;
-    bool found = stock_choose(asked) == SLURM_SUCCESS;
-    if (!found) {
+    int code = stock_choose(asked);
+    if (code != SLURM_SUCCESS) {
         bit_copybits(before.node_map, candidates);
         *asked = before;
         asked->job_ptr->best_switch = best_switch;
@@ -138,5 +138,5 @@ bool stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most)
     }
     free(kept);
     FREE_NULL_BITMAP(candidates);
-    return found;
+    return code;
 }

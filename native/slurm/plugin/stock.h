@@ -23,7 +23,7 @@ int stock_choose(topology_eval_t *asked);
 extern uint64_t stock_time;
 
 /* Lets the stock evaluation choose among some of the candidates; at most `most` nodes, if that is not 0. If it finds
- * nothing, `asked` is as before. */
-bool stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most);
+ * nothing, `asked` is as before. Returns what the stock evaluation returns: SLURM_SUCCESS, or why it finds nothing. */
+int stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most);
 
 #endif

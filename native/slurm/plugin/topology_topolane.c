@@ -58,6 +58,12 @@ int fini(void)
     }
 STOCK_ONLY_ENTRIES(FORWARD)
 
+int topology_p_build_config(void)
+{
+    driver_took_control();
+    return stock.topology_p_build_config();
+}
+
 int topology_p_eval_nodes(topology_eval_t *asked)
 {
     return place(asked);

@@ -68,8 +68,17 @@ def build(slurm_source: Path, directory: Path, engine: Path | None, compiler: st
 )
 @click.option(
     "--machine",
+    "machines",
+    multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A machine file [default: topology.conf, with one cable between each pair of switches].",
+    help="A machine file [default: topology.conf, with one cable between each pair of switches]. Give two if one knows "
+    "the cables (a TOML file, output of ibnetdiscover) and topology.conf knows all nodes, in this order.",
+)
+@click.option(
+    "--jobs-may",
+    default="",
+    metavar="WORD,...",
+    help="What jobs may ask for themselves with --topolane: policies, min-bandwidth, share-links [default: nothing].",
 )
 @click.option(
     "--outside",
@@ -80,12 +89,20 @@ def build(slurm_source: Path, directory: Path, engine: Path | None, compiler: st
 )
 @engine_directory_option
 def install(
-    built: Path, policies: tuple[str, ...], machine: Path | None, outside: str, engine_directory: Path
+    built: Path,
+    policies: tuple[str, ...],
+    machines: tuple[Path, ...],
+    jobs_may: str,
+    outside: str,
+    engine_directory: Path,
 ) -> None:
     """Put the plugin and its configuration in place; slurm.conf is left to you."""
     from topolane.slurm import plugin_install
 
-    for sentence in plugin_install.install(built, policies, machine, engine_directory, outside=outside):
+    told = plugin_install.install(
+        built, policies, machines, engine_directory, outside=outside, jobs_may=jobs_may
+    )
+    for sentence in told:
         click.echo(sentence)
 
 

@@ -166,12 +166,12 @@ def _shown(found: Status) -> Group:
         running.add_row(*map(texts.printable, (*cells, at(row.start), at(row.expected_end))))
     waiting = table("waits", "name", "user", "nodes", "policy", "expected", "Slurm says", "why")
     for number, first in _rows(found.waiting):
-        cells = (number, first.name, first.user, str(first.nodes), first.policy or "?")
+        waits = (number, first.name, first.user, str(first.nodes), first.policy or "?")
         waiting.add_row(
-            *map(texts.printable, (*cells, at(first.expected_start), first.reason or "-", first.why))
+            *map(texts.printable, (*waits, at(first.expected_start), first.reason or "-", first.why))
         )
     lines = [*_health(found.liveness, found.time), *_decisions(found.calls), *_totals(found)]
-    lines += [one for one in found.problems if one != found.liveness.why]
+    lines += [one for one in found.problems if one not in (found.liveness.why or "")]
     parts = [each for each in (running, waiting) if each.row_count]
     return Group(Text("\n".join(map(texts.printable, lines))), *parts)
 
@@ -262,7 +262,9 @@ def _totals(found: Status) -> list[str]:
         return []
     counted, links = found.nodes, found.sharing
     own = f"{plural(links.owned, 'link')} owned, {plural(links.shared, 'link')} may carry the traffic of two jobs"
-    state = f"{counted.idle} nodes idle, {counted.busy} busy, {counted.out_of_service} out of service"
+    state = (
+        f"{plural(counted.idle, 'node')} idle, {counted.busy} busy, {counted.out_of_service} out of service"
+    )
     lines = [f"{clock(found.time, found.time)}: {state}; {own}"]
     if links.isolated_sharing:
         lines.append(f"isolated jobs that may meet others: {', '.join(links.isolated_sharing)}")

@@ -12,7 +12,7 @@ from topolane.slurm.plugin_state import Refused
 from topolane.slurm.records import Job
 from topolane.slurm.refusals import Ending, InTheWay, Room
 from topolane.slurm.status import links_of, liveness, policy_of
-from topolane.slurm.wait_reasons import SLURM, lacking, wait_reason
+from topolane.slurm.wait_reasons import REFUSALS, SLURM, wait_reason
 from topolane.units import duration, plural
 
 LONGEST_HOSTS = 60
@@ -108,7 +108,8 @@ def _waiting(look: Inspection, job: Job, said: list[str]) -> Explanation:
             way = Room(look, look.machine, job, wait.refused).in_the_way()
         said += _refused(look, wait.refused, way)
     elif look.state is not None and look.state.jobs is not None:
-        said.append("The plugin did not refuse it.")
+        too_few = ": Slurm itself finds too few free nodes" if wait.slurm == "Resources" else ""
+        said.append(f"The plugin has not refused it{too_few}.")
     expected = job.expected_start if job.expected_start > now else None
     if expected is not None:
         said.append(f"Slurm expects to start it by {clock(expected, now)} (in {duration(expected - now)}).")
@@ -138,10 +139,16 @@ def _refused(look: Inspection, refused: Refused, way: InTheWay | None) -> Iterat
     asked = plural(refused.wanted, "node")
     if refused.min_bandwidth < 1:
         asked += f" with {refused.min_bandwidth:g} of full bandwidth or more"
-    yield f"The plugin refused it last at {clock(refused.time, look.time)}: it asked for {asked}."
+    yield (
+        f"The plugin refused it last at {clock(refused.time, look.time)}: it asks for {asked} under {refused.policy} and "
+        f"{REFUSALS[refused.kind]}."
+    )
+    if refused.kind in ("never", "cannot-isolate"):
+        yield "Change the job or its policy, or cancel it."
+        return
     count = plural(len(refused.candidates), "node")
     if way is None:
-        yield f"{_begun(lacking(refused))}; Slurm offered {count}."
+        yield f"Slurm offered {count}."
         return
     named = f", {way.candidates}" if refused.candidates and len(way.candidates) <= LONGEST_HOSTS else ""
     idle = f"{way.idle_count} of them {'is' if way.idle_count == 1 else 'are'} idle now"
@@ -149,19 +156,11 @@ def _refused(look: Inspection, refused: Refused, way: InTheWay | None) -> Iterat
     if way.has_place:
         yield f"By now {refused.policy} has a place for it: it starts when Slurm asks again and no job goes before it."
         return
-    yield f"{_begun(lacking(refused))}."
-    if refused.kind in ("never", "cannot-isolate"):
-        yield "Change the job or its policy, or cancel it."
-        return
     yield from way.obstacles
     if way.must_end:
         ends = [_ending(one, look.time) for one in way.must_end]
         more = f" and {len(ends) - LISTED} more" if len(ends) > LISTED else ""
         yield f"Until then must end: {jobs_named(ends[:LISTED])}{more}."
-
-
-def _begun(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
 
 
 def _ending(one: Ending, now: float) -> str:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from topolane import texts
-from topolane._engine import InputError, Machine
+from topolane._engine import InputError, Machine, isolating_policies
 from topolane.live.allocation import Allocation
 from topolane.live.clients.scontrol import configuration
 from topolane.slurm import plugin_conf, plugin_state
@@ -60,6 +60,14 @@ class Inspection:
         """Slurm's TopologyPlugin."""
         return self.configuration.get("TopologyPlugin")
 
+    @property
+    def booted(self) -> float | None:
+        """When slurmctld started, seconds since 1970."""
+        try:
+            return time.mktime(time.strptime(self.configuration["BOOT_TIME"], "%Y-%m-%dT%H:%M:%S"))
+        except (KeyError, ValueError, OverflowError):
+            return None
+
     @cached_property
     def jobs(self) -> dict[int, Job]:
         """Slurm's jobs by the plugin's numbers. The waiting tasks of an array are one, the first of them."""
@@ -100,16 +108,20 @@ class Inspection:
     @cached_property
     def isolated(self) -> frozenset[int]:
         """The jobs that hold nodes and keep others off their links."""
+        return frozenset(job for job in self.holders if self._link_use(job) == "isolated")
+
+    def _link_use(self, number: int) -> str:
+        """What the plugin says of a job or, if it started since then, what topolane.conf says of it."""
         running = self.state.jobs.running if self.state and self.state.jobs else {}
-        return frozenset(
-            job for job in self.holders if job in running and running[job].link_use == "isolated"
-        )
+        if number in running:
+            return running[number].link_use
+        found = self.conf.policy(self.jobs[number]) if self.conf else None
+        return "isolated" if found and found[0] in isolating_policies() else "shared"
 
     @cached_property
     def claiming(self) -> frozenset[int]:
         """The jobs that hold nodes and count as users of links: those outside do not if `Outside=share`."""
-        running = self.state.jobs.running if self.state and self.state.jobs else {}
-        return frozenset(job for job in self.holders if job not in running or running[job].link_use != "none")
+        return frozenset(job for job in self.holders if self._link_use(job) != "none")
 
     @property
     def names(self) -> dict[int, str]:
@@ -138,7 +150,7 @@ def inspect(settings: Settings) -> Inspection:
         )
     state = None if directory is None else plugin_state.read(directory)
     problems += () if state is None else state.problems
-    machine, owned = _machine(state, problems)
+    machine, owned = _machine(state, _slurm_conf(known), problems)
     return Inspection(
         time.time() if snapshot is None else snapshot.time,
         known,
@@ -167,9 +179,8 @@ def _state_directory(known: dict[str, str]) -> Path | None:
     """StateSaveLocation, by slurmctld or, if it does not answer, by slurm.conf."""
     location = known.get("StateSaveLocation")
     if location is None:
-        file = os.environ.get("SLURM_CONF", "/etc/slurm/slurm.conf")
         try:
-            text = texts.read_text(file, texts.SMALL)
+            text = texts.read_text(_slurm_conf(known), texts.SMALL)
         except InputError:
             return None
         found = re.findall(r"^\s*StateSaveLocation\s*=\s*(\S+)", text, re.IGNORECASE | re.MULTILINE)
@@ -177,21 +188,25 @@ def _state_directory(known: dict[str, str]) -> Path | None:
     return None if location is None or "%" in location else Path(location)
 
 
+def _slurm_conf(known: dict[str, str]) -> Path:
+    """The path of slurm.conf."""
+    return Path(known.get("SLURM_CONF") or os.environ.get("SLURM_CONF") or "/etc/slurm/slurm.conf")
+
+
 def _conf(known: dict[str, str]) -> PluginConf | None:
-    file = known.get("SLURM_CONF") or os.environ.get("SLURM_CONF")
-    if file is None:
-        return None
     try:
-        return plugin_conf.read(Path(file).parent / "topolane.conf")
+        return plugin_conf.read(_slurm_conf(known).parent / "topolane.conf")
     except InputError:
         return None  # The plugin itself says what is wrong with it.
 
 
-def _machine(state: PluginState | None, problems: list[str]) -> tuple[Machine | None, dict[int, Allocation]]:
+def _machine(
+    state: PluginState | None, slurm_conf: Path, problems: list[str]
+) -> tuple[Machine | None, dict[int, Allocation]]:
     if state is None or state.jobs is None or state.jobs.machine is None:
         return None, {}
     try:
-        machine, its_sum = plugin_state.machine_of(state.jobs)
+        machine, its_sum = plugin_state.machine_of(state.jobs, slurm_conf.parent)
     except InputError as error:
         problems.append(f"{texts.sentence(str(error))}.")
         return None, {}

@@ -59,9 +59,10 @@ def metrics(look: Inspection) -> Iterator[Metric]:
     """What a look at Slurm and the plugin gives. What is not known is left out."""
     found = liveness(look)
     yield _gauge("up", "Whether slurmctld answers", float(look.snapshot is not None))
-    yield _gauge(
-        "active", "Whether the plugin decides (1), or stock Slurm alone (0)", float(found.active is True)
-    )
+    if found.active is not None:
+        yield _gauge(
+            "active", "Whether the plugin decides (1), or stock Slurm alone (0)", float(found.active)
+        )
     yield _gauge("stale", "Whether the plugin writes no state though jobs wait for nodes", float(found.stale))
     yield _gauge("problems", "Files and commands that could not be read", float(len(look.problems)))
     counters = look.state.counters if look.state else None

@@ -13,6 +13,13 @@ from topolane.compiling import compiled, ended, first_error
 
 SOURCES = Path(__file__).parent / "native" / "plugin"
 PLUGIN = "topology_topolane.so"
+SPANK = "topolane_spank.so"
+"""Adds the option --topolane to sbatch, srun and salloc."""
+SPANK_SOURCES = (
+    SOURCES.parent / "spank" / "topolane_spank.c",
+    SOURCES / "option.c",
+    SOURCES / "policies.c",
+)
 ENGINE = "libtopolane.so"
 RELEASE = "topolane-slurm-release"
 """In a folder of a build: the release of Slurm that the plugin fits."""
@@ -36,7 +43,7 @@ def release_of(slurm_source: Path) -> str:
 
 
 def build(slurm_source: Path, engine: Path | None, compiler: str, directory: Path) -> str:
-    """Makes the plugin and puts the engine beside it. Returns the release of Slurm that it fits. Raises InputError.
+    """Makes the plugin and the one of the commands, and puts the engine next to them. Returns the release of Slurm that it fits. Raises InputError.
 
     engine: libtopolane.so; by default it is compiled, which only a clone of Topolane can do.
     """
@@ -44,14 +51,16 @@ def build(slurm_source: Path, engine: Path | None, compiler: str, directory: Pat
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".topolane-", dir=directory) as folder:
-            draft = Path(folder) / PLUGIN
+            plugin, spank = Path(folder) / PLUGIN, Path(folder) / SPANK
             includes = ["-isystem", str(slurm_source), "-isystem", str(slurm_source / "slurm")]
             sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
-            compiled("--cc", compiler, [*OPTIONS, "-DHAVE_CONFIG_H", *includes, *sources, "-ldl"], draft)
+            compiled("--cc", compiler, [*OPTIONS, "-DHAVE_CONFIG_H", *includes, *sources, "-ldl"], plugin)
+            words = [*OPTIONS, *includes, "-I", str(SOURCES), *map(str, SPANK_SOURCES)]
+            compiled("--cc", compiler, words, spank)
             library = Path(folder) / ENGINE
             shutil.copyfile(engine or compiled_engine(), library)
             # What slurmctld has loaded is replaced, not written over.
-            for made in (draft, library):
+            for made in (plugin, spank, library):
                 made.chmod(0o755)
                 made.replace(directory / made.name)
         (directory / RELEASE).write_text(f"{release}\n")

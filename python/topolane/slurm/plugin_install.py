@@ -9,13 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from topolane import files
-from topolane._engine import InputError, Machine
+from topolane._engine import InputError
 from topolane.live.clients.scontrol import configuration, scontrol
-from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE
+from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE, SPANK
+from topolane.slurm.plugin_machine import read_machine
 
 CONFIGURATION = "topolane.conf"
 POLICIES = ("stock", "first-fit", "slurm-tree", "hop-bytes", "isolated", "jigsaw", "dedicated")
 OWNING = ("jigsaw", "dedicated")
+OPTIONS = ("min-bandwidth", "share-links")
+"""What jobs may ask for with --topolane in addition to a policy."""
 TYPE = "topology/topolane"
 LINE = re.compile(r"^\s*TopologyPlugin\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
@@ -76,12 +79,12 @@ def rules(policies: Sequence[str], partitions: dict[str, str]) -> list[str]:
     return lines
 
 
-def check_machine(path: Path, slurm: Slurm, policies: Sequence[str]) -> list[str]:
-    """Warnings about a machine file for these policies. Raises InputError if it cannot be read."""
-    try:
-        machine = Machine.parse(path.read_text(), str(path))
-    except OSError as error:
-        raise InputError(f"--machine {path}: {error.strerror}") from error
+def check_machine(paths: Sequence[Path], slurm: Slurm, policies: Sequence[str]) -> list[str]:
+    """Warnings about one or two machine files for these policies. Raises InputError if they cannot be read, or if
+    two do not fit together.
+    """
+    machine, told = read_machine(paths)
+    named = " and ".join(map(str, paths))
     missing = sorted(
         {
             host
@@ -90,14 +93,17 @@ def check_machine(path: Path, slurm: Slurm, policies: Sequence[str]) -> list[str
             if machine.node_named(host) is None
         }
     )
-    told = []
     if missing:
         told.append(
-            f"{path} does not name {len(missing)} nodes, such as {missing[0]}: stock Slurm chooses among them."
+            f"{named} does not name {len(missing)} nodes, such as {missing[0]}: stock Slurm chooses among them."
         )
-    if path.suffix == ".conf" and any(word.partition("=")[2] in OWNING for word in policies):
+    if (
+        len(paths) == 1
+        and paths[0].suffix == ".conf"
+        and any(word.partition("=")[2] in OWNING for word in policies)
+    ):
         told.append(
-            f"{path} has no number of cables; one between each pair of switches is assumed. Policies that "
+            f"{named} has no number of cables; one between each pair of switches is assumed. Policies that "
             "give jobs links of their own need a machine file with the right number."
         )
     return told
@@ -108,7 +114,13 @@ def _hosts(nodes: str) -> list[str]:
 
 
 def install(
-    built: Path, policies: Sequence[str], machine: Path | None, engine_directory: Path, *, outside: str
+    built: Path,
+    policies: Sequence[str],
+    machines: Sequence[Path],
+    engine_directory: Path,
+    *,
+    outside: str,
+    jobs_may: str = "",
 ) -> list[str]:
     """Puts plugin, engine, machine file and topolane.conf in place. Returns sentences on what was done and what is
     left to do. Raises InputError before anything is changed.
@@ -123,18 +135,22 @@ def install(
     if minor(fits) != minor(slurm.release):
         raise InputError(f"--from {built}: it was built for Slurm {fits}, and slurmctld is {slurm.release}")
     lines = rules(policies, slurm.partitions)
-    told = check_machine(machine or slurm.slurm_conf.parent / "topology.conf", slurm, policies)
+    check_words(jobs_may)
+    told = check_machine(machines or [slurm.slurm_conf.parent / "topology.conf"], slurm, policies)
     text = [
         "# Which jobs get which policy: docs/reference/slurm-plugin.md. slurmctld reads it when it starts.",
         f"Engine={engine_directory / ENGINE}",
         f"Outside={outside}",
     ]
-    if machine is not None:
-        text.append(f"Machine={machine.absolute()}")
+    if machines:
+        text.append(f"Machine={','.join(str(path.absolute()) for path in machines)}")
+    if jobs_may:
+        text.append(f"JobsMay={jobs_may}")
     try:
         engine_directory.mkdir(parents=True, exist_ok=True)
         _place(built / ENGINE, engine_directory / ENGINE)
         _place(built / PLUGIN, slurm.plugins / PLUGIN)
+        _place(built / SPANK, slurm.plugins / SPANK)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from error
     files.write(slurm.configuration, "\n".join([*text, *lines]) + "\n", option="topolane.conf", mode=0o644)
@@ -142,7 +158,20 @@ def install(
         0, f"{slurm.plugins / PLUGIN}, {engine_directory / ENGINE} and {slurm.configuration} are in place."
     )
     told.append(_left_to_do(slurm))
+    if jobs_may:
+        told.append(
+            f"For --topolane, add to plugstack.conf next to {slurm.slurm_conf}, on all hosts where jobs are submitted:\n"
+            f"    optional {SPANK}"
+        )
     return told
+
+
+def check_words(jobs_may: str) -> None:
+    """Checks what jobs may ask for themselves. Raises InputError."""
+    for word in filter(None, jobs_may.split(",")):
+        if word not in (*POLICIES, *OPTIONS):
+            known = ", ".join((*POLICIES, *OPTIONS))
+            raise InputError(f"--jobs-may {jobs_may}: {word!r} is none of {known}")
 
 
 def _place(source: Path, target: Path) -> None:
@@ -175,7 +204,12 @@ def uninstall(engine_directory: Path) -> list[str]:
             "slurmctld and the slurmds, and call this again"
         )
     told = []
-    for path in (slurm.plugins / PLUGIN, engine_directory / ENGINE, slurm.configuration):
+    for path in (
+        slurm.plugins / PLUGIN,
+        slurm.plugins / SPANK,
+        engine_directory / ENGINE,
+        slurm.configuration,
+    ):
         try:
             path.unlink()
             told.append(f"{path} is removed.")

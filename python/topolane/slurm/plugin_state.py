@@ -26,6 +26,7 @@ MOST_JOBS = 16 << 20
 MOST_LINKS = 32 << 20
 MOST_NODES = 1 << 24
 MOST_NUMBER = (1 << 64) - 1
+SUM_OF_NOTHING = 14695981039346656037
 LONGEST_WORD = 64
 LONGEST_SENTENCE = 1000
 
@@ -91,7 +92,7 @@ class Counters:
         for limit, count in self.under[:-1]:
             seen += count
             if calls and seen >= share * calls:
-                return limit
+                return min(limit, self["longest_nanoseconds"])
         return max(self["longest_nanoseconds"], self.under[-1][0]) if calls else None
 
 
@@ -171,7 +172,9 @@ def read(directory: str | Path) -> PluginState:
             return parse(texts.decoded(texts.read_bytes(path, most), str(path)), str(path))
         except texts.NoFileError:
             if not optional:
-                problems.append(f"{path} does not exist: no plugin has written its state there.")
+                problems.append(
+                    f"{path} does not exist: slurmctld has not asked the plugin for nodes yet, or its state is elsewhere."
+                )
         except InputError as error:
             hint = ": only root and the user of slurmctld may read it" if "denied" in str(error) else ""
             problems.append(f"{texts.sentence(str(error))}{hint}.")
@@ -296,25 +299,33 @@ def parse_links(text: str, source: str) -> Links:
     return Links(int(head[2], 16), found)
 
 
-def sum_of(content: bytes | bytearray) -> int:
-    """The plugin's sum of some bytes (FNV-1a)."""
-    total = 14695981039346656037
+def sum_of(content: bytes | bytearray, total: int = SUM_OF_NOTHING) -> int:
+    """The plugin's sum of some bytes (FNV-1a), added to that of bytes before them."""
     for byte in content:
         total = (total ^ byte) * 1099511628211 & MOST_NUMBER
     return total
 
 
-def machine_of(jobs: Jobs) -> tuple[Machine, int]:
-    """The machine that the plugin read, and the sum of its file. Raises InputError if it cannot be read or has changed."""
+def machine_of(jobs: Jobs, beside: Path | None = None) -> tuple[Machine, int]:
+    """The machine that the plugin read, and the sum of its file or of both its files.
+
+    beside: the directory of slurm.conf, where a relative path begins. Raises InputError if a file cannot be read or has
+    changed.
+    """
     if jobs.machine is None:
         raise InputError("the plugin names no machine file")
-    content = texts.read_bytes(jobs.machine)
-    machine = Machine.parse(texts.decoded(content, jobs.machine), jobs.machine)
+    machines, total = [], SUM_OF_NOTHING
+    for name in jobs.machine.split(",", 1):
+        path = str(Path(name) if beside is None else beside / name)
+        content = texts.read_bytes(path)
+        machines.append(Machine.parse(texts.decoded(content, path), path))
+        total = sum_of(content, total)
+    machine = machines[0] if len(machines) == 1 else machines[0].joined(machines[1])[0]
     if machine.nodes != jobs.nodes:
         raise InputError(
             f"{jobs.machine} has {machine.nodes} nodes now and had {jobs.nodes} when slurmctld read it: restart slurmctld"
         )
-    return machine, sum_of(content)
+    return machine, total
 
 
 def owned_by(links: Links | None, machine: Machine, machine_sum: int) -> dict[int, Allocation]:

@@ -67,7 +67,9 @@ class Room:
         self.look, self.machine, self.job, self.refused = look, machine, job, refused
         self.own = look.allocations
         self.idle = idle_of(look, refused)
-        self.may_use = frozenset(refused.candidates) | self._others()
+        held = {node for nodes in look.holders.values() for node in nodes}
+        self.may_use = sorted(frozenset(refused.candidates) | (self._others() & held))
+        """What Slurm offered, and the nodes that it may offer once the jobs there have ended."""
 
     def in_the_way(self) -> InTheWay:
         """What keeps the job from a place, at this moment."""
@@ -94,19 +96,19 @@ class Room:
         try:
             if self.refused.min_bandwidth < 1 and (self.refused.policy, True) in linking_policies():
                 return self._ask_with_bandwidth(gone)
-            return self._state(gone).place(
-                self.refused.policy,
-                self.refused.wanted,
-                id=number_of(self.job),
-                eligible=self._eligible(gone),
-            )
+            return self._asked(self._state(gone))
         except InputError:
             return None
 
-    def _eligible(self, gone: Collection[int]) -> list[int]:
-        """The nodes that the job may get if these jobs had ended."""
-        held = {node for job, nodes in self.look.holders.items() if job not in gone for node in nodes}
-        return sorted(self.may_use - held) if gone else self.idle
+    def _asked(self, state: State) -> Decision | Refusal:
+        policy, wanted, number = self.refused.policy, self.refused.wanted, number_of(self.job)
+        if self.job.exclusive:
+            return state.place(policy, wanted, id=number, eligible=self.may_use)
+        # Slurm knows which nodes have room for a job that shares them.
+        slots = [0] * self.machine.nodes
+        for node in self.refused.candidates:
+            slots[node] = 1
+        return state.place(policy, wanted, id=number, share=(1, 0), slots=slots)
 
     def _state(self, gone: Collection[int]) -> State:
         state = State(self.machine)
@@ -141,7 +143,7 @@ class Room:
                 )
         bandwidth = self.refused.min_bandwidth
         never = scheduler.submit(
-            number, self.refused.wanted, FAR, min_bandwidth=bandwidth, eligible=self._eligible(gone)
+            number, self.refused.wanted, FAR, min_bandwidth=bandwidth, eligible=self.may_use
         )
         if never is not None:
             return never
@@ -149,7 +151,7 @@ class Room:
         return refusal if refusal is not None else next(iter(scheduler.start(0.0)), None)
 
     def _others(self) -> frozenset[int]:
-        """Nodes that Slurm may offer later: those of the job's partitions that take new jobs."""
+        """The nodes of the job's partitions that take new jobs."""
         job, snapshot = self.job, self.look.snapshot
         if snapshot is None or job.required or job.features or job.reservation:
             return frozenset()
@@ -165,7 +167,7 @@ class Room:
             yield f"The engine says: {refusal.why}."
         elif len(self.idle) < self.refused.wanted:
             missing = self.refused.wanted - len(self.idle)
-            yield f"It lacks {plural(missing, 'node')} that {'is' if missing == 1 else 'are'} idle and that it may use."
+            yield f"It lacks {plural(missing, 'idle node')}."
 
     def _isolated_around(self) -> Iterator[str]:
         """The groups with idle nodes whose uplinks isolated jobs have for themselves: stock Slurm's nodes keep off these."""

@@ -6,11 +6,14 @@ import dataclasses
 
 from topolane._engine import LinkUse
 from topolane.live.links import Links
-from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, number_of
+from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, clock, number_of
 from topolane.slurm.plugin_state import ENDS, Counters
 from topolane.slurm.records import Job
 from topolane.slurm.wait_reasons import wait_reason
 from topolane.units import duration, plural
+
+BOOT_SECONDS = 5.0
+"""How much earlier than slurmctld's boot time the plugin may have been loaded."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,8 +205,21 @@ def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, s
         )
     if look.snapshot is None:
         return None, "slurmctld does not answer, so nothing tells whether the plugin is active."
-    if counters is None or counters.active is None:
-        return None, "The plugin's counters cannot be read, so nothing tells whether it is active."
+    if counters is None:
+        first = look.problems[0] if look.problems else "The plugin's state is not known."
+        return None, f"Nothing tells whether the plugin is active. {first}"
+    if counters.active is None:
+        return None, "The plugin's counters do not say whether it is active: it is of an earlier release."
+    if (
+        look.booted is not None
+        and counters.started is not None
+        and counters.started < look.booted - BOOT_SECONDS
+    ):
+        since = clock(look.booted, look.time)
+        return (
+            None,
+            f"slurmctld started at {since} and has not asked the plugin for nodes yet: the next job makes it do so.",
+        )
     if counters.active:
         return True, None
     said = look.state.jobs.why if look.state and look.state.jobs else None

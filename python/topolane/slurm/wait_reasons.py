@@ -34,6 +34,16 @@ SLURM = {
 """What Slurm's reasons mean."""
 
 
+REFUSALS = {
+    "not-now": "does not fit now",
+    "never": "never fits, even on the empty machine",
+    "would-share-links": "would share links",
+    "cannot-isolate": "never has links of its own, even on the empty machine",
+    "no-area": "would use links of isolated jobs",
+}
+"""What the kinds of refusals mean, said of the job."""
+
+
 @dataclasses.dataclass(frozen=True)
 class WaitReason:
     """Why a job waits."""
@@ -61,19 +71,8 @@ def idle_of(look: Inspection, refused: Refused) -> list[int]:
 
 
 def refusal(refused: Refused, idle: int) -> str:
-    """A refusal in a sentence without its end. idle: how many candidates are idle now."""
-    said = lacking(refused)
+    """A refusal in words for a table. idle: how many candidates are idle now."""
+    wanted = plural(refused.wanted, "node")
     if refused.kind in ("never", "cannot-isolate"):
-        return said
-    return f"{said}: {idle} of {plural(len(refused.candidates), 'node')} that Slurm offered are idle"
-
-
-def lacking(refused: Refused) -> str:
-    """What the policy does not have for a refused job, in a sentence without its end."""
-    wanted, policy = plural(refused.wanted, "node"), refused.policy
-    return {
-        "never": f"{policy} never has {wanted} for it, even on the empty machine",
-        "cannot-isolate": f"{policy} never has links of its own for {wanted}, even on the empty machine",
-        "would-share-links": f"{policy} has no {wanted} without sharing links",
-        "no-area": f"no {wanted} keep off the links of isolated jobs",
-    }.get(refused.kind, f"{policy} has no {wanted} now")
+        return f"{REFUSALS[refused.kind]}: {wanted} wanted"
+    return f"{REFUSALS[refused.kind]}: {wanted} wanted, {idle} of {len(refused.candidates)} offered idle"

@@ -95,6 +95,16 @@ fn switch(line: usize, words: &str) -> Result<Switch, InputError> {
         }
     }
     let name = name.ok_or_else(|| refuse("the line has no SwitchName".to_owned()))?;
+    // Slurm finds no node of that name and leaves the switch empty; a function would need Slurm's own nodes.
+    let not_names = |hosts: &Option<String>| {
+        hosts
+            .as_deref()
+            .is_some_and(|hosts| hosts.eq_ignore_ascii_case("all") || hosts.contains('{'))
+    };
+    if not_names(&nodes) {
+        let hosts = nodes.unwrap_or_default();
+        return Err(refuse(format!("Nodes={hosts} of switch {name} is no list of names")));
+    }
     let below = match (nodes, switches) {
         (Some(nodes), None) => Below::Nodes(nodes),
         (None, Some(switches)) => Below::Switches(switches),

@@ -1,0 +1,309 @@
+#define _GNU_SOURCE
+#include "publish.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Seconds: so long after a change it is written; after so many the counters are written again even if Slurm asks nothing; so many
+ * a disk has when slurmctld ends. */
+enum { DELAY = 1, HEARTBEAT = 10, PATIENCE = 2 };
+
+/* What is told. The lock is held for changes of it and while the thread copies it, never while a file is written. */
+typedef struct {
+    Published_Job *jobs; /* by number, ascending */
+    size_t count, room;
+    Waiting waiting;
+} Board;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+static Board board;
+static bool has_changed, is_ending;
+static pthread_t thread;
+static pid_t thread_process; /* 0 without a thread; one of a former process did not survive a fork */
+static char *to_directory, *about;
+static bool is_active;
+static time_t started;
+
+/* Puts a text in the place of a file, as a whole. */
+static void replace(const char *name, const char *text, size_t length)
+{
+    char *path = NULL, *draft = NULL;
+    if (asprintf(&path, "%s/%s", to_directory, name) < 0)
+        path = NULL;
+    if (!path || asprintf(&draft, "%s.new", path) < 0)
+        draft = NULL;
+    FILE *to = draft ? fopen(draft, "we") : NULL;
+    if (to) {
+        fchmod(fileno(to), 0640);
+        bool is_whole = fwrite(text, 1, length, to) == length;
+        if (fclose(to) || !is_whole || rename(draft, path))
+            unlink(draft);
+    }
+    free(draft);
+    free(path);
+}
+
+/* The counters go on while they are read. */
+static Counters counters_now(void)
+{
+    Counters copy;
+    _Static_assert(sizeof copy % sizeof(uint64_t) == 0, "counters are numbers of 64 bits");
+    for (size_t index = 0; index < sizeof copy / sizeof(uint64_t); index++)
+        ((uint64_t *)&copy)[index] = __atomic_load_n((uint64_t *)&counters + index, __ATOMIC_RELAXED);
+    return copy;
+}
+
+static void write_counters(void)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    if (!to)
+        return;
+    Counters now = counters_now();
+    fprintf(to, "active %d\nstarted %" PRId64 "\nwritten %" PRId64 "\n", is_active, (int64_t)started, (int64_t)time(NULL));
+    counters_print(to, &now);
+    if (!fclose(to))
+        replace("topolane_counters", text, length);
+    free(text);
+}
+
+/* Prints the bits that are set as `0-3,8`; `-` for none. */
+static void print_bits(FILE *to, const uint64_t *bits, size_t words)
+{
+    size_t end = words * 64, printed = 0;
+    for (size_t bit = 0; bit < end; bit++) {
+        if (!(bits[bit / 64] >> bit % 64 & 1))
+            continue;
+        size_t last = bit;
+        while (last + 1 < end && bits[(last + 1) / 64] >> (last + 1) % 64 & 1)
+            last++;
+        fprintf(to, last > bit ? "%s%zu-%zu" : "%s%zu", printed++ ? "," : "", bit, last);
+        bit = last;
+    }
+    if (!printed)
+        fputc('-', to);
+}
+
+static void write_jobs(const Board *told)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    if (!to)
+        return;
+    fprintf(to, "topolane-jobs 1 %" PRId64 "\n%s", (int64_t)time(NULL), about ? about : "");
+    for (size_t index = 0; index < told->count; index++) {
+        const Published_Job *job = &told->jobs[index];
+        fprintf(to, "running %" PRIu64 " %s %s %g\n", job->job, job->policy, job->link_use, job->bandwidth_share);
+    }
+    const Waiting *waiting = &told->waiting;
+    for (size_t index = 0; waiting->candidates && index < WAITING_MOST; index++) {
+        const Refused *refused = &waiting->list[index];
+        if (!refused->job)
+            continue;
+        fprintf(to, "waiting %" PRIu32 " %s %g %" PRId64 " %s %" PRIu32 " ", refused->job, refused->policy,
+                refused->min_bandwidth, (int64_t)refused->refused, refused->kind, refused->wanted);
+        print_bits(to, &waiting->candidates[index * waiting->words], waiting->words);
+        fputc('\n', to);
+    }
+    if (!fclose(to))
+        replace("topolane_jobs", text, length);
+    free(text);
+}
+
+static void *copied(const void *from, size_t bytes)
+{
+    void *copy = from && bytes ? malloc(bytes) : NULL;
+    return copy ? memcpy(copy, from, bytes) : NULL;
+}
+
+/* Waits until something has changed and a second has passed, or until the next heartbeat. Copies what is told; false if nothing
+ * has changed. */
+static bool taken(Board *told, bool *ends)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += HEARTBEAT;
+    pthread_mutex_lock(&lock);
+    int waited = 0;
+    while (!has_changed && !is_ending && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&news, &lock, &until);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += DELAY;
+    waited = 0;
+    while (has_changed && !is_ending && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&news, &lock, &until);
+    bool changed = has_changed;
+    *ends = is_ending;
+    if (changed) {
+        *told = board;
+        told->jobs = copied(board.jobs, board.count * sizeof *board.jobs);
+        told->count = told->jobs ? board.count : 0;
+        told->waiting.candidates =
+            copied(board.waiting.candidates, WAITING_MOST * board.waiting.words * sizeof *board.waiting.candidates);
+        has_changed = false;
+    }
+    pthread_mutex_unlock(&lock);
+    return changed;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    for (bool ends = false; !ends;) {
+        Board told;
+        if (taken(&told, &ends)) {
+            write_jobs(&told);
+            free(told.jobs);
+            waiting_close(&told.waiting);
+        }
+        write_counters();
+    }
+    return NULL;
+}
+
+void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes)
+{
+    free(to_directory);
+    free(about);
+    to_directory = strdup(directory);
+    about = strdup(lines ? lines : "");
+    is_active = active;
+    started = time(NULL);
+    if (nodes && !board.waiting.candidates)
+        waiting_open(&board.waiting, nodes);
+}
+
+/* Starts the thread. It takes no signals: they are slurmctld's. */
+static void start(void)
+{
+    /* A thread that is left behind at the end must not lose its code. */
+    Dl_info where;
+    if (dladdr((void *)publish_open, &where) && where.dli_fname)
+        dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    is_ending = false;
+    has_changed = true;
+    thread_process = pthread_create(&thread, NULL, run, NULL) ? 0 : getpid();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void changed(void)
+{
+    if (!has_changed)
+        pthread_cond_signal(&news);
+    has_changed = true;
+}
+
+void publish_called(void)
+{
+    static time_t tried;
+    if (thread_process) { /* Counters have changed. */
+        if (!__atomic_load_n(&has_changed, __ATOMIC_RELAXED)) {
+            pthread_mutex_lock(&lock);
+            changed();
+            pthread_mutex_unlock(&lock);
+        }
+        return;
+    }
+    time_t now = time(NULL);
+    if (to_directory && now != tried)
+        start();
+    tried = now;
+}
+
+/* The place of a job, or where it belongs. */
+static size_t place_of(uint64_t job)
+{
+    size_t low = 0, high = board.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (board.jobs[middle].job < job)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void publish_running(Published_Job job)
+{
+    pthread_mutex_lock(&lock);
+    size_t place = place_of(job.job);
+    bool is_known = place < board.count && board.jobs[place].job == job.job;
+    if (!is_known && board.count == board.room) {
+        size_t room = board.room ? 2 * board.room : 256;
+        Published_Job *more = realloc(board.jobs, room * sizeof *more);
+        board.jobs = more ? more : board.jobs;
+        board.room = more ? room : board.room;
+    }
+    if (is_known)
+        board.jobs[place] = job;
+    else if (board.count < board.room) {
+        memmove(&board.jobs[place + 1], &board.jobs[place], (board.count++ - place) * sizeof *board.jobs);
+        board.jobs[place] = job;
+    }
+    waiting_forget(&board.waiting, (uint32_t)job.job);
+    changed();
+    pthread_mutex_unlock(&lock);
+}
+
+void publish_gone(uint64_t job)
+{
+    pthread_mutex_lock(&lock);
+    size_t place = place_of(job);
+    if (place < board.count && board.jobs[place].job == job) {
+        memmove(&board.jobs[place], &board.jobs[place + 1], (--board.count - place) * sizeof *board.jobs);
+        changed();
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool publish_is_due(uint32_t job, time_t now)
+{
+    return waiting_is_due(&board.waiting, job, now); /* Only the caller's thread changes it. */
+}
+
+void publish_refused(Refused refused, const uint32_t *candidates, size_t count)
+{
+    pthread_mutex_lock(&lock);
+    waiting_refused(&board.waiting, refused, candidates, count);
+    changed();
+    pthread_mutex_unlock(&lock);
+}
+
+void publish_close(void)
+{
+    if (!thread_process)
+        return;
+    pthread_mutex_lock(&lock);
+    is_ending = true;
+    pthread_cond_signal(&news);
+    pthread_mutex_unlock(&lock);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE;
+    if (pthread_timedjoin_np(thread, NULL, &until)) {
+        pthread_detach(thread); /* It still uses what is below. */
+        return;
+    }
+    thread_process = 0;
+    free(to_directory);
+    free(about);
+    free(board.jobs);
+    waiting_close(&board.waiting);
+    to_directory = about = NULL;
+    board = (Board){0};
+}
