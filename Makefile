@@ -1,5 +1,5 @@
 # Everything a fresh clone needs: `make demo`, `make check`, `make test`. Benchmarks: make bench BENCH="--quick",
-# and of the Slurm driver: make bench-slurm BENCH="--quick".
+# and in Slurm: make bench-slurm BENCH="--quick".
 
 PYTHON ?= python3
 VENV   := .venv

@@ -1,1 +1,1 @@
-"""The live driver for Slurm: the simulator's policy and queue choose order and nodes (docs/guides/slurm.md)."""
+"""Slurm: the plugin of slurmctld is built and put in place here; all else only reads (docs/guides/slurm.md)."""

@@ -61,7 +61,7 @@ class Looks:
         self._is_first = False
         return sorted(found, key=_order)
 
-    def _ended(self, snapshot: Snapshot) -> Iterator[Ended]:
+    def _ended(self, snapshot: Snapshot) -> Iterator[Ended | Started]:
         for number, stay in list(self._here.items()):
             job = snapshot.jobs.get(number)
             if job is not None and _holds(job) and _is_same(job, stay):
