@@ -219,7 +219,7 @@ def test_every_licence_in_the_engine_is_named() -> None:
     ("files", "names"),
     [
         ({"slurm.conf": NAMES_IT}, "slurm.conf"),
-        ({"slurm.conf": 'ClusterName=c topologyplugin = "topology/topolane" # ours\n'}, "slurm.conf"),
+        ({"slurm.conf": 'ClusterName=c TOPOLOGYplugin = "topology/topolane" # ours\n'}, "slurm.conf"),
         ({"slurm.conf": "Include more.conf\n", "more.conf": NAMES_IT}, "more.conf"),
         ({"slurm.conf": "include /etc/slurm/more.conf\n", "more.conf": NAMES_IT}, "more.conf"),
         ({"slurm.conf": f"#{NAMES_IT}TopologyPlugin=topology/tree\n"}, None),
