@@ -19,6 +19,7 @@ pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 from links_in_tree import completed, crossed, expanded, switches
 from live_cluster import Cluster, other_version, running, until
 from reading import TOPOLANE, topolane, with_commands
+from test_status import Site, site  # noqa: F401
 from topolane import Machine, State
 
 
@@ -305,3 +306,27 @@ def test_through_slurmrestd_for_some_seconds(slurm: None, tmp_path_factory: pyte
         words = ("slurm", "shadow", "--policy", "isolated", "--slurmrestd", address, "--for", 1)
         done = topolane(cluster.environment, *words)
         assert done.returncode == 0 and "0 starts, 0 asked about" in done.stdout, done
+
+
+def test_beside_the_plugin(site: Site, tmp_path: Path) -> None:  # noqa: F811
+    """The plugin chooses where the same policy in the shadow does; its policy for each job is told, and the links that jobs
+    own are respected."""
+    cluster = site.cluster
+    environment = with_commands(cluster, tmp_path)
+    until(site.asks, "nodes", 180)
+    options = ("--machine", cluster.directory / "machine.toml", "--min-bandwidth", 0.5)
+    with shadowing(environment, tmp_path, *options, policy="dedicated") as log:
+        jobs = [cluster.submit("-ppowned", "--nodes=8", script="sleep 60") for _ in range(2)]
+        until(lambda: len(events(log, "start")) == 2, "both start")
+        stock = cluster.submit("-ppstock", "--nodes=1", script="sleep 60")
+        until(lambda: len(events(log, "start")) == 3, "so does a job of stock Slurm")
+        cluster.run("scancel", *jobs, stock)
+        until(lambda: len(events(log, "ends")) == 3, "all end")
+    starts = {each["id"]: each for each in events(log, "start")}
+    for job in jobs:
+        assert starts[job]["policy"]["nodes"] == starts[job]["nodes"] and starts[job]["links"]
+        assert starts[job]["policy"]["links"] == starts[job]["links"]
+        assert starts[job]["plugin"] in ("dedicated", None)  # the plugin writes its file once a second
+    assert not set(starts[jobs[0]]["links"]) & set(starts[jobs[1]]["links"])
+    assert [each["shares_with"] for each in starts.values()] == [0, 0, 0]
+    assert topolane(environment, "slurm", "replay", log).returncode == 0

@@ -7,30 +7,27 @@ from collections.abc import Mapping
 
 import tomlkit
 
-from topolane import sources
 from topolane._engine import InputError, Machine
 from topolane.live.clients.scontrol import scontrol
 from topolane.slurm.records import Node
 
 
-def machine_of(source: str | None, nodes: Mapping[str, Node]) -> Machine:
-    """The machine of that name or file, or else Slurm's tree of switches, with the cores, the memory and the generic
-    resources that Slurm counts. Raises InputError.
-    """
-    if source is not None:
-        return with_resources_of(sources.machine(source), nodes, source)
+def slurm_tree() -> Machine:
+    """Slurm's tree of switches. Raises InputError."""
     try:
         text = scontrol("show", "topology")
     except InputError as error:
         raise InputError(f"{error}: give --machine") from error
     if "SwitchName=" not in text:
         raise InputError("`scontrol show topology` names no switch: give --machine")
-    tree = Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
-    return with_resources_of(tree, nodes, "scontrol show topology")
+    return Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
 
 
 def with_resources_of(machine: Machine, nodes: Mapping[str, Node], source: str) -> Machine:
-    """The same machine with what Slurm counts of each of its nodes."""
+    """The same machine with the cores, the memory and the generic resources that Slurm counts of each node.
+
+    Raises InputError if it names no node of Slurm.
+    """
     if all(machine.node_named(name) is None for name in nodes):
         raise InputError(f"{source} names no node of this Slurm")
     return Machine.parse(with_node_resources(machine, nodes), source, "toml")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from topolane import texts
+from topolane import sources, texts
 from topolane._engine import InputError, Machine
 from topolane.live.allocation import Allocation
 from topolane.live.clients.scontrol import configuration
@@ -16,7 +16,7 @@ from topolane.slurm import plugin_state
 from topolane.slurm.beside import Beside, NoPlace, Placement, Question
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.client import Slurm, SlurmError
-from topolane.slurm.fabric import machine_of
+from topolane.slurm.fabric import slurm_tree, with_resources_of
 from topolane.slurm.inspection import TYPE, number_of
 from topolane.slurm.looks import Ended, Looks, Started
 from topolane.slurm.records import Job, Node, Snapshot
@@ -56,10 +56,9 @@ class Shadow:
         for name in partitions:
             if name not in snapshot.partitions:
                 raise InputError(f"Slurm has no partition {name}; there are {', '.join(snapshot.partitions)}")
-        self._plugin_files = _plugin_files()
-        source = machine if machine is not None else self._machine_of_plugin()
-        self._machine = machine_of(source, snapshot.nodes)
-        self._machine_sum = _sum_of(source)
+        self._plugin_files, beside = _plugin_files()
+        bare, source, self._machine_sum = _machine(machine, self._plugin_files, beside)
+        self._machine = with_resources_of(bare, snapshot.nodes, source)
         self._beside = Beside(self._machine, policy, min_bandwidth)
         self._looks = Looks(max(LONGEST_GAP, 5 * interval))
         self._lists = HostLists(snapshot.nodes)
@@ -199,13 +198,6 @@ class Shadow:
             return None
         return own if own is not None and own.nodes == frozenset(nodes) else None
 
-    def _machine_of_plugin(self) -> str | None:
-        if self._plugin_files is None:
-            return None
-        state = plugin_state.read(self._plugin_files)
-        file = None if state.jobs is None else state.jobs.machine
-        return file if file is not None and Path(file).is_file() else None
-
 
 def answered(answer: Placement | NoPlace, machine: Machine) -> dict[str, Any]:
     """The policy's answer as the log has it."""
@@ -225,21 +217,36 @@ def _takes_jobs(node: Node) -> bool:
     return node.usable and "completing" not in node.words
 
 
-def _plugin_files() -> Path | None:
-    """Where the plugin writes its state, if it is the topology plugin of the Slurm of this machine."""
+def _plugin_files() -> tuple[Path | None, Path | None]:
+    """Where the plugin writes its state, and the directory of slurm.conf; None unless it is the topology plugin of the Slurm of
+    this machine.
+    """
     try:
         told = configuration()
     except InputError:
-        return None
-    return Path(told["StateSaveLocation"]) if told.get("TopologyPlugin") == TYPE else None
+        return None, None
+    if told.get("TopologyPlugin") != TYPE:
+        return None, None
+    return Path(told["StateSaveLocation"]), Path(told.get("SLURM_CONF", "/etc/slurm/slurm.conf")).parent
 
 
-def _sum_of(source: str | None) -> int | None:
-    """The plugin's sum of a machine file; None if the machine is not from a file."""
-    try:
-        return None if source is None else plugin_state.sum_of(texts.read_bytes(source))
-    except InputError:
-        return None
+def _machine(
+    source: str | None, plugin_files: Path | None, beside: Path | None
+) -> tuple[Machine, str, int | None]:
+    """The machine, its name in errors, and the plugin's sum of its file; None if it is from no file. Raises InputError."""
+    if source is not None:
+        file = Path(source)
+        total = plugin_state.sum_of(texts.read_bytes(file, texts.LARGE)) if file.is_file() else None
+        return sources.machine(source), source, total
+    state = None if plugin_files is None else plugin_state.read(plugin_files)
+    if state is not None and state.jobs is not None and state.jobs.machine is not None:
+        try:
+            machine, total = plugin_state.machine_of(state.jobs, beside)
+        except InputError:
+            pass  # the plugin's files are not on this machine, or have changed
+        else:
+            return machine, state.jobs.machine, total
+    return slurm_tree(), "scontrol show topology", None
 
 
 def _share_of(job: Job, cpus: Sequence[int]) -> dict[str, int] | None:
