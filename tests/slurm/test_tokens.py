@@ -70,5 +70,5 @@ def test_a_wrong_token_at_the_start(guarded: Cluster, tmp_path: Path) -> None:
         ("https://192.0.2.1:6820", None, "is another machine"),
     ):
         with pytest.raises((SlurmError, InputError)) as error:
-            connect(place, None if token is None else str(token))
+            connect(place, None if token is None else str(token)).snapshot()
         assert said in str(error.value), (place, token)
