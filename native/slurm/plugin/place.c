@@ -222,10 +222,14 @@ static void renew(void)
 }
 
 /* The job has no place now. If it has one on the empty machine, says so in the way of a job that waits for better switches:
- * a test for now fails, a test whether the job could ever run succeeds. */
+ * a test for now fails, a test whether the job could ever run succeeds. Backfill never asks the latter. */
 static int refuse(Call *call)
 {
     topology_eval_t *asked = call->asked;
+    ++counters.refused;
+    write_down(call);
+    if (asked->job_ptr->bit_flags & BACKFILL_TEST)
+        return SLURM_ERROR;
     bool could = call->question.policy == NULL || is_particular(call) || call->stock_disagreed || call->least != call->most;
     bool found = false;
     if (could)
@@ -243,8 +247,6 @@ static int refuse(Call *call)
         if (answer == ENGINE_SLOW)
             return leave_to_stock(asked, &counters.stock_slow);
     }
-    ++counters.refused;
-    write_down(call);
     asked->job_ptr->best_switch = false;
     return found ? SLURM_SUCCESS : call->stock_code;
 }
