@@ -65,7 +65,7 @@ $(VENV)/.components: $(VENV)/.installed
 	    echo "trying again: $$*"; dpkg --configure -a; apt-get install -y -qq --no-remove --fix-broken "$$@" >/dev/null; }; }; \
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
-	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" libfaketime valgrind \
+	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" valgrind \
 	      "mpich libmpich-dev" gfortran "scalapack-mpi-test mumps-test hpcc lammps"; do \
 	    get $$packages || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli import slurm_metrics, slurm_plugin, slurm_shadow, slurm_status
+from topolane.cli import slurm_metrics, slurm_plugin, slurm_routes, slurm_shadow, slurm_status
 
 
 @click.group("slurm")
@@ -14,6 +14,7 @@ def command() -> None:
 
 for other in (
     slurm_plugin.command,
+    slurm_routes.routes,
     slurm_shadow.shadow,
     slurm_shadow.replay,
     slurm_status.status,

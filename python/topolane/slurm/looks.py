@@ -34,8 +34,11 @@ class Started:
     """A job got nodes."""
 
     job: Job
+    at: float
     is_missed: bool = False
-    """Whether that was so long ago that the state of the machine at its start is not known."""
+    """Whether no policy is asked: it was so long ago that the state of the machine at its start is not known, or the job
+    has other nodes since it was resized.
+    """
 
 
 class Looks:
@@ -65,6 +68,11 @@ class Looks:
                 self._here[number] = _stay(job)
                 continue
             del self._here[number]
+            if job is not None and _holds(job) and job.start == stay.start:
+                self._here[number] = _stay(job)
+                yield Ended(number, snapshot.time)
+                yield Started(job, snapshot.time, is_missed=True)
+                continue
             self._over[number] = stay
             at = snapshot.time if job is None else _end_of(job, stay, snapshot.time)
             yield Ended(number, max(at, stay.start))
@@ -78,7 +86,7 @@ class Looks:
             (self._here if _holds(job) else self._over)[job.id] = _stay(job)
             is_missed = self._is_first or job.start < snapshot.time - self._longest_gap
             if _holds(job) or not self._is_first:
-                yield Started(job, is_missed)
+                yield Started(job, job.start, is_missed)
             if not _holds(job) and not self._is_first:
                 yield Ended(job.id, max(job.end, job.start), _is_brief(job))
 
@@ -90,7 +98,7 @@ def _order(event: Ended | Started) -> tuple[float, int, int, int, int]:
     if isinstance(event, Ended):
         return event.at, int(event.is_brief), 0, event.job, 1
     job = event.job
-    return (job.start, 1, 0, job.id, 0) if _is_brief(job) else (job.start, 2, -job.priority, job.id, 0)
+    return (event.at, 1, 0, job.id, 0) if _is_brief(job) else (event.at, 2, -job.priority, job.id, 0)
 
 
 def _is_brief(job: Job) -> bool:
