@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin explore lint docs lock audit header wheel bench bench-gang bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin explore lint docs lock audit header wheel bench bench-gang bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -148,6 +148,15 @@ wheel: $(VENV)/.installed
 	rm -rf python/build
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist ./python
 	rm -rf python/build
+
+# Packages of the topology plugin, in dist/, for the Slurm whose configured source is in SLURM_SOURCE; `make deb` fetches
+# the source of Debian trixie if none is given. ENGINE=FILE: a libtopolane.so; by default it is compiled.
+deb: build
+	@source="$(SLURM_SOURCE)"; : "$${source:=$$(tests/slurm/slurm_source.sh trixie)}" && [ -n "$$source" ] && \
+	  TOPOLANE=$(abspath $(BIN))/topolane ENGINE="$(ENGINE)" packaging/deb.sh "$$source" dist
+
+rpm:
+	@ENGINE="$(ENGINE)" packaging/rpm.sh "$(SLURM_SOURCE)" dist
 
 bench: $(VENV)/.optimised
 	$(BIN)/python benches/run.py $(BENCH)

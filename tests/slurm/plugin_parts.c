@@ -211,9 +211,48 @@ static void free_map(void *map)
     free(map);
 }
 
-/* Random jobs come, go and are thought away; the engine's state is what a state made anew says. */
+static Holder random_holder(uint64_t job)
+{
+    Holder holder = {.job = job, .bandwidth_share = 1, .map = malloc(8), .link_use = (uint32_t)(rand() % 3)};
+    maps++;
+    uint32_t first = (uint32_t)(rand() % 28);
+    holder.node_count = (size_t)(rand() % 5); /* Sometimes none that the machine has. */
+    holder.nodes = malloc((holder.node_count + 1) * sizeof *holder.nodes);
+    for (uint32_t node = 0; node < holder.node_count; node++)
+        holder.nodes[node] = first + node;
+    if (rand() % 4 == 0) { /* Often a link that another job has, or that there is not. */
+        holder.links = malloc(sizeof *holder.links);
+        holder.links[0] = (uint32_t)(rand() % 60);
+        holder.link_count = 1;
+    }
+    return holder;
+}
+
+/* Whether two states of the engine place requests alike. */
+static void same_answers(const Engine *engine, const topolane_policy *policy, topolane_state *state, topolane_state *same)
+{
+    for (uint32_t slots = 1; slots < 20; slots += 3) {
+        topolane_request request;
+        engine->request_init(&request, sizeof request);
+        request.id = 1000;
+        request.slots = slots;
+        topolane_decision *one = NULL, *other = NULL;
+        char *error = NULL;
+        topolane_status status = engine->state_place(state, policy, &request, &one, NULL, &error);
+        CHECK(status == engine->state_place(same, policy, &request, &other, NULL, &error));
+        topolane_numbers nodes = engine->decision_nodes(one), others = engine->decision_nodes(other);
+        CHECK(nodes.count == others.count);
+        CHECK(!nodes.count || !memcmp(nodes.first, others.first, nodes.count * sizeof *nodes.first));
+        engine->decision_free(one);
+        engine->decision_free(other);
+    }
+}
+
+/* Random jobs come, go and are thought away, in more hypotheses than states are kept; each state of the engine is what a state
+ * made anew says. */
 static void test_holders(const char *library)
 {
+    enum { JOBS = 400, HYPOTHESES = 20 };
     Engine engine;
     char *why = engine_load(&engine, library), *error = NULL;
     CHECK(!why);
@@ -224,68 +263,49 @@ static void test_holders(const char *library)
     CHECK(engine.policy_new("isolated", 0, &policy, &error) == TOPOLANE_STATUS_OK);
     Holders holders, fresh;
     CHECK(!holders_open(&holders, &engine, machine, free_map));
+    static uint64_t gone[HYPOTHESES][JOBS / 64 + 8];
     srand(1);
-    for (int step = 0; step < 3000; step++) {
-        uint64_t job = (uint64_t)(rand() % 12);
-        Holder *known = holders_find(&holders, job);
-        if (rand() % 3 == 0)
-            for (size_t index = 0; index < holders.count; index++)
-                holders.list[index].is_gone = rand() % 2;
-        if (known && rand() % 2) {
-            for (size_t index = 0; index < holders.count; index++)
-                holders.list[index].is_seen = holders.list[index].job != job;
-            holders_sweep(&holders);
-            CHECK(!holders_find(&holders, job));
+    for (int step = 0; step < 4000; step++) {
+        /* First many jobs, so that the arrays grow, then few. */
+        uint64_t job = 1 + (uint64_t)(rand() % (step < 1000 ? JOBS : 12));
+        uint32_t slot = holders_find(&holders, job);
+        if (slot != NO_SLOT && (rand() % 2 || step > 1000)) {
+            holders_remove(&holders, slot);
+            CHECK(holders_find(&holders, job) == NO_SLOT && !slot_test(holders.there, slot));
         } else {
-            Holder holder = {.job = job, .bandwidth_share = 1, .map = malloc(8), .link_use = (uint32_t)(rand() % 3)};
-            maps++;
-            uint32_t first = (uint32_t)(rand() % 28);
-            holder.node_count = 1 + (size_t)(rand() % 4);
-            holder.nodes = malloc(holder.node_count * sizeof *holder.nodes);
-            for (uint32_t node = 0; node < holder.node_count; node++)
-                holder.nodes[node] = first + node;
-            if (rand() % 4 == 0) { /* Often a link that another job has, or that there is not. */
-                holder.links = malloc(sizeof *holder.links);
-                holder.links[0] = (uint32_t)(rand() % 60);
-                holder.link_count = 1;
-            }
-            CHECK(holders_put(&holders, holder));
+            slot = holders_put(&holders, random_holder(job));
+            CHECK(slot != NO_SLOT && holders_find(&holders, job) == slot && slot_test(holders.there, slot));
         }
-        CHECK(!holders_apply(&holders));
+        uint64_t *some = gone[rand() % HYPOTHESES];
+        if (rand() % 3 == 0)
+            for (size_t word = 0; word < holders.words; word++)
+                some[word] = (uint64_t)rand() << 32 ^ (uint64_t)rand() << 7;
+        bool any = rand() % 3;
+        topolane_state *state, *same;
+        CHECK(!holders_scene(&holders, any ? some : NULL, &state));
         if (step % 10)
             continue;
         CHECK(!holders_open(&fresh, &engine, machine, free));
-        for (size_t index = 0; index < holders.count; index++) {
-            Holder copy = holders.list[index];
+        for (slot = 0; (slot = slot_next(holders.there, holders.words, slot)) != NO_SLOT; slot++) {
+            if (any && slot_test(some, slot))
+                continue;
+            Holder copy = holders.list[slot];
             copy.map = NULL;
-            copy.is_held = copy.is_seen = false;
-            copy.nodes = memcpy(malloc(copy.node_count * sizeof *copy.nodes), copy.nodes, copy.node_count * sizeof *copy.nodes);
+            copy.nodes = memcpy(malloc((copy.node_count + 1) * sizeof *copy.nodes), copy.nodes, copy.node_count * sizeof *copy.nodes);
             copy.links = NULL;
             copy.link_count = 0;
-            CHECK(holders_put(&fresh, copy));
+            CHECK(holders_put(&fresh, copy) != NO_SLOT);
         }
-        CHECK(!holders_apply(&fresh) && holders_isolated(&fresh) == holders_isolated(&holders));
-        for (uint32_t slots = 1; slots < 20; slots += 3) {
-            topolane_request request;
-            engine.request_init(&request, sizeof request);
-            request.id = 99;
-            request.slots = slots;
-            topolane_decision *one = NULL, *other = NULL;
-            topolane_status status = engine.state_place(holders.state, policy, &request, &one, NULL, &error);
-            CHECK(status == engine.state_place(fresh.state, policy, &request, &other, NULL, &error));
-            topolane_numbers nodes = engine.decision_nodes(one), same = engine.decision_nodes(other);
-            CHECK(nodes.count == same.count);
-            CHECK(!nodes.count || !memcmp(nodes.first, same.first, nodes.count * sizeof *nodes.first));
-            engine.decision_free(one);
-            engine.decision_free(other);
-        }
+        CHECK(!holders_scene(&fresh, NULL, &same));
+        CHECK(holders_isolated(&fresh, NULL) == holders_isolated(&holders, any ? some : NULL));
+        same_answers(&engine, policy, state, same);
         holders_close(&fresh);
     }
     holders_close(&holders);
     CHECK(maps == 0);
     CHECK(!holders_open(&holders, &engine, machine, free_map));
-    holders_renew(&holders);
-    CHECK(!holders_apply(&holders) && holders.empty && holders.state);
+    topolane_state *state;
+    CHECK(!holders_renew(&holders) && holders.empty && !holders_scene(&holders, NULL, &state) && state);
     holders_close(&holders);
     engine.policy_free(policy);
     engine.machine_free(machine);

@@ -150,6 +150,15 @@ typedef struct topolane_request {
    then not looked at. For a caller that knows itself which nodes have room and names them in `eligible`. Since version 2.
    */
   bool shares_nodes;
+  /*
+   In place of `eligible`, the nodes that it may use as bits, node 0 in the lowest bit of the first word; NULL: `eligible`
+   counts. Since version 3.
+   */
+  const uint64_t *eligible_bits;
+  /*
+   How many words of 64 bits; nodes beyond them may not be used. Since version 3.
+   */
+  size_t eligible_words;
 } topolane_request;
 
 /*

@@ -49,6 +49,11 @@ pub struct Request {
     /// Whether a slot takes nothing of what is counted of its node, so that any number of jobs may be on it. `amounts` are
     /// then not looked at. For a caller that knows itself which nodes have room and names them in `eligible`. Since version 2.
     pub shares_nodes: bool,
+    /// In place of `eligible`, the nodes that it may use as bits, node 0 in the lowest bit of the first word; NULL: `eligible`
+    /// counts. Since version 3.
+    pub eligible_bits: *const u64,
+    /// How many words of 64 bits; nodes beyond them may not be used. Since version 3.
+    pub eligible_words: usize,
 }
 
 /// The size of a request in version 1.
@@ -75,6 +80,8 @@ pub unsafe extern "C" fn topolane_request_init(request: *mut Request, size: usiz
             members: std::ptr::null(),
             member_count: 0,
             shares_nodes: false,
+            eligible_bits: std::ptr::null(),
+            eligible_words: 0,
         };
         let bytes = size.min(size_of::<Request>());
         // SAFETY: the caller has a struct of this size there; it need not be set before.
@@ -118,7 +125,11 @@ impl Request {
                 nodes_on(fabric, members, "member")?,
             )
         };
-        let eligible = if self.eligible_count == usize::MAX {
+        let eligible = if !self.eligible_bits.is_null() {
+            // SAFETY: the caller's promise.
+            let words = unsafe { array(self.eligible_bits, self.eligible_words, "eligible_bits")? };
+            Some(Arc::new(NodeSet::of_words(fabric.nodes(), words)))
+        } else if self.eligible_count == usize::MAX {
             None
         } else {
             // SAFETY: the caller's promise.

@@ -35,6 +35,16 @@ impl NodeSet {
         set
     }
 
+    /// The set of the nodes whose bits are set, node 0 in the lowest bit of the first word; bits of nodes outside `0..capacity`
+    /// are ignored.
+    pub fn of_words(capacity: u32, words: &[u64]) -> Self {
+        let mut set = NodeSet::full(capacity);
+        for (index, word) in set.words.iter_mut().enumerate() {
+            *word &= words.get(index).copied().unwrap_or(0);
+        }
+        set
+    }
+
     /// Number of nodes the set can hold.
     pub fn capacity(&self) -> u32 {
         self.capacity
@@ -126,6 +136,8 @@ mod tests {
             let inside: Vec<u32> = model.iter().copied().filter(|n| (start..end).contains(n)).collect();
             prop_assert_eq!(set.iter_in(start..end).collect::<Vec<_>>(), inside);
             prop_assert_eq!(NodeSet::full(capacity).count(), capacity);
+            prop_assert_eq!(&NodeSet::of_words(capacity, &set.words), &set);
+            prop_assert_eq!(NodeSet::of_words(capacity, &[!0; 9]).count(), capacity);
         }
     }
 }

@@ -35,24 +35,17 @@ static Answer ended(const Question *question, topolane_status status, char *prob
     return status == TOPOLANE_STATUS_OK ? CHOSEN : NO_PLACE;
 }
 
-/* Sets a request up; the caller frees the nodes. False without memory. */
-static bool requested(const Question *question, uint32_t nodes, topolane_request *request, uint32_t **eligible)
+/* Sets a request up. The nodes that it may use are valid until the next one. False without memory. */
+static bool requested(const Question *question, uint32_t nodes, topolane_request *request)
 {
     driver.engine.request_init(request, sizeof *request);
-    size_t count = 0;
-    *eligible = driver_nodes(question->candidates, &count);
     request->id = question->job;
     request->slots = nodes;
     request->min_bandwidth = question->terms.min_bandwidth;
     request->shares_nodes = question->shares_nodes;
-    request->eligible = *eligible;
-    request->eligible_count = count;
-    return *eligible != NULL;
-}
-
-static topolane_state *state_of(const Question *question)
-{
-    return question->is_empty ? driver.holders.empty : driver.holders.state;
+    request->eligible_bits = driver_bits(question->candidates);
+    request->eligible_words = driver.machine_words;
+    return request->eligible_bits != NULL;
 }
 
 static bitstr_t *map_of(topolane_numbers nodes)
@@ -69,16 +62,14 @@ static bitstr_t *map_of(topolane_numbers nodes)
 Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
 {
     topolane_request request;
-    uint32_t *eligible;
     *choice = (Choice){0};
-    if (!requested(question, nodes, &request, &eligible))
+    if (!requested(question, nodes, &request))
         return ENGINE_FAILED;
     char *problem = NULL;
     uint64_t began = thread_time();
-    topolane_status status = driver.engine.state_place(state_of(question), question->policy, &request,
+    topolane_status status = driver.engine.state_place(question->state, question->policy, &request,
                                                        &choice->decision, NULL, &problem);
     Answer answer = ended(question, status, problem, began);
-    free(eligible);
     if (answer != CHOSEN) {
         choices_free(choice);
         return answer;
@@ -96,7 +87,7 @@ Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
 
 const char *choices_refused(const Question *question)
 {
-    const char *kind = driver.engine.state_refused(state_of(question));
+    const char *kind = driver.engine.state_refused(question->state);
     return kind ? kind : "not-now";
 }
 
@@ -110,14 +101,12 @@ void choices_free(Choice *choice)
 Answer choices_areas(const Question *question, uint32_t nodes, uint32_t link_use, topolane_areas **areas)
 {
     topolane_request request;
-    uint32_t *eligible;
     *areas = NULL;
-    if (!requested(question, nodes, &request, &eligible))
+    if (!requested(question, nodes, &request))
         return ENGINE_FAILED;
     char *problem = NULL;
     uint64_t began = thread_time();
-    topolane_status status = driver.engine.state_areas(state_of(question), &request, link_use, areas, &problem);
-    free(eligible);
+    topolane_status status = driver.engine.state_areas(question->state, &request, link_use, areas, &problem);
     Answer answer = ended(question, status, problem, began);
     if (answer != CHOSEN) {
         driver.engine.areas_free(*areas);

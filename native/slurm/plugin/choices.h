@@ -13,8 +13,8 @@ typedef struct {
     Terms terms;
     topolane_policy *policy; /* NULL for stock */
     bitstr_t *candidates;
-    bool shares_nodes; /* whether it takes parts of nodes */
-    bool is_empty;     /* asked as if no job were there */
+    topolane_state *state;   /* in which the jobs of the hypothesis are */
+    bool shares_nodes;       /* whether it takes parts of nodes */
 } Question;
 
 /* What the engine chose; choices_free when it is not needed any more. */

@@ -166,6 +166,7 @@ static bool open_state(void)
 void driver_took_control(void)
 {
     driver.are_owners_read = false;
+    driver.mapped_nodes = -1;
 }
 
 void driver_read_owners(void)
@@ -204,6 +205,8 @@ static void free_maps(void)
 {
     free(driver.machine_node);
     free(driver.slurm_node);
+    free(driver.machine_bits);
+    driver.machine_bits = NULL;
     FREE_NULL_BITMAP(driver.unknown);
     driver.machine_node = driver.slurm_node = NULL;
     driver.mapped_nodes = driver.mapped_active = 0;
@@ -236,7 +239,10 @@ bool driver_map_nodes(void)
     driver.machine_node = malloc((size_t)node_record_count * sizeof *driver.machine_node);
     driver.slurm_node = malloc((driver.machine_nodes ? driver.machine_nodes : 1) * sizeof *driver.slurm_node);
     driver.unknown = bit_alloc(node_record_count);
-    if (!driver.machine_node || !driver.slurm_node || !driver.unknown)
+    driver.machine_words = driver.machine_nodes / 64 + 1;
+    driver.machine_bits = calloc(driver.machine_words, sizeof *driver.machine_bits);
+    driver.is_in_order = true;
+    if (!driver.machine_node || !driver.slurm_node || !driver.unknown || !driver.machine_bits)
         return false;
     for (int node = 0; node < node_record_count; node++)
         driver.machine_node[node] = UNKNOWN;
@@ -245,6 +251,7 @@ bool driver_map_nodes(void)
         driver.slurm_node[number] = record ? record->index : UNKNOWN;
         if (record)
             driver.machine_node[record->index] = number;
+        driver.is_in_order = driver.is_in_order && (!record || (uint32_t)record->index == number);
     }
     const char *first = NULL;
     for (int node = 0; node < node_record_count; node++)
@@ -304,19 +311,49 @@ uint32_t *driver_nodes(bitstr_t *map, size_t *count)
 {
     int32_t most = bit_set_count(map);
     uint32_t *nodes = malloc((most ? (size_t)most : 1) * sizeof *nodes);
-    bool is_sorted = true;
     *count = 0;
     if (!nodes)
         return NULL;
-    bitoff_t last = bit_fls(map);
-    for (bitoff_t node = bit_ffs(map); node >= 0 && node <= last && node < driver.mapped_nodes; node++) {
-        uint32_t number = bit_test(map, node) ? driver.machine_node[node] : UNKNOWN;
-        if (number == UNKNOWN)
-            continue;
-        is_sorted = is_sorted && (*count == 0 || nodes[*count - 1] < number);
-        nodes[(*count)++] = number;
-    }
-    if (!is_sorted)
+    for (bitoff_t node = bit_ffs(map); node >= 0 && node < driver.mapped_nodes; node = bit_ffs_from_bit(map, node + 1))
+        if (driver.machine_node[node] != UNKNOWN)
+            nodes[(*count)++] = driver.machine_node[node];
+    if (!driver.is_in_order)
         qsort(nodes, *count, sizeof *nodes, ascending);
     return nodes;
+}
+
+const uint64_t *driver_bits(bitstr_t *map)
+{
+    uint64_t *bits = driver.machine_bits;
+    size_t words = map_words(map) < driver.machine_words ? map_words(map) : driver.machine_words;
+    if (!bits)
+        return NULL;
+    memset(bits, 0, driver.machine_words * sizeof *bits);
+    /* The engine leaves out what is beyond the machine; nodes that the machine does not name are no candidates. */
+    for (size_t word = 0; driver.is_in_order && word < words; word++)
+        bits[word] = map_word(map, word);
+    if (driver.is_in_order)
+        return bits;
+    for (bitoff_t node = bit_ffs(map); node >= 0 && node < driver.mapped_nodes; node = bit_ffs_from_bit(map, node + 1))
+        if (driver.machine_node[node] != UNKNOWN)
+            bits[driver.machine_node[node] / 64] |= UINT64_C(1) << driver.machine_node[node] % 64;
+    return bits;
+}
+
+bool driver_has_weights(void)
+{
+    static time_t looked;
+    static bool found;
+    time_t now = time(NULL);
+    if (now == looked)
+        return found;
+    looked = now;
+    const node_record_t *first = NULL;
+    found = false;
+    for (int node = 0; node < node_record_count && !found; node++) {
+        const node_record_t *record = node_record_table_ptr[node];
+        first = first ? first : record;
+        found = record && record->sched_weight != first->sched_weight;
+    }
+    return found;
 }

@@ -24,6 +24,9 @@ typedef struct {
     uint32_t *machine_node; /* by Slurm's index of a node */
     uint32_t *slurm_node;   /* by the machine's number of a node */
     uint32_t machine_nodes;
+    size_t machine_words;   /* of 64 nodes */
+    uint64_t *machine_bits; /* see driver_bits */
+    bool is_in_order;       /* Slurm and the machine number the nodes alike */
     int mapped_nodes;  /* node_record_count and active_node_record_count for which these are */
     int mapped_active;
     bitstr_t *unknown; /* nodes that the machine does not name */
@@ -43,8 +46,8 @@ bool driver_map_nodes(void);
 Terms driver_terms(const job_record_t *job);
 topolane_policy *driver_policy(const Policy_Kind *kind);
 
-/* This slurmctld has just taken control, or has read its configuration again: the file of links may have been written by
- * another one. */
+/* This slurmctld has just taken control, or has read its configuration again: another one may have written the file of links,
+ * and nodes may have other numbers. */
 void driver_took_control(void);
 
 /* Reads the file of links, if that was not done since. */
@@ -55,6 +58,12 @@ const char *driver_link_use(uint32_t link_use);
 
 /* The nodes of a bitmap on the machine, ascending; the caller frees them. */
 uint32_t *driver_nodes(bitstr_t *map, size_t *count);
+
+/* The same as bits of the machine's nodes; they are valid until the next call. NULL without memory. */
+const uint64_t *driver_bits(bitstr_t *map);
+
+/* Whether nodes have different weights; looked at once a second. */
+bool driver_has_weights(void);
 
 /* The file topolane.conf, whose name a caller frees. */
 char *driver_config_path(void);

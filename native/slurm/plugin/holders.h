@@ -1,7 +1,9 @@
-/* The jobs that hold nodes, and a state of the engine that holds those of them that are there in a hypothesis. Knows the
- * engine, not Slurm.
+/* The jobs that hold nodes, and states of the engine in which those of them are that are there in a hypothesis. Knows the engine,
+ * not Slurm.
  *
- * The engine's state is changed by differences only: from one call to the next few jobs come or go.
+ * Each job has a slot, and sets of jobs are bits by slot. Slurm asks about few different hypotheses again and again: as it is
+ * now, then with more and more jobs ended, and then the same for the next job. So several states of the engine are kept. Each is
+ * changed by differences only.
  */
 #ifndef TOPOLANE_HOLDERS_H
 #define TOPOLANE_HOLDERS_H
@@ -9,12 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "engine.h"
 
 typedef struct {
-    uint64_t job;
+    uint64_t job;    /* 0: the slot is free */
     uint32_t *nodes; /* of the machine, ascending */
     size_t node_count;
     const char *policy; /* its name */
@@ -22,20 +23,29 @@ typedef struct {
     uint32_t *links;
     size_t link_count;
     double bandwidth_share;
-    time_t end;       /* when its time is over */
-    void *map;        /* its nodes as the caller knows them */
-    size_t map_count; /* how many these are, with those that the machine does not have */
-    bool is_gone;     /* in the hypothesis of this call; what the caller sets */
-    bool is_held;     /* in the engine's state */
-    bool is_seen;
+    void *map; /* its nodes as the caller knows them */
 } Holder;
+
+/* A state of the engine, and which jobs are in it. */
+typedef struct {
+    topolane_state *state;
+    uint64_t *held;
+    uint64_t used; /* the moment, counted in calls */
+} Scene;
+
+enum { SCENES = 12, NO_SLOT = UINT32_MAX };
 
 typedef struct {
     const Engine *engine;
     const topolane_machine *machine;
-    topolane_state *state;
     topolane_state *empty; /* in which no job is */
-    Holder *list;          /* by job, ascending */
+    Scene scenes[SCENES];
+    uint64_t moment;
+    Holder *list;       /* by slot */
+    size_t words;       /* of 64 slots */
+    uint64_t *there;    /* slots that are taken */
+    uint64_t *isolated; /* slots of isolated jobs */
+    uint32_t *by_job;   /* slots by the number of their job, ascending */
     size_t count;
     void (*free_map)(void *map);
 } Holders;
@@ -45,23 +55,49 @@ char *holders_open(Holders *holders, const Engine *engine, const topolane_machin
 
 void holders_close(Holders *holders);
 
-Holder *holders_find(Holders *holders, uint64_t job);
+/* The slot of a job, or NO_SLOT. */
+uint32_t holders_find(const Holders *holders, uint64_t job);
 
-/* Takes over a job, with its arrays and its map; one with the same number is replaced. NULL without memory: then all that
- * was given is freed. */
-Holder *holders_put(Holders *holders, Holder holder);
+/* Takes over a job, with its arrays and its map; one with the same number is replaced and keeps its slot. Returns the slot, or
+ * NO_SLOT without memory: then all that was given is freed. */
+uint32_t holders_put(Holders *holders, Holder holder);
 
-/* Removes the jobs that have not been marked as seen, and the marks. */
-void holders_sweep(Holders *holders);
+void holders_remove(Holders *holders, uint32_t slot);
 
-/* Brings the engine's state to what the jobs' `is_gone` say. Returns NULL, or a sentence; then the state is made anew at the
- * next call. A job whose links another one holds as well is held without them. */
-char *holders_apply(Holders *holders);
+/* The state of the engine in which all jobs are but those that are gone (bits by slot; NULL for none). Returns NULL, or a
+ * sentence; then the states are made anew at the next call. A job whose links another one holds as well is there without them. */
+char *holders_scene(Holders *holders, const uint64_t *gone, topolane_state **state);
 
-/* After a failure of the engine: its states are of no use any more and are made anew at the next call. */
-void holders_renew(Holders *holders);
+/* After a failure of the engine: its states are of no use any more and are made anew when they are needed. Returns NULL, or a
+ * sentence. */
+char *holders_renew(Holders *holders);
 
-/* Whether a job there is isolated. */
-bool holders_isolated(const Holders *holders);
+/* Whether a job is there that is isolated. */
+bool holders_isolated(const Holders *holders, const uint64_t *gone);
+
+/* Bits by slot. */
+static inline bool slot_test(const uint64_t *bits, uint32_t slot)
+{
+    return bits[slot / 64] >> slot % 64 & 1;
+}
+static inline void slot_set(uint64_t *bits, uint32_t slot)
+{
+    bits[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+static inline void slot_clear(uint64_t *bits, uint32_t slot)
+{
+    bits[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+}
+
+/* The next slot from one on whose bit is set, or NO_SLOT. */
+static inline uint32_t slot_next(const uint64_t *bits, size_t words, uint32_t from)
+{
+    for (size_t word = from / 64; word < words; word++) {
+        uint64_t rest = bits[word] & (word == from / 64 ? ~UINT64_C(0) << from % 64 : ~UINT64_C(0));
+        if (rest)
+            return (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(rest);
+    }
+    return NO_SLOT;
+}
 
 #endif

@@ -7,12 +7,12 @@
 
 static bool holds_or_is(uint64_t job, void *with)
 {
-    return job == *(uint64_t *)with || holders_find(&driver.holders, job);
+    return job == *(uint64_t *)with || holders_find(&driver.holders, job) != NO_SLOT;
 }
 
 void links_none(const job_record_t *job)
 {
-    if (!holders_find(&driver.holders, job->job_id))
+    if (holders_find(&driver.holders, job->job_id) == NO_SLOT)
         owners_remove(&driver.owners, job->job_id);
 }
 
@@ -20,7 +20,7 @@ void links_given(const job_record_t *job, const Choice *choice, bitstr_t *nodes,
 {
     uint64_t number = job->job_id;
     topolane_numbers links = driver.engine.decision_links(choice->decision);
-    if (holders_find(&driver.holders, number))
+    if (holders_find(&driver.holders, number) != NO_SLOT)
         return; /* It runs, on what it was given before. */
     if (!links.count) {
         owners_remove(&driver.owners, number);

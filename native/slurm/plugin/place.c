@@ -20,9 +20,8 @@ typedef struct {
     topology_eval_t *asked;
     const job_details_t *details;
     Question question;
-    bool is_hypothesis; /* whether jobs are thought to be gone */
+    uint64_t *gone;   /* jobs that are thought to be gone, by slot; NULL for none */
     bool isolates;
-    bool has_weights; /* whether candidates differ in weight */
     int stock_code;   /* why the stock evaluation found nothing, if it said so */
     const char *kind; /* why the engine found nothing */
     uint32_t least; /* nodes that will do */
@@ -64,17 +63,14 @@ static void count_nodes(Call *call)
     if (details->num_tasks && !details->ntasks_per_node && call->most > details->num_tasks)
         call->most = details->num_tasks > call->least ? details->num_tasks : call->least;
     uint32_t most_cpus = 1;
-    uint64_t weight = 0;
-    bitoff_t first = bit_ffs(call->question.candidates);
-    for (bitoff_t node = first; node >= 0; node = bit_ffs_from_bit(call->question.candidates, node + 1)) {
+    bitstr_t *candidates = call->question.candidates;
+    bool needs_cpus = call->least < call->most && details->min_cpus != NO_VAL;
+    for (bitoff_t node = needs_cpus ? bit_ffs(candidates) : -1; node >= 0; node = bit_ffs_from_bit(candidates, node + 1)) {
         const avail_res_t *has = asked->avail_res_array[node];
         if (has && has->avail_cpus > most_cpus)
             most_cpus = has->avail_cpus;
-        uint64_t own = node_record_table_ptr[node]->sched_weight;
-        call->has_weights |= node != first && own != weight;
-        weight = own;
     }
-    uint32_t by_cpus = details->min_cpus == NO_VAL ? 1 : (details->min_cpus + most_cpus - 1) / most_cpus;
+    uint32_t by_cpus = !needs_cpus ? 1 : (details->min_cpus + most_cpus - 1) / most_cpus;
     call->wanted = call->least > asked->req_nodes ? call->least : asked->req_nodes;
     call->wanted = call->wanted > by_cpus ? call->wanted : by_cpus;
     call->wanted = call->wanted < call->most ? call->wanted : call->most;
@@ -100,9 +96,9 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
     Choice choice;
     Answer answer = choices_place(&call->question, nodes, &choice);
     /* Jobs that would be preempted only if the job got their nodes are there if it does not. */
-    while (answer == CHOSEN && call->is_hypothesis && preemption_spares(call->asked->job_ptr, choice.nodes)) {
+    while (answer == CHOSEN && call->gone && preemption_spares(call->asked->job_ptr, choice.nodes, call->gone)) {
         choices_free(&choice);
-        char *why = holders_apply(&driver.holders);
+        char *why = holders_scene(&driver.holders, call->gone, &call->question.state);
         free(why);
         answer = why ? ENGINE_FAILED : choices_place(&call->question, nodes, &choice);
     }
@@ -113,7 +109,7 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
     }
     bool agrees = has_required(call, choice.nodes) && stock_finds(call, choice.nodes, 0);
     if (agrees)
-        links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->is_hypothesis);
+        links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->gone != NULL);
     choices_free(&choice);
     return agrees ? CHOSEN : NO_PLACE;
 }
@@ -159,9 +155,8 @@ static Answer try_areas(Call *call)
     for (size_t step = 0; step < count && !found && tried < MOST_AREAS; step++) {
         bitstr_t *area = choices_area(areas, call->isolates ? step : count - 1 - step);
         uint64_t cpus = 0;
-        bitoff_t last = bit_fls(area);
-        for (bitoff_t node = bit_ffs(area); node >= 0 && node <= last; node++)
-            if (bit_test(area, node) && call->asked->avail_res_array[node])
+        for (bitoff_t node = bit_ffs(area); node >= 0; node = bit_ffs_from_bit(area, node + 1))
+            if (call->asked->avail_res_array[node])
                 cpus += call->asked->avail_res_array[node]->avail_cpus;
         bool may_do = has_required(call, area) && (call->details->min_cpus == NO_VAL || cpus >= call->details->min_cpus);
         tried += may_do;
@@ -203,7 +198,7 @@ static void write_down(const Call *call)
 {
     uint32_t job = call->asked->job_ptr->job_id;
     time_t now = time(NULL);
-    if (call->is_hypothesis || !job || !publish_is_due(job, now))
+    if (call->gone || !job || !publish_is_due(job, now))
         return;
     size_t count = 0;
     uint32_t *candidates = driver_nodes(call->question.candidates, &count);
@@ -218,6 +213,12 @@ static void write_down(const Call *call)
     free(candidates);
 }
 
+/* After a failure of the engine. */
+static void renew(void)
+{
+    free(holders_renew(&driver.holders));
+}
+
 /* The job has no place now. If it has one on the empty machine, says so in the way of a job that waits for better switches:
  * a test for now fails, a test whether the job could ever run succeeds. */
 static int refuse(Call *call)
@@ -229,12 +230,12 @@ static int refuse(Call *call)
         found = stock_finds(call, call->question.candidates, 0);
     else {
         Choice choice;
-        call->question.is_empty = true;
+        call->question.state = driver.holders.empty;
         Answer answer = choices_place(&call->question, call->wanted, &choice);
         found = answer == CHOSEN && stock_finds(call, choice.nodes, 0);
         choices_free(&choice);
         if (answer == ENGINE_FAILED) {
-            holders_renew(&driver.holders);
+            renew();
             return leave_to_stock(asked, &counters.stock_failed);
         }
         if (answer == ENGINE_SLOW)
@@ -319,10 +320,10 @@ static int answer_call(Call *call, bool is_guarded)
     bitstr_t *required = call->details->req_node_bitmap;
     if (required && (uint32_t)bit_set_count(required) == call->wanted)
         bit_and(call->question.candidates, required); /* The job says itself which. */
-    Answer answer = call->has_weights ? try_by_weight(call, is_guarded) : try_among(call, is_guarded);
+    Answer answer = driver_has_weights() ? try_by_weight(call, is_guarded) : try_among(call, is_guarded);
     int code = SLURM_SUCCESS;
     if (answer == ENGINE_FAILED) {
-        holders_renew(&driver.holders);
+        renew();
         code = leave_to_stock(asked, &counters.stock_failed);
     } else if (answer == ENGINE_SLOW)
         code = leave_to_stock(asked, &counters.stock_slow);
@@ -350,20 +351,20 @@ static int decide(topology_eval_t *asked)
     call.isolates = call.question.terms.policy->isolates;
     driver_read_owners();
     running_update();
-    call.is_hypothesis = running_hypothesis(asked);
-    bool is_guarded = !call.question.terms.shares_links && holders_isolated(&driver.holders);
+    call.gone = running_gone(asked);
+    bool is_guarded = !call.question.terms.shares_links && holders_isolated(&driver.holders, call.gone);
     if (!call.question.policy && (!is_guarded || asked->max_nodes == 1))
         return leave_to_stock(asked, &counters.stock);
     if (choices_rest())
         return leave_to_stock(asked, &counters.stock_slow);
-    char *why = holders_apply(&driver.holders);
+    char *why = holders_scene(&driver.holders, call.gone, &call.question.state);
     if (why) {
         say(SAY_STATE, "the running jobs do not fit the machine file, stock Slurm chooses: %s", why);
         free(why);
         return leave_to_stock(asked, &counters.stock_failed);
     }
     int code = answer_call(&call, is_guarded);
-    if (code == SLURM_SUCCESS && job->best_switch && !call.is_hypothesis)
+    if (code == SLURM_SUCCESS && job->best_switch && !call.gone)
         running_may_start(job, &call.question.terms);
     return code;
 }

@@ -15,16 +15,16 @@ static bool may_preempt(const job_record_t *job, const job_record_t *other)
     return false;
 }
 
-bool preemption_spares(const job_record_t *job, bitstr_t *nodes)
+bool preemption_spares(const job_record_t *job, bitstr_t *nodes, uint64_t *gone)
 {
+    const Holders *holders = &driver.holders;
     bool any = false;
-    for (size_t index = 0; index < driver.holders.count; index++) {
-        Holder *holder = &driver.holders.list[index];
-        if (!holder->is_gone || bit_overlap_any(holder->map, nodes))
+    for (uint32_t slot = 0; (slot = slot_next(gone, holders->words, slot)) != NO_SLOT; slot++) {
+        if (bit_overlap_any(holders->list[slot].map, nodes))
             continue;
-        const job_record_t *other = find_job_record((uint32_t)holder->job);
+        const job_record_t *other = find_job_record((uint32_t)holders->list[slot].job);
         if (other && may_preempt(job, other)) {
-            holder->is_gone = false;
+            slot_clear(gone, slot);
             any = true;
         }
     }

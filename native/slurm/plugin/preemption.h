@@ -4,8 +4,8 @@
 
 #include "driver.h"
 
-/* Slurm asks with all jobs gone that may be preempted, and then preempts those on the nodes that it got. The others stay:
- * marks them as there. Returns whether any was. */
-bool preemption_spares(const job_record_t *job, bitstr_t *nodes);
+/* Slurm asks with all jobs gone that may be preempted, and then preempts those on the nodes that it got. The others stay: takes
+ * them out of those that are gone. Returns whether there was any. */
+bool preemption_spares(const job_record_t *job, bitstr_t *nodes, uint64_t *gone);
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef TOPOLANE_RELEASE_H
 #define TOPOLANE_RELEASE_H
 
+#include <endian.h>
+
 #include "src/common/slurm_xlator.h"
 
 #include "slurm/slurm.h"
@@ -52,6 +54,17 @@
     ENTRY(int, topology_p_eval_nodes, (topology_eval_t * asked), (asked))                                           \
     ENTRY(int, topology_p_build_config, (void), ())                                                                 \
     STOCK_ONLY_ENTRIES(ENTRY)
+
+/* The words of a bitmap behind its two words of administration: bit 0 is the lowest bit of the lowest byte. Bits beyond its size
+ * may be set. */
+static inline size_t map_words(bitstr_t *map)
+{
+    return ((size_t)bit_size(map) + 63) / 64;
+}
+static inline uint64_t map_word(const bitstr_t *map, size_t word)
+{
+    return le64toh((uint64_t)map[2 + word]);
+}
 
 /* What a topology plugin keeps of a node while it chooses: all that the stock plugin may change. */
 typedef struct {

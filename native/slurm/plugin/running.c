@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "running.h"
 
 #include <stdlib.h>
@@ -7,11 +6,26 @@
 #include "publish.h"
 #include "report.h"
 
-static bitstr_t *idle_before;  /* idle nodes when the list was read */
-static bitstr_t *held;         /* nodes of all holders */
-static time_t read_at;         /* when it was read */
-static uint32_t answered;      /* the last job that got an answer */
-static bool are_several;       /* it is a part of a heterogeneous job, whose parts start together */
+/* What is known of the job in a slot, in addition to the holder. */
+typedef struct {
+    time_t end;      /* when its time is over */
+    uint32_t size;   /* how many nodes it holds, with those that the machine does not have */
+    uint32_t inside; /* how many of them were candidates in the last call */
+} Stay;
+
+static Stay *stays;
+static size_t words;        /* of 64 slots, as in driver.holders */
+static uint64_t *full;      /* jobs all of whose nodes were candidates in the last call: whole-node jobs, which are gone then */
+static uint64_t *shared;    /* jobs on parts of nodes, or on nodes of a suspended job: their cores must be looked at */
+static uint64_t *seen;      /* jobs that the list of jobs has */
+static uint64_t *gone;      /* in the hypothesis of this call */
+static uint32_t *owner;     /* by node: slot + 1 of the whole-node job there */
+static bitstr_t *last;      /* candidates of the last call */
+static bitstr_t *held;      /* nodes of all jobs */
+static bitstr_t *idle_before; /* idle nodes when the list was read */
+static time_t read_at;      /* when it was read */
+static uint32_t answered;   /* the last job that got an answer */
+static bool are_several;    /* it is a part of a heterogeneous job, whose parts start together */
 
 void running_answered(const job_record_t *job)
 {
@@ -23,10 +37,48 @@ void running_forget(void)
 {
     FREE_NULL_BITMAP(idle_before);
     FREE_NULL_BITMAP(held);
+    FREE_NULL_BITMAP(last);
+    uint64_t **sets[] = {&full, &shared, &seen, &gone};
+    for (size_t index = 0; index < sizeof sets / sizeof *sets; index++) {
+        free(*sets[index]);
+        *sets[index] = NULL;
+    }
+    free(stays);
+    free(owner);
+    stays = NULL;
+    owner = NULL;
+    words = 0;
     read_at = 0;
     answered = 0;
-    if (driver.holders.engine)
-        holders_sweep(&driver.holders); /* Nothing is marked as seen. */
+    Holders *holders = &driver.holders;
+    for (uint32_t slot = 0; (slot = slot_next(holders->there, holders->words, slot)) != NO_SLOT; slot++)
+        holders_remove(holders, slot);
+}
+
+/* Makes room for the slots and nodes that there are. */
+static bool make_room(void)
+{
+    size_t more = driver.holders.words;
+    if (!owner)
+        owner = calloc((size_t)node_record_count + 1, sizeof *owner);
+    if (!last)
+        last = bit_alloc(node_record_count);
+    if (words == more)
+        return owner != NULL;
+    Stay *wider = realloc(stays, 64 * more * sizeof *wider);
+    stays = wider ? wider : stays;
+    bool is_wide = wider != NULL;
+    uint64_t **sets[] = {&full, &shared, &seen, &gone};
+    for (size_t index = 0; is_wide && index < sizeof sets / sizeof *sets; index++) {
+        uint64_t *set = realloc(*sets[index], more * sizeof *set);
+        is_wide = set != NULL;
+        if (set) {
+            memset(set + words, 0, (more - words) * sizeof *set);
+            *sets[index] = set;
+        }
+    }
+    words = is_wide ? more : words;
+    return is_wide && owner;
 }
 
 /* The nodes that a job holds; NULL for none. */
@@ -71,26 +123,64 @@ void running_may_start(const job_record_t *job, const Terms *terms)
                                     owned ? owned->bandwidth_share : 1});
 }
 
-/* Takes over what a job holds. */
-static void see(const job_record_t *job)
+/* Whether nobody else can be on the nodes of a job. */
+static bool has_whole_nodes(const job_record_t *job)
+{
+    return job->job_resrcs && job->job_resrcs->whole_node == WHOLE_NODE_REQUIRED;
+}
+
+/* The job of a slot leaves its nodes. */
+static void leave(uint32_t slot)
+{
+    bitstr_t *map = driver.holders.list[slot].map;
+    for (bitoff_t node = bit_ffs(map); node >= 0 && !slot_test(shared, slot); node = bit_ffs_from_bit(map, node + 1))
+        owner[node] = owner[node] == slot + 1 ? 0 : owner[node];
+    slot_clear(full, slot);
+    slot_clear(shared, slot);
+}
+
+/* The job of a slot comes to its nodes. */
+static void come(uint32_t slot, const job_record_t *job)
+{
+    bitstr_t *map = driver.holders.list[slot].map;
+    bool is_shared = !has_whole_nodes(job);
+    for (bitoff_t node = bit_ffs(map); node >= 0 && !is_shared; node = bit_ffs_from_bit(map, node + 1))
+        is_shared = owner[node] && owner[node] != slot + 1;
+    stays[slot] = (Stay){.end = job->end_time, .size = (uint32_t)bit_set_count(map)};
+    slot_clear(full, slot);
+    slot_clear(shared, slot);
+    if (is_shared) {
+        slot_set(shared, slot);
+        return;
+    }
+    for (bitoff_t node = bit_ffs(map); node >= 0; node = bit_ffs_from_bit(map, node + 1))
+        owner[node] = slot + 1;
+    stays[slot].inside = (uint32_t)bit_overlap(map, last);
+    if (stays[slot].inside == stays[slot].size)
+        slot_set(full, slot);
+}
+
+/* Takes over what a job holds. Returns its slot, or NO_SLOT if it holds nothing. */
+static uint32_t see(const job_record_t *job)
 {
     bitstr_t *map = nodes_of(job);
     if (!map || bit_size(map) != node_record_count || bit_ffs(map) < 0)
-        return;
+        return NO_SLOT;
     Terms terms = driver_terms(job);
     uint32_t link_use = link_use_of(&terms);
-    Holder *known = holders_find(&driver.holders, job->job_id);
-    if (known && known->link_use == link_use && known->policy == terms.policy->name && bit_equal(known->map, map)) {
-        known->end = job->end_time;
-        known->is_seen = true;
-        return;
+    Holders *holders = &driver.holders;
+    uint32_t slot = holders_find(holders, job->job_id);
+    if (slot != NO_SLOT) {
+        const Holder *known = &holders->list[slot];
+        if (known->link_use == link_use && known->policy == terms.policy->name && bit_equal(known->map, map)) {
+            stays[slot].end = job->end_time;
+            return slot;
+        }
+        leave(slot);
     }
-    Holder holder = {.job = job->job_id, .policy = terms.policy->name, .link_use = link_use, .end = job->end_time,
-                     .is_seen = true};
+    Holder holder = {.job = job->job_id, .policy = terms.policy->name, .link_use = link_use, .bandwidth_share = 1};
     holder.map = bit_copy(map);
-    holder.map_count = (size_t)bit_set_count(map);
     holder.nodes = driver_nodes(map, &holder.node_count);
-    holder.bandwidth_share = 1;
     const Owned *owned = terms.policy->dedicates ? owners_find(&driver.owners, job->job_id) : NULL;
     if (owned && contains(owned->nodes, owned->node_count, holder.nodes, holder.node_count)) {
         holder.links = copied(owned->links, owned->link_count);
@@ -98,30 +188,42 @@ static void see(const job_record_t *job)
         holder.bandwidth_share = owned->bandwidth_share;
     }
     publish_running((Published_Job){job->job_id, holder.policy, driver_link_use(link_use), holder.bandwidth_share});
-    if (!holders_put(&driver.holders, holder))
+    slot = holders_put(holders, holder);
+    if (slot == NO_SLOT || !make_room()) {
         say(SAY_STATE, "no memory for job %u", job->job_id);
-    else if (held)
+        return NO_SLOT;
+    }
+    come(slot, job);
+    if (held)
         bit_or(held, map);
+    return slot;
 }
 
 static int see_each(void *job, void *with)
 {
     (void)with;
-    see(job);
+    uint32_t slot = see(job);
+    if (slot != NO_SLOT)
+        slot_set(seen, slot);
     return 0;
 }
 
 static void read_list(time_t now)
 {
+    Holders *holders = &driver.holders;
+    if (words)
+        memset(seen, 0, words * sizeof *seen);
+    list_for_each_ro(job_list, see_each, NULL);
+    for (uint32_t slot = 0; (slot = slot_next(holders->there, words, slot)) != NO_SLOT; slot++)
+        if (!slot_test(seen, slot)) {
+            publish_gone(holders->list[slot].job);
+            leave(slot);
+            holders_remove(holders, slot);
+        }
     FREE_NULL_BITMAP(held);
     held = bit_alloc(node_record_count);
-    list_for_each_ro(job_list, see_each, NULL);
-    for (size_t index = 0; index < driver.holders.count; index++)
-        if (!driver.holders.list[index].is_seen)
-            publish_gone(driver.holders.list[index].job);
-    holders_sweep(&driver.holders);
-    for (size_t index = 0; index < driver.holders.count; index++)
-        bit_or(held, driver.holders.list[index].map);
+    for (uint32_t slot = 0; (slot = slot_next(holders->there, words, slot)) != NO_SLOT; slot++)
+        bit_or(held, holders->list[slot].map);
     FREE_NULL_BITMAP(idle_before);
     idle_before = bit_copy(idle_node_bitmap);
     read_at = now;
@@ -130,21 +232,20 @@ static void read_list(time_t now)
 /* Takes over the job that got the last answer, if it has started. Its nodes are not idle any more. */
 static void see_answered(void)
 {
-    job_record_t *job = answered ? find_job_record(answered) : NULL;
-    if (!job)
+    const job_record_t *job = answered ? find_job_record(answered) : NULL;
+    uint32_t slot = job && held ? see(job) : NO_SLOT;
+    if (slot == NO_SLOT || !idle_before)
         return;
-    see(job);
-    Holder *holder = holders_find(&driver.holders, answered);
-    if (!holder)
-        return;
-    holder->is_seen = false;
-    if (idle_before && bit_size(idle_before) == bit_size(holder->map))
-        bit_and_not(idle_before, holder->map);
+    bitstr_t *map = driver.holders.list[slot].map;
+    if (bit_size(idle_before) == bit_size(map))
+        bit_and_not(idle_before, map);
 }
 
 void running_update(void)
 {
     time_t now = time(NULL);
+    if (!make_room())
+        return;
     see_answered();
     if (are_several || !idle_before || bit_size(idle_before) != bit_size(idle_node_bitmap) ||
         !bit_equal(idle_before, idle_node_bitmap) || (now != read_at && last_job_update >= read_at))
@@ -179,45 +280,71 @@ static bool cores_are_free(const job_record_t *job, const topology_eval_t *asked
     return true;
 }
 
-/* Marks the jobs all of whose nodes and cores are free. Returns whether the list of jobs is older than that. */
-static bool mark_gone(const topology_eval_t *asked, bool *any, time_t *until)
+/* Counts for each whole-node job how many of its nodes are candidates, from the differences to the last call. */
+static void count_inside(bitstr_t *candidates)
 {
-    *any = false;
-    *until = 0;
-    bool is_old = false;
-    for (size_t index = 0; index < driver.holders.count; index++) {
-        Holder *holder = &driver.holders.list[index];
-        holder->is_gone = false;
-        if ((size_t)bit_overlap(holder->map, asked->node_map) != holder->map_count)
-            continue;
-        const job_record_t *job = find_job_record((uint32_t)holder->job);
-        bitstr_t *map = job ? nodes_of(job) : NULL;
-        is_old = is_old || !map || !bit_equal(map, holder->map);
-        holder->is_gone = !map || cores_are_free(job, asked);
-        *any = *any || holder->is_gone;
-        if (holder->is_gone && holder->end > *until)
-            *until = holder->end;
+    for (size_t word = 0; word < map_words(candidates); word++) {
+        uint64_t now = map_word(candidates, word), changed = now ^ map_word(last, word);
+        for (; changed; changed &= changed - 1) {
+            size_t node = 64 * word + (size_t)__builtin_ctzll(changed);
+            if (node >= (size_t)node_record_count || !owner[node])
+                continue;
+            uint32_t slot = owner[node] - 1;
+            Stay *stay = &stays[slot];
+            stay->inside += now >> node % 64 & 1 ? 1 : -1;
+            if (stay->inside == stay->size)
+                slot_set(full, slot);
+            else
+                slot_clear(full, slot);
+        }
     }
+    bit_copybits(last, candidates);
+}
+
+/* Whether a job on parts of nodes is gone. `is_old` is set if the list of jobs is older than that. */
+static bool is_part_gone(uint32_t slot, const topology_eval_t *asked, bool *is_old)
+{
+    const Holder *holder = &driver.holders.list[slot];
+    if ((uint32_t)bit_overlap(holder->map, asked->node_map) != stays[slot].size)
+        return false;
+    const job_record_t *job = find_job_record((uint32_t)holder->job);
+    bitstr_t *map = job ? nodes_of(job) : NULL;
+    *is_old = *is_old || !map || !bit_equal(map, holder->map);
+    return !map || cores_are_free(job, asked);
+}
+
+/* Sets the jobs that are gone. Returns whether the list of jobs is older than what the call shows. */
+static bool find_gone(const topology_eval_t *asked)
+{
+    bool is_old = false;
+    count_inside(asked->node_map);
+    memcpy(gone, full, words * sizeof *gone);
+    for (uint32_t slot = 0; (slot = slot_next(shared, words, slot)) != NO_SLOT; slot++)
+        if (is_part_gone(slot, asked, &is_old))
+            slot_set(gone, slot);
     return is_old;
 }
 
-bool running_hypothesis(const topology_eval_t *asked)
+uint64_t *running_gone(const topology_eval_t *asked)
 {
-    bool any = false;
-    time_t until = 0;
-    if (!held || !bit_overlap_any(held, asked->node_map)) {
-        for (size_t index = 0; index < driver.holders.count; index++)
-            driver.holders.list[index].is_gone = false;
-        return false;
-    }
-    if (mark_gone(asked, &any, &until)) {
+    if (!held || !words || words != driver.holders.words || bit_size(held) != bit_size(asked->node_map) || !bit_overlap_any(held, asked->node_map))
+        return NULL;
+    if (find_gone(asked)) {
         read_list(time(NULL));
-        mark_gone(asked, &any, &until);
+        find_gone(asked);
+    }
+    time_t until = 0;
+    bool any = false;
+    for (uint32_t slot = 0; (slot = slot_next(gone, words, slot)) != NO_SLOT; slot++) {
+        any = true;
+        until = stays[slot].end > until ? stays[slot].end : until;
     }
     /* Slurm takes away jobs in the order of their ends, but looks only at those on nodes that the job may use. Others that
      * end no later are gone as well; not so if jobs can also be taken away by preemption. */
     bool may_preempt = slurm_conf.preempt_type && strcmp(slurm_conf.preempt_type, "preempt/none");
-    for (size_t index = 0; any && !may_preempt && index < driver.holders.count; index++)
-        driver.holders.list[index].is_gone |= driver.holders.list[index].end <= until;
-    return any;
+    const uint64_t *there = driver.holders.there;
+    for (uint32_t slot = 0; any && !may_preempt && (slot = slot_next(there, words, slot)) != NO_SLOT; slot++)
+        if (stays[slot].end <= until)
+            slot_set(gone, slot);
+    return any ? gone : NULL;
 }

@@ -14,8 +14,9 @@ void running_answered(const job_record_t *job);
 /* Publishes what a job has been given that may start now: Slurm may not call again for long. */
 void running_may_start(const job_record_t *job, const Terms *terms);
 
-/* Marks which jobs are gone in the hypothesis that a call asks about. Returns whether any is. */
-bool running_hypothesis(const topology_eval_t *asked);
+/* Which jobs are gone in the hypothesis that a call asks about, by their slots in `driver.holders`; NULL for none. It is valid
+ * until the next call, and the caller may change it. */
+uint64_t *running_gone(const topology_eval_t *asked);
 
 /* Forgets all jobs: they are read again. */
 void running_forget(void);

@@ -55,11 +55,6 @@ def running() -> Slurm:
     )
 
 
-def minor(release: str) -> str:
-    """The part of a release that a plugin must fit: 24.11 of 24.11.5."""
-    return ".".join(release.split(".")[:2])
-
-
 def rules(policies: Sequence[str], partitions: dict[str, str]) -> list[str]:
     """The lines of topolane.conf for PARTITION=POLICY words. Raises InputError."""
     lines = []
@@ -132,7 +127,7 @@ def install(
         raise InputError(
             f"--from {built}: {error.strerror}: `topolane slurm plugin build` makes it"
         ) from error
-    if minor(fits) != minor(slurm.release):
+    if fits != slurm.release:  # Slurm loads no topology plugin of another one, and then does not start
         raise InputError(f"--from {built}: it was built for Slurm {fits}, and slurmctld is {slurm.release}")
     lines = rules(policies, slurm.partitions)
     check_words(jobs_may)
