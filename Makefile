@@ -65,7 +65,7 @@ $(VENV)/.components: $(VENV)/.installed
 	    echo "trying again: $$*"; dpkg --configure -a; apt-get install -y -qq --no-remove --fix-broken "$$@" >/dev/null; }; }; \
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
-	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" libfaketime valgrind \
+	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" valgrind \
 	      "mpich libmpich-dev" gfortran "scalapack-mpi-test mumps-test hpcc lammps"; do \
 	    get $$packages || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
@@ -87,7 +87,7 @@ test: build $(VENV)/.test-installed $(VENV)/.components
 
 # The plugin of slurmctld in a Slurm of another Debian suite, which is fetched, with the headers of its source.
 test-plugin: build $(VENV)/.test-installed $(VENV)/.components
-	TOPOLANE_TEST_PLUGIN=1 $(BIN)/python -m pytest tests/slurm/test_plugin.py
+	TOPOLANE_TEST_PLUGIN=1 $(BIN)/python -m pytest tests/slurm/test_plugin.py tests/slurm/test_status.py
 
 check: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py check

@@ -52,34 +52,24 @@ UNITS = (
         for topic in ("bisect", "clusters", "dry_run", "forgetting", "frames", "moves")
     ),
     *(f"tests/sites/test_{topic}.py" for topic in ("plans", "sites_file")),
-    *(f"tests/slurm/test_{topic}.py" for topic in ("forecast", "versions")),
+    *(
+        f"tests/slurm/test_{topic}.py"
+        for topic in ("gres", "looks", "plugin_state", "routes_command", "versions")
+    ),
 )
 
-SECOND_CLUSTER = (
-    "clocks",
-    "daemon",
-    "edits",
-    "failing_links",
-    "lent_routes",
-    "moving_slurm",
-    "owned_routes",
-    "phi",
-)
-"""Tests of Slurm that share a cluster of their own. All the others share the first one."""
-
-OTHER_CLUSTERS = ("cluster", "forecast", "install", "plugin", "priority", "sharing", "tokens", "versions")
-"""Tests of Slurm that start the clusters that they need, or need none."""
+ON_SHARED_CLUSTER = ("moving_slurm",)
+"""Tests of Slurm that share one cluster. All the others start the clusters that they need, or need none."""
 
 WITHOUT_CLOUD = ("aggregates", "in_flight", "measured", "room_order", "sample", "underway")
 """Tests of Nova that need no Nova."""
 
 FIRST = (
     "slurm cluster",
-    "second slurm cluster",
     "nova",
     "tests/docs/test_guide_commands.py::test_the_commands_of_a_page_do_what_it_says[docs/tutorials/first-comparison.md]",
-    "tests/slurm/test_sharing.py",
-    "tests/slurm/test_priority.py",
+    "tests/slurm/test_status.py",
+    "tests/slurm/test_shadow.py",
     "tests/docs/test_guide_commands.py",
     "tests/security/test_migration.py",
     "tests/sites",
@@ -98,8 +88,8 @@ def group_of(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
     _, package, name = f"{file}//".split("/")[:3]
     topic = name.removeprefix("test_").removesuffix(".py")
-    if package == "slurm" and topic not in OTHER_CLUSTERS:
-        return "second slurm cluster" if topic in SECOND_CLUSTER else "slurm cluster"
+    if package == "slurm" and topic in ON_SHARED_CLUSTER:
+        return "slurm cluster"
     if package == "nova" and topic.removeprefix("nova_") not in (*WITHOUT_CLOUD, "paper_nova"):
         return "nova"
     if package == "docs":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -40,18 +39,6 @@ def test_traffic(watched: Path) -> None:
     figures = json.loads(said("traffic", watched, "--json").stdout)
     assert (figures["ranks"], figures["messages"], figures["bytes"]) == (4, 40, 160)
     assert figures["symmetric"]
-
-
-def test_slurm(watched: Path) -> None:
-    """The policy `least-slowdown` learns it under Slurm, for jobs of as many processes."""
-    from topolane.live.job_request import for_engine
-    from topolane.slurm.job_traffic import TrafficOfJobs
-    from topolane.slurm.records import Job
-
-    facts = {field.name: None for field in dataclasses.fields(Job)}
-    facts |= {"comment": f"traffic={watched.name}", "name": "any", "processes": 4}
-    sent = for_engine(TrafficOfJobs([], str(watched.parent)).of(Job(**facts)))  # type: ignore[arg-type]
-    assert sent is not None and (sent[0].ranks, sent[0].messages, sent[0].bytes) == (4, 40, 160)
 
 
 def machine_file(directory: Path) -> Path:

@@ -243,13 +243,13 @@ def test_matrix_is_not_written_through_a_link_after_the_program(tmp_path: Path, 
 
 
 def test_a_log_cannot_name_code(tmp_path: Path) -> None:
-    """A user who writes a daemon's log and a module beside it cannot have the module run by who replays the log."""
+    """A user who writes a shadow's log and a module beside it cannot have the module run by who replays the log."""
     (tmp_path / "planted.py").write_text(
         "import pathlib\npathlib.Path('ran').touch()\nfrom topolane import Policy\n\n\n"
         "class Own(Policy):\n    name = 'own'\n\n    def choose(self, request, state):\n        return None\n"
     )
-    first = {"event": "scheduler", "machine": 'name = "m"\n[[site]]\nname = "s"\nchildren = [4]\n'}
-    first |= {"policy": "planted:Own", "queue": "easy", "seed": 0}
+    first = {"event": "shadow", "machine": 'name = "m"\n[[site]]\nname = "s"\nchildren = [4]\n'}
+    first |= {"policy": "planted:Own"}
     (tmp_path / "log.jsonl").write_text(json.dumps(first) + "\n")
     sentence = refused(topolane(tmp_path, "slurm", "replay", "log.jsonl"))
     assert "log.jsonl:1: the policy was 'planted:Own', which is code" in sentence

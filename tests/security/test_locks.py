@@ -1,9 +1,8 @@
-"""Locks of agents and daemons: another user cannot take them, and they end with their process."""
+"""Locks of agents: another user cannot take them, and they end with their process."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import subprocess
 import sys
@@ -14,13 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from topolane._engine import InputError
-
-try:
-    from topolane.slurm import partition_locks
-except ImportError:
-    from topolane.slurm import alone as partition_locks
-from topolane.slurm.config import Config
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
 CORE = min(os.sched_getaffinity(0))
@@ -118,23 +110,12 @@ def test_a_user_who_takes_names_of_sockets_cannot_keep_agents_from_their_cores(t
 
 
 @as_root
-def test_a_user_who_takes_names_of_sockets_cannot_keep_a_daemon_from_its_partitions() -> None:
-    """A user who takes the abstract socket that is named after a partition cannot keep a daemon from it."""
-    name = hashlib.sha256(b"http://127.0.0.1:1\npbatch").hexdigest()
-    with beside(TAKES_SOCKETS, f"topolane-slurm-{name}", user=OTHER):
-        assert partition_locks.claim(Config("http://127.0.0.1:1", ("pbatch",))) is not None
-
-
-@as_root
 def test_a_user_cannot_open_the_locks_of_root(tmp_path: Path) -> None:
     """A user who opens and locks whatever can be opened below /run cannot keep root from a lock."""
     assert agent(tmp_path).returncode == 0
-    taken = partition_locks.claim(Config("http://127.0.0.1:1", ("pbatch",)))
-    del taken
     folders = [str(folder) for folder in Path("/run").glob("topolane*") if folder.is_dir()]
     with beside(TAKES_FILES, *folders, user=OTHER):
         done = agent(tmp_path)
-        assert partition_locks.claim(Config("http://127.0.0.1:1", ("pbatch",))) is not None
     assert done.returncode == 0, done.stderr
 
 
@@ -214,13 +195,3 @@ def test_children_do_not_inherit_locks(tmp_path: Path, then: str) -> None:
             soon("the core is free", lambda: agent(tmp_path).returncode == 0)
         finally:
             os.kill(child, 9)
-
-
-def test_two_daemons_of_a_user_exclude_each_other() -> None:
-    """Two daemons cannot both start the jobs of a partition; a third may when the first has ended."""
-    first = partition_locks.claim(Config("http://127.0.0.1:1", ("pbatch", "pdebug")))
-    with pytest.raises(InputError, match="another daemon on this host starts the jobs of partition pdebug"):
-        partition_locks.claim(Config("http://127.0.0.1:1", ("pall", "pdebug")))
-    assert partition_locks.claim(Config("http://127.0.0.1:1", ("pother",))) is not None
-    getattr(first, "close", lambda: [one.close() for one in first])()
-    assert partition_locks.claim(Config("http://127.0.0.1:1", ("pdebug",))) is not None

@@ -1,4 +1,4 @@
-"""What other users of a machine can do to the port where a Slurm daemon's metrics are read."""
+"""What other users of a machine can do to the port where the metrics of Slurm's plugin are read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ import urllib.request
 import pytest
 
 pytest.importorskip("prometheus_client", reason="the extra slurm is not installed")
-from topolane.slurm.metrics import Metrics
+from prometheus_client import CollectorRegistry, Gauge
+from topolane.live.metrics import serve
 
 
 def test_half_sent_requests_take_no_more_than_their_places() -> None:
-    """Whoever opens 200 connections to the metrics and says nothing takes a few threads and descriptors of the daemon,
+    """Whoever opens 200 connections to the metrics and says nothing takes a few threads and descriptors of the process,
     which then has its places back."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    Metrics(f"127.0.0.1:{port}")
+    registry = CollectorRegistry()
+    Gauge("topolane_slurm_up", "Whether slurmctld answers", registry=registry)
+    serve(f"127.0.0.1:{port}", registry)
     before = threading.active_count()
     with contextlib.ExitStack() as held:
         for _ in range(200):
@@ -34,7 +37,7 @@ def test_half_sent_requests_take_no_more_than_their_places() -> None:
             contextlib.suppress(OSError),
             urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer,
         ):
-            assert b"topolane_starts_total" in answer.read()
+            assert b"topolane_slurm_up" in answer.read()
             return
         assert time.monotonic() < deadline
         time.sleep(0.2)

@@ -33,13 +33,8 @@ def refused(done: subprocess.CompletedProcess[str], *says: str) -> None:
         assert part in sentence
 
 
-SLURM = 'slurmrestd = "unix:/nowhere"\npartitions = ["p"]\n'
 READERS = {
     "jobs file": (("gang", "run"), "jobs.toml", '[[job]]\nname = "a"\ncommand = {}\n'),
-    "slurm config": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "interval = {}\n"),
-    "slurm policy": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "policy = {}\n"),
-    "slurm min-bandwidth": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "min-bandwidth = {}\n"),
-    "slurm programs": (("slurm", "unit", "--config"), "slurm.toml", SLURM + "programs = [{}]\n"),
     "sites file": (("sites", "run", "--config"), "sites.toml", "[manager]\nstate = {}\n"),
 }
 
@@ -54,8 +49,8 @@ def test_a_toml_file_of_deep_arrays_or_long_numbers(tmp_path: Path, reader: str,
 
 
 def log(*events: str) -> str:
-    first = {"event": "scheduler", "machine": 'name = "m"\nchildren = [4]\n', "policy": "first-fit"}
-    return "\n".join([json.dumps(first | {"queue": "easy", "seed": 0}), *events, ""])
+    first = {"event": "shadow", "machine": 'name = "m"\nchildren = [4]\n', "policy": "first-fit"}
+    return "\n".join([json.dumps(first), *events, ""])
 
 
 @pytest.mark.parametrize("value", [ARRAYS, TABLES, DIGITS, "[" * 900 + "]" * 900, "1e400", "NaN"])
@@ -63,12 +58,13 @@ def log(*events: str) -> str:
     "event",
     [
         "{}",
-        '{{"event": "submit", "id": {}}}',
-        '{{"event": "submit", "id": 1, "nodes": {}}}',
-        '{{"event": "pass", "now": 1, "starts": [[1, {}]]}}',
-        '{{"event": "pass", "now": 1, "starts": {}}}',
-        '{{"event": "links", "links": {}, "up": true}}',
-        '{{"event": "running", "id": {}, "job": "1", "submit": 0, "start": 0, "nodes": "x", "walltime": 1}}',
+        '{{"event": "ends", "id": {}}}',
+        '{{"event": "ends", "id": 1, "at": {}}}',
+        '{{"event": "service", "out": {}}}',
+        '{{"event": "holds", "id": 1, "job": "1", "submit": 0, "start": 0, "nodes": {}, "walltime": 1}}',
+        '{{"event": "holds", "id": 1, "submit": 0, "start": 0, "nodes": "m1", "walltime": 1, "share": {}}}',
+        '{{"event": "start", "id": 1, "submit": 0, "start": 0, "nodes": "m1", "walltime": 1, "policy": {}}}',
+        '{{"event": "start", "id": 1, "submit": 0, "start": {}, "nodes": "m1", "walltime": 1, "policy": 1}}',
     ],
 )
 def test_a_log_of_deep_arrays_or_long_numbers(tmp_path: Path, event: str, value: str) -> None:
@@ -81,9 +77,7 @@ def test_a_log_of_deep_arrays_or_long_numbers(tmp_path: Path, event: str, value:
 
 
 @pytest.mark.parametrize("value", [ARRAYS, TABLES, DIGITS], ids=["arrays", "tables", "digits"])
-@pytest.mark.parametrize(
-    "what", ["nova plan", "matrix", "measurements", "slurm state", "fabric state", "cluster file"]
-)
+@pytest.mark.parametrize("what", ["nova plan", "matrix", "measurements", "cluster file"])
 def test_a_json_file_of_deep_arrays_or_long_numbers(tmp_path: Path, what: str, value: str) -> None:
     """A user who gives a JSON file with arrays nested deep or numbers of thousands of digits gets no traceback."""
     file = tmp_path / "file"
@@ -111,14 +105,6 @@ READS = {
     "cluster file": READ.format(
         "from topolane.sites.clusters import read_cluster; read_cluster('{file}', (), ())"
     ),
-    "slurm state": READ.format(
-        "import topolane; from topolane.live.links_file import DedicatedLinksFile; DedicatedLinksFile('{file}', topolane.machine('cab')).read()"
-    ),
-    "fabric state": READ.format(
-        "import os, topolane; from topolane.slurm.config import Config; from topolane.slurm.link_failures import LinkFailures; "
-        "os.rename('{file}', '{file}.state'); open('{file}', 'w').write('#\\\\n'); "
-        "LinkFailures(Config('unix:/x', ('p',), fabric='{file}'), topolane.machine('cab'))"
-    ),
 }
 
 
@@ -130,7 +116,6 @@ def limited() -> None:
     "words",
     [
         ("gang", "run", "/dev/zero"),
-        ("slurm", "unit", "--config", "/dev/zero"),
         ("slurm", "replay", "/dev/zero"),
         ("sites", "run", "--config", "/dev/zero"),
         ("place", "/dev/zero"),
@@ -143,9 +128,9 @@ def test_a_file_without_end(tmp_path: Path, words: tuple[str, ...]) -> None:
 
 def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     """A bounded reader takes what a command writes into a pipe."""
-    (tmp_path / "slurm.toml").write_text(SLURM)
-    script = 'exec "$@" <(cat slurm.toml)'
-    words = ["bash", "-c", script, "bash", *MAIN, "slurm", "unit", "--config"]
+    (tmp_path / "state.json").write_text('{"machine": "cab", "request": {"nodes": 2}}')
+    script = 'exec "$@" <(cat state.json)'
+    words = ["bash", "-c", script, "bash", *MAIN, "place"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 

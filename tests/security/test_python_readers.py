@@ -18,6 +18,7 @@ from topolane._engine import InputError
 CORPUS = Path(__file__).parent / "corpus-python"
 EXAMPLES = 60
 MACHINE = 'name = "m"\n[[site]]\nname = "s"\nchildren = [4, 2]\nparents = [1, 2]\n'
+HELD = {"job": "1", "partition": "p", "submit": 0.0, "start": 0.0, "walltime": None}
 
 
 def _sites(path: Path) -> Any:
@@ -45,33 +46,11 @@ def _jobs(path: Path) -> Any:
     return read(path)
 
 
-def _config(path: Path) -> Any:
-    from topolane.slurm.config import read
-
-    return read(path)
-
-
 def _log(path: Path) -> Any:
-    from topolane.live.replay import outcomes, replay
+    from topolane.slurm.shadow_log import replay
 
     found = replay(path)
-    return outcomes(found), found.csv()
-
-
-def _given(path: Path) -> Any:
-    from topolane.live.links_file import DedicatedLinksFile
-
-    return DedicatedLinksFile(str(path), topolane.machine("cab")).read()
-
-
-def _failed(path: Path) -> Any:
-    from topolane.slurm.config import Config
-    from topolane.slurm.link_failures import LinkFailures
-
-    fabric = path.with_name("fabric")
-    fabric.write_text("# none\n")
-    path.replace(path.with_name("fabric.state"))
-    return LinkFailures(Config("unix:/nowhere", ("p",), fabric=str(fabric)), topolane.machine("cab"))
+    return found.summary.as_json(), found.csv()
 
 
 def _matrix(path: Path) -> Any:
@@ -173,64 +152,20 @@ READERS: dict[str, tuple[Reader, str, str]] = {
             'environment = { OMP_NUM_THREADS = "1" }\n[[job]]\nname = "other"\ncommand = "true"\n'
         ),
     ),
-    "config": (
-        _config,
-        "slurm.toml",
-        (
-            'slurmrestd = "unix:/run/slurmrestd.socket"\npartitions = ["pbatch"]\npolicy = "dedicated"\nqueue = "easy"\n'
-            'interval = 0.5\ncores-per-node = "auto"\nmetrics = "127.0.0.1:9753"\nwhole-nodes = true\n'
-            'routes-command = ["sh", "-c", "true"]\nroutes = "lfts"\nservice = "io[1-2]"\nservice-uplinks = 1\n'
-            '[min-bandwidth]\npbatch = 0.5\n[[programs]]\nname = "amg*"\npattern = "stencil3d"\n'
-        ),
-    ),
     "log": (
         _log,
         "log.jsonl",
         _lines(
-            {"event": "scheduler", "machine": MACHINE, "policy": "first-fit", "queue": "easy", "seed": 0},
-            {"event": "started", "dry_run": True},
-            {"event": "submit", "id": 1, "nodes": 2, "walltime": 60.0, "priority": 1.0},
-            {"event": "adopt", "id": 2, "nodes": "m8", "start": 0.0, "walltime": None, "share": None},
-            {"event": "service", "node": "m7", "up": False},
-            {"event": "links", "links": [0], "up": False},
-            {"event": "walltime", "id": 1, "walltime": 120.0},
-            {"event": "pass", "now": 0.0, "starts": [[1, "m[1-2]"]]},
-            {
-                "event": "running",
-                "id": 1,
-                "job": "1",
-                "submit": 0,
-                "start": 1,
-                "nodes": "m[1-2]",
-                "walltime": 60,
-            },
-            {"event": "ended", "id": 1, "at": 10.0},
-            {"event": "complete", "id": 1},
-            {"event": "cancel", "id": 3},
+            {"event": "shadow", "machine": MACHINE, "policy": "isolated", "slurm": "v0.0.42"},
+            {"event": "service", "out": "m7"},
+            HELD | {"event": "holds", "id": 2, "nodes": "m8", "links": [0], "bandwidth_share": 0.5},
+            HELD
+            | {"event": "start", "id": 1, "nodes": "m[1-2]", "eligible": "m[1-6]", "share": {"cores": 2}}
+            | {"aph": 0.0, "shares_with": 0, "plugin": "stock", "policy": {"nodes": "m[1-2]"}},
+            HELD
+            | {"event": "start", "id": 3, "nodes": "", "not_asked": "the machine does not name its nodes"},
+            {"event": "ends", "id": 1, "at": 10.0},
         ),
-    ),
-    "given": (
-        _given,
-        "given.json",
-        _lines(
-            {
-                "running": [
-                    {
-                        "id": 1,
-                        "nodes": "cab[1-2]",
-                        "links": [0, 1],
-                        "bandwidth_share": 1.0,
-                        "lent": [2],
-                        "share": {"begin": 0.0, "since": 0.0, "bandwidth_share": 0.5, "had": 1.0},
-                    }
-                ]
-            }
-        ),
-    ),
-    "failed": (
-        _failed,
-        "failed.json",
-        _lines({"out": [0], "links": ["x"], "affected": [{"id": 1, "cables": [0], "links": ["x"]}]}),
     ),
     "matrix": (_matrix, "matrix.csv", MATRIX),
     "outages": (_outages, "outages.csv", "name,from,until\ncab1,0,100\ncab2,5.5,\n3,,7e3\n"),

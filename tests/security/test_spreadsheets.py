@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from topolane._engine import InputError
-from topolane.live.replay import replay
 from topolane.mpi.matrix import FIGURES, KINDS, Recorded, RunFacts, read
+from topolane.slurm.shadow_log import replay
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
@@ -80,23 +80,15 @@ def test_hosts_of_a_log_are_no_formulas(tmp_path: Path, sign: str) -> None:
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "@"])
-def test_hosts_of_a_daemons_log_are_no_formulas(tmp_path: Path, sign: str) -> None:
-    """A user who edits a daemon's log cannot bring a formula into the workload made of it."""
+def test_hosts_of_a_shadows_log_are_no_formulas(tmp_path: Path, sign: str) -> None:
+    """A user who edits a shadow's log cannot bring a formula into the workload made of it."""
     name = f"{sign}1+cmd"
     machine = f'name = "m"\n[[site]]\nname = "s"\nchildren = [2]\nparents = [1]\nnodes = "{name},b"\n'
+    held = {"id": 1, "job": "1", "submit": 0.0, "start": 0.0, "nodes": name, "walltime": 60.0}
     events: list[dict[str, Any]] = [
-        {"event": "scheduler", "machine": machine, "policy": "first-fit", "queue": "easy", "seed": 0},
-        {"event": "submit", "id": 1, "nodes": 1, "walltime": 60.0},
-        {
-            "event": "running",
-            "id": 1,
-            "job": "1",
-            "submit": 0.0,
-            "start": 0.0,
-            "nodes": name,
-            "walltime": 60.0,
-        },
-        {"event": "ended", "id": 1, "at": 10.0},
+        {"event": "shadow", "machine": machine, "policy": "first-fit"},
+        {"event": "holds"} | held,
+        {"event": "ends", "id": 1, "at": 10.0},
     ]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     try:
@@ -107,19 +99,13 @@ def test_hosts_of_a_daemons_log_are_no_formulas(tmp_path: Path, sign: str) -> No
 
 
 @pytest.mark.parametrize("part", ["submit", "walltime", "start"])
-def test_times_of_a_daemons_log_are_numbers(tmp_path: Path, part: str) -> None:
-    """A user who edits a daemon's log cannot bring text into the times of the workload made of it."""
-    running = {"id": 1, "job": "1", "submit": 0.0, "start": 0.0, "nodes": "toy1", "walltime": 60.0}
+def test_times_of_a_shadows_log_are_numbers(tmp_path: Path, part: str) -> None:
+    """A user who edits a shadow's log cannot bring text into the times of the workload made of it."""
+    held = {"id": 1, "job": "1", "submit": 0.0, "start": 0.0, "nodes": "toy1", "walltime": 60.0}
     events: list[dict[str, Any]] = [
-        {
-            "event": "scheduler",
-            "machine": TOY,
-            "policy": "first-fit",
-            "queue": "easy",
-            "seed": 0,
-        },
-        {"event": "running"} | running | {part: FORMULA},
-        {"event": "ended", "id": 1, "at": 10.0},
+        {"event": "shadow", "machine": TOY, "policy": "first-fit"},
+        {"event": "holds"} | held | {part: FORMULA},
+        {"event": "ends", "id": 1, "at": 10.0},
     ]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     done = topolane(tmp_path, "slurm", "replay", "log.jsonl", "--csv", "jobs.csv")

@@ -12,7 +12,6 @@
 #   --prefix NAME   nodes are NAME1, NAME2, ... (node)
 #   --cpus N        cores a node (16)
 #   --partitions "NAME[:NODES[:OVERSUBSCRIBE]] ..."   the first is the default one (pbatch:ALL)
-#   --hold lua[:NAME,...]   the stanza of `topolane slurm install` for every partition, or for these
 #   --open yes|no   other users than root may submit jobs too (no)
 #   --select linear|cons_tres, --priority basic|multifactor, --accounting none|slurmdbd (the first of each,
 #                   but from Slurm 24 on, which has no linear here, cons_tres with whole nodes)
@@ -64,7 +63,7 @@ shaped() {
 }
 
 options() {
-    LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch HOLD='' REST='' EXTRA=() BESIDE=() NODE_GROUPS=()
+    LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch REST='' EXTRA=() BESIDE=() NODE_GROUPS=()
     OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' DEADLINE=$((240 + NODES / 2))
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die 2 "$1 needs a value"
@@ -74,7 +73,6 @@ options() {
             --prefix) PREFIX=$(shaped '[a-z]([a-z-]*[a-z])?' "$1" "$2" "a name of small letters") ;;
             --cpus) CPUS=$(number "$@") ;;
             --partitions) PARTITIONS=$2 ;;
-            --hold) HOLD=$(shaped 'lua(:[A-Za-z0-9_,-]+)?' "$1" "$2" "lua or lua:PARTITION,...") ;;
             --open) OPEN=$(one_of "$1" "$2" yes no) ;;
             --select) SELECT=$(one_of "$1" "$2" linear cons_tres) ;;
             --priority) PRIORITY=$(one_of "$1" "$2" basic multifactor) ;;
@@ -94,11 +92,6 @@ options() {
     : "${SELECT:=$(older 24.05 && echo linear || echo whole)}"
     : "${AUTH:=$(older 25.05 && echo none || echo jwt)}"
     : "${LEAF:=$((NODES > 324 ? 18 : 6))}" "${POD:=$((NODES > 324 ? 18 : 3))}"
-    case $HOLD in
-        '') ;;
-        lua) HOLD=$(for p in $PARTITIONS; do printf '%s,' "${p%%:*}"; done) ;;
-        lua:*) HOLD=${HOLD#lua:} ;;
-    esac
 }
 
 check() {
@@ -109,7 +102,7 @@ check() {
         command -v $daemon >/dev/null || missing+=($daemon)
     done
     [ "$AUTH" != jwt ] || ls $PLUGINS/auth_jwt.so >/dev/null 2>&1 || missing+=(slurm-wlm-jwt-plugin)
-    ls $PLUGINS/{topology_tree,job_submit_lua}.so >/dev/null 2>&1 || missing+=(slurm-wlm-basic-plugins)
+    ls $PLUGINS/topology_tree.so >/dev/null 2>&1 || missing+=(slurm-wlm-basic-plugins)
     if [ "$ACCOUNTING" = slurmdbd ]; then
         command -v mariadbd >/dev/null || missing+=(mariadb-server)
         ls $PLUGINS/accounting_storage_mysql.so >/dev/null 2>&1 || missing+=(slurm-wlm-mysql-plugin)
@@ -156,7 +149,6 @@ up() {
     [ ${#BESIDE[@]} = 0 ] || cp "${BESIDE[@]}" "$DIR"
     [ ${#NODE_GROUPS[@]} = 0 ] || write_gres >"$DIR/gres.conf"
     [ "$AUTH" = none ] || (umask 077 && head -c 32 /dev/urandom >"$DIR/jwt.key")
-    [ -z "$HOLD" ] || write_job_submit >"$DIR/job_submit.lua"
     write_env >"$DIR/env"
     environment
     start_munged

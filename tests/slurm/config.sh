@@ -61,7 +61,6 @@ JobCompType=jobcomp/filetxt
 JobCompLoc=$DIR/log/jobs.log
 MaxJobCount=50000
 DebugFlags=NO_CONF_HASH
-$([ -z "$HOLD" ] || echo "JobSubmitPlugins=lua")
 $(printf '%s\n' "${EXTRA[@]}")
 $(write_nodes)
 $(write_partitions)
@@ -121,12 +120,4 @@ write_partitions() {
         echo "PartitionName=$name Nodes=${nodes:-ALL} Default=$default MaxTime=INFINITE State=UP OverSubscribe=${share:-NO}"
         default=NO
     done
-}
-
-# What `topolane slurm install` writes, which holds the jobs of these partitions.
-write_job_submit() {
-    local managed
-    managed=$(for partition in ${HOLD//,/ }; do printf '["%s"] = true, ' "$partition"; done)
-    sed -e "s/@MANAGED@/$managed/" -e 's/@TRUSTED@/[0] = true/' -e 's/@FILE@/test/' \
-        "$HERE/../../python/topolane/slurm/job_submit.lua.in"
 }

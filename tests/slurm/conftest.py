@@ -1,4 +1,4 @@
-"""One cluster of 72 nodes for all tests: 12 leaves of 6, 4 pods of 3 leaves; jobs of `pbatch` are held."""
+"""One cluster of 72 nodes for all tests: 12 leaves of 6, 4 pods of 3 leaves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def slurm() -> None:
 def cluster(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     partitions = "pbatch pdebug:node[1-6]"
     directory = tmp_path_factory.mktemp("slurm")
-    with running(72, directory, "--partitions", partitions, "--hold", "lua:pbatch") as up:
+    with running(72, directory, "--partitions", partitions) as up:
         yield up
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command where Slurm's own commands are those of another Debian suite:
 #
-#   other_version.sh SUITE [COMMAND...]     (by default the daemon's tests)
+#   other_version.sh SUITE [COMMAND...]     (by default test_tokens.py)
 #   other_version.sh trixie tests/slurm/cluster.sh up 12 /tmp/c
 #
 # Slurm's packages are unpacked, not installed, into /tmp/topolane-slurm-SUITE (210 MB, kept for the next
@@ -58,7 +58,7 @@ TREE=/tmp/topolane-slurm-$SUITE
 [ -e "$TREE/commands" ] || unpack
 write_commands
 cp /etc/{hosts,passwd,group} "$TREE/etc/"
-[ $# -gt 0 ] || set -- python -m pytest -q "$HERE/test_daemon.py"
+[ $# -gt 0 ] || set -- python -m pytest -q "$HERE/test_tokens.py"
 # shellcheck disable=SC2016
 TREE=$TREE SLURM_TREE=$TREE exec unshare --mount sh -c '
     for each in proc sys dev tmp; do mount --rbind "/$each" "$TREE/$each"; done

@@ -1,6 +1,6 @@
 """Submits the same jobs to a cluster and keeps what slurmrestd says of them, for test_versions.py.
 
-tests/slurm/cluster.sh up 8 DIR --hold lua --auth jwt     # or through other_version.sh
+tests/slurm/cluster.sh up 8 DIR --auth jwt     # or through other_version.sh
 python tests/slurm/record_answers.py DIR [VERSION]...
 """
 
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from live_cluster import Cluster, until
-from topolane.slurm.client import Slurm
 
 ANSWERS = Path(__file__).parent / "answers"
 
@@ -71,12 +70,9 @@ def record(directory: Path, versions: list[str]) -> None:
     cluster.run("scontrol", "update", "partitionname=pbatch", "defaulttime=30", "maxtime=120")
     kept = ["starttime=2030-01-01T00:00:00", "duration=60", "users=root", "nodes=node7"]
     cluster.run("scontrol", "create", "reservation", "reservationname=maint", *kept)
-    ids = {name: cluster.submit(*options) for name, options in SUBMISSIONS.items()}
-    ids["running"] = cluster.submit("--nodes=2", "--time=10")
-    slurm = Slurm(f"unix:{cluster.facts['SOCKET']}", token_file=cluster.facts.get("TOKEN_FILE"))
-    slurm.release(slurm.snapshot().jobs[ids["running"]], "node[1-2]", 2, "topolane: on node[1-2]")
-    slurm.close()
-    until(lambda: cluster.job(ids["running"])["job_state"] == "RUNNING", "the released job runs")
+    ids = {name: cluster.submit("--hold", *options) for name, options in SUBMISSIONS.items()}
+    ids["running"] = cluster.submit("--nodes=2", "--nodelist=node[1-2]", "--time=10")
+    until(lambda: cluster.job(ids["running"])["job_state"] == "RUNNING", "the last job runs")
     release = cluster.run("slurmctld", "-V").split()[-1]
     for version in versions or cluster.facts["REST_VERSIONS"].split(","):
         cluster.facts["REST_VERSION"] = version

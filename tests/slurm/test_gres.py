@@ -11,13 +11,10 @@ import pytest
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
 from topolane._engine import Machine, Scheduler
-from topolane.live.job_request import share_of
-from topolane.live.replay import replay
-from topolane.slurm import client, gres
-from topolane.slurm.candidates import IneligibleJobError, NodeSelector
+from topolane.slurm import answers, gres
+from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.fabric import with_node_resources
 from topolane.slurm.records import Snapshot
-from topolane.slurm.requests import RequestSettings, request_of
 
 ANSWERS = sorted((Path(__file__).parent / "answers").glob("*.json"))
 
@@ -53,27 +50,6 @@ def test_a_node_has_counts_by_name() -> None:
     assert held == (("gpu", 2), ("gpu:h100", 2))
 
 
-def test_what_a_log_of_the_last_release_says_of_shares_is_read(tmp_path: Path) -> None:
-    assert share_of([4, 1000]) == {"cores": 4, "memory": 1000}
-    assert share_of({"cores": 4, "gpu": 1}) == {"cores": 4, "gpu": 1}
-    assert share_of(None) is None
-    for wrong in ("4", 4, True):
-        with pytest.raises(TypeError):
-            share_of(wrong)
-    machine = 'name = "m"\n[node]\nresources = { gpu = 2 }\n[[site]]\nname = "s"\nchildren = [4]\n'
-    events = [
-        {"event": "scheduler", "machine": machine, "policy": "first-fit", "queue": "fcfs", "seed": 0},
-        {"event": "adopt", "id": 1, "nodes": "m1", "start": 0.0, "walltime": 60.0, "share": [15, 1000]},
-        {"event": "submit", "id": 2, "nodes": 1, "walltime": 60.0, "share": [2, 0]},
-        {"event": "submit", "id": 3, "nodes": 1, "walltime": 60.0, "share": {"cores": 1, "gpu": 2}},
-        {"event": "submit", "id": 4, "nodes": 1, "walltime": 60.0, "share": {"cores": 1, "gpu": 1}},
-        {"event": "pass", "now": 0.0, "starts": [[2, "m2"], [3, "m1"], [4, "m2"]]},
-    ]
-    log = tmp_path / "log.jsonl"
-    log.write_text("".join(json.dumps(event) + "\n" for event in events))
-    assert replay(log).differing == []
-
-
 def test_a_scheduler_places_and_refuses_resources() -> None:
     text = 'name = "m"\n[node]\nresources = { "gpu:h100" = 2 }\n[[site]]\nname = "s"\nchildren = [2]\n'
     machine = Machine.parse(text, "m.toml", "toml")
@@ -92,53 +68,51 @@ class Records:
 
     def __init__(self, path: Path, **options: str) -> None:
         answer = json.loads(path.read_text())
-        partition = next(client._partition(each) for each in answer["partitions"].values())
+        partition = next(answers.partition(each) for each in answer["partitions"].values())
         nodes = []
         for number, there in enumerate(("gpu:h100:4(S:0-1)", "gpu:h100:4", "", "")):
-            nodes.append(client._node(answer["nodes"][""] | {"name": f"n{number}", "gres": there}))
+            nodes.append(answers.node(answer["nodes"][""] | {"name": f"n{number}", "gres": there}))
         partition = dataclasses.replace(partition, name="p", nodes="n[0-3]")
         record = answer["jobs"][""] | {"partition": "p", "tasks_per_node": None} | options
-        self.job = client._job(record, {"p": partition})
+        self.job = answers._job(record, {"p": partition})
         self.snapshot = Snapshot(0.0, {}, {node.name: node for node in nodes}, {"p": partition}, {})
         tree = Machine.parse("SwitchName=s Nodes=n[0-3]\n", "topology.conf", "slurm")
         self.machine = Machine.parse(with_node_resources(tree, self.snapshot.nodes), "machine", "toml")
 
-    def ask(self, *, whole: bool = False, counted: bool = True):
-        machine = self.machine
-        if not counted:
-            machine = Machine.parse("SwitchName=s Nodes=n[0-3]\n", "topology.conf", "slurm")
-        terms, nodes = RequestSettings(machine, whole_nodes=whole), NodeSelector(machine, self.snapshot)
-        job = dataclasses.replace(self.job, exclusive=False)
-        return request_of(job, self.snapshot, nodes, terms, priority=0.0, cores_of=lambda *_: None)
+    def could_use(self) -> tuple[set[str], list[str]]:
+        return could_use(self.job, self.snapshot, HostLists(self.snapshot.nodes))
 
 
 @pytest.mark.parametrize("path", ANSWERS, ids=lambda path: path.stem)
-def test_a_job_with_gres_is_asked_for_as_its_share(path: Path) -> None:
-    """Per node or per process; whole nodes must have them; what the machine does not count is refused in the words for
-    all options that are not supported."""
+def test_a_job_with_gres_could_use_the_nodes_that_have_them(path: Path) -> None:
+    """Per node or per process; an option that no request to the engine can express is named as left out."""
     found = Records(path, tres_per_node="gres:gpu:h100:2")
     assert found.machine.resources_of(0)["gpu"] == 4 and found.machine.resources_of(2)["gpu"] == 0
-    assert found.job.unsupported_option == ""
-    ask = found.ask()
-    assert ask.share is not None and ask.share["gpu:h100"] == 2 and ask.share["cores"] >= 1
-    assert ask.eligible == (0, 1)
-    whole = found.ask(whole=True)
-    assert (whole.share, whole.eligible) == (None, (0, 1))
-    with pytest.raises(
-        IneligibleJobError, match="^gres:gpu:h100:2 is not understood here: submit without it$"
-    ):
-        found.ask(counted=False)
-    each = Records(path, tres_per_task="gres/gpu:1").ask()
-    assert each.share is not None and each.share["gpu"] == 1
-    with pytest.raises(IneligibleJobError, match="no node of its partitions has what it asks for"):
-        Records(path, tres_per_node="gres/gpu:5").ask()
+    assert found.could_use() == ({"n0", "n1"}, [])
+    assert Records(path, tres_per_task="gres/gpu:1").could_use() == ({"n0", "n1"}, [])
+    assert Records(path, tres_per_node="gres/gpu:5").could_use() == (set(), [])
+    assert Records(path).could_use() == ({"n0", "n1", "n2", "n3"}, [])
     for option in (
         {"tres_per_socket": "gres/gpu:1"},
         {"tres_per_node": "license:x:y:1"},
         {"tres_per_job": "gres/gpu:4"},
     ):
-        with pytest.raises(IneligibleJobError, match="is not understood here"):
-            Records(path, **option).ask()
+        assert Records(path, **option).could_use() == ({"n0", "n1", "n2", "n3"}, [*option.values()])
+
+
+def test_options_about_nodes() -> None:
+    """Excluded nodes and constraints are heeded; a list of some of the nodes, and a constraint with counts, are named as left
+    out."""
+    path = ANSWERS[0]
+    assert Records(path, excluded_nodes="n[0-1]").could_use() == ({"n2", "n3"}, [])
+    assert Records(path, features="none-has-it").could_use() == (set(), [])
+    assert Records(path, features="[a*2&b]").could_use()[1] == ["--constraint=[a*2&b]"]
+    held = {"job_state": "RUNNING", "nodes": "n[0-1]", "job_resources": None}
+    assert Records(path, required_nodes="n[0-1]", **held).could_use() == ({"n0", "n1"}, [])
+    assert Records(path, required_nodes="n0", **held).could_use() == (
+        {"n0", "n1", "n2", "n3"},
+        ["--nodelist"],
+    )
 
 
 def test_a_running_job_holds_its_gres() -> None:

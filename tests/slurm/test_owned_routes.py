@@ -1,152 +1,327 @@
-"""Jobs on links of their own under a real Slurm: before one starts, the forwarding tables keep it on them."""
+"""Jobs that own links, under a real slurmctld with the topology plugin and a simulated InfiniBand subnet.
+
+OpenSM loads the tables that PrologSlurmctld and EpilogSlurmctld have made. What is checked are the tables that the
+switches have, read back after each change, by a program that shares no code with Topolane's reader of tables.
+"""
 
 from __future__ import annotations
 
-import json
+import contextlib
+import dataclasses
+import os
+import random
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import driving, running
-from live_cluster import Cluster, until
-from test_start import refusal
+from live_cluster import Cluster, Inside, running, until
+from test_plugin import built, inside, source  # noqa: F401
 from topolane import Machine
 from topolane._engine import DedicatedRoutes
+from topolane.slurm import plugin_build
 
-MACHINE = """
+sys.path.append(str(Path(__file__).parents[1] / "fabric"))
+from owned_jobs import trace
+from subnet import ask, needs_a_subnet, sweep
+from subnet import running as running_subnet
+from tables_text import Text
+
+pytestmark = needs_a_subnet
+
+NODES = 24
+"""Four leaves of six nodes and three uplinks, two of them to a pod."""
+MACHINE = f"""
 name = "toy"
 [[site]]
 name = "core"
-children = [6, 3, 4]
-nodes = "node[1-72]"
-parents = [1, 6, 6]
+children = [6, 2, 2]
+nodes = "node[1-{NODES}]"
+parents = [1, 3, 3]
 """
+TOPOLANE = "from topolane.cli import main; main()"
 
-KEEP = 'n=$(ls "$2" | wc -l); cp "$1" "$2/$n.lfts"; cp "$1.state" "$2/$n.state"'
+PROLOG = """\
+#!/bin/sh
+exec /usr/sbin/chroot /proc/{process}/root /usr/bin/env {environment} \\
+    {python} -c '{topolane}' slurm routes --machine {net} --out {directory}/lfts --state {state} \\
+    --install 'sh {directory}/load {directory}' $(cat {directory}/options) 2>> {directory}/said
+"""
+"""slurmctld is in a tree without Python."""
+
+LOAD = """\
+test -e "$1/broken" && { echo 'the subnet manager is away' >&2; exit 1; }
+log=$1/opensm.log
+size=$(stat -c %s "$log")
+kill -HUP $(cat "$1/opensm.pid") || exit 1
+until tail -c +$((size + 1)) "$log" | grep -q 'SUBNET UP'; do sleep 0.1; done
+n=$(ls "$1/kept" | wc -l)
+mkdir "$1/kept/.$n"
+. "$1/subnet"
+timeout -k 2 30 dump_fts > "$1/kept/.$n/fts" 2>> "$1/said" || exit 1
+cp "$1/state/topolane_links" "$1/kept/.$n/links"
+sleep 2
+date +%s.%N > "$1/kept/.$n/time"
+mv "$1/kept/.$n" "$1/kept/$n"
+"""
+"""Ends when the switches have the tables, as docs/guides/dedicated-links.md asks, and keeps what they have."""
+
+EPILOG = """\
+#!/bin/sh
+test -e {0}/slow || exit 0
+sleep 8
+date +%s.%N > {0}/marks/$SLURM_JOB_ID.$SLURMD_NODENAME
+"""
+"""On each node, after the job's processes there have ended."""
+
+SCRIPT = "date +%s.%N > {0}/marks/$SLURM_JOB_ID.began; sleep {1}; date +%s.%N > {0}/marks/$SLURM_JOB_ID.ended"
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> dict[str, Any]:
-    """What the daemon is told: every table that it installs is kept, in order."""
-    net, tables, kept = tmp_path / "toy.ibnetdiscover", tmp_path / "lfts", tmp_path / "kept"
-    net.write_text(Machine.parse(MACHINE, "toy.toml").to("ibnetdiscover"))
-    kept.mkdir()
-    return {
-        "policy": "dedicated",
-        "topology": str(net),
-        "routes": str(tables),
-        "routes-command": ["sh", "-c", KEEP, "keep", str(tables), str(kept)],
-    }
+@dataclasses.dataclass(frozen=True)
+class Installed:
+    """What the switches had, from when on, and the links that the plugin's file gave."""
+
+    time: float
+    tables: str
+    jobs: dict[int, dict[str, Any]]
 
 
-def installed(settings: dict[str, Any]) -> list[tuple[str, dict[int, dict[str, Any]]]]:
-    """The tables that were installed, in order, and the jobs that each is for."""
-    kept = Path(settings["routes"]).parent / "kept"
-    states = sorted(kept.glob("*.state"), key=lambda path: int(path.stem))
-    return [
-        (
-            state.with_suffix(".lfts").read_text(),
-            {row["id"]: row for row in json.loads(state.read_text())["running"]},
+class Site:
+    def __init__(self, cluster: Cluster, directory: Path, environment: dict[str, str]) -> None:
+        self.cluster, self.directory, self.environment = cluster, directory, environment
+        self.net = (directory / "net").read_text()
+        self.machine = Machine.parse(self.net, "net")
+
+    def submit(self, nodes: int, seconds: int) -> int:
+        return self.cluster.submit(
+            f"--nodes={nodes}", "--time=5", script=SCRIPT.format(self.directory, seconds)
         )
-        for state in states
-    ]
+
+    def mark(self, job: int, what: str) -> float | None:
+        """When a job's script began or ended."""
+        with contextlib.suppress(OSError, ValueError):
+            return float((self.directory / "marks" / f"{job}.{what}").read_text())
+        return None
+
+    def installed(self) -> list[Installed]:
+        folders = sorted((self.directory / "kept").glob("[0-9]*"), key=lambda path: int(path.name))
+        return [
+            Installed(
+                float((folder / "time").read_text()),
+                (folder / "fts").read_text(),
+                links_in((folder / "links").read_text()),
+            )
+            for folder in folders
+        ]
+
+    def wait_quiet(self) -> None:
+        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue")
+
+    def property_of(self, job: int, name: str) -> str:
+        found = re.search(rf"\b{name}=(\S*)", self.cluster.run("scontrol", "show", "job", job))
+        assert found
+        return found[1]
 
 
-def check_ways(machine: Machine, net: str, tables: str, jobs: dict[int, dict[str, Any]]) -> None:
-    """No link has two jobs, and no way of a job leaves its links."""
-    routing = machine.tables(tables, net, "tables", "net")
-    links = [link for row in jobs.values() for link in row["links"]]
-    assert len(links) == len(set(links))
-    for row in jobs.values():
-        nodes = machine.nodes_named(row["nodes"])
-        for source in nodes:
-            for target in nodes:
-                cables = {channel // 2 for channel in routing.path(source, target)}
-                # The first cables are those of the nodes, one each.
-                assert {cable for cable in cables if cable >= machine.nodes} <= set(row["links"])
+def links_in(text: str) -> dict[int, dict[str, Any]]:
+    jobs = {}
+    for line in text.splitlines()[1:-1]:
+        job, _, count, *rest = line.split()
+        jobs[int(job)] = {
+            "id": int(job),
+            "nodes": [int(word) for word in rest[: int(count)]],
+            "links": [int(word) for word in rest[int(count) + 1 :]],
+        }
+    return jobs
 
 
-def test_tables_are_there_before_a_job_starts_and_follow_it(
-    cluster: Cluster, settings: dict[str, Any], tmp_path: Path
-) -> None:
-    net = Path(settings["topology"]).read_text()
-    machine = Machine.parse(net, settings["topology"])
-    with driving(cluster, tmp_path, **settings):
-        sizes = [8, 9, 4, 14, 7, 7, 3, 10, 9, 8, 20, 5, 4, 9]
-        jobs = [cluster.submit(f"--nodes={size}", "--time=5", script="sleep 2") for size in sizes]
-        until(lambda: all(cluster.job(job)["job_state"] == "COMPLETED" for job in jobs), "all jobs end", 300)
-        until(lambda: installed(settings)[-1][1] == {}, "the last tables are those of no job")
-    for tables, held in installed(settings):
-        check_ways(machine, net, tables, held)
-    assert max(len(held) for _, held in installed(settings)) > 2
-    assert installed(settings)[-1][0] == DedicatedRoutes(machine, []).tables(net, "net").text()
-    # What the log says, links of jobs included, is decided again as it was.
-    replayed = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from topolane.cli import main; main()",
-            "slurm",
-            "replay",
-            tmp_path / "log.jsonl",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
+@pytest.fixture(scope="module")
+def engine() -> Path:
+    """The engine: a library that is named, or else compiled here."""
+    given = os.environ.get("TOPOLANE_TEST_ENGINE")
+    return Path(given) if given else plugin_build.compiled_engine()
+
+
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A subnet whose OpenSM runs with the tables of no job."""
+    directory = tmp_path_factory.mktemp("subnet")
+    (directory / "toy.toml").write_text(MACHINE)
+    for name in ("kept", "marks"):
+        (directory / name).mkdir()
+    with running_subnet(directory / "toy.toml", directory) as environment:
+        sweep(environment, "ftree")
+        net = ask(environment, "ibnetdiscover").stdout
+        (directory / "net").write_text(net)
+        machine = Machine.parse(net, "net")
+        (directory / "lfts").write_text(DedicatedRoutes(machine, []).tables(net, "net").text())
+        names = ("LD_PRELOAD", "IBSIM_SOCKNAME", "OSM_TMP_DIR", "OSM_CACHE_DIR")
+        told = [f"cd {directory}", *(f"export {name}={environment[name]}" for name in names)]
+        (directory / "subnet").write_text("".join(f"{line}\n" for line in told))
+        command = ["opensm", "-R", "file", "-U", str(directory / "lfts"), "-s", "0", "-d", "2"]
+        command += ["-f", str(directory / "opensm.log")]
+        opensm = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            (directory / "opensm.pid").write_text(f"{opensm.pid}\n")
+            log = directory / "opensm.log"
+            until(lambda: log.exists() and "SUBNET UP" in log.read_text(), "the subnet manager has begun")
+            yield directory, environment
+        finally:
+            opensm.kill()  # it waits for a simulator on SIGTERM
+            opensm.wait()
+
+
+@pytest.fixture(scope="module")
+def site(
+    built: Path,  # noqa: F811
+    inside: Inside,  # noqa: F811
+    manager: tuple[Path, dict[str, str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Site]:
+    directory, environment = manager
+    slurm, conf = tmp_path_factory.mktemp("slurm"), tmp_path_factory.mktemp("conf") / "topolane.conf"
+    conf.write_text(f"Engine={built / plugin_build.ENGINE}\nMachine={directory}/net\nPolicy=dedicated\n")
+    target = next(word for word in inside.prefix if word.startswith("--target="))
+    search = f"{inside.environment['PATH'].partition(':')[0]}:/usr/sbin:/usr/bin:/sbin:/bin"
+    given = {"PATH": search, "SLURM_CONF": slurm / "slurm.conf", "PYTHONPATH": ":".join(sys.path[1:])}
+    script = directory / "prolog"
+    script.write_text(
+        PROLOG.format(
+            process=target.partition("=")[2],
+            environment=" ".join(f"{name}={value}" for name, value in given.items()),
+            python=sys.executable,
+            topolane=TOPOLANE,
+            net=directory / "net",
+            directory=directory,
+            state=slurm / "state",
+        )
     )
-    assert replayed.returncode == 0, replayed
-    # Tables for a job that is on several leaves are there when it is started, and until it has ended.
-    there: set[int] = set()
-    live: set[int] = set()
-    started = 0
-    for event in map(json.loads, (tmp_path / "log.jsonl").read_text().splitlines()):
-        assert event["event"] != "routes-error"
-        if event["event"] == "routes":
-            there = set(event["jobs"])
-        elif event["event"] == "start" and int(event["job"]) in jobs:
-            started += 1
-            if len({node // 6 for node in machine.nodes_named(event["nodes"])}) > 1:
-                live.add(int(event["job"]))
-        elif event["event"] == "ended":
-            live.discard(event["id"])
-            continue  # the tables follow
-        assert live <= there, event
-    assert started == len(jobs)
+    script.chmod(0o755)
+    epilog = directory / "epilog"
+    epilog.write_text(EPILOG.format(directory))
+    epilog.chmod(0o755)
+    (directory / "load").write_text(LOAD)
+    (directory / "options").write_text("\n")
+    (directory / "state").symlink_to(slurm / "state")
+    options: list[object] = ["--leaf", 6, "--pod", 2, "--beside", conf]
+    for line in (
+        "TopologyPlugin=topology/topolane",
+        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
+        f"PrologSlurmctld={script}",
+        f"EpilogSlurmctld={script}",
+        f"Epilog={epilog}",
+    ):
+        options += ["--conf", line]
+    with running(NODES, slurm, *options, inside=inside) as cluster:
+        yield Site(cluster, directory, environment)
 
 
-def test_a_daemon_that_comes_back_leaves_running_jobs_their_links(
-    cluster: Cluster, settings: dict[str, Any], tmp_path: Path
-) -> None:
-    machine = Machine.parse(Path(settings["topology"]).read_text(), settings["topology"])
-    with driving(cluster, tmp_path, **settings) as daemon:
-        jobs = [cluster.submit(f"--nodes={size}", "--time=5") for size in (8, 9, 8, 14)]
-        until(lambda: set(jobs) <= set(running(cluster, machine)), "all run")
-        until(lambda: set(installed(settings)[-1][1]) == set(jobs), "all have links")
-        daemon.kill()
-        daemon.wait()
-    before = installed(settings)[-1][1]
-    cluster.run("scancel", jobs[0])
-    more = cluster.submit("--nodes=8", "--time=5")
-    with driving(cluster, tmp_path, **settings):
-        until(lambda: more in installed(settings)[-1][1], "a new job has links too")
-        after = installed(settings)[-1][1]
-    assert jobs[0] not in after
-    for job in jobs[1:]:
-        assert after[job] == before[job]
-    for (_, one), (_, next_one) in pairwise(installed(settings)):
-        assert all(one[job] == next_one[job] for job in one.keys() & next_one.keys())
-    cluster.run("scancel", *jobs[1:], more)
+def test_a_script_starts_when_the_switches_have_its_routes(site: Site) -> None:
+    """While a job's script runs, every packet between its nodes stays on the job's links, and no link has two jobs. When
+    all jobs have ended, the switches have the tables of no job."""
+    first = site.submit(8, 20)
+    until(lambda: site.property_of(first, "JobState") == "CONFIGURING", "the job waits for its routes")
+    assert site.mark(first, "began") is None
+    jobs = [first, *(site.submit(nodes, 6) for nodes in (7, 8, 9, 4, 14, 7, 10))]
+    until(lambda: site.mark(first, "began") is not None, "the first script runs")
+    follow(site, first)
+    until(lambda: all(site.mark(job, "ended") for job in jobs), "all jobs have run", 400)
+    site.wait_quiet()
+    empty = DedicatedRoutes(site.machine, []).tables(site.net, "net").text()
+    assert Text(site.net, site.installed()[-1].tables).port == Text(site.net, empty).port
+    owning = set().union(*(one.jobs for one in site.installed()))
+    assert len(owning) >= 4, "jobs on several leaves own links"
+    for job in sorted(owning & set(jobs)):
+        began, ended = site.mark(job, "began"), site.mark(job, "ended")
+        assert began and ended
+        before = [one for one in site.installed() if one.time <= began]
+        during = [one for one in site.installed() if began < one.time <= ended]
+        assert before and job in before[-1].jobs, "the script began before its routes were there"
+        row = before[-1].jobs[job]
+        for one in (before[-1], *during):
+            assert one.jobs[job] == row
+            seen = trace(site.machine, [row], Text(site.net, one.tables))[job]
+            size = len(row["nodes"])
+            assert (seen.pairs, seen.outside) == (size * (size - 1), 0), (job, one.time)
+    for one in site.installed():
+        links = [link for row in one.jobs.values() for link in row["links"]]
+        assert len(links) == len(set(links))
 
 
-def test_what_cannot_be_is_said_at_the_start(
-    cluster: Cluster, settings: dict[str, Any], tmp_path: Path
-) -> None:
-    lonely = {"routes-command": ["true"]}
-    assert "routes-command installs tables: name their file" in refusal(cluster, tmp_path, lonely)
-    from_slurm = {"routes": settings["routes"]}
-    assert "'topology' must be a file of ibnetdiscover" in refusal(cluster, tmp_path, from_slurm)
-    Path(f"{settings['routes']}.state").write_text("{}")
-    assert "not a state of an earlier daemon" in refusal(cluster, tmp_path, settings)
+def follow(site: Site, job: int) -> None:
+    """ibtracert goes over the job's links from node to node."""
+    row = site.installed()[-1].jobs[job]
+    own = {
+        frozenset(names[:3:2]) for link, names in enumerate(site.machine.link_names()) if link in row["links"]
+    }
+    text = Text(site.net, "")
+    host = {name: device for device, name in text.name.items()}
+    drawn = random.Random(1)
+    for _ in range(12):
+        ends = [host[site.machine.node_name(node)] for node in drawn.sample(row["nodes"], 2)]
+        said = ask(site.environment, "ibtracert", *(str(text.lid[device]) for device in ends)).stdout
+        stops = re.findall(r'^(?:From|\[\d+\] ->) .*"(.*)"$', said, re.MULTILINE)[1:-1]
+        assert stops, said
+        assert {frozenset(pair) for pair in pairwise(stops)} <= own, said
+
+
+def test_what_happens_without_a_subnet_manager(site: Site) -> None:
+    """By default the job runs on the routes that are there. With --strict it is requeued, until the routes can be had."""
+    site.wait_quiet()
+    (site.directory / "broken").touch()
+    job = site.submit(8, 1)
+    until(lambda: site.mark(job, "ended") is not None, "the job runs all the same")
+    site.wait_quiet()
+    (site.directory / "options").write_text("--strict\n")
+    job = site.submit(8, 1)
+    until(lambda: site.property_of(job, "Restarts") != "0", "the job is requeued")
+    assert site.mark(job, "began") is None
+    (site.directory / "broken").unlink()
+    until(lambda: site.mark(job, "ended") is not None, "the job runs at last")
+    (site.directory / "options").write_text("\n")
+    before = [one for one in site.installed() if one.time <= (site.mark(job, "began") or 0)]
+    assert job in before[-1].jobs
+    site.wait_quiet()
+
+
+def test_routes_stay_while_nodes_end_a_job(site: Site) -> None:
+    """Tables that are installed for another job while a job's nodes still end its processes keep the job's routes. They are
+    gone when the nodes are free."""
+    site.wait_quiet()
+    (site.directory / "slow").touch()
+    (site.directory / "options").write_text("--wait 20\n")
+    ending = site.submit(8, 4)
+    until(lambda: site.mark(ending, "began") is not None, "it runs")
+    if not (site.directory / "state" / "topolane_jobs").exists():
+        (site.directory / "options").write_text("\n")
+        (site.directory / "slow").unlink()
+        pytest.skip("this plugin does not write which jobs hold nodes")
+    row = site.installed()[-1].jobs[ending]
+    until(lambda: site.mark(ending, "ended") is not None, "its processes end")
+    other = site.submit(8, 20)
+    until(lambda: site.mark(other, "began") is not None, "another job has its routes")
+    names = [site.machine.node_name(node) for node in row["nodes"]]
+    until(lambda: all(site.mark(ending, name) for name in names), "the nodes have ended the job")
+    free = min(site.mark(ending, name) or 0 for name in names)
+    (site.directory / "slow").unlink()
+    ended = site.mark(ending, "ended") or 0
+
+    def is_kept(one: Installed) -> bool:
+        return trace(site.machine, [row], Text(site.net, one.tables))[ending].outside == 0
+
+    meanwhile = [one for one in site.installed() if ended < one.time < free]
+    assert meanwhile and all(map(is_kept, meanwhile))
+    until(lambda: not is_kept(site.installed()[-1]), "its routes are gone")
+    (site.directory / "options").write_text("\n")
+    site.wait_quiet()

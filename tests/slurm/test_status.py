@@ -1,12 +1,18 @@
-"""What status, explain, the picture and the metrics say is so: beside what Slurm says, and what then happens."""
+"""What status, explain, the picture and the metrics say of a real slurmctld with the plugin is so: compared with squeue, with the
+plugin's files, and with what then happens.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
+import sys
+import time
 import urllib.request
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -14,338 +20,393 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import COMMAND, driving
-from live_cluster import Cluster, until
+from live_cluster import Cluster, Inside, other_version, running, until
+from topolane.slurm import plugin_build
 
-pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
+from prometheus_client.parser import text_string_to_metric_families
 
-from topolane import InputError, Machine, Refusal, State
-from topolane.live.links import Links, in_the_way
-from topolane.slurm.config import Config, read
-from topolane.slurm.explain import explain
-from topolane.slurm.preview import preview
+HERE = Path(__file__).parent
+SUITE = "trixie"
+NODES = 24
+"""Four leaves of six nodes, two to a pod; every leaf has three uplinks."""
+MACHINE = f"""\
+name = "node"
+[node]
+sockets = 2
+cores-per-socket = 8
+[[site]]
+name = "core"
+children = [6, 2, 2]
+parents = [1, 3, 3]
+cables = [1, 1, 4]
+nodes = "node[1-{NODES}]"
+"""
+RULES = """\
+Partition=pbatch Policy=isolated
+Partition=powned Policy=dedicated MinBandwidth=0.5
+Partition=ptree Policy=slurm-tree
+"""
+HOSTILE = "x\x1b[2J</title><script>&\"'"
+"""A name of a job that clears terminals and ends elements, if it is let."""
 
-TOPOLANE = [*COMMAND[:-1]]
-POD1, POD2, ELSE = "--exclude=node[19-72]", "--exclude=node[1-18,37-72]", "--exclude=node[1-36]"
+
+class Site:
+    """A cluster whose slurmctld runs the plugin, and Topolane's commands there."""
+
+    def __init__(self, cluster: Cluster, inside: Inside) -> None:
+        self.cluster, self.inside = cluster, inside
+        self.state = cluster.directory / "state"
+
+    def words(self, *words: object) -> list[str]:
+        command = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm"]
+        return [*self.inside.prefix, *command, *map(str, words)]
+
+    def command(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.words(*words), env=self.cluster.environment, capture_output=True, text=True, timeout=120
+        )
+
+    def status(self, *words: object, code: int = 0) -> dict[str, Any]:
+        done = self.command("status", "--json", *words)
+        assert done.returncode == code, (done.stdout, done.stderr)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def explain(self, job: object) -> dict[str, Any]:
+        done = self.command("explain", "--json", job)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def state_of(self, job: object) -> str:
+        return self.cluster.run("squeue", "-h", "-t", "all", "-o", "%T", "-j", job).strip()
+
+    def start(self, *words: object) -> str:
+        """The number of a job that runs."""
+        job = str(self.cluster.submit(*words, script="sleep 900"))
+        until(lambda: self.state_of(job) == "RUNNING", f"the start of {words}", 180)
+        return job
+
+    def wait_idle(self) -> None:
+        self.cluster.run("scancel", "--user=root")
+        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue", 180)
+        until(
+            lambda: self.cluster.run("sinfo", "-h", "-p", "pbatch", "-o", "%D %t").strip() == f"{NODES} idle",
+            "idle nodes",
+            180,
+        )
+
+    def asks(self) -> bool:
+        """Whether Slurm has nodes for a job: then it has asked the plugin."""
+        words = [*self.inside.prefix, "sbatch", "--test-only", "-N1", "--wrap", "true"]
+        return not subprocess.run(words, env=self.cluster.environment, capture_output=True).returncode
+
+    def written(self, words: str) -> None:
+        """Waits until the plugin has written these words about its jobs."""
+        until(lambda: words in (self.state / "topolane_jobs").read_text(), f"`{words}` in topolane_jobs", 120)
 
 
-def command(cluster: Cluster, *words: object) -> subprocess.CompletedProcess[str]:
-    asked = [*TOPOLANE, *map(str, words)]
-    return subprocess.run(asked, env=cluster.environment, capture_output=True, text=True, timeout=60)
-
-
-def status(cluster: Cluster, config: Path) -> dict[str, Any]:
-    done = command(cluster, "status", "--config", config, "--json")
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """TOPOLANE_TEST_ENGINE: a libtopolane.so; by default it is compiled."""
+    if "TOPOLANE_TEST_PLUGIN" not in os.environ:
+        pytest.skip("the plugin in a real slurmctld takes minutes of its own: make test-plugin")
+    done = subprocess.run([HERE / "slurm_source.sh", SUITE], capture_output=True, text=True)
+    if done.returncode == 3:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-    return port
-
-
-def scraped(port: int) -> dict[str, float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        lines = answer.read().decode().splitlines()
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
-
-
-@contextlib.contextmanager
-def drained(cluster: Cluster, nodes: str) -> Iterator[None]:
-    cluster.run("scontrol", "update", f"nodename={nodes}", "state=drain", "reason=test")
-    try:
-        yield
-    finally:
-        cluster.run("scontrol", "update", f"nodename={nodes}", "state=resume")
+    given = os.environ.get("TOPOLANE_TEST_ENGINE")
+    built, files = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("conf")
+    plugin_build.build(Path(done.stdout.strip()), Path(given) if given else None, "cc", built)
+    (files / "topolane.conf").write_text(
+        f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
+    )
+    (files / "machine.toml").write_text(MACHINE)
+    options = ["--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", "pbatch powned ptree pstock"]
+    for line in (
+        "TopologyPlugin=topology/topolane",
+        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
+        "MinJobAge=10",
+    ):
+        options += ["--conf", line]
+    for name in ("topolane.conf", "machine.toml"):
+        options += ["--beside", files / name]
+    with contextlib.ExitStack() as stack:
+        try:
+            inside = stack.enter_context(other_version(SUITE))
+        except OSError as error:
+            pytest.skip(str(error).strip() or "the other Slurm cannot be entered")
+        cluster = stack.enter_context(
+            running(NODES, tmp_path_factory.mktemp("slurm"), *options, inside=inside)
+        )
+        yield Site(cluster, inside)
 
 
 @pytest.fixture
-def config(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration, and in this process the environment in which scontrol finds the cluster."""
-    monkeypatch.setenv("SLURM_CONF", cluster.facts["SLURM_CONF"])
-    file = tmp_path / "look.toml"
-    file.write_text(f'slurmrestd = "unix:{cluster.facts["SOCKET"]}"\npartitions = ["pbatch"]\n')
-    return file
+def quiet(site: Site) -> Site:
+    """The cluster with nothing running, and with the plugin's files."""
+    site.wait_idle()
+    until(site.asks, "nodes", 180)
+    until((site.state / "topolane_counters").exists, "the plugin's counters", 60)
+    return site
 
 
-def said(config: Config, job: object) -> str:
-    return "\n".join(explain(preview(config), str(job)).sentences)
+def test_a_refusal_is_told_and_ends_when_the_jobs_named_have_ended(quiet: Site, tmp_path: Path) -> None:
+    """Two isolated jobs leave four idle nodes in a leaf of each pod. A third of five nodes, jobs outside, an array and a held one
+    wait: each for the reason that is told. The third starts once the job that must end has ended."""
+    first = quiet.start("-p", "pbatch", "-N8", "-t30")
+    second = quiet.start("-p", "pbatch", "-N8", "-t60")
+    third = str(quiet.cluster.submit("-p", "pbatch", "-N5", "-t5", script="sleep 900"))
+    outside = str(quiet.cluster.submit("-p", "pstock", "-N5", "-t5", script="sleep 900"))
+    array = str(quiet.cluster.submit("-p", "pbatch", "-N6", "-t5", "--array=0-2", script="sleep 900"))
+    held = str(
+        quiet.cluster.submit("-p", "pbatch", "-N3", "--hold", f"--job-name={HOSTILE}", f"--comment={HOSTILE}")
+    )
+    for job in (third, outside):
+        quiet.written(f"waiting {job} ")
 
-
-def test_looking_needs_no_daemon_and_changes_nothing(cluster: Cluster, config: Path) -> None:
-    """Without a daemon a held job that could start is said to be about to; it stays as it is."""
-    job = cluster.submit("--nodes=2", "--time=5")
-    try:
-        before = cluster.job(job)
-        (row,) = [row for row in status(cluster, config)["waiting"] if row["job"] == str(job)]
-        assert (row["kind"], row["nodes"]) == ("starts", 2) and row["expected_start"] is not None
-        assert "if nothing happens, the daemon does not run" in said(read(config), job)
-        assert cluster.job(job) | {"last_sched_evaluation": 0} == before | {"last_sched_evaluation": 0}
-    finally:
-        cluster.run("scancel", job)
-
-
-def test_everything_waits_for_the_reason_that_is_told(cluster: Cluster, config: Path, tmp_path: Path) -> None:
-    """One daemon, and jobs that wait for every kind of reason: the words name it, the metrics and the counts
-    are those of squeue, the picture has every running job; and then each starts no later than forecast, all
-    jobs having ended by their walltimes."""
-    go, port = tmp_path / "go", free_port()
-    until_go = f"while [ ! -e {go} ]; do sleep 0.2; done"
-    jobs: dict[str, int] = {}
-
-    def submit(name: str, *asked: object, script: str = "sleep 1") -> None:
-        jobs[name] = cluster.submit(f"--job-name={name}", *asked, script=script)
-
-    with drained(cluster, "node[70-72]"), driving(cluster, tmp_path, metrics=f"127.0.0.1:{port}"):
-        submit("one", POD1, "--nodes=8", "--time=2", script=until_go)
-        submit("two", POD2, "--nodes=8", "--time=2", script=until_go)
-        for name in jobs:
-            until(lambda name=name: cluster.job(jobs[name])["job_state"] == "RUNNING", "it runs")
-        submit("head", POD1, "--nodes=14", "--time=2")
-        submit("links", POD2, "--nodes=8", "--time=2")
-        submit("delays", POD1, "--nodes=6", "--time=30")
-        submit("after", ELSE, "--nodes=1", "--time=1", f"--dependency=afterok:{jobs['one']}")
-        submit("begin", ELSE, "--nodes=1", "--time=1", "--begin=now+1hour")
-        submit("never", "--nodes=99", "--time=1")
-        submit("held", "--nodes=1", "--time=1", "--hold")
-        submit("array", ELSE, "--nodes=1", "--time=2", "--array=0-2%1", script=until_go)
-        submit("other", "--partition=pdebug", "--nodes=1", "--time=1", "--hold")
-        first_task = f"{jobs['array']}_0"
-        until(lambda: cluster.run("squeue", "-h", "-t", "R", "-j", first_task) != "", "a task runs")
-        until(lambda: cluster.job(jobs["never"])["comment"] != "", "the daemon has seen the last of them")
-
-        found = status(cluster, config)
-        check_rows(found, jobs)
-        check_counts(cluster, found, port)
-        check_sentences(read(config), {name: str(job) for name, job in jobs.items()})
-        check_picture(cluster, config, tmp_path)
-
-        go.touch()
-        waited = ("head", "links", "delays", "after")
-        for name in waited:
-            until(lambda name=name: cluster.job(jobs[name])["job_state"] == "COMPLETED", f"{name} ends")
-        expected = {row["job"]: row["expected_start"] for row in found["waiting"]}
-        for name in waited:
-            assert cluster.job(jobs[name])["start_time"] <= expected[str(jobs[name])] + 1, name
-        assert f"Job {jobs['head']} has ended: COMPLETED." == said(read(config), jobs["head"])
-        cluster.run("scancel", *(jobs[name] for name in ("begin", "never", "held", "array", "other")))
-
-
-def check_rows(found: dict[str, Any], jobs: dict[str, int]) -> None:
+    found = quiet.status()
+    assert found["liveness"]["active"] and not found["liveness"]["stale"] and found["problems"] == []
+    assert found["liveness"]["machine"] == "machine.toml" and found["liveness"]["machine_nodes"] == NODES
+    assert found["calls"]["calls"] > 0 and found["calls"]["ends"]["refused"] > 0
+    check_running(quiet, found, {first: 2, second: 2})
     rows = {row["job"]: row for row in found["waiting"]}
-    why = {name: rows[str(job)]["why"] for name, job in jobs.items() if str(job) in rows}
-    assert why["head"] == "does not fit now: 14 wanted, 10 to be had"
-    assert why["links"].startswith("would share links: 8 wanted, 10 free")
-    assert why["delays"] == "behind others in the queue"
-    assert why["after"] == f"waits for afterok:{jobs['one']}"
-    assert why["begin"].startswith("begins at ")
-    assert why["never"] == "refused: never fits: 99 wanted, 72 in all"
-    assert why["held"] == "held by its user"
-    assert rows[f"{jobs['array']}_1"]["why"] == "its array runs 1 tasks at once"
-    running = {row["name"]: row for row in found["running"]}
-    ends = {name: row["expected_end"] for name, row in running.items()}
-    assert [rows[str(jobs[name])]["latest_start"] for name in ("head", "links")] == [ends["one"], None]
-    expected = {name: rows[str(jobs[name])]["expected_start"] for name in why}
-    assert (expected["head"], expected["links"]) == (ends["one"], ends["two"])
-    assert (expected["after"], expected["delays"]) == (ends["one"], ends["one"] + 120)
-    assert expected["never"] is expected["held"] is None
-    assert (running["one"]["level"], running["one"]["home"], running["one"]["may_meet"]) == (2, "pod1", [])
-    order = [row["job"] for row in found["waiting"]][:3]
-    assert order == [str(jobs[name]) for name in ("head", "links", "delays")]
+    kinds = {job: (row["kind"], row["policy"], row["reason"]) for job, row in rows.items() if row["kind"]}
+    assert kinds[third][:2] == ("would-share-links", "isolated")
+    assert kinds[outside][:2] == ("no-area", "stock")
+    assert rows[third]["why"] == "would share links: 5 nodes wanted, 8 of 8 offered idle"
+    assert (rows[held]["kind"], rows[held]["why"], rows[held]["name"]) == (None, "its user holds it", HOSTILE)
+    assert {f"{array}_{task}" for task in range(3)} <= rows.keys()
+
+    check_explanations(quiet, first, second, third, outside, f"{array}_2", held)
+    check_hostile_names(quiet, tmp_path, held)
+    check_stale(quiet, tmp_path)
+    check_metrics(quiet, found)
+
+    must_end = [one["job"] for one in quiet.explain(third)["in_the_way"]["must_end"]]
+    assert must_end == [first]
+    quiet.cluster.run("scancel", outside, array)
+    quiet.cluster.run("scancel", *must_end)
+    until(lambda: quiet.state_of(third) == "RUNNING", "the start of the job that was refused", 120)
+    assert quiet.state_of(second) == "RUNNING"
 
 
-def check_counts(cluster: Cluster, found: dict[str, Any], port: int) -> None:
-    def listed(state: str) -> list[list[str]]:
-        lines = cluster.run("squeue", "-h", "-r", "-p", "pbatch", "-t", state, "-o", "%i %D").splitlines()
-        return [line.split() for line in lines]
-
-    running, pending = listed("R"), listed("PD")
-    busy = sum(int(nodes) for _, nodes in running)
-    assert {row["job"] for row in found["running"]} == {job for job, _ in running}
-    assert {row["job"] for row in found["waiting"]} == {job for job, _ in pending}
-    assert found["nodes"] == {"idle": 72 - 3 - busy, "busy": busy, "out_of_service": 3}
-    assert found["links_shared"] == 0
-    values = scraped(port)
-    jobs = {state: values[f'topolane_jobs{{state="{state}"}}'] for state in ("waiting", "held", "refused")}
-    assert values['topolane_jobs{state="running"}'] == len(running)
-    assert jobs == {"waiting": 4, "held": 4, "refused": 1} and sum(jobs.values()) == len(pending)
-    for state, nodes in found["nodes"].items():
-        assert values[f'topolane_nodes{{state="{state}"}}'] == nodes
-    assert values["topolane_starts_total"] == 3 <= values["topolane_decision_seconds_count"]
-    assert values["topolane_links_shared"] == values["topolane_slurm_errors_total"] == 0
-    # The daemon counts from the release, which is a moment before Slurm's start.
-    assert abs(values["topolane_reserved_start_time_seconds"] - found["waiting"][0]["latest_start"]) <= 3
-    assert 0 <= values["topolane_last_look_age_seconds"] < 30
+def check_running(site: Site, found: dict[str, Any], levels: dict[str, int]) -> None:
+    """The running jobs are those of squeue, on its nodes, and no link is shared."""
+    lines = site.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %N %D").splitlines()
+    listed = {job: (hosts, int(nodes)) for job, hosts, nodes in map(str.split, lines)}
+    rows = {row["job"]: row for row in found["running"]}
+    assert {job: (row["hosts"], row["nodes"]) for job, row in rows.items()} == listed
+    assert {job: row["level"] for job, row in rows.items()} == levels
+    assert all(row["may_meet"] == [] and row["link_use"] == "isolated" for row in rows.values())
+    busy = sum(nodes for _, nodes in listed.values())
+    assert found["nodes"] == {"idle": NODES - busy, "busy": busy, "out_of_service": 0}
+    assert found["sharing"]["shared"] == 0 and found["sharing"]["isolated_sharing"] == []
 
 
-def check_sentences(config: Config, jobs: dict[str, str]) -> None:
-    for name, parts in {
-        "one": (
-            "RUNNING on node[1-8]",
-            "are in pod1 (T2): it may use the uplinks of leaf1, leaf2.",
-            "No other",
-        ),
-        "head": (
-            "may use 18 of 72: node[1-18]",
-            "10 are idle: pod1 10 (leaf2 4, leaf3 6)",
-            "first in the queue",
-        ),
-        "links": (
-            "would share links",
-            "To share no link, 8 nodes must lie in one pod.",
-            f"leaf5 has 4 idle nodes, but job {jobs['two']} uses leaf5's uplinks.",
-            f"Until then must end: job {jobs['two']} (by ",
-        ),
-        "delays": (f"There is room for it, but job {jobs['head']} is promised a start by", "would delay it"),
-        "after": (f"waits for afterok:{jobs['one']}", "is expected to start by"),
-        "begin": ("begins at", "is expected to start by"),
-        "never": ("refused: never fits", "It stays held until it is changed"),
-        "held": ("held by its user", f"scontrol release {jobs['held']}"),
-        "array": ("Of the 3 tasks", f"Job {jobs['array']}_1 waits", "its array runs 1 tasks at once"),
-        "other": ("waits in partition pdebug, not managed here: Slurm decides", "JobHeldUser"),
-    }.items():
-        text = said(config, jobs[name])
-        assert all(part in text for part in parts), text
-    assert said(config, f"{jobs['array']}_2").startswith(f"Job {jobs['array']}_2 waits since")
-    assert said(config, f"{jobs['array']}_0").startswith(f"Job {jobs['array']}_0 is RUNNING")
-
-
-def check_picture(cluster: Cluster, config: Path, directory: Path) -> None:
-    """The table in a pipe, and the picture: every running job is there, drained nodes too, no red line."""
-    drawn = directory / "tree.svg"
-    done = command(cluster, "status", "--config", config, "--svg", drawn)
-    assert done.returncode == 0 and "3 out of service; 0 links may carry" in done.stdout, done
-    assert re.search(r"\d+_\[1\.\.2\] +array ", done.stdout), "tasks that wait for the same are one row"
-    tree = ET.parse(drawn).getroot()
-    parts = {group.get("id"): group for group in tree.iter("{http://www.w3.org/2000/svg}g")}
-    running = cluster.rest("jobs")["jobs"]
-    for job in (job for job in running if job["job_state"] == "RUNNING"):
-        number = (
-            job["job_id"]
-            if job["array_task_id"] is None
-            else job["array_job_id"] << 26 | job["array_task_id"]
-        )
-        title = parts[f"job-{number}"][0].text
-        assert title is not None and title.endswith(
-            f"{job['node_count']} node" + "s" * (job["node_count"] > 1) + f", {job['nodes']}"
-        )
-    assert "out-of-service" in parts and len(re.findall("#d0021b", drawn.read_text())) == 1  # the legend's
-
-
-def test_links_that_jobs_share_are_seen(cluster: Cluster, config: Path, tmp_path: Path) -> None:
-    """Under a policy that does not isolate, jobs on nodes 1-8, 9-16 and 17-24 meet on the uplinks of the two
-    leaves that they share, and of no pod: so say the table, the sentences, the metrics and the picture."""
-    port = free_port()
-    jobs = []
-    with driving(cluster, tmp_path, policy="first-fit", metrics=f"127.0.0.1:{port}"):
-        for nodes in ("node[1-8]", "node[9-16]", "node[17-24]"):
-            jobs.append(cluster.submit("--nodes=8", "--time=5"))
-            until(lambda: cluster.job(jobs[-1])["job_state"] == "RUNNING", "it runs")
-            assert cluster.job(jobs[-1])["nodes"] == nodes
-        first, second, third = map(str, jobs)
-        until(lambda: scraped(port)["topolane_links_shared"] == 2, "the metrics tell")
-        found = status(cluster, config)
-        assert found["links_shared"] == 2
-        met = {row["job"]: row["may_meet"] for row in found["running"]}
-        assert met == {first: [second], second: sorted([first, third]), third: [second]}
-        sentences = said(read(config), second)
-        assert f"On those of leaf2 it may meet job {first}." in sentences
-        assert f"On those of leaf3 it may meet job {third}." in sentences
-        assert command(cluster, "status", "--config", config, "--svg", tmp_path / "t.svg").returncode == 0
-        assert (tmp_path / "t.svg").read_text().count(
-            "#d0021b"
-        ) == 2  # the links', one path, and the legend's
-        cluster.run("scancel", *jobs)
-        until(lambda: scraped(port)['topolane_jobs{state="running"}'] == 0, "they are gone")
-
-
-def test_what_cannot_be_is_one_sentence(cluster: Cluster, config: Path, tmp_path: Path) -> None:
-    """Exit code 2 for a job that Slurm does not know, an address that others can reach, a port in use."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        used = taken.getsockname()[1]
-        text = config.read_text()
-        for number, (metrics, words, sentence) in enumerate(
-            (
-                (None, ("explain", 99999), "Slurm knows no job 99999"),
-                (None, ("explain", "x"), "Slurm knows no job x"),
-                ("0.0.0.0:9753", ("run",), "must be HOST:PORT on a loopback address"),
-                ("example.org:9753", ("status",), "must be HOST:PORT on a loopback address"),
-                ("127.0.0.1", ("run",), "must be HOST:PORT on a loopback address"),
-                (f"127.0.0.1:{used}", ("run",), f"metrics = 127.0.0.1:{used}: nothing can listen there"),
-            )
-        ):
-            file = tmp_path / f"{number}.toml"
-            file.write_text(text + ("" if metrics is None else f"metrics = {json.dumps(metrics)}\n"))
-            done = command(cluster, *words, "--config", file)
-            assert done.returncode == 2 and sentence in done.stderr and done.stderr.count("\n") == 1, done
-    with pytest.raises(InputError, match="no job 12_99"):
-        said(read(config), "12_99")
-
-
-TWO = "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-8]\nSwitchName=top Switches=a,b\n"
-FOUR = (
-    "".join(f"SwitchName=l{i} Nodes=n[{4 * i + 1}-{4 * i + 4}]\n" for i in range(8))
-    + "".join(f"SwitchName=p{i} Switches=l[{2 * i}-{2 * i + 1}]\n" for i in range(4))
-    + "".join(f"SwitchName=z{i} Switches=p[{2 * i}-{2 * i + 1}]\n" for i in range(2))
-    + "SwitchName=top Switches=z[0-1]\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("tree", "holders", "wanted", "sentences"),
-    [
-        # Two levels: the job spans both leaves; a is crossed by job 1.
-        (
-            TWO,
-            {1: [0, 4]},
-            5,
-            [
-                "a has 3 idle nodes, but job 1 uses a's uplinks.",
-                "b has 3 idle nodes, but job 1 uses b's uplinks.",
-            ],
-        ),
-        (
-            TWO,
-            {1: [0], 2: [4]},
-            4,
-            ["To share no link, 4 nodes must lie in one leaf.", "No leaf has 4 idle: a has the most, 3."],
-        ),
-        # Four levels: 12 nodes lie in one half; its pod p0 is crossed as a whole, in p1 only a leaf is.
-        (
-            FOUR,
-            {1: [0, 8], 2: list(range(16, 32))},
-            12,
-            [
-                "To share no link, 12 nodes must lie in one level-3 group.",
-                "p0 has 7 idle nodes, but job 1 uses p0's uplinks.",
-                "p1 has 7 idle nodes, but job 1 uses p1's uplinks.",
-            ],
-        ),
-    ],
-)
-def test_the_links_in_the_way_are_named_on_trees_of_any_depth(
-    tree: str, holders: dict[int, list[int]], wanted: int, sentences: list[str]
+def check_explanations(
+    site: Site, first: str, second: str, third: str, outside: str, task: str, held: str
 ) -> None:
-    machine = Machine.parse(tree, "tree", "slurm")
-    state = State(machine)
-    for job, nodes in holders.items():
-        state.hold(nodes, id=job)
-    refusal = state.place("isolated", wanted)
-    assert isinstance(refusal, Refusal) and refusal.name == "would-share-links"
-    assert in_the_way(refusal, wanted, {job: str(job) for job in holders}) == sentences
+    conf = site.cluster.directory / "topolane.conf"
+    for job, parts in {
+        first: (
+            f"Its policy is isolated ({conf} line 3).",
+            "(T2): it may use the uplinks of",
+            "No other job may",
+        ),
+        third: (
+            f"Job {third} waits since",
+            "asks for 5 nodes under isolated and would share links.",
+            "8 of them are idle now: pod0 4 (leaf1 4), pod1 4 (leaf3 4).",
+            "No leaf has 5 idle: leaf1 has the most, 4.",
+            f"Until then must end: job {first} (by ",
+        ),
+        outside: (
+            "Its policy is stock (no line of",
+            "asks for 5 nodes under stock and would use links of isolated jobs.",
+            f"leaf1 has 4 idle nodes, but job {first} has leaf1's uplinks for itself.",
+            f"leaf3 has 4 idle nodes, but job {second} has leaf3's uplinks for itself.",
+        ),
+        task: (f"Job {task} waits since",),
+        task.partition("_")[0]: ("Of the 3 tasks of job",),
+        held: ("Slurm says JobHeldUser: its user holds it.", "The plugin has not refused it."),
+    }.items():
+        text = "\n".join(site.explain(job)["sentences"])
+        assert all(part in text for part in parts), text
+        assert site.command("explain", job).stdout.splitlines()[0] == text.splitlines()[0]
+    expected = site.cluster.run("squeue", "-h", "--start", "-o", "%S", "-j", third).strip()
+    if expected != "N/A":
+        told = site.explain(third)["expected_start"]
+        assert abs(told - time.mktime(time.strptime(expected, "%Y-%m-%dT%H:%M:%S"))) < 120
 
 
-def test_links_of_two_jobs_are_counted() -> None:
-    """Both may use the one uplink of each leaf; a third that lies in a leaf meets nobody."""
-    machine = Machine.parse(TWO, "tree", "slurm")
-    links = Links(machine, {1: [0, 4], 2: [1, 5], 3: [2, 3]}, {1: "1", 2: "2_7", 3: "3"})
-    assert links.shared() == 2
-    assert links.of(1) == [("a", ["2_7"]), ("b", ["2_7"])] and links.of(3) == []
-    assert Links(machine, {1: [0, 4], 3: [2, 3]}, {1: "1", 3: "3"}).shared() == 0
+def check_hostile_names(site: Site, directory: Path, held: str) -> None:
+    """Neither the terminal nor the picture does what a job's name says. The picture has the running jobs."""
+    drawn = directory / "tree.svg"
+    told = site.command("status", "--svg", drawn)
+    assert told.returncode == 0 and "\x1b" not in told.stdout and "\\x1b[2J" in told.stdout
+    assert "\x1b" not in site.command("explain", held).stdout
+    tree = ET.parse(drawn).getroot()
+    titles = [title.text or "" for title in tree.iter("{http://www.w3.org/2000/svg}title")]
+    for job in site.cluster.run("squeue", "-h", "-t", "R", "-o", "%A").split():
+        assert any(title.startswith(f"job {job} ") for title in titles), titles
+    assert not list(tree.iter("{http://www.w3.org/2000/svg}script"))
+
+
+def check_stale(site: Site, directory: Path) -> None:
+    """Files that are old while jobs wait for nodes are said to be: exit code 1."""
+    copy = directory / "old"
+    copy.mkdir()
+    for path in site.state.glob("topolane_*"):
+        (copy / path.name).write_bytes(path.read_bytes())
+    counters = copy / "topolane_counters"
+    text = counters.read_text()
+    counters.write_text(re.sub(r"(?m)^written (\d+)", lambda found: f"written {int(found[1]) - 600}", text))
+    found = site.status("--state", copy, code=1)["liveness"]
+    assert found["stale"] and "has written nothing for 10 min, while slurmctld answers and" in found["why"]
+    assert "topology/topolane: stale" in site.command("status", "--state", copy).stdout
+    assert "topolane_slurm_stale 1.0" in site.command("metrics", "--once", "--state", copy).stdout
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """Values by name and labels."""
+    return {
+        (
+            sample.name.removeprefix("topolane_slurm_"),
+            " ".join(value for _, value in sorted(sample.labels.items())),
+        ): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def check_metrics(site: Site, found: dict[str, Any]) -> None:
+    """The metrics say what status said, printed once, on a loopback port and on a Unix socket."""
+    printed = site.command("metrics", "--once")
+    assert printed.returncode == 0 and "script" not in printed.stdout, printed.stderr
+    once = samples(printed.stdout)
+    waiting = [row for row in found["waiting"] if row["policy"] == "isolated"]
+    assert once["up", ""] == once["active", ""] == 1 and once["stale", ""] == once["problems", ""] == 0
+    assert once["jobs", "isolated running"] == 2 and once["jobs", "isolated waiting"] == len(waiting) == 5
+    assert once["refused_jobs", "would-share-links"] >= 1 and once["refused_jobs", "no-area"] == 1
+    assert once["nodes", "busy"] == found["nodes"]["busy"] and once["isolated_jobs_sharing", ""] == 0
+    assert once["calls_total", "refused"] >= found["calls"]["ends"]["refused"]
+    assert once["call_seconds_bucket", "+Inf"] == once["call_seconds_count", ""] > 0
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    path = site.cluster.directory / "metrics.socket"
+    for address in (f"127.0.0.1:{port}", f"unix:{path}"):
+        with serving(site, address):
+            text = scraped(port) if address[0] == "1" else scraped_at(path)
+            assert samples(text)["nodes", "busy"] == found["nodes"]["busy"]
+            if address[0] == "1":
+                taken = site.command("metrics", "--listen", address)
+                assert taken.returncode == 2 and "nothing can listen there" in taken.stderr, taken
+
+
+@contextlib.contextmanager
+def serving(site: Site, address: str) -> Iterator[None]:
+    server = subprocess.Popen(site.words("metrics", "--listen", address), env=site.cluster.environment)
+    try:
+        yield
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(30)
+
+
+def scraped(port: int) -> str:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+                text: str = answer.read().decode()
+                return text
+        except OSError:
+            assert time.monotonic() < end, "the metrics are not served"
+            time.sleep(0.2)
+
+
+def scraped_at(path: Path) -> str:
+    until(path.is_socket, "the socket", 60)
+    with socket.socket(socket.AF_UNIX) as one:
+        one.settimeout(30)
+        one.connect(str(path))
+        one.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        answer = b"".join(iter(lambda: one.recv(65536), b""))
+    return answer.partition(b"\r\n\r\n")[2].decode()
+
+
+def test_own_links_are_those_of_the_file(quiet: Site) -> None:
+    """Jobs with links of their own: their number and share as in topolane_links, and no other job may use them."""
+    jobs = [quiet.start("-p", "powned", "-N9", "-t30") for _ in range(2)]
+    rows = {}
+    for line in (quiet.state / "topolane_links").read_text().splitlines()[1:-1]:
+        job, share, count, *rest = line.split()
+        rows[job] = (len(rest) - int(count) - 1, float(share))
+    found = quiet.status()
+    assert {row["job"]: (row["links"], row["bandwidth_share"]) for row in found["running"]} == rows
+    assert rows.keys() == set(jobs) and found["sharing"] == {
+        "owned": sum(links for links, _ in rows.values()),
+        "shared": 0,
+        "isolated_sharing": [],
+    }
+    for job, (links, share) in rows.items():
+        text = "\n".join(quiet.explain(job)["sentences"])
+        assert f"it owns {links} links of leaf" in text and "No other job may use them." in text, text
+        assert (f"{share:g} of full bandwidth" if share < 1 else "full bandwidth") in text
+    assert f"own links, bandwidth share {share:g}" in quiet.command("status").stdout
+
+
+def test_links_that_jobs_share_are_seen(quiet: Site) -> None:
+    """Two jobs outside, on nodes 1-8 and 9-16, meet on the uplinks of the leaf that both use: so say table and sentences, by
+    scontrol and by slurmrestd."""
+    first, second = (quiet.start("-p", "pstock", "-w", nodes, "-N8") for nodes in ("node[1-8]", "node[9-16]"))
+    found = quiet.status()
+    assert {row["job"]: row["may_meet"] for row in found["running"]} == {first: [second], second: [first]}
+    assert found["sharing"]["shared"] > 0 and found["sharing"]["isolated_sharing"] == []
+    text = "\n".join(quiet.explain(second)["sentences"])
+    assert f"On those of leaf1 it may meet job {first}." in text, text
+    by_rest = quiet.status("--slurmrestd", f"unix:{quiet.cluster.facts['SOCKET']}")
+    assert by_rest["running"] == found["running"]
+
+
+def test_what_is_not_active_or_down_is_said(quiet: Site) -> None:
+    """A machine file that cannot be read, and a slurmctld that is down: one sentence, exit code 1, and what is known."""
+    job = quiet.start("-p", "pstock", "-N2")
+    machine = quiet.cluster.directory / "machine.toml"
+    quiet.cluster.script("stop", "slurmctld")
+    try:
+        down = quiet.command("status")
+        assert (
+            down.returncode == 1 and "slurmctld does not answer" in down.stdout and "calls: " in down.stdout
+        )
+        refused = quiet.command("explain", job)
+        assert refused.returncode == 2 and "slurmctld" in refused.stderr and refused.stderr.count("\n") == 1
+        assert "topolane_slurm_up 0.0" in quiet.command("metrics", "--once").stdout
+        machine.write_text("nodes = 'garbled")
+        quiet.cluster.script("start", "slurmctld")
+        until(quiet.asks, "nodes", 180)
+        until(lambda: quiet.command("status").returncode == 1, "an answer", 60)
+        until(
+            lambda: (quiet.state / "topolane_counters").read_text().startswith("active 0\n"),
+            "new counters",
+            60,
+        )
+        found = quiet.status(code=1)
+        assert found["liveness"]["active"] is False and "machine.toml" in found["liveness"]["why"], found[
+            "liveness"
+        ]
+        assert [row["job"] for row in found["running"]] == [job]
+        assert "topology/topolane: not active" in quiet.command("status").stdout
+        assert "topolane_slurm_active 0.0" in quiet.command("metrics", "--once").stdout
+    finally:
+        quiet.cluster.script("stop", "slurmctld")
+        machine.write_text(MACHINE)
+        quiet.cluster.script("start", "slurmctld")
+
+
+def test_a_job_that_slurm_does_not_know(quiet: Site) -> None:
+    for job in ("99999", "x"):
+        done = quiet.command("explain", job)
+        assert done.returncode == 2 and done.stderr.startswith(f"topolane: Slurm knows no job {job}"), done

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from driving import driving
+
+pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
+
 from live_cluster import Cluster, running, script, until
-from test_start import refusal
+from topolane import InputError
+from topolane.slurm.client import SlurmError, connect
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    options = ("--auth", "jwt", "--hold", "lua")
+    options = ("--auth", "jwt")
     done = script("check", *options)
     if done.returncode:
         pytest.skip(done.stderr.strip().removeprefix("cluster.sh: "))
@@ -33,27 +34,25 @@ def write_token(cluster: Cluster, path: Path, lifespan: int) -> None:
 
 
 def test_a_token_that_is_renewed(guarded: Cluster, tmp_path: Path) -> None:
-    """Jobs start over HTTP; when the token has expired the log says so; with another one in the file the
-    daemon goes on without being started anew."""
-    token, log = tmp_path / "token", tmp_path / "log.jsonl"
+    """Slurm is read over HTTP; when the token has expired that is said; with another one in the file it is read again."""
+    token = tmp_path / "token"
     write_token(guarded, token, 600)
-    settings: dict[str, Any] = {"slurmrestd": address(guarded), "token-file": str(token)}
-    with driving(guarded, tmp_path, **settings):
-        first = guarded.submit("--nodes=2", "--time=5", script="sleep 1")
-        until(lambda: guarded.job(first)["job_state"] == "COMPLETED", "the first job ends")
-        write_token(guarded, token, 1)
-        until(lambda: f"token-file {token}: the token expired at" in log.read_text(), "the log says so")
-        second = guarded.submit("--nodes=3", "--time=5", script="sleep 1")
-        assert guarded.job(second)["job_state"] == "PENDING"
-        write_token(guarded, token, 600)
-        until(lambda: guarded.job(second)["job_state"] == "COMPLETED", "the second job ends")
-    started = [json.loads(line) for line in log.read_text().splitlines() if '"event": "start"' in line]
-    assert [event["job"] for event in started] == [str(first), str(second)]
+    slurm = connect(address(guarded), str(token))
+    job = guarded.submit("--nodes=2", "--time=5", script="sleep 60")
+    until(lambda: slurm.snapshot().jobs[job].state == "RUNNING", "the job runs")
+    write_token(guarded, token, 1)
+    time.sleep(1.1)
+    with pytest.raises(SlurmError, match=f"token-file {token}: the token expired at"):
+        slurm.snapshot()
+    write_token(guarded, token, 600)
+    assert job in slurm.snapshot().jobs
+    guarded.run("scancel", job)
+    slurm.close()
 
 
 def test_a_wrong_token_at_the_start(guarded: Cluster, tmp_path: Path) -> None:
     """None, none there, none in the file, one that has expired, one of another cluster; and a token is not
-    sent over a network that can be listened to: one sentence, exit code 2."""
+    sent over a network that can be listened to: one sentence."""
     good, text, old, other = (tmp_path / name for name in ("good", "text", "old", "other"))
     write_token(guarded, good, 600)
     write_token(guarded, old, 1)
@@ -70,5 +69,6 @@ def test_a_wrong_token_at_the_start(guarded: Cluster, tmp_path: Path) -> None:
         ("http://192.0.2.1:6820", good, "is another machine"),
         ("https://192.0.2.1:6820", None, "is another machine"),
     ):
-        settings = {"slurmrestd": place} | ({"token-file": str(token)} if token else {})
-        assert said in refusal(guarded, tmp_path, settings, token=False), (place, token)
+        with pytest.raises((SlurmError, InputError)) as error:
+            connect(place, None if token is None else str(token))
+        assert said in str(error.value), (place, token)

@@ -1,4 +1,4 @@
-"""`topolane slurm status` and `topolane slurm explain`: what a live system does, and why."""
+"""`topolane slurm status` and `topolane slurm explain`: what the plugin does, and why a job waits."""
 
 from __future__ import annotations
 
@@ -6,99 +6,122 @@ import dataclasses
 import itertools
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from topolane._engine import InputError
-from topolane.cli.common import json_option, print_json, write_text
-from topolane.cli.slurm_install import config_option, extra
+from topolane import texts
+from topolane.cli.common import json_option, options, print_json, write_text
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from topolane.slurm.config import Config
-    from topolane.slurm.preview import Preview
-    from topolane.slurm.status import Status, WaitingRow
+    from topolane.slurm.inspection import Inspection, Settings
+    from topolane.slurm.status import Calls, Liveness, RunningRow, Status, WaitingRow
+
+look_options = options(
+    click.option(
+        "--state",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="The directory of the plugin's state [default: slurmctld's StateSaveLocation].",
+    ),
+    click.option(
+        "--slurmrestd",
+        metavar="ADDRESS",
+        help="Read Slurm through slurmrestd at unix:PATH or http(s)://HOST:PORT [default: by scontrol].",
+    ),
+    click.option("--token-file", metavar="FILE", help="A JWT, if slurmrestd requires one."),
+)
 
 
 @click.command()
-@config_option
+@look_options
 @click.option("--svg", metavar="FILE", help="Also draw the tree with its jobs into this SVG file.")
-@click.option("--watch", type=click.FloatRange(0.2, 3600), metavar="SECONDS", help="Repeat at this interval.")
+@click.option("--watch", type=click.FloatRange(1, 3600), metavar="SECONDS", help="Repeat at this interval.")
 @json_option
-def status(config: str, svg: str | None, watch: float | None, as_json: bool) -> None:
-    """Show what runs, what waits and why, and when each job is expected to start.
+def status(
+    state: Path | None,
+    slurmrestd: str | None,
+    token_file: str | None,
+    svg: str | None,
+    watch: float | None,
+    as_json: bool,
+) -> None:
+    """Show whether the plugin works, what it decided, what runs, and why jobs wait.
 
-    This reads from Slurm only: the daemon need not run, and nothing is changed.
+    Nothing is changed. Run it as root or as the user of slurmctld, who may read the plugin's state. The exit code is 1 if the
+    plugin is not active or writes no state.
     """
-    settings = _settings(config)
+    settings = settings_of(state, slurmrestd, token_file)
     if watch is not None and sys.stdout.isatty() and not as_json:
         _live(settings, svg, watch)
         return
     while True:
-        _print(_look(settings, svg), as_json)
+        found = _look(settings, svg)
+        _print(found, as_json)
         if watch is None:
-            return
+            sys.exit(0 if found.liveness.is_well else 1)
         sys.stdout.flush()
         time.sleep(watch)
 
 
 @click.command()
-@config_option
+@look_options
 @click.argument("job", metavar="JOBID")
 @json_option
-def explain(config: str, job: str, as_json: bool) -> None:
-    """Explain why a job does not run yet. JOBID is 12, or 12_3 for a task of an array."""
-    settings = _settings(config)
+def explain(
+    state: Path | None, slurmrestd: str | None, token_file: str | None, job: str, as_json: bool
+) -> None:
+    """Explain why a job waits, or where it runs. JOBID is 12, or 12_3 for a task of an array."""
     from topolane.slurm.explain import explain as explanation
-    from topolane.slurm.preview import preview_or_exit
+    from topolane.slurm.inspection import inspect
 
-    said = explanation(preview_or_exit(settings), job)
+    look = inspect(settings_of(state, slurmrestd, token_file))
+    said = explanation(look, job)
     if as_json:
         print_json(dataclasses.asdict(said))
         return
-    for sentence in said.sentences:
-        click.echo(sentence)
+    for sentence in (*said.sentences, *look.problems):
+        click.echo(texts.printable(sentence))
 
 
-def _settings(path: str) -> Config:
-    from topolane.slurm import config
+def settings_of(state: Path | None, slurmrestd: str | None, token_file: str | None) -> Settings:
+    """Where to look."""
+    from topolane.slurm.inspection import Settings
 
-    with extra():
-        import httpx  # noqa: F401
-    return config.read(path)
+    return Settings(state, slurmrestd, token_file)
 
 
-def _look(settings: Config, svg: str | None) -> Status:
-    from topolane.slurm.preview import preview_or_exit
+def _look(settings: Settings, svg: str | None) -> Status:
+    from topolane.slurm.inspection import inspect
     from topolane.slurm.status import status as rows
 
-    preview = preview_or_exit(settings)
+    look = inspect(settings)
     if svg is not None:
-        _draw(preview, svg)
-    return rows(preview)
+        _draw(look, svg)
+    return rows(look)
 
 
-def _draw(preview: Preview, file: str) -> None:
+def _draw(look: Inspection, file: str) -> None:
+    from topolane._engine import InputError
     from topolane.live.links import Links
     from topolane.report.live_tree import Holder, svg
-    from topolane.slurm.usage import closed_nodes, holding
-    from topolane.slurm.wait_reasons import clock
-    from topolane.units import plural
+    from topolane.slurm.inspection import clock
+    from topolane.units import clean, plural
 
-    snapshot, machine = preview.snapshot, preview.machine
-    nodes = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
+    if look.machine is None:
+        raise InputError(
+            f"--svg {file}: the machine is not known: {' '.join(look.problems) or 'no state names it'}"
+        )
     holders = {}
-    for job, own in nodes.items():
-        record = snapshot.jobs[job]
-        count = plural(len(own), "node")
-        tip = f"job {record.number} {record.name} of {record.user}: {count}, {record.nodes}"
-        holders[job] = Holder(own, f"job {record.number}", tip)
-    apart = Links(machine, nodes, {job: str(job) for job in nodes}, preview.dedicated).apart
-    title = f"{clock(snapshot.time, 0)}: "
-    closed = closed_nodes(snapshot, machine)
-    write_text(file, svg(machine, holders, closed=closed, apart=apart, title=title), "--svg")
+    for number, nodes in look.holders.items():
+        job = look.jobs[number]
+        tip = f"job {job.number} {clean(job.name)} of {clean(job.user)}: {plural(len(nodes), 'node')}, {job.nodes}"
+        holders[number] = Holder(nodes, f"job {job.number}", tip)
+    apart = Links(look.machine, look.holders, look.names, look.allocations).apart
+    title = f"{clock(look.time, 0)}: "
+    write_text(file, svg(look.machine, holders, closed=look.closed, apart=apart, title=title), "--svg")
 
 
 def _print(found: Status, as_json: bool) -> None:
@@ -111,17 +134,13 @@ def _print(found: Status, as_json: bool) -> None:
     Console(width=width, highlight=False, markup=False).print(_shown(found))
 
 
-def _live(settings: Config, svg: str | None, seconds: float) -> None:
+def _live(settings: Settings, svg: str | None, seconds: float) -> None:
     from rich.live import Live
-    from rich.text import Text
 
     with Live(_shown(_look(settings, svg)), auto_refresh=False, screen=True) as live:
         while True:
             time.sleep(seconds)
-            try:
-                live.update(_shown(_look(settings, svg)), refresh=True)
-            except InputError as error:
-                live.update(Text(f"{error}; next try in {seconds:g} s"), refresh=True)
+            live.update(_shown(_look(settings, svg)), refresh=True)
 
 
 def _shown(found: Status) -> Group:
@@ -130,8 +149,7 @@ def _shown(found: Status) -> Group:
     from rich.table import Table
     from rich.text import Text
 
-    from topolane.slurm.wait_reasons import clock
-    from topolane.units import plural
+    from topolane.slurm.inspection import clock
 
     def at(when: float | None) -> str:
         return "-" if when is None else clock(when, found.time)
@@ -142,40 +160,115 @@ def _shown(found: Status) -> Group:
             made.add_column(column, justify="right" if column == "nodes" else "left", overflow="fold")
         return made
 
-    running = table("runs", "name", "user", "nodes", "lies in", "since", "ends by")
+    running = table("runs", "name", "user", "nodes", "lies in", "policy", "since", "ends by")
     for row in found.running:
-        where = f"T{row.level} {row.home}" + (f", may meet {', '.join(row.may_meet)}" if row.may_meet else "")
-        if row.links:
-            where += f", {plural(row.links, 'dedicated link')}"
-            where += f" and {row.lent} lent" if row.lent else ""
-            where += f", bandwidth share {row.bandwidth_share:g}" if row.bandwidth_share != 1 else ""
-            if row.mean_bandwidth_share is not None and row.mean_bandwidth_share != row.bandwidth_share:
-                where += f" ({row.mean_bandwidth_share:.2f} so far)"
-        if row.failed_links:
-            where += f", {plural(len(row.failed_links), 'link')} failed"
-        running.add_row(
-            row.job, row.name, row.user, str(row.nodes), where, at(row.start), at(row.expected_end)
-        )
-    waiting = table("waits", "name", "user", "nodes", "expected", "why")
+        cells = (row.job, row.name, row.user, str(row.nodes), _place(row), row.policy or "?")
+        running.add_row(*map(texts.printable, (*cells, at(row.start), at(row.expected_end))))
+    waiting = table("waits", "name", "user", "nodes", "policy", "expected", "Slurm says", "why")
     for number, first in _rows(found.waiting):
-        why = first.why
-        if first.latest_start is not None:
-            why = f"first in the queue, starts by {at(first.latest_start)}: {why}"
-        expected = "now" if first.kind in ("starts", "released") else at(first.expected_start)
-        waiting.add_row(number, first.name, first.user, str(first.nodes), expected, why)
-    nodes = found.nodes
-    summary = (
-        f"{at(found.time)}: {nodes.idle} nodes idle, {nodes.busy} busy, {nodes.out_of_service} out of service; "
-        f"{plural(found.links_shared, 'link')} may carry the traffic of two jobs"
-    )
-    if found.links_out:
-        summary += f"; {plural(found.links_out, 'link')} out of service"
-    if found.forecast_until is not None:
-        summary += (
-            f"\nexpected starts are computed up to {at(found.forecast_until)} only: the time for more ran out"
+        waits = (number, first.name, first.user, str(first.nodes), first.policy or "?")
+        waiting.add_row(
+            *map(texts.printable, (*waits, at(first.expected_start), first.reason or "-", first.why))
         )
+    lines = [*_health(found.liveness, found.time), *_decisions(found.calls), *_totals(found)]
+    lines += [one for one in found.problems if one not in (found.liveness.why or "")]
     parts = [each for each in (running, waiting) if each.row_count]
-    return Group(Text(summary), *parts)
+    return Group(Text("\n".join(map(texts.printable, lines))), *parts)
+
+
+def _place(row: RunningRow) -> str:
+    from topolane.units import plural
+
+    where = "?" if row.level is None else f"T{row.level} {row.home}"
+    if row.may_meet:
+        where += f", may meet {', '.join(row.may_meet)}"
+    if row.links:
+        where += f", {plural(row.links, 'own link')}"
+        share = row.bandwidth_share
+        where += f", bandwidth share {share:g}" if share is not None and share != 1 else ""
+    return where
+
+
+def _health(found: Liveness, now: float) -> list[str]:
+    """Whether the plugin works, in lines."""
+    from topolane.slurm.inspection import clock
+    from topolane.units import duration, plural
+
+    state = "active" if found.active else "not active" if found.active is False else "not known to be active"
+    line = f"topology/topolane: {'stale' if found.stale else state}"
+    if found.since is not None:
+        line += f", loaded {clock(found.since, now)}"
+    if found.written is not None:
+        line += f", state written {duration(max(now - found.written, 0))} ago"
+    lines = [line, *([] if found.why is None else [found.why])]
+    if found.machine is not None:
+        lines.append(f"machine file: {found.machine}, {plural(found.machine_nodes, 'node')}")
+    return lines + [f"assumed: {one}" for one in found.assumed]
+
+
+def _decisions(found: Calls | None) -> list[str]:
+    """How calls ended and how long they took, in lines."""
+    from topolane.slurm.plugin_state import STOCK
+    from topolane.units import percent
+
+    if found is None:
+        return []
+    if not found.calls:
+        return ["Slurm has not called the plugin yet"]
+    names = {
+        "placed": "placed by a policy",
+        "kept_off": "stock kept off isolated jobs",
+        "in_area": "stock in an area",
+    }
+    names |= {"refused": "refused"}
+    ends = [
+        f"{words} {percent(found.ends[name] / found.calls)}"
+        for name, words in names.items()
+        if found.ends[name]
+    ]
+    lines = [f"calls: {found.calls:,}" + (f"; {', '.join(ends)}" if ends else "")]
+    why = [
+        f"{percent(found.ends[name] / found.calls)} {words}"
+        for name, words in STOCK.items()
+        if found.ends[name]
+    ]
+    lines.append(
+        f"stock decided {percent(found.stock / found.calls)}" + (f": {'; '.join(why)}" if why else "")
+    )
+    if found.median is not None and found.p99 is not None:
+        limit = "" if found.limit is None else f"; the engine may take {_short(found.limit)}"
+        lines.append(
+            f"time of a call: median under {_short(found.median)}, 99 % under {_short(found.p99)}, longest "
+            f"{_short(found.longest)}{limit}"
+        )
+    if found.links_unwritten:
+        lines.append(f"the file of owned links could not be written {found.links_unwritten:,} times")
+    return lines
+
+
+def _short(nanoseconds: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def _totals(found: Status) -> list[str]:
+    """Nodes and links, in lines."""
+    from topolane.slurm.inspection import clock
+    from topolane.units import plural
+
+    if found.nodes is None or found.sharing is None:
+        return []
+    counted, links = found.nodes, found.sharing
+    own = f"{plural(links.owned, 'link')} owned, {plural(links.shared, 'link')} may carry the traffic of two jobs"
+    state = (
+        f"{plural(counted.idle, 'node')} idle, {counted.busy} busy, {counted.out_of_service} out of service"
+    )
+    lines = [f"{clock(found.time, found.time)}: {state}; {own}"]
+    if links.isolated_sharing:
+        lines.append(f"isolated jobs that may meet others: {', '.join(links.isolated_sharing)}")
+    return lines
 
 
 def _rows(waiting: list[WaitingRow]) -> list[tuple[str, WaitingRow]]:

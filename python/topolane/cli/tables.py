@@ -6,9 +6,8 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from topolane._engine import traffic_policies
+from topolane._engine import assumed_traffic, traffic_policies
 from topolane.cli import common
-from topolane.live.job_request import assumed_traffic
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -147,8 +146,10 @@ def ignored_notes(runs: Sequence[Run], settings: Settings) -> list[str]:
 def assumed_notes(runs: Sequence[Run]) -> list[str]:
     """A note on what policies that look at traffic were told without a simulated network."""
     reading = [run.policy for run in runs if run.network is None and run.policy in traffic_policies()]
+    pattern, communication = assumed_traffic()
     return [
-        f"{policy}: without --network {assumed_traffic('every job')}, over the routes of d-mod-k"
+        f"{policy}: without --network every job is assumed to send by {pattern} for {communication:.0%} of its time, "
+        "over the routes of d-mod-k"
         for policy in dict.fromkeys(reading)
     ]
 

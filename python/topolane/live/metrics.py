@@ -1,8 +1,13 @@
-"""Serving metrics to Prometheus, over plain HTTP on a loopback address."""
+"""Serving metrics to Prometheus, over plain HTTP on a loopback address or a Unix socket."""
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
+import os
+import re
 import socket
+import stat
 import threading
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -14,6 +19,7 @@ from topolane._engine import InputError
 
 MOST_READERS = 16
 """Connections that are served at a time; more are closed."""
+UNIX = "unix:"
 
 
 class _Handler(WSGIRequestHandler):
@@ -23,16 +29,32 @@ class _Handler(WSGIRequestHandler):
     def log_message(self, *_: object) -> None:
         """Logs nothing: otherwise any client could fill the log."""
 
+    def address_string(self) -> str:
+        """The reader's address; the one on a Unix socket has none."""
+        return str(self.client_address[0]) if self.client_address else ""
+
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """Answers a few requests at a time, since each connection takes a thread and a descriptor of the daemon."""
+    """Answers a few requests at a time, since each connection takes a thread and a descriptor of the process."""
 
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], family: int) -> None:
+    def __init__(self, address: Any, family: int) -> None:
         self.address_family = family
         self._places = threading.BoundedSemaphore(MOST_READERS)
         super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        if self.address_family != socket.AF_UNIX:
+            super().server_bind()
+            return
+        self.socket.bind(self.server_address)
+        self.server_name, self.server_port = "localhost", 0
+        self.setup_environ()
+
+    def get_request(self) -> tuple[Any, Any]:
+        connection, address = super().get_request()
+        return connection, address or ("localhost", 0)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if self._places.acquire(blocking=False):
@@ -50,16 +72,54 @@ class _Server(ThreadingMixIn, WSGIServer):
         """Logs nothing about a broken connection."""
 
 
-def serve(address: str, registry: CollectorRegistry) -> None:
-    """Serves the metrics of a registry at `address` (host:port) until the process ends.
-
-    Raises InputError if that address cannot be used.
+def checked(address: str, option: str = "--listen") -> None:
+    """Raises InputError, which names the option, unless an address is `unix:PATH`, or `HOST:PORT` that only this machine
+    reaches.
     """
-    host, _, port = address.rpartition(":")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    host, colon, port = address.rpartition(":")
     try:
-        server = _Server((host.strip("[]"), int(port)), family)
+        is_loopback = host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        is_loopback = False
+    has_port = re.fullmatch(r"[0-9]{1,5}", port) is not None and 1 <= int(port) <= 65535
+    is_unix = address.startswith(UNIX) and len(address) > len(UNIX)
+    if not is_unix and not (colon and is_loopback and has_port):
+        raise InputError(
+            f"{option} {address}: must be HOST:PORT on a loopback address, such as 127.0.0.1:9753 (its readers are not "
+            "authenticated), or unix:PATH"
+        )
+
+
+def serve(address: str, registry: CollectorRegistry, option: str = "--listen") -> None:
+    """Serves the metrics of a registry at `address` (HOST:PORT or unix:PATH) until the process ends.
+
+    Raises InputError, which names the option, if that address cannot be used.
+    """
+    try:
+        server = _listening(address)
     except OSError as error:
-        raise InputError(f"metrics = {address}: nothing can listen there: {error.strerror}") from error
+        raise InputError(
+            f"{option} {address}: nothing can listen there: {error.strerror or error}"
+        ) from error
     server.set_app(make_wsgi_app(registry))
     threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def _listening(address: str) -> _Server:
+    if address.startswith(UNIX):
+        path = address.removeprefix(UNIX)
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_ISSOCK(os.lstat(path).st_mode) and not _answers(path):
+                os.unlink(path)  # of a process that has ended
+        return _Server(path, socket.AF_UNIX)
+    host, _, port = address.rpartition(":")
+    return _Server((host.strip("[]"), int(port)), socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
+def _answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as one:
+        try:
+            one.connect(path)
+        except OSError:
+            return False
+    return True

@@ -1,126 +1,179 @@
-"""The daemon's metrics for Prometheus."""
+"""The figures of the plugin and of its jobs, for Prometheus."""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
-from topolane.live.links import Links
-from topolane.live.metrics import serve
-from topolane.slurm.mirror import Mirror
-from topolane.slurm.records import Snapshot
-from topolane.slurm.usage import count, holding
+from topolane.slurm.inspection import Inspection
+from topolane.slurm.plugin_state import ENDS, KINDS, Counters
+from topolane.slurm.status import NodeCounts, Sharing, liveness, nodes, policy_of, sharing
+from topolane.slurm.wait_reasons import wait_reason
 
-COUNTED = {
-    "start": ("topolane_starts", "Releases onto nodes, refused ones too"),
-    "not-released": ("topolane_releases_refused", "Releases that Slurm refused"),
-    "escaped": ("topolane_jobs_held_again", "Jobs that Slurm might have started by itself"),
-    "slurm-error": ("topolane_slurm_errors", "Looks and requests that failed, releases aside"),
-}
-"""The log events that are counted: name and help text of each counter."""
-
-FORMER = " (former name, for one release)"
-DECISION = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 1e-2, 0.1, 1.0)
-LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+PREFIX = "topolane_slurm_"
+KEPT = 5.0
+"""Seconds for which a look at Slurm answers every reader: a look costs slurmctld a list of all its jobs."""
 
 
-class Metrics:
-    """Counts what the daemon does, and serves the metrics at `address` (host:port) until the process ends.
+class Look(Collector):
+    """Collects the metrics from a look at Slurm and the plugin's files, taken when a reader asks."""
 
-    Raises InputError if that address cannot be used.
-    """
+    def __init__(self, inspect: Callable[[], Inspection]) -> None:
+        self._inspect, self._lock = inspect, threading.Lock()
+        self._last: list[Metric] = []
+        self._taken: float | None = None
 
-    def __init__(self, address: str) -> None:
-        registry = CollectorRegistry()
-        self._counters = {event: Counter(*words, registry=registry) for event, words in COUNTED.items()}
-        self._jobs = Gauge("topolane_jobs", "Jobs of the managed partitions", ["state"], registry=registry)
-        self._nodes = Gauge("topolane_nodes", "Nodes of the tree", ["state"], registry=registry)
-        self._shared = Gauge(
-            "topolane_links_shared", "Links that may carry the traffic of two jobs", registry=registry
+    def collect(self) -> Iterable[Metric]:
+        """The metrics, at most `KEPT` seconds old."""
+        with self._lock:
+            if self._taken is None or time.monotonic() - self._taken > KEPT:
+                self._last = list(metrics(self._inspect()))
+                self._taken = time.monotonic()
+            return self._last
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: a registry would ask Slurm otherwise."""
+        return []
+
+
+def registry(inspect: Callable[[], Inspection]) -> CollectorRegistry:
+    """A registry with these metrics."""
+    made = CollectorRegistry()
+    made.register(Look(inspect))
+    return made
+
+
+def text(inspect: Callable[[], Inspection]) -> str:
+    """The metrics in Prometheus's text format, as node_exporter's textfile collector reads it."""
+    return generate_latest(registry(inspect)).decode()
+
+
+def metrics(look: Inspection) -> Iterator[Metric]:
+    """What a look at Slurm and the plugin gives. What is not known is left out."""
+    found = liveness(look)
+    yield _gauge("up", "Whether slurmctld answers", float(look.snapshot is not None))
+    if found.active is not None:
+        yield _gauge(
+            "active", "Whether the plugin decides (1), or stock Slurm alone (0)", float(found.active)
         )
-        self._dedicated = [
-            Gauge(name, "Links dedicated to running jobs" + why, registry=registry)
-            for name, why in (("topolane_links_dedicated", ""), ("topolane_links_owned", FORMER))
-        ]
-        self._lent = Gauge(
-            "topolane_links_lent",
-            "Idle links lent to running jobs in addition to dedicated ones",
-            registry=registry,
+    yield _gauge("stale", "Whether the plugin writes no state though jobs wait for nodes", float(found.stale))
+    yield _gauge("problems", "Files and commands that could not be read", float(len(look.problems)))
+    counters = look.state.counters if look.state else None
+    if counters is not None:
+        yield from _of_calls(look, counters)
+    if look.snapshot is not None:
+        yield from _of_jobs(look)
+    if (counted := nodes(look)) is not None:
+        yield _of_nodes(counted)
+    if (links := sharing(look)) is not None:
+        yield from _of_links(links)
+
+
+def _of_calls(look: Inspection, counters: Counters) -> Iterator[Metric]:
+    """The plugin's counters begin anew with slurmctld: `started` tells Prometheus so."""
+    if counters.started is not None:
+        yield _gauge("start_time_seconds", "When slurmctld loaded the plugin, Unix time", counters.started)
+    if counters.written is not None:
+        yield _gauge(
+            "state_age_seconds", "Since the plugin wrote its state", max(look.time - counters.written, 0.0)
         )
-        self._bandwidth_share = [
-            Summary(
-                name, "Share of full bandwidth that ended jobs had on their links" + why, registry=registry
-            )
-            for name, why in (("topolane_job_bandwidth_share", ""), ("topolane_job_phi", FORMER))
-        ]
-        self._reserved = Gauge(
-            "topolane_reserved_start_time_seconds",
-            "Latest start of the first in the queue, Unix time; NaN if no job has one",
-            registry=registry,
+    ends = CounterMetricFamily(
+        PREFIX + "calls",
+        "Calls of the plugin by how they ended (stock...: stock Slurm decided)",
+        labels=["end"],
+    )
+    for end in ENDS:
+        ends.add_metric([end], counters[end], created=counters.started)
+    yield ends
+    unwritten = CounterMetricFamily(
+        PREFIX + "links_unwritten", "Times the file of owned links could not be written"
+    )
+    unwritten.add_metric([], counters["links_unwritten"], created=counters.started)
+    yield unwritten
+    yield _times(counters)
+    yield _gauge(
+        "longest_call_seconds",
+        "The longest call since slurmctld started",
+        counters["longest_nanoseconds"] / 1e9,
+    )
+    if look.conf is not None:
+        yield _gauge(
+            "call_limit_seconds", "Time that the engine may take in a call (CallTime)", look.conf.call_time
         )
-        self._look = Histogram("topolane_look_seconds", "A look at Slurm", buckets=LOOK, registry=registry)
-        self._decision = Histogram(
-            "topolane_decision_seconds",
-            "The scheduler's time for each job it starts, or for finding that none does",
-            buckets=DECISION,
-            registry=registry,
-        )
-        self._reached = time.monotonic()
-        age = Gauge("topolane_last_look_age_seconds", "Since Slurm last answered", registry=registry)
-        age.set_function(lambda: time.monotonic() - self._reached)
-        serve(address, registry)
 
-    def heard(self, event: str) -> None:
-        """Counts an event of the log."""
-        event = "slurm-error" if event in ("not-hold", "not-tell") else event
-        if event in self._counters:
-            self._counters[event].inc()
 
-    def ended(self, bandwidth_share: float) -> None:
-        """Records that a job with dedicated links has ended, with its mean share of full bandwidth."""
-        for summary in self._bandwidth_share:
-            summary.observe(bandwidth_share)
+def _times(counters: Counters) -> Metric:
+    """The time of calls. The plugin's last count has all longer calls, so it has no upper bound."""
+    buckets, seen = [], 0
+    for limit, count in counters.under[:-1]:
+        seen += count
+        buckets.append((str(limit / 1e9), float(seen)))
+    total = sum(count for _, count in counters.under)
+    made = HistogramMetricFamily(
+        PREFIX + "call_seconds", "The plugin's own time in a call, without stock Slurm's"
+    )
+    made.add_metric([], [*buckets, ("+Inf", float(total))], counters["nanoseconds"] / 1e9)
+    return made
 
-    def reached(self) -> None:
-        """Records that Slurm has answered, whether or not anything had changed."""
-        self._reached = time.monotonic()
 
-    def looked(
-        self,
-        snapshot: Snapshot,
-        mirror: Mirror,
-        seconds: float,
-        decisions: int,
-        deciding: float,
-        lent: int = 0,
-    ) -> None:
-        """Records one look that took `seconds`, its `decisions`, the seconds for `deciding`, and how many
-        links are lent.
-        """
-        self._look.observe(seconds)
-        for _ in range(max(decisions, 1)):
-            self._decision.observe(deciding / max(decisions, 1))
-        managed = [job for job in snapshot.jobs.values() if mirror.manages(job)]
-        waiting = [job.id for job in managed if job.waits]
-        refused = sum(job in mirror.refused for job in waiting)
-        held = sum(job in mirror.reasons for job in waiting) - refused
-        for state, jobs in (
-            ("running", sum(job.holds_nodes for job in managed)),
-            ("waiting", len(waiting) - held - refused),
-            ("held", held),
-            ("refused", refused),
-        ):
-            self._jobs.labels(state).set(jobs)
-        nodes = count(snapshot, mirror.machine)
-        self._nodes.labels("idle").set(nodes.idle)
-        self._nodes.labels("busy").set(nodes.busy)
-        self._nodes.labels("out_of_service").set(nodes.out_of_service)
-        holders = {job: nodes for job, nodes in holding(snapshot, mirror.machine).items() if nodes}
-        dedicated = mirror.link_allocations()
-        self._shared.set(Links(mirror.machine, holders, {}, dedicated).shared())
-        for gauge in self._dedicated:
-            gauge.set(sum(len(one.links) for one in dedicated.values()))
-        self._lent.set(lent)
-        promised = mirror.scheduler.scheduler.reservation
-        self._reserved.set(float("nan") if promised is None else promised[1])
+def _of_jobs(look: Inspection) -> Iterator[Metric]:
+    jobs = [] if look.snapshot is None else look.snapshot.jobs.values()
+    counted: Counter[tuple[str, str]] = Counter()
+    refused: Counter[str] = Counter()
+    waited: dict[str, float] = dict.fromkeys(KINDS, 0.0)
+    for job in jobs:
+        if job.holds_nodes:
+            counted["running", policy_of(look, job) or "unknown"] += 1
+        elif job.waits:
+            counted["waiting", policy_of(look, job) or "unknown"] += 1
+            if (one := wait_reason(look, job).refused) is not None:
+                refused[one.kind] += 1
+                waited[one.kind] = max(waited[one.kind], look.time - max(job.submit, job.begin))
+    by_state = GaugeMetricFamily(PREFIX + "jobs", "Jobs by state and policy", labels=["state", "policy"])
+    for (state, policy), count in sorted(counted.items()):
+        by_state.add_metric([state, policy], count)
+    yield by_state
+    by_kind = GaugeMetricFamily(
+        PREFIX + "refused_jobs",
+        "Waiting jobs that the plugin refused last, by kind of refusal",
+        labels=["kind"],
+    )
+    longest = GaugeMetricFamily(
+        PREFIX + "refused_wait_seconds",
+        "The longest wait among the refused jobs, by kind of refusal",
+        labels=["kind"],
+    )
+    for kind in KINDS:
+        by_kind.add_metric([kind], refused[kind])
+        longest.add_metric([kind], waited[kind])
+    yield by_kind
+    yield longest
+
+
+def _of_nodes(counted: NodeCounts) -> Metric:
+    made = GaugeMetricFamily(PREFIX + "nodes", "Nodes of the machine file by state", labels=["state"])
+    made.add_metric(["idle"], counted.idle)
+    made.add_metric(["busy"], counted.busy)
+    made.add_metric(["out_of_service"], counted.out_of_service)
+    return made
+
+
+def _of_links(links: Sharing) -> Iterator[Metric]:
+    yield _gauge("links_owned", "Links between switches that one job has for itself", float(links.owned))
+    yield _gauge("links_shared", "Links that may carry the traffic of two jobs", float(links.shared))
+    yield _gauge(
+        "isolated_jobs_sharing",
+        "Isolated jobs that may meet another job on a link: 0 unless something is wrong",
+        float(len(links.isolated_sharing)),
+    )
+
+
+def _gauge(name: str, words: str, value: float) -> Metric:
+    return GaugeMetricFamily(PREFIX + name, words, value=value)

@@ -51,6 +51,7 @@ class Job:
     """The name of its record. The waiting tasks of an array share one record."""
     name: str
     user: str
+    account: str
     state: str
     """PENDING, RUNNING, ... If there are several, the one that says whether it holds nodes."""
     reason: str
@@ -58,7 +59,11 @@ class Job:
     priority: int
     partitions: tuple[str, ...]
     nodes: str
-    """Hostlist of its nodes; empty while it waits."""
+    """Hostlist of its nodes; empty while it waits. While it completes, those that it has yet to free."""
+    allocated: str
+    """Hostlist of all nodes that it got at its start."""
+    switches: int
+    """The most leaf switches that it wants to wait for (`--switches`); 0 without."""
     required: str
     excluded: str
     features: str
@@ -78,28 +83,23 @@ class Job:
     submit: float
     start: float
     """When it started; 0 while it waits."""
+    expected_start: float
+    """When Slurm expects to start it; 0 without such an estimate, and once it has started."""
     end: float
-    """When it ended; 0 before."""
+    """When it ended, or began to complete; 0 before."""
     begin: float
     """Not to be started before this time; 0 for any time."""
     array: int
     """The number of its array, or 0."""
-    array_limit: int
-    """How many of the array's tasks may run at once; 0 for any number."""
     dependency: str
     reservation: str
     unsupported_option: str
-    """The first requested resource that the driver cannot place (generic resources, ...); empty without one."""
-    note: str
-    """The administrator's comment, written by the submission hook."""
+    """The first requested option that a request to the engine cannot express (--contiguous, GPUs of the whole job,
+    ...); empty without one.
+    """
     comment: str
-    """The comment, written by the user, the daemon or both."""
-    nice: int
+    """The user's comment."""
     qos: str
-    association: int
-    """The number of its user's association in the accounting; 0 without."""
-    tres: str
-    """The resources that it needs at least, in Slurm's form: `cpu=2,mem=62.50G,node=2`."""
     gres: tuple[Gres, ...] = ()
     """The generic resources that it requests."""
     gres_held: tuple[tuple[str, int], ...] = ()
@@ -151,10 +151,6 @@ class Partition:
     up: bool
     """Whether its waiting jobs may start: UP, or DRAIN, which only refuses new jobs."""
     longest_walltime: float | None
-    priority_factor: int
-    priority_tier: int
-    tres: str
-    """Its resources, in Slurm's form."""
 
 
 @dataclasses.dataclass(frozen=True)

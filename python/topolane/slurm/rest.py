@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 
 from topolane._engine import InputError
-from topolane.slurm.tokens import SlurmError, Token
+from topolane.slurm.errors import SlurmError
+from topolane.slurm.tokens import Token
 
 VERSIONS = ("v0.0.44", "v0.0.43", "v0.0.42", "v0.0.41", "v0.0.40", "v0.0.45", "v0.0.38")
 """The supported versions of the interface, the best first. v0.0.45 does not tell whether a job is exclusive;
@@ -46,30 +47,26 @@ class Rest:
         else:
             self._http = httpx.Client(base_url=_checked(address, token), auth=token, timeout=60)
         self.version = self._negotiate()
-        self.parses_data = self.version != "v0.0.38"
-        """Whether a data_parser plugin reads requests: its names and types differ from the older ones."""
 
     def close(self) -> None:
         """Ends the connection."""
         self._http.close()
 
-    def get(self, path: str) -> dict[str, Any]:
-        """The answer to a GET. Raises SlurmError."""
-        return self._call("GET", f"/slurm/{self.version}/{path}")
+    def read(self, thing: str) -> list[dict[str, Any]]:
+        """The records of all jobs, nodes, partitions or reservations. Raises SlurmError."""
+        found: list[dict[str, Any]] = self._get(thing)[thing]
+        return found
 
-    def post(self, path: str, body: Mapping[str, Any]) -> None:
-        """Requests a change. Raises SlurmError if Slurm refuses all or part of it."""
-        answer = self._call("POST", f"/slurm/{self.version}/{path}", body)
-        for said in answer.get("warnings") or ():
-            text = str(said.get("description"))
-            if text.startswith("Ignoring unknown field"):
-                raise SlurmError(f"Slurm did only a part of POST {path}: {text}")
+    def clock(self) -> float:
+        """Slurm's time, whole seconds since 1970."""
+        when = self._get("diag")["statistics"]["req_time"]
+        return float(when["number"] if isinstance(when, Mapping) else when)
 
     def is_new(self, thing: str, since: float) -> bool:
         """Whether any of the jobs, nodes, ... has changed since that time of Slurm's clock. Cheap if none
         has.
         """
-        when = f"uts{int(since)}" if self.parses_data else str(int(since))
+        when = f"uts{int(since)}" if self.version != "v0.0.38" else str(int(since))
         try:
             path = f"/slurm/{self.version}/{thing}"
             with self._http.stream("GET", path, params={"update_time": when}) as response:
@@ -87,7 +84,7 @@ class Rest:
         return bool(answer.get("errors") or answer.get(thing) or not answer.get("warnings"))
 
     def _negotiate(self) -> str:
-        paths: Mapping[str, Any] = self._call("GET", "/openapi/v3").get("paths", {})
+        paths: Mapping[str, Any] = self._call("/openapi/v3").get("paths", {})
         offered = {match[1] for path in paths if (match := re.match(r"/slurm/(v[\d.]+)/", path))}
         known = [version for version in VERSIONS if version in offered]
         if not known:
@@ -97,18 +94,18 @@ class Rest:
             )
         return known[0]
 
-    def _answer(self, method: str, path: str, body: Mapping[str, Any] | None) -> httpx.Response:
-        try:
-            return self._http.request(method, path, json=body)
-        except (httpx.ReadError, httpx.RemoteProtocolError):
-            # slurmrestd drops a connection now and then. A change may have been made, so it is not repeated.
-            if method != "GET":
-                raise
-        return self._http.request(method, path, json=body)
+    def _get(self, path: str) -> dict[str, Any]:
+        return self._call(f"/slurm/{self.version}/{path}")
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _answer(self, path: str) -> httpx.Response:
         try:
-            response = self._answer(method, path, body)
+            return self._http.get(path)
+        except (httpx.ReadError, httpx.RemoteProtocolError):
+            return self._http.get(path)  # slurmrestd drops a connection now and then
+
+    def _call(self, path: str) -> dict[str, Any]:
+        try:
+            response = self._answer(path)
             if response.status_code == httpx.codes.UNAUTHORIZED:
                 raise SlurmError(f"slurmrestd at {self.address} wants a token-file, or another token")
             answer: dict[str, Any] = response.json()
@@ -116,12 +113,10 @@ class Rest:
             raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
         except ValueError as error:
             raise SlurmError(
-                f"slurmrestd at {self.address} answers {method} {path} with no JSON (HTTP {response.status_code})"
+                f"slurmrestd at {self.address} answers GET {path} with no JSON (HTTP {response.status_code})"
             ) from error
         for said in answer.get("errors") or ():
-            if said.keys() & {"error", "error_number", "error_code"}:
-                raise SlurmError(f"Slurm refuses {method} {path}: {self._in_words(said)}")
-            # Without one of these, v0.0.38 reports an update of an array that succeeded.
+            raise SlurmError(f"Slurm refuses GET {path}: {self._in_words(said)}")
         return answer
 
     def _in_words(self, error: Mapping[str, Any]) -> str:

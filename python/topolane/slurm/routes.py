@@ -1,89 +1,355 @@
-"""Keeps forwarding tables up to date: writes them before a job starts on dedicated links, and after such a
-job ends.
+"""Forwarding tables for the jobs that own links: installed before such a job starts, and again after it has ended.
+
+slurmctld calls this as PrologSlurmctld and EpilogSlurmctld, for many jobs at once. One process works at a time. What
+it installs is for all jobs whose links are known by then, so most of those that waited have nothing left to do.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import signal
 import subprocess
-from collections.abc import Callable, Mapping
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from topolane import files
-from topolane._engine import DedicatedRoutes, ForwardingTables, InputError, Machine
+from topolane import files, parsing, texts
+from topolane._engine import DedicatedRoutes, InputError, Machine
 from topolane.live.allocation import Allocation
-from topolane.slurm.config import Config
-from topolane.slurm.fabric import net_of, service_hosts
+from topolane.locks import Locks, TakenError
+from topolane.slurm import plugin_state
 
-LIMIT = 60.0
-"""Time limit in seconds for the command that installs the tables."""
+WAIT = 60.0
+"""Seconds that slurmctld waits for at most, by default."""
+LEAST = 5.0
+"""Seconds that the command which installs the tables has in any case."""
+POLL = 0.05
+QUIET = 3.0
+"""Seconds without a word of the plugin after which Slurm is asked: the plugin writes only while Slurm asks it."""
+UNSEEN = 12.0
+"""Seconds after which what the plugin has written says nothing, if Slurm does not answer either."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where commands are looked for: Slurm sets no PATH."""
 
-Routed = tuple[frozenset[int], tuple[int, ...]]
-"""Nodes of a job, and the cables that its traffic uses."""
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What tables are for, and where they go."""
+
+    machine: Path
+    """The output of ibnetdiscover that the plugin reads too."""
+    out: Path
+    """The file of tables. `OUT.state` and `OUT.jobs` next to it are this module's own."""
+    install: tuple[str, ...]
+    """The command that lets the subnet manager load the file."""
+    state: Path
+    """Slurm's StateSaveLocation, where the plugin writes."""
+    wait: float = WAIT
+    service: str | None = None
+    """Hosts of storage and services, a host list."""
+    service_uplinks: int = 0
 
 
-class Routes:
-    """The tables in one file. Raises InputError if the machine does not come from a file of ibnetdiscover."""
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The tables that are installed now."""
 
-    def __init__(self, config: Config, write: Callable[..., None]) -> None:
-        assert config.routes is not None
-        self._file, self._command, self._write = config.routes, config.routes_command, write
-        net = net_of(config)
-        if net is None:
-            raise InputError(
-                "routes: tables are for a subnet that is known: 'topology' must be a file of ibnetdiscover, "
-                f"not {config.topology!r}"
-            )
-        self._net, self._source = net, str(config.topology)
-        self._machine = Machine.parse(self._net, self._source, "ibnetdiscover")
-        self._service, self._uplinks = service_hosts(config, self._machine), config.service_uplinks
-        self._tables: ForwardingTables | None = None
-        self._held: dict[int, Routed] = {}
-        """The jobs that those tables are for."""
-        self._last: dict[int, Routed] | None = None
-        """The jobs that the tables in the file are for; None if these could not be installed."""
+    jobs: int
+    links: int
+    is_new: bool
+    """Whether they had to be installed: False if they were there already."""
+    left_out: dict[int, str]
+    """Jobs that own links and are on the subnet's default routes, and why."""
 
-    @property
-    def machine(self) -> Machine:
-        """The subnet."""
-        return self._machine
 
-    def keep(self, jobs: Mapping[int, Allocation]) -> bool:
-        """Writes and installs the tables for these jobs, if they have changed. Returns False if that failed."""
-        held = {job: one.routed for job, one in jobs.items() if one.links}
-        if held == self._last:
-            return True
+def before_start(settings: Settings, job: int) -> Result | None:
+    """Installs the tables that a job needs. Returns None if it owns no links.
+
+    Raises InputError if the tables cannot be made or installed.
+    """
+    deadline = time.monotonic() + settings.wait
+    _Notes(settings.out).forget(job)  # it may have been requeued
+    if job not in _links(settings).jobs:
+        return None
+    return _update(settings, deadline, job)
+
+
+def after_end(settings: Settings, job: int, started: float, hosts: str) -> Result | None:
+    """Takes a job's routes out as soon as its nodes are free. Returns None if it owned no links, or if the plugin says that
+    its nodes are not free within most of the time: then a later call takes its routes out.
+
+    slurmctld calls this while the nodes still end the job's processes, whose traffic must stay on the job's links.
+    started: when the job started, in seconds since 1970. hosts: the job's nodes, a host list. Raises InputError as
+    `before_start`.
+    """
+    began = time.monotonic()
+    if job not in _links(settings).jobs:
+        return None
+    notes = _Notes(settings.out)
+    notes.is_ending(job)
+    if not _nodes_are_free(settings, job, started, hosts, began + 0.8 * settings.wait):
+        return None
+    notes.has_ended(job)
+    return _update(settings, began + settings.wait)
+
+
+def install_all(settings: Settings) -> Result:
+    """Installs the tables of all jobs that own links, also if they are installed already. Raises InputError."""
+    return _update(settings, time.monotonic() + settings.wait, always=True)
+
+
+def _links(settings: Settings) -> plugin_state.Links:
+    """The links that the plugin has given."""
+    path = settings.state / plugin_state.LINKS
+    try:
+        text = texts.decoded(texts.read_bytes(path, plugin_state.MOST_LINKS), str(path))
+    except texts.NoFileError as error:
+        if (settings.state / plugin_state.COUNTERS).exists():
+            return plugin_state.Links(0, {})
+        raise InputError(
+            f"--state {settings.state}: the plugin has written nothing there: name Slurm's StateSaveLocation"
+        ) from error
+    return plugin_state.parse_links(text, str(path))
+
+
+def _nodes_are_free(settings: Settings, job: int, started: float, hosts: str, deadline: float) -> bool:
+    """Waits until the plugin does not count a job among those that hold nodes, or Slurm says so. Returns whether that
+    came about. If neither says anything until the deadline, the nodes count as free.
+    """
+    path, pause, began = settings.state / plugin_state.JOBS, 2 * POLL, time.monotonic()
+    while True:
         try:
-            changed = self._put(held)
-        except (InputError, OSError, subprocess.SubprocessError) as error:
-            self._last = None
-            self._write("routes-error", error=str(error))
-            return False
-        self._last = held
-        lent = {job: len(one.lent) for job, one in jobs.items() if one.lent}
-        self._write("routes", jobs=sorted(held), entries_changed=changed, **({"lent": lent} if lent else {}))
-        return True
+            text = texts.decoded(texts.read_bytes(path, plugin_state.MOST_JOBS), str(path))
+        except texts.NoFileError:
+            return True
+        seen = plugin_state.parse_jobs(text, str(path))
+        age = time.time() - seen.time
+        # The file may be older than the job.
+        is_known = seen.time > started + 1 or time.monotonic() - began > UNSEEN
+        if (job not in seen.running and is_known) or (age > QUIET and _none_completes(hosts)):
+            return True
+        if time.monotonic() + pause > deadline:
+            return age > UNSEEN
+        time.sleep(pause)
+        pause = min(1.0, 1.5 * pause)
 
-    def _put(self, held: Mapping[int, Routed]) -> int | None:
-        rows = [(str(job), sorted(nodes), links) for job, (nodes, links) in held.items()]
-        routes = DedicatedRoutes(self._machine, rows, self._service, self._uplinks)
-        if self._tables is None:
-            tables, changed = routes.tables(self._net, self._source), None
-        else:
-            moved = {node for _, (nodes, _) in held.items() ^ self._held.items() for node in nodes}
-            tables = self._tables.after(routes, sorted(moved))
-            changed = tables.differing(self._tables)
-        files.write(self._file, tables.text(), "routes")
-        if self._command:
-            done = subprocess.run(
-                self._command,
+
+def _none_completes(hosts: str) -> bool:
+    """Whether Slurm says that none of these nodes ends a job. False if it does not answer."""
+    try:
+        done = subprocess.run(
+            ["sinfo", "--noheader", "--states=completing", f"--nodes={hosts}", "--format=%N"],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LEAST,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0 and not done.stdout.strip()
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"PATH": os.environ.get("PATH", PATH)}
+
+
+class _Notes:
+    """What the epilogues of jobs tell other processes at once, an empty file for each job: `JOB.ending` while the nodes end
+    its processes, then `JOB.ended`.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._folder = Path(f"{out}.jobs")
+
+    def is_ending(self, job: int) -> None:
+        self._folder.mkdir(mode=0o755, exist_ok=True)
+        (self._folder / f"{job}.ending").touch()
+
+    def has_ended(self, job: int) -> None:
+        (self._folder / f"{job}.ended").touch()
+        (self._folder / f"{job}.ending").unlink(missing_ok=True)
+
+    def forget(self, job: int) -> None:
+        for what in ("ending", "ended"):
+            (self._folder / f"{job}.{what}").unlink(missing_ok=True)
+
+    def keep(self, jobs: Mapping[int, object]) -> tuple[set[int], set[int]]:
+        """The jobs that are ending, and those that have ended. Forgets all that are not among these jobs."""
+        found: dict[str, set[int]] = {"ending": set(), "ended": set()}
+        names = list(self._folder.iterdir()) if self._folder.is_dir() else []
+        for path in names:
+            number, _, what = path.name.partition(".")
+            if not number.isdigit() or what not in found:
+                continue
+            if int(number) in jobs:
+                found[what].add(int(number))
+            else:
+                path.unlink(missing_ok=True)
+        return found["ending"], found["ended"]
+
+
+class _Memory:
+    """What is remembered from one process to the next, in `OUT.state`. A file that cannot be used is as if there were
+    none: then tables are made once more.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._path = f"{out}.state"
+        self.machine: list[Any] | None = None
+        """The machine file as it was, and its sum."""
+        self.installed: str | None = None
+        """What the tables in the subnet are for; None if that is not known."""
+        self.left_out: dict[int, str] = {}
+        with contextlib.suppress(InputError, ValueError, TypeError, KeyError, AttributeError):
+            given = parsing.read_json(self._path)
+            self.left_out = {int(job): str(why) for job, why in given["left_out"].items()}
+            self.machine, self.installed = given["machine"], given["installed"]
+
+    def write(self) -> None:
+        """Raises InputError."""
+        said = {"machine": self.machine, "installed": self.installed, "left_out": self.left_out}
+        files.write(self._path, json.dumps(said) + "\n", mode=0o644)
+
+    def sum_of(self, machine: Path) -> int:
+        """The sum of the machine file, which is computed only if the file has changed."""
+        found = machine.stat()
+        stamp = [str(machine), found.st_mtime_ns, found.st_size, found.st_ino]
+        if self.machine is None or self.machine[:-1] != stamp:
+            self.machine = [*stamp, plugin_state.sum_of(texts.read_bytes(machine))]
+        return int(self.machine[-1])
+
+
+def _update(settings: Settings, deadline: float, first: int | None = None, *, always: bool = False) -> Result:
+    """Installs the tables for the links as they are now, unless they are installed.
+
+    first: a job that starts, whose entry in the plugin's file is the newest.
+    """
+    try:
+        with _alone(settings.out, deadline):
+            return _update_alone(settings, deadline, first, always=always)
+    except OSError as error:
+        raise InputError(f"{error.filename or settings.out}: {error.strerror}") from error
+
+
+def _update_alone(settings: Settings, deadline: float, first: int | None, *, always: bool) -> Result:
+    memory, links = _Memory(settings.out), _links(settings)
+    machine_sum = memory.sum_of(settings.machine)
+    if links.jobs and links.machine_sum != machine_sum:
+        raise InputError(
+            f"--machine {settings.machine}: {settings.state / plugin_state.LINKS} is of another machine file: name the "
+            "one of topolane.conf, and restart slurmctld if it has changed"
+        )
+    ending, ended = _Notes(settings.out).keep(links.jobs)
+    # If two jobs name a node, the one that started last has it.
+    order = sorted(
+        links.jobs.keys() - ended, key=lambda job: (job == first, job not in ending, job), reverse=True
+    )
+    jobs = {job: links.jobs[job] for job in order}
+    wanted = _fingerprint(settings, machine_sum, jobs)
+    is_known = memory.installed == wanted and first not in memory.left_out and settings.out.exists()
+    is_new = always or not is_known
+    if is_new:
+        memory.installed = None
+        memory.write()
+        memory.left_out = _write(settings, jobs)
+        _install(settings.install, max(LEAST, deadline - time.monotonic()))
+        memory.installed = wanted
+        memory.write()
+    have = [own for job, own in jobs.items() if job not in memory.left_out]
+    return Result(len(have), sum(len(own.links) for own in have), is_new, memory.left_out)
+
+
+def _fingerprint(settings: Settings, machine_sum: int, jobs: Mapping[int, Allocation]) -> str:
+    """A value that differs for other tables."""
+    rows = [(job, sorted(own.nodes), own.links) for job, own in sorted(jobs.items())]
+    given = [str(settings.out), machine_sum, settings.service, settings.service_uplinks, rows]
+    return hashlib.sha256(json.dumps(given).encode()).hexdigest()
+
+
+def _write(settings: Settings, jobs: Mapping[int, Allocation]) -> dict[int, str]:
+    """Writes the file of tables. Returns the jobs that cannot have routes of their own, and why."""
+    net, source = texts.read_text(settings.machine), str(settings.machine)
+    if Machine.format_of(net, source) != "ibnetdiscover":
+        raise InputError(f"--machine {source}: forwarding tables need the output of ibnetdiscover")
+    machine = Machine.parse(net, source, "ibnetdiscover")
+    try:
+        service = [] if settings.service is None else machine.nodes_named(settings.service)
+    except InputError as error:
+        raise InputError(f"--service {settings.service}: {error}") from error
+    rows = [(str(job), sorted(own.nodes), own.links) for job, own in jobs.items()]
+    left_out: dict[int, str] = {}
+
+    def made(rows: Sequence[tuple[str, Sequence[int], Sequence[int]]]) -> DedicatedRoutes:
+        return DedicatedRoutes(machine, rows, service, settings.service_uplinks)
+
+    try:
+        routes = made(rows)
+    except InputError:
+        # One job that does not fit must not take the routes of the others.
+        kept: list[tuple[str, Sequence[int], Sequence[int]]] = []
+        routes = made(kept)
+        for row in rows:
+            try:
+                routes = made([*kept, row])
+                kept.append(row)
+            except InputError as error:
+                left_out[int(row[0])] = str(error)
+    files.write(settings.out, routes.tables(net, source).text(), mode=0o644)
+    return left_out
+
+
+def _install(command: Sequence[str], seconds: float) -> None:
+    """Runs the command that loads the tables, and ends it after so many seconds. Raises InputError if it fails."""
+    shown = f"--install {texts.shown(command[0])}"
+    # Not a pipe: what the command leaves behind could keep that open.
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                timeout=LIMIT,
-                check=False,
-                text=True,
+                stderr=said,
+                env=_environment(),
+                start_new_session=True,
             )
-            if done.returncode:
-                said = done.stderr.strip().splitlines()[-1:] or [""]
-                raise InputError(f"{self._command[0]} ended with {done.returncode}: {said[0]}")
-        self._tables, self._held = tables, dict(held)
-        return changed
+        except OSError as error:
+            raise InputError(f"{shown}: {error.strerror}") from error
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            raise InputError(f"{shown}: has not ended after {seconds:.0f} s (--wait)") from error
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if code:
+            said.seek(0)
+            lines = said.read(1 << 16).decode(errors="replace").strip().splitlines()
+            raise InputError(
+                f"{shown}: ended with {code}: {texts.sentence(lines[-1]) if lines else 'no message'}"
+            )
+
+
+@contextlib.contextmanager
+def _alone(out: Path, deadline: float) -> Iterator[None]:
+    """No other process works on these tables. Raises InputError if another one does until the deadline."""
+    name = hashlib.sha256(os.path.realpath(out).encode()).hexdigest()[:16]
+    with contextlib.closing(Locks("topolane-routes")) as locks:
+        while True:
+            try:
+                locks.take(name)
+                break
+            except TakenError as error:
+                if time.monotonic() > deadline:
+                    raise InputError(
+                        f"--out {out}: another process is at work on it (process {error.process or 'not known'})"
+                    ) from error
+            time.sleep(POLL)
+        yield

@@ -1,15 +1,65 @@
-"""Running and waiting jobs at one moment: the rows that `topolane slurm status` prints."""
+"""What the plugin does at one moment: the figures and rows that `topolane slurm status` prints."""
 
 from __future__ import annotations
 
 import dataclasses
 
+from topolane._engine import LinkUse
 from topolane.live.links import Links
-from topolane.slurm.forecast import forecast
-from topolane.slurm.preview import Preview
+from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, clock, number_of
+from topolane.slurm.plugin_state import ENDS, Counters
 from topolane.slurm.records import Job
-from topolane.slurm.usage import NodeCounts, count, holding
-from topolane.slurm.wait_reasons import wait_reasons
+from topolane.slurm.wait_reasons import wait_reason
+from topolane.units import duration, plural
+
+BOOT_SECONDS = 5.0
+"""How much earlier than slurmctld's boot time the plugin may have been loaded."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Liveness:
+    """Whether the plugin works. Times in seconds since 1970."""
+
+    active: bool | None
+    """None if that is not known."""
+    stale: bool
+    """Whether it has written nothing for long, while slurmctld answers and jobs wait for nodes."""
+    why: str | None
+    """Why it is not active, stale, or not known to be active: a sentence."""
+    topology: str | None
+    """Slurm's TopologyPlugin."""
+    since: float | None
+    """When slurmctld loaded it."""
+    written: float | None
+    """When it wrote its state."""
+    machine: str | None
+    """Its machine file."""
+    machine_nodes: int
+    assumed: list[str]
+    """What it assumed of the machine."""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is active and not stale."""
+        return self.active is True and not self.stale
+
+
+@dataclasses.dataclass(frozen=True)
+class Calls:
+    """Slurm's calls of the plugin since slurmctld loaded it. Times of calls in nanoseconds, without the stock evaluation."""
+
+    calls: int
+    ends: dict[str, int]
+    """By how they ended: see native/slurm/plugin/report.h."""
+    stock: int
+    """Those that stock Slurm decided."""
+    links_unwritten: int
+    median: int | None
+    """Half of the calls took less."""
+    p99: int | None
+    longest: int
+    limit: float | None
+    """Nanoseconds of processor time that the engine may take in a call."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,24 +72,21 @@ class RunningRow:
     partition: str
     nodes: int
     hosts: str
-    level: int
-    """1 if it lies in one leaf (T1), 2 if in one pod (T2), ..."""
-    home: str
+    level: int | None
+    """1 if it lies in one leaf (T1), 2 if in one pod (T2), ...; None if the machine is not known."""
+    home: str | None
     """The lowest group that contains it."""
-    may_meet: list[str]
-    """Other jobs that may use the same links."""
-    links: int | None
-    """Its dedicated cables between switches; None if the policy gives none."""
+    policy: str | None
+    link_use: str
+    """`isolated`, `shared` or `none`."""
+    links: int
+    """Its own links between switches."""
     bandwidth_share: float | None
     """Its share of full bandwidth on them; None if it has none."""
-    lent: int | None
-    """Cables that it is lent in addition."""
-    mean_bandwidth_share: float | None
-    """Its mean share so far, with lent cables; None if no daemon has recorded it."""
+    may_meet: list[str]
+    """Other jobs that may use the same links."""
     start: float
     expected_end: float | None
-    failed_links: list[str]
-    """Failed links that its traffic used, or may have used."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,92 +95,225 @@ class WaitingRow:
 
     job: str
     record: str
+    """The waiting tasks of an array have one record."""
     name: str
     user: str
     nodes: int
     submit: float
-    kind: str
-    """See `topolane.slurm.wait_reasons.WaitReason`."""
+    reason: str
+    """Slurm's reason."""
+    kind: str | None
+    """The kind of the plugin's refusal; None if it did not refuse the job, or the job waits for something else."""
+    refused: float | None
+    """When the plugin refused it last."""
     why: str
-    latest_start: float | None
-    """The promised start of the first job in the queue; None for other jobs."""
+    policy: str | None
     expected_start: float | None
+    """As Slurm expects it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeCounts:
+    """How many nodes of the machine are in which state."""
+
+    idle: int
+    busy: int
+    """Held by a job."""
+    out_of_service: int
+    """Held by no job, and closed to new jobs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sharing:
+    """Links between switches, and who uses them."""
+
+    owned: int
+    """Links that one job has for itself."""
+    shared: int
+    """Links that two jobs may use."""
+    isolated_sharing: list[str]
+    """Isolated jobs that may meet another job on a link."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """All rows and totals."""
+    """All that is known."""
 
     time: float
+    liveness: Liveness
+    calls: Calls | None
     running: list[RunningRow]
     waiting: list[WaitingRow]
-    """Jobs to be released, then the queue in its order, then jobs outside the queue."""
-    nodes: NodeCounts
-    links_shared: int
-    """Links that two jobs may use."""
-    links_out: int
-    """Links out of service."""
-    forecast_until: float | None
-    """Expected starts are known up to this time; None if the forecast is complete."""
+    """Those of highest priority first."""
+    nodes: NodeCounts | None
+    sharing: Sharing | None
+    problems: list[str]
+    """What could not be read, a sentence each."""
 
 
-def status(preview: Preview) -> Status:
-    """The rows. This advances `preview.mirror` to the end of the forecast."""
-    snapshot, machine = preview.snapshot, preview.machine
-    holders = {job: nodes for job, nodes in holding(snapshot, machine).items() if nodes}
-    links = Links(machine, holders, {job: snapshot.jobs[job].number for job in holders}, preview.dedicated)
-    in_order = sorted(holders, key=lambda job: (snapshot.jobs[job].start, job))
-    failures = preview.mirror.failures
-    hit = {} if failures is None else {job: failures.names(out) for job, out in failures.affected.items()}
-    running = [
-        _running(snapshot.jobs[job], holders[job], links, preview, hit.get(job, [])) for job in in_order
-    ]
-    why, promised = wait_reasons(preview), preview.promised
-    asks = {identity: preview.mirror.request(identity) for identity in why}
-    found = forecast(preview.mirror, snapshot, preview.changes, preview.starts)
-    waiting = []
-    for identity, wait in why.items():
-        ask = asks[identity]
-        job, start = snapshot.jobs[identity], found.starts.get(identity)
-        latest = promised[1] if promised is not None and promised[0] == identity else None
-        waiting.append(
-            WaitingRow(
-                *(
-                    job.number,
-                    job.record,
-                    job.name,
-                    job.user,
-                    ask.nodes if ask else job.fewest_nodes,
-                    job.submit,
-                ),
-                *(wait.kind, wait.words, latest, None if start is None else start[0]),
-            )
-        )
+def status(look: Inspection) -> Status:
+    """The figures and rows of a look at Slurm and the plugin."""
+    jobs = [] if look.snapshot is None else list(look.snapshot.jobs.values())
+    running = sorted((job for job in jobs if job.holds_nodes), key=lambda job: (job.start, job.id))
+    waiting = sorted((job for job in jobs if job.waits), key=lambda job: (-job.priority, job.submit, job.id))
+    links = links_of(look)
     return Status(
-        snapshot.time,
-        running,
-        waiting,
-        count(snapshot, machine),
-        links.shared(),
-        0 if failures is None else len(failures.out),
-        found.until,
+        look.time,
+        liveness(look),
+        calls(look),
+        [_running(look, job, links) for job in running],
+        [_waiting(look, job) for job in waiting],
+        nodes(look),
+        sharing(look),
+        list(look.problems),
     )
 
 
-def _running(job: Job, nodes: list[int], links: Links, preview: Preview, failed: list[str]) -> RunningRow:
-    level, home = links.home(nodes)
-    others = sorted({other for _, jobs in links.of(job.id) for other in jobs})
-    end = None if job.walltime is None else job.start + job.walltime
-    own = preview.dedicated.get(job.id)
-    count = (len(own.links) if own else 0) if preview.gives_links else None
+def liveness(look: Inspection) -> Liveness:
+    """Whether the plugin works."""
+    counters = look.state.counters if look.state else None
+    jobs = look.state.jobs if look.state else None
+    active, why = _active(look, counters)
+    written = counters.written if counters else None
+    waits = sum(job.waits and job.reason in OURS for job in look.jobs.values())
+    quiet = 0.0 if written is None else look.time - written
+    stale = active is True and quiet > STALE and waits > 0
+    if stale:
+        why = (
+            f"The plugin has written nothing for {duration(quiet)}, while slurmctld answers and "
+            f"{plural(waits, 'job')} for which it looks for nodes {'waits' if waits == 1 else 'wait'}."
+        )
+    return Liveness(
+        active,
+        stale,
+        why,
+        look.topology,
+        counters.started if counters else None,
+        written,
+        jobs.machine if jobs else None,
+        jobs.nodes if jobs else 0,
+        list(jobs.assumed) if jobs else [],
+    )
+
+
+def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, str | None]:
+    """Whether the plugin is active, and if not, or if that is not known, why."""
+    if look.topology not in (None, TYPE):
+        return (
+            False,
+            f"Slurm's TopologyPlugin is {look.topology}, not {TYPE}: stock Slurm decides everything.",
+        )
+    if look.snapshot is None:
+        return None, "slurmctld does not answer, so nothing tells whether the plugin is active."
+    if counters is None:
+        first = look.problems[0] if look.problems else "The plugin's state is not known."
+        return None, f"Nothing tells whether the plugin is active. {first}"
+    if counters.active is None:
+        return None, "The plugin's counters do not say whether it is active: it is of an earlier release."
+    if (
+        look.booted is not None
+        and counters.started is not None
+        and counters.started < look.booted - BOOT_SECONDS
+    ):
+        since = clock(look.booted, look.time)
+        return (
+            None,
+            f"slurmctld started at {since} and has not asked the plugin for nodes yet: the next job makes it do so.",
+        )
+    if counters.active:
+        return True, None
+    said = look.state.jobs.why if look.state and look.state.jobs else None
+    return False, f"Stock Slurm decides everything: {said or 'the log of slurmctld says why'}."
+
+
+def calls(look: Inspection) -> Calls | None:
+    """Slurm's calls; None if the counters are not known."""
+    counters = look.state.counters if look.state else None
+    if counters is None:
+        return None
+    return Calls(
+        counters["calls"],
+        {name: counters[name] for name in ENDS},
+        counters.stock,
+        counters["links_unwritten"],
+        counters.quantile(0.5),
+        counters.quantile(0.99),
+        counters["longest_nanoseconds"],
+        look.conf.call_time * 1e9 if look.conf else None,
+    )
+
+
+def links_of(look: Inspection) -> Links | None:
+    """Which jobs may use which links; None if the machine is not known."""
+    if look.machine is None:
+        return None
+    holders = {job: nodes for job, nodes in look.holders.items() if job in look.claiming}
+    return Links(look.machine, holders, look.names, look.allocations)
+
+
+def nodes(look: Inspection) -> NodeCounts | None:
+    """Counts the nodes of the machine; None if it or Slurm is not known."""
+    if look.machine is None or look.snapshot is None:
+        return None
+    busy = {node for held in look.holders.values() for node in held}
+    closed = look.closed - busy
+    return NodeCounts(look.machine.nodes - len(busy) - len(closed), len(busy), len(closed))
+
+
+def sharing(look: Inspection) -> Sharing | None:
+    """Counts links by their users; None if the machine or Slurm is not known."""
+    if look.machine is None or look.snapshot is None:
+        return None
+    own = look.allocations
+    claims = [
+        (job, held, own[job].links if job in own else ())
+        for job, held in look.holders.items()
+        if job in look.claiming
+    ]
+    use = LinkUse(look.machine, claims)
+    meeting = [job for job in sorted(look.isolated) if any(others for _, others in use.meetings(job))]
+    return Sharing(
+        sum(len(one.links) for one in own.values()), use.shared, [look.names[job] for job in meeting]
+    )
+
+
+def policy_of(look: Inspection, job: Job) -> str | None:
+    """The policy of a job; None if it is not known."""
+    jobs, number = look.state.jobs if look.state else None, number_of(job)
+    if jobs and job.holds_nodes and number in jobs.running:
+        return jobs.running[number].policy
+    if jobs and job.waits and number in jobs.waiting:
+        return jobs.waiting[number].policy
+    found = look.conf.policy(job) if look.conf else None
+    return found[0] if found else None
+
+
+def _running(look: Inspection, job: Job, links: Links | None) -> RunningRow:
+    number = number_of(job)
+    held, own = look.holders.get(number, []), look.allocations.get(number)
+    level, home = links.home(held) if links and held else (None, None)
+    met = links.of(number) if links and held and number in look.claiming else []
     return RunningRow(
-        *(job.number, job.name, job.user, ",".join(job.partitions), len(nodes), job.nodes),
-        *(level, home, others),
-        links=count,
+        *(job.number, job.name, job.user, ",".join(job.partitions)),
+        *(job.fewest_nodes, job.nodes, level, home),
+        policy=policy_of(look, job),
+        link_use=look.link_use(number),
+        links=len(own.links) if own else 0,
         bandwidth_share=own.bandwidth_share if own else None,
-        lent=None if count is None else len(own.lent) if own else 0,
-        mean_bandwidth_share=own.share.mean(preview.snapshot.time) if own and own.share else None,
+        may_meet=sorted({other for _, others in met for other in others}),
         start=job.start,
-        expected_end=end,
-        failed_links=failed,
+        expected_end=None if job.walltime is None else job.start + job.walltime,
+    )
+
+
+def _waiting(look: Inspection, job: Job) -> WaitingRow:
+    wait = wait_reason(look, job)
+    return WaitingRow(
+        *(job.number, job.record, job.name, job.user),
+        *(wait.refused.wanted if wait.refused else job.fewest_nodes, job.submit, wait.slurm),
+        kind=wait.refused.kind if wait.refused else None,
+        refused=wait.refused.time if wait.refused else None,
+        why=wait.words,
+        policy=policy_of(look, job),
+        expected_start=job.expected_start if job.expected_start > look.time else None,
     )

@@ -13,10 +13,7 @@ import httpx
 
 from topolane import parsing, texts
 from topolane._engine import InputError
-
-
-class SlurmError(Exception):
-    """An error of Slurm, in one sentence."""
+from topolane.slurm.errors import SlurmError
 
 
 class Token(httpx.Auth):

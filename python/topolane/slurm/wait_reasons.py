@@ -1,69 +1,78 @@
-"""Why a job waits, in a few words."""
+"""Why a job waits, in a sentence: Slurm's reason, or the refusal of the plugin."""
 
 from __future__ import annotations
 
 import dataclasses
-import time
-from typing import Literal
 
-from topolane.slurm.comments import was_released
-from topolane.slurm.preview import Preview
+from topolane.slurm.inspection import OURS, Inspection, number_of
+from topolane.slurm.plugin_state import Refused
 from topolane.slurm.records import Job
+from topolane.units import plural
 
-Kind = Literal["starts", "released", "loose", "queued", "begin", "held", "refused"]
+SLURM = {
+    "": "Slurm has not looked at it yet",
+    "None": "Slurm has not looked at it yet",
+    "AssocGrpNodeLimit": "its account has all nodes that it may have",
+    "BeginTime": "it begins later",
+    "Dependency": "it waits for another job",
+    "DependencyNeverSatisfied": "the job that it waits for has ended in a way that it did not want",
+    "JobArrayTaskLimit": "its array runs as many tasks at once as it may",
+    "JobHeldAdmin": "an administrator holds it",
+    "JobHeldUser": "its user holds it",
+    "Licenses": "its licences are in use",
+    "PartitionDown": "its partition is down",
+    "PartitionInactive": "its partition is inactive",
+    "PartitionNodeLimit": "its partition never gives a job so many nodes",
+    "PartitionTimeLimit": "its partition never gives a job so much time",
+    "Priority": "jobs of higher priority are before it",
+    "QOSMaxJobsPerUserLimit": "its user runs as many jobs under its QOS as allowed",
+    "QOSMaxNodePerUserLimit": "its user has all nodes that the QOS allows",
+    "ReqNodeNotAvail": "nodes that it needs are out of service or reserved",
+    "Reservation": "it waits for its reservation",
+    "Resources": "the nodes that it needs are not free",
+}
+"""What Slurm's reasons mean."""
+
+
+REFUSALS = {
+    "not-now": "does not fit now",
+    "never": "never fits, even on the empty machine",
+    "would-share-links": "would share links",
+    "cannot-isolate": "never has links of its own, even on the empty machine",
+    "no-area": "would use links of isolated jobs",
+}
+"""What the kinds of refusals mean, said of the job."""
 
 
 @dataclasses.dataclass(frozen=True)
 class WaitReason:
     """Why a job waits."""
 
-    kind: Kind
-    """starts: to be released now; released: Slurm is starting it; loose: Slurm may start it anywhere, and it
-    will be held again; queued; begin: not before its begin time; held: by a user, an administrator or a
-    dependency; refused.
-    """
+    slurm: str
+    """Slurm's reason."""
     words: str
+    refused: Refused | None
+    """The plugin's last refusal, if that is why the job waits."""
 
 
-def wait_reasons(preview: Preview) -> dict[int, WaitReason]:
-    """The reason of each waiting job of the managed partitions: the queue in its order, then the other jobs."""
-    scheduler = preview.mirror.scheduler.scheduler
-    order = {job: place for place, job in enumerate([start.job.id for start in preview.starts])}
-    order |= {job: len(order) + place for place, job in enumerate(scheduler.waiting)}
-    jobs = [job for job in preview.snapshot.jobs.values() if job.waits and preview.mirror.manages(job)]
-    jobs.sort(key=lambda job: (order.get(job.id, len(order)), job.submit, job.id))
-    starts = {start.job.id: start.hosts for start in preview.starts}
-    return {job.id: _why(job, preview, starts) for job in jobs}
+def wait_reason(look: Inspection, job: Job) -> WaitReason:
+    """Why a waiting job waits. The plugin's refusal counts if Slurm looks for nodes for the job."""
+    jobs = look.state.jobs if look.state else None
+    refused = jobs.waiting.get(number_of(job)) if jobs else None
+    if refused is None or job.reason not in OURS:
+        return WaitReason(job.reason, SLURM.get(job.reason, f"Slurm says {job.reason}"), None)
+    return WaitReason(job.reason, refusal(refused, len(idle_of(look, refused))), refused)
 
 
-def _why(job: Job, preview: Preview, starts: dict[int, str]) -> WaitReason:
-    mirror, now = preview.mirror, preview.snapshot.time
-    if job.id in starts:
-        return WaitReason("starts", f"to be released now onto {starts[job.id]}")
-    if not job.is_held:
-        if was_released(job):
-            return WaitReason("released", f"released onto {job.required}; Slurm says {job.reason}")
-        return WaitReason("loose", "not held: Slurm may start it by itself")
-    if job.id in mirror.reasons:
-        reason = mirror.reasons[job.id]
-        return (
-            WaitReason("refused", f"refused: {reason}")
-            if job.id in mirror.refused
-            else WaitReason("held", reason)
-        )
-    request = mirror.request(job.id)
-    if request is not None and request.begin > now:
-        return WaitReason("begin", f"begins at {clock(request.begin, now)} or later")
-    refusal = mirror.scheduler.scheduler.explain(job.id)
-    return WaitReason("queued", "behind others in the queue" if refusal is None else refusal.why)
+def idle_of(look: Inspection, refused: Refused) -> list[int]:
+    """The candidates of a refused job that no job holds now. One that shares nodes may use others as well."""
+    held = {node for nodes in look.holders.values() for node in nodes}
+    return [node for node in refused.candidates if node not in held and node not in look.closed]
 
 
-def clock(when: float, now: float) -> str:
-    """A time of day, with the date if it is not today."""
-    day = "" if _day(when) == _day(now) else "%Y-%m-%d "
-    return time.strftime(f"{day}%H:%M:%S", time.localtime(when))
-
-
-def _day(when: float) -> tuple[int, int]:
-    local = time.localtime(when)
-    return local.tm_year, local.tm_yday
+def refusal(refused: Refused, idle: int) -> str:
+    """A refusal in words for a table. idle: how many candidates are idle now."""
+    wanted = plural(refused.wanted, "node")
+    if refused.kind in ("never", "cannot-isolate"):
+        return f"{REFUSALS[refused.kind]}: {wanted} wanted"
+    return f"{REFUSALS[refused.kind]}: {wanted} wanted, {idle} of {len(refused.candidates)} offered idle"

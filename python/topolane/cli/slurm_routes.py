@@ -1,0 +1,154 @@
+"""`topolane slurm routes`: forwarding tables for the jobs that own links."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import syslog
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from topolane import texts
+from topolane._engine import InputError
+
+if TYPE_CHECKING:
+    from topolane.slurm.routes import Result, Settings
+
+PROLOG, EPILOG = "prolog_slurmctld", "epilog_slurmctld"
+
+
+@click.command()
+@click.option(
+    "--machine",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The output of ibnetdiscover that topolane.conf names as Machine.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file of tables, for `opensm -R file -U FILE`.",
+)
+@click.option(
+    "--install",
+    required=True,
+    metavar="COMMAND",
+    help="Lets the subnet manager load the file. It runs without a shell and should end when the switches have the tables.",
+)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Slurm's StateSaveLocation [default: scontrol says].",
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(1, 3600),
+    default=60.0,
+    show_default=True,
+    help="Seconds that slurmctld waits for at most, those of the command included.",
+)
+@click.option("--service", metavar="HOSTS", help="Hosts of storage and services, a host list.")
+@click.option(
+    "--service-uplinks",
+    type=click.IntRange(0, 64),
+    default=0,
+    help="Uplink slots of every switch that only the traffic of these hosts uses.",
+)
+@click.option("--strict", is_flag=True, help="Fail, so that Slurm requeues the job, if there are no tables.")
+def routes(
+    machine: Path,
+    out: Path,
+    install: str,
+    state: Path | None,
+    wait: float,
+    service: str | None,
+    service_uplinks: int,
+    strict: bool,
+) -> None:
+    """Keep the jobs that own links on their links: PrologSlurmctld and EpilogSlurmctld call this.
+
+    By hand, it installs the tables of all jobs that own links. In PrologSlurmctld and EpilogSlurmctld a fault goes to
+    the system's log and the exit code is 0, so that the job runs on the subnet's default routes; see --strict.
+    """
+    context = os.environ.get("SLURM_SCRIPT_CONTEXT")
+    try:
+        result = _done(
+            context, machine, out, install, state, wait=wait, service=service, service_uplinks=service_uplinks
+        )
+    except Exception as error:
+        # Whatever it is, a job must not be requeued for it unless that was asked for.
+        sentence = texts.sentence(str(error) or type(error).__name__)
+        if context is not None:
+            syslog.openlog("topolane", 0, syslog.LOG_DAEMON)
+            syslog.syslog(syslog.LOG_ERR, f"job {os.environ.get('SLURM_JOB_ID')}: {sentence}")
+        if context is None or strict:
+            raise
+        click.echo(f"topolane: {sentence}", err=True)
+        return
+    if result is not None:
+        how = "" if result.is_new else " already"
+        click.echo(f"{out}: {result.links:,} links of {result.jobs:,} jobs; the tables are installed{how}")
+
+
+def _done(
+    context: str | None,
+    machine: Path,
+    out: Path,
+    install: str,
+    state: Path | None,
+    *,
+    wait: float,
+    service: str | None,
+    service_uplinks: int,
+) -> Result | None:
+    from topolane.slurm import routes as work
+
+    try:
+        command = tuple(shlex.split(install))
+    except ValueError as error:
+        raise InputError(f"--install {install}: {error}") from error
+    if not command:
+        raise InputError("--install: names no command")
+    if service_uplinks and service is None:
+        raise InputError("--service-uplinks reserves uplink slots for nodes: name these nodes with --service")
+    place = _state_save_location() if state is None else state
+    settings = work.Settings(machine, out, command, place, wait, service, service_uplinks)
+    result = work.install_all(settings) if context is None else _for_job(settings, context)
+    for job, why in result.left_out.items() if result is not None else ():
+        click.echo(f"job {job} is on the subnet's default routes: {texts.sentence(why)}", err=True)
+    return result
+
+
+def _for_job(settings: Settings, context: str) -> Result | None:
+    from topolane.slurm import routes as work
+
+    if context not in (PROLOG, EPILOG):
+        raise InputError(f"SLURM_SCRIPT_CONTEXT={context}: this is for PrologSlurmctld and EpilogSlurmctld")
+    job = _number("SLURM_JOB_ID")
+    if context == EPILOG:
+        started = float(_number("SLURM_JOB_START_TIME", int(time.time())))
+        return work.after_end(settings, job, started, os.environ.get("SLURM_JOB_NODELIST", ""))
+    result = work.before_start(settings, job)
+    if result is not None and job in result.left_out:
+        raise InputError(result.left_out[job])
+    return result
+
+
+def _number(name: str, default: int | None = None) -> int:
+    word = os.environ.get(name, "" if default is None else str(default))
+    if not word.isascii() or not word.isdigit():
+        raise InputError(f"{name} is {texts.shown(word)}, not a number: slurmctld sets it")
+    return int(word)
+
+
+def _state_save_location() -> Path:
+    from topolane.live.clients.scontrol import configuration
+
+    found = configuration().get("StateSaveLocation")
+    if not found:
+        raise InputError("scontrol does not say what StateSaveLocation is: name it with --state")
+    return Path(found)

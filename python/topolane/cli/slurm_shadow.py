@@ -1,0 +1,224 @@
+"""`topolane slurm shadow` and `topolane slurm replay`: a policy beside a Slurm that decides for itself."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topolane._engine import InputError
+from topolane.cli import common
+from topolane.units import plural
+
+if TYPE_CHECKING:
+    from topolane.slurm.shadow_log import Side, Summary
+
+
+@click.command()
+@click.option(
+    "--policy", required=True, help="Policy: a name (`topolane policies` lists them), or module:Class."
+)
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="NAME",
+    help="Ask only about jobs of this partition; repeat it for several [default: all].",
+)
+@click.option(
+    "--machine",
+    metavar="FILE",
+    help="Machine: a name or a file [default: the file of the plugin, else `scontrol show topology`].",
+)
+@click.option(
+    "--min-bandwidth",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Least share of full bandwidth that jobs accept on links of their own [default: all of it].",
+)
+@click.option("--log", metavar="FILE", help="Append every event to this file, for `topolane slurm replay`.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.2, 60),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two looks at Slurm.",
+)
+@click.option(
+    "--for",
+    "duration",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="End after this time [default: at Ctrl-C or SIGTERM].",
+)
+@click.option(
+    "--slurmrestd",
+    metavar="ADDR",
+    help="Read Slurm through slurmrestd at unix:PATH or http(s)://HOST:PORT [default: by scontrol].",
+)
+@click.option("--token-file", metavar="FILE", help="File with the token that slurmrestd wants.")
+@common.json_option
+def shadow(
+    policy: str,
+    partitions: tuple[str, ...],
+    machine: str | None,
+    min_bandwidth: float | None,
+    log: str | None,
+    interval: float,
+    duration: float | None,
+    slurmrestd: str | None,
+    token_file: str | None,
+    as_json: bool,
+) -> None:
+    """Say where a policy would have placed the jobs that Slurm starts. It changes nothing in Slurm.
+
+    Each start is a line: Slurm's nodes and the policy's, or why the job would have waited. A summary ends it.
+    """
+    from topolane.live.log import Log
+    from topolane.slurm.client import SlurmError, connect
+    from topolane.slurm.shadow import Shadow
+    from topolane.slurm.shadow_log import Summary
+
+    _check_min_bandwidth(policy, min_bandwidth)
+    summary = Summary(policy)
+
+    def write(event: str, **facts: Any) -> None:
+        if event == "holds":
+            summary.missed += 1
+        if written is not None:
+            written.write(event, **facts)
+
+    def tell(start: Mapping[str, Any], nodes: int) -> None:
+        summary.add(start, nodes)
+        click.echo(json.dumps(start) if as_json else _line(start, policy))
+        sys.stdout.flush()
+
+    written = None if log is None else Log(log)
+    try:
+        seen = Shadow(
+            connect(slurmrestd, token_file),
+            policy,
+            machine=machine,
+            partitions=partitions,
+            min_bandwidth=min_bandwidth,
+            interval=interval,
+            write=write,
+            tell=tell,
+        )
+    except SlurmError as error:
+        raise InputError(str(error)) from error
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: seen.stopping.set())
+    if not as_json:
+        _begin(seen.jobs, seen.unknown)
+    timer = None if duration is None else threading.Timer(duration, seen.stopping.set)
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    seen.run()
+    _end(summary, as_json, one_line=True)
+
+
+@click.command()
+@click.argument("log")
+@click.option(
+    "--csv",
+    "table",
+    help="File to write the jobs that Slurm ran to, as a workload for `topolane compare --trace`.",
+)
+@click.option("--policy", metavar="MODULE:CLASS", help="Policy of the shadow, if it is a class of your own.")
+@common.json_option
+def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> None:
+    """Make the decisions in a shadow's LOG once more with this engine, and print its summary.
+
+    The exit code is 1 if a decision differs.
+    """
+    from topolane.slurm.shadow_log import replay as repeated
+
+    found = repeated(log, policy)
+    if table is not None:
+        common.write_text(table, found.csv(), "--csv")
+    if as_json:
+        common.print_json({**found.summary.as_json(), "differing": found.differing})
+    else:
+        asked = found.summary.starts - found.summary.not_asked.total()
+        same = "all the same" if not found.differing else f"{len(found.differing)} differ"
+        click.echo(f"{plural(asked, 'decision')} made once more: {same}")
+        for sentence in found.differing[:5]:
+            click.echo(sentence)
+        _end(found.summary, as_json)
+    sys.exit(1 if found.differing else 0)
+
+
+def _check_min_bandwidth(policy: str, share: float | None) -> None:
+    from topolane._engine import linking_policies
+
+    able = [name for name, heeds in linking_policies() if heeds]
+    if share is not None and policy not in able:
+        raise InputError(f"--min-bandwidth is not used by policy {policy!r}; use policy {', '.join(able)}")
+
+
+def _begin(jobs: int, unknown: list[str]) -> None:
+    click.echo(f"{plural(jobs, 'job')} hold nodes already; the next starts are shown as they happen")
+    if unknown:
+        click.echo(
+            f"{plural(len(unknown), 'node')} of Slurm are not in the machine ({', '.join(unknown[:3])}, ...): "
+            "the policy is not asked about jobs there"
+        )
+
+
+def _line(start: Mapping[str, Any], policy: str) -> str:
+    at = time.strftime("%H:%M:%S", time.localtime(start["start"]))
+    said = f"{at}  job {start['job']}: Slurm {start['nodes'] or 'elsewhere'}"
+    if "aph" in start:
+        said += _measured(start)
+    if start.get("plugin"):
+        said += f" [plugin: {start['plugin']}]"
+    if "not_asked" in start:
+        return f"{said}; not asked: {start['not_asked']}"
+    answer = start["policy"]
+    if "refusal" in answer:
+        return f"{said}; {policy} would have waited, {answer['refusal']}: {answer['why']}"
+    return f"{said}; {policy} {answer['nodes']}{_measured(answer)}"
+
+
+def _measured(placed: Mapping[str, Any]) -> str:
+    others = placed["shares_with"]
+    shares = "no link shared" if not others else f"links shared with {plural(others, 'job')}"
+    return f" ({placed['aph']:.2f} hops, {shares})"
+
+
+def _end(summary: Summary, as_json: bool, *, one_line: bool = False) -> None:
+    if as_json:
+        click.echo(json.dumps({"summary": summary.as_json()})) if one_line else common.print_json(
+            summary.as_json()
+        )
+        return
+    asked = summary.starts - summary.not_asked.total()
+    waited = summary.refused.total()
+    click.echo(
+        f"{plural(summary.starts, 'start')}, {asked} asked about: {asked - waited} placed, {waited} would have waited"
+    )
+    for kind, count in summary.refused.most_common():
+        click.echo(f"  {count} {kind}, for instance: {summary.why[kind]}")
+    for why, count in summary.not_asked.most_common():
+        click.echo(f"  {count} not asked about: {why}")
+    if summary.missed:
+        click.echo(f"  {plural(summary.missed, 'job')} held nodes without being asked about")
+    for policy, count in summary.plugin.most_common():
+        click.echo(f"  {plural(count, 'start')} under policy {policy} of the plugin")
+    rows = [[summary.policy, *_cells(summary.ours)], ["Slurm, the same jobs", *_cells(summary.slurm)]]
+    if waited:
+        rows.append(["Slurm, jobs that would have waited", *_cells(summary.waiting)])
+    common.print_table(["nodes by", "jobs", "APH", "sharing links"], rows)
+
+
+def _cells(side: Side) -> list[str]:
+    return [str(side.jobs), "-" if side.aph is None else f"{side.aph:.3f}", str(side.sharing)]

@@ -1,0 +1,251 @@
+"""One look at Slurm and at the plugin's state files: what status, explain and the metrics start from."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from topolane import texts
+from topolane._engine import InputError, Machine, isolating_policies
+from topolane.live.allocation import Allocation
+from topolane.live.clients.scontrol import configuration
+from topolane.slurm import plugin_conf, plugin_state
+from topolane.slurm.client import SlurmError, connect
+from topolane.slurm.plugin_conf import PluginConf
+from topolane.slurm.plugin_state import PluginState
+from topolane.slurm.records import Job, Snapshot
+
+TYPE = "topology/topolane"
+STALE = 60.0
+"""Seconds. The plugin writes its state every 10 seconds at least."""
+
+OURS = ("Resources", "Priority", "None", "")
+"""Slurm's reasons of jobs for which it looks for nodes: only then can a refusal of the plugin be why a job waits."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Where to look. None: as slurmctld says."""
+
+    state: Path | None = None
+    """The directory of the plugin's state."""
+    slurmrestd: str | None = None
+    """The address of slurmrestd; None for Slurm's commands."""
+    token_file: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Inspection:
+    """Slurm and the plugin at one moment. What could not be read is None, and a sentence in `problems` says why."""
+
+    time: float
+    """By Slurm's clock, or else by that of this machine, seconds since 1970."""
+    configuration: dict[str, str]
+    """Slurm's settings by name; empty if they are not known."""
+    snapshot: Snapshot | None
+    state: PluginState | None
+    conf: PluginConf | None
+    machine: Machine | None
+    owned: dict[int, Allocation]
+    """The links of jobs, by the plugin's numbers of them."""
+    problems: tuple[str, ...]
+
+    @property
+    def topology(self) -> str | None:
+        """Slurm's TopologyPlugin."""
+        return self.configuration.get("TopologyPlugin")
+
+    @property
+    def booted(self) -> float | None:
+        """When slurmctld started, seconds since 1970."""
+        try:
+            return time.mktime(time.strptime(self.configuration["BOOT_TIME"], "%Y-%m-%dT%H:%M:%S"))
+        except (KeyError, ValueError, OverflowError):
+            return None
+
+    @cached_property
+    def jobs(self) -> dict[int, Job]:
+        """Slurm's jobs by the plugin's numbers. The waiting tasks of an array are one, the first of them."""
+        found: dict[int, Job] = {}
+        for job in [] if self.snapshot is None else self.snapshot.jobs.values():
+            number = number_of(job)
+            if number not in found or job.holds_nodes:
+                found[number] = job
+        return found
+
+    @cached_property
+    def holders(self) -> dict[int, list[int]]:
+        """The nodes of the machine that each job holds, by the plugin's number of the job."""
+        machine = self.machine
+        if machine is None:
+            return {}
+        held = {job: on_machine(one.nodes, machine) for job, one in self.jobs.items() if one.holds_nodes}
+        return {job: nodes for job, nodes in held.items() if nodes}
+
+    @cached_property
+    def allocations(self) -> dict[int, Allocation]:
+        """The links of the jobs that hold nodes."""
+        return {
+            job: own
+            for job, own in self.owned.items()
+            if own.links and own.nodes.issuperset(self.holders.get(job, [-1]))
+        }
+
+    @cached_property
+    def closed(self) -> frozenset[int]:
+        """Nodes of the machine that take no new jobs, including those that Slurm does not have."""
+        machine, snapshot = self.machine, self.snapshot
+        if machine is None or snapshot is None:
+            return frozenset()
+        usable = {name for name, node in snapshot.nodes.items() if node.usable}
+        return frozenset(node for node in range(machine.nodes) if machine.node_name(node) not in usable)
+
+    @cached_property
+    def isolated(self) -> frozenset[int]:
+        """The jobs that hold nodes and keep others off their links."""
+        return frozenset(job for job in self.holders if self.link_use(job) == "isolated")
+
+    def link_use(self, number: int) -> str:
+        """`isolated`, `shared` or `none`: as the plugin says or, if the job has started since then, as topolane.conf says."""
+        running = self.state.jobs.running if self.state and self.state.jobs else {}
+        if number in running:
+            return running[number].link_use
+        found = self.conf.policy(self.jobs[number]) if self.conf else None
+        return "isolated" if found and found[0] in isolating_policies() else "shared"
+
+    @cached_property
+    def claiming(self) -> frozenset[int]:
+        """The jobs that hold nodes and count as users of links: those outside do not if `Outside=share`."""
+        return frozenset(job for job in self.holders if self.link_use(job) != "none")
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The jobs as Slurm prints them."""
+        return {number: job.number for number, job in self.jobs.items()}
+
+
+def inspect(settings: Settings) -> Inspection:
+    """Reads what can be read. Raises InputError for an address or a token file that cannot be used."""
+    problems: list[str] = []
+
+    def tried(read: Callable[[], dict[str, str]], otherwise: dict[str, str]) -> dict[str, str]:
+        try:
+            return read()
+        except InputError as error:
+            if settings.slurmrestd is None:
+                problems.append(f"{texts.sentence(str(error))}: is slurmctld down?")
+            return otherwise
+
+    known = tried(configuration, {})
+    snapshot = _snapshot(settings, problems) if known or settings.slurmrestd else None
+    directory = settings.state or _state_directory(known)
+    if directory is None:
+        problems.append(
+            "The plugin's state is not known: name the StateSaveLocation of slurmctld with --state."
+        )
+    state = None if directory is None else plugin_state.read(directory)
+    problems += () if state is None else state.problems
+    machine, owned = _machine(state, _slurm_conf(known), problems)
+    return Inspection(
+        time.time() if snapshot is None else snapshot.time,
+        known,
+        snapshot,
+        state,
+        _conf(known),
+        machine,
+        owned,
+        tuple(problems),
+    )
+
+
+def _snapshot(settings: Settings, problems: list[str]) -> Snapshot | None:
+    try:
+        slurm = connect(settings.slurmrestd, settings.token_file)
+        try:
+            return slurm.snapshot()
+        finally:
+            slurm.close()
+    except SlurmError as error:
+        problems.append(f"{texts.sentence(str(error))}: is slurmctld down?")
+        return None
+
+
+def _state_directory(known: dict[str, str]) -> Path | None:
+    """StateSaveLocation, by slurmctld or, if it does not answer, by slurm.conf."""
+    location = known.get("StateSaveLocation")
+    if location is None:
+        try:
+            text = texts.read_text(_slurm_conf(known), texts.SMALL)
+        except InputError:
+            return None
+        found = re.findall(r"^\s*StateSaveLocation\s*=\s*(\S+)", text, re.IGNORECASE | re.MULTILINE)
+        location = found[-1] if found else None
+    return None if location is None or "%" in location else Path(location)
+
+
+def _slurm_conf(known: dict[str, str]) -> Path:
+    """The path of slurm.conf."""
+    return Path(known.get("SLURM_CONF") or os.environ.get("SLURM_CONF") or "/etc/slurm/slurm.conf")
+
+
+def _conf(known: dict[str, str]) -> PluginConf | None:
+    try:
+        return plugin_conf.read(_slurm_conf(known).parent / "topolane.conf")
+    except InputError:
+        return None  # The plugin itself says what is wrong with it.
+
+
+def _machine(
+    state: PluginState | None, slurm_conf: Path, problems: list[str]
+) -> tuple[Machine | None, dict[int, Allocation]]:
+    if state is None or state.jobs is None or state.jobs.machine is None:
+        return None, {}
+    try:
+        machine, its_sum = plugin_state.machine_of(state.jobs, slurm_conf.parent)
+    except InputError as error:
+        problems.append(f"{texts.sentence(str(error))}.")
+        return None, {}
+    try:
+        return machine, plugin_state.owned_by(state.links, machine, its_sum)
+    except InputError as error:
+        problems.append(f"{texts.sentence(str(error))}.")
+        return machine, {}
+
+
+def number_of(job: Job) -> int:
+    """The number by which the plugin knows a job: that of its record in slurmctld."""
+    return int(job.record.partition("_")[0])
+
+
+def on_machine(hosts: str, machine: Machine) -> list[int]:
+    """The nodes in a hostlist that the machine has, ascending."""
+    try:
+        return machine.nodes_named(hosts) if hosts else []
+    except InputError:
+        found = (machine.node_named(name) for name in names_in(hosts))
+        return sorted(node for node in found if node is not None)
+
+
+def names_in(hosts: str) -> list[str]:
+    """The names in a hostlist; none if it is not one."""
+    try:
+        listed = Machine.parse(f"SwitchName=all Nodes={hosts}\n", "hosts", "slurm")
+    except InputError:
+        return []
+    return [listed.node_name(node) for node in range(listed.nodes)]
+
+
+def clock(when: float, now: float) -> str:
+    """A time of day, with the date if it is not today."""
+    day = "" if _day(when) == _day(now) else "%Y-%m-%d "
+    return time.strftime(f"{day}%H:%M:%S", time.localtime(when))
+
+
+def _day(when: float) -> tuple[int, int]:
+    local = time.localtime(when)
+    return local.tm_year, local.tm_yday

@@ -1,0 +1,374 @@
+"""The files in which the topology plugin says what it does, in Slurm's StateSaveLocation.
+
+`topolane_counters` has what happened since slurmctld started, `topolane_jobs` the jobs as the plugin sees them,
+`topolane_links` the links that jobs own. slurmctld's user writes them; everything here is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from topolane import parsing, texts
+from topolane._engine import InputError, Machine
+from topolane.live.allocation import Allocation
+
+COUNTERS, JOBS, LINKS = "topolane_counters", "topolane_jobs", "topolane_links"
+
+MOST_COUNTERS = 64 << 10
+"""Bytes of the file of counters."""
+MOST_JOBS = 16 << 20
+"""Bytes of the file of jobs: 512 refused jobs with long lists of candidates, and all that run."""
+MOST_LINKS = 32 << 20
+MOST_NODES = 1 << 24
+MOST_NUMBER = (1 << 64) - 1
+SUM_OF_NOTHING = 14695981039346656037
+LONGEST_WORD = 64
+LONGEST_SENTENCE = 1000
+
+LINK_USES = ("isolated", "shared", "none")
+KINDS = ("not-now", "never", "would-share-links", "cannot-isolate", "no-area")
+"""Kinds of refusals."""
+
+UNDER = re.compile(r"under_([0-9]{1,20})_nanoseconds")
+WORD = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{LONGEST_WORD - 1}}}")
+
+STOCK = {
+    "stock": "the job's rule is stock",
+    "stock_inactive": "the plugin was not active",
+    "stock_failed": "the engine failed",
+    "stock_slow": "the engine took too long",
+    "stock_unknown": "nodes that the machine file does not name",
+    "stock_oversubscribed": "the job may share cores",
+}
+"""The counters of calls that stock Slurm decided, and why."""
+ENDS = ("placed", "kept_off", "in_area", "refused", *STOCK)
+"""The counters of how calls ended."""
+
+Made = TypeVar("Made")
+
+
+@dataclasses.dataclass(frozen=True)
+class Counters:
+    """What happened since slurmctld loaded the plugin. Times in seconds since 1970."""
+
+    values: dict[str, int]
+    """By the plugin's names (native/slurm/plugin/report.h)."""
+    under: tuple[tuple[int, int], ...]
+    """Calls by their time: (a number of nanoseconds, calls that took less, and not less than the one before). The last
+    one has all longer calls as well.
+    """
+
+    def __getitem__(self, name: str) -> int:
+        return self.values.get(name, 0)
+
+    @property
+    def active(self) -> bool | None:
+        """Whether the plugin decides; None if the file does not say."""
+        return None if "active" not in self.values else self.values["active"] == 1
+
+    @property
+    def started(self) -> float | None:
+        """When slurmctld loaded the plugin."""
+        return float(self.values["started"]) if "started" in self.values else None
+
+    @property
+    def written(self) -> float | None:
+        """When the plugin wrote the file."""
+        return float(self.values["written"]) if "written" in self.values else None
+
+    @property
+    def stock(self) -> int:
+        """Calls that stock Slurm decided."""
+        return sum(self[name] for name in STOCK)
+
+    def quantile(self, share: float) -> int | None:
+        """The least known number of nanoseconds such that this share of the calls took less. None without calls."""
+        calls, seen = sum(count for _, count in self.under), 0
+        for limit, count in self.under[:-1]:
+            seen += count
+            if calls and seen >= share * calls:
+                return min(limit, self["longest_nanoseconds"])
+        return max(self["longest_nanoseconds"], self.under[-1][0]) if calls else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """A job that holds nodes, as the plugin sees it."""
+
+    policy: str
+    link_use: str
+    """`isolated`, `shared` or `none`."""
+    bandwidth_share: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Refused:
+    """A waiting job that the plugin refused last."""
+
+    policy: str
+    min_bandwidth: float
+    """The minimum share of full bandwidth that it accepts."""
+    time: float
+    """When it was refused last, seconds since 1970."""
+    kind: str
+    """See `KINDS`."""
+    wanted: int
+    """Nodes."""
+    candidates: tuple[int, ...]
+    """The nodes of the machine that Slurm offered."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Jobs:
+    """The jobs as the plugin sees them, by Slurm's numbers (an array's waiting tasks have that of the array)."""
+
+    time: float
+    """When it was written, seconds since 1970."""
+    why: str | None
+    """Why the plugin is not active."""
+    machine: str | None
+    """The machine file."""
+    nodes: int
+    """How many nodes it has."""
+    assumed: tuple[str, ...]
+    """What was assumed of the machine."""
+    running: dict[int, Running]
+    waiting: dict[int, Refused]
+
+
+@dataclasses.dataclass(frozen=True)
+class Links:
+    """Which links jobs own. Jobs that got an answer and still wait may be among them."""
+
+    machine_sum: int
+    """The sum of the machine file whose numbers these are."""
+    jobs: dict[int, Allocation]
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginState:
+    """What the files say; None for one that is absent or cannot be used, and then there is a sentence."""
+
+    directory: Path
+    counters: Counters | None
+    jobs: Jobs | None
+    links: Links | None
+    problems: tuple[str, ...]
+    """Why a file is not used, a sentence each."""
+
+
+def read(directory: str | Path) -> PluginState:
+    """Reads the files. A file that is absent or garbled costs a sentence, never the others."""
+    folder, problems = Path(directory), []
+
+    def taken(name: str, most: int, parse: Callable[[str, str], Made], optional: bool = False) -> Made | None:
+        path = folder / name
+        try:
+            return parse(texts.decoded(texts.read_bytes(path, most), str(path)), str(path))
+        except texts.NoFileError:
+            if not optional:
+                problems.append(
+                    f"{path} does not exist: slurmctld has not asked the plugin for nodes yet, or its state is elsewhere."
+                )
+        except InputError as error:
+            hint = ": only root and the user of slurmctld may read it" if "denied" in str(error) else ""
+            problems.append(f"{texts.sentence(str(error))}{hint}.")
+        return None
+
+    counters = taken(COUNTERS, MOST_COUNTERS, parse_counters)
+    jobs = taken(JOBS, MOST_JOBS, parse_jobs)
+    # Without policies that give links there is no such file.
+    links = taken(LINKS, MOST_LINKS, parse_links, optional=True)
+    return PluginState(folder, counters, jobs, links, tuple(problems))
+
+
+def parse_counters(text: str, source: str) -> Counters:
+    """What a file of counters says. Raises InputError."""
+    values: dict[str, int] = {}
+    under: dict[int, int] = {}
+    for line, words in _lines(text):
+        if len(words) != 2:
+            raise _bad(source, line, " ".join(words), "a name and a number")
+        name, number = words[0], _whole(words[1], source, line)
+        if found := UNDER.fullmatch(name):
+            under[int(found[1])] = number
+        elif WORD.fullmatch(name):
+            values[name] = number
+        else:
+            raise _bad(source, line, name, "the name of a counter")
+    if "calls" not in values:
+        raise InputError(f"{source}: the counter `calls` is missing, so the file is not whole")
+    return Counters(values, tuple(sorted(under.items())))
+
+
+def parse_jobs(text: str, source: str) -> Jobs:
+    """What a file of jobs says. Raises InputError."""
+    rows = _lines(text)
+    line, head = next(rows, (1, []))
+    if head[:2] != ["topolane-jobs", "1"] or len(head) < 3:
+        raise _bad(source, line, " ".join(head), "`topolane-jobs 1` and a time")
+    time = float(_whole(head[2], source, line))
+    why, machine, nodes = None, None, 0
+    assumed: list[str] = []
+    running: dict[int, Running] = {}
+    waiting: dict[int, Refused] = {}
+    for line, words in rows:
+        kind, rest = words[0], " ".join(words[1:])
+        if kind == "why":
+            why = rest[:LONGEST_SENTENCE]
+        elif kind == "assumed":
+            assumed.append(rest[:LONGEST_SENTENCE])
+        elif kind == "machine":
+            if len(words) < 3:
+                raise _bad(source, line, rest, "a machine file and a number of nodes")
+            nodes = _whole(words[-1], source, line, MOST_NODES)
+            machine = " ".join(words[1:-1])
+        elif kind == "running":
+            job, row = _running(words, source, line)
+            running[job] = row
+        elif kind == "waiting":
+            job, refused = _waiting(words, source, line, nodes)
+            waiting[job] = refused
+        elif not WORD.fullmatch(kind):
+            raise _bad(source, line, kind, "`running`, `waiting`, `machine`, `assumed` or `why`")
+    return Jobs(time, why, machine, nodes, tuple(assumed), running, waiting)
+
+
+def _running(words: list[str], source: str, line: int) -> tuple[int, Running]:
+    if len(words) < 5:
+        raise _bad(source, line, " ".join(words), "`running JOB POLICY LINK_USE SHARE`")
+    policy, use = _word(words[2], source, line), words[3]
+    if use not in LINK_USES:
+        raise _bad(source, line, use, f"one of {', '.join(LINK_USES)}")
+    return _whole(words[1], source, line), Running(policy, use, _share(words[4], source, line))
+
+
+def _waiting(words: list[str], source: str, line: int, nodes: int) -> tuple[int, Refused]:
+    if len(words) < 8:
+        raise _bad(source, line, " ".join(words), "`waiting JOB POLICY SHARE TIME KIND WANTED CANDIDATES`")
+    if words[5] not in KINDS:
+        raise _bad(source, line, words[5], f"one of {', '.join(KINDS)}")
+    return _whole(words[1], source, line), Refused(
+        _word(words[2], source, line),
+        _share(words[3], source, line),
+        float(_whole(words[4], source, line)),
+        words[5],
+        _whole(words[6], source, line, MOST_NODES),
+        () if words[7] == "-" else tuple(_ranges(words[7], source, line, nodes)),
+    )
+
+
+def _ranges(text: str, source: str, line: int, nodes: int) -> Iterator[int]:
+    """The numbers in `0-3,8-11`, ascending and below the number of nodes."""
+    least = 0
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        low = _whole(first, source, line)
+        high = _whole(last, source, line) if last or part.endswith("-") else low
+        if not least <= low <= high < nodes:
+            raise _bad(source, line, part, f"ascending numbers of the {nodes} nodes")
+        yield from range(low, high + 1)
+        least = high + 1
+
+
+def parse_links(text: str, source: str) -> Links:
+    """What a file of owned links says. Raises InputError."""
+    body, mark, tail = text.rpartition("sum ")
+    if not mark or f"{sum_of(body.encode()):016x}" != tail.strip():
+        raise InputError(f"{source}: its checksum does not fit, so the file is not whole")
+    rows = _lines(body)
+    line, head = next(rows, (1, []))
+    if head[:2] != ["topolane-links", "1"] or len(head) != 4 or not re.fullmatch("[0-9a-f]{16}", head[2]):
+        raise _bad(source, line, " ".join(head), "`topolane-links 1`, a sum and a number of jobs")
+    found = {}
+    for line, words in rows:
+        numbers = [_whole(word, source, line) for word in (words[0], *words[2:])]
+        count = numbers[1] if len(numbers) > 1 else 0
+        if len(numbers) < count + 3 or len(numbers) != count + 3 + numbers[count + 2]:
+            raise _bad(source, line, " ".join(words), "a job, its share, its nodes and its links")
+        found[numbers[0]] = Allocation(
+            frozenset(numbers[2 : count + 2]), tuple(numbers[count + 3 :]), _share(words[1], source, line)
+        )
+    if len(found) != _whole(head[3], source, 1):
+        raise InputError(f"{source}: it has {len(found)} jobs, and its first line says {head[3]}")
+    return Links(int(head[2], 16), found)
+
+
+def sum_of(content: bytes | bytearray, total: int = SUM_OF_NOTHING) -> int:
+    """The plugin's sum of some bytes (FNV-1a), added to that of bytes before them."""
+    for byte in content:
+        total = (total ^ byte) * 1099511628211 & MOST_NUMBER
+    return total
+
+
+def machine_of(jobs: Jobs, beside: Path | None = None) -> tuple[Machine, int]:
+    """The machine that the plugin read, and the sum of its file or of both its files.
+
+    beside: the directory of slurm.conf, where a relative path begins. Raises InputError if a file cannot be read or has
+    changed.
+    """
+    if jobs.machine is None:
+        raise InputError("the plugin names no machine file")
+    machines, total = [], SUM_OF_NOTHING
+    for name in jobs.machine.split(",", 1):
+        path = str(Path(name) if beside is None else beside / name)
+        content = texts.read_bytes(path)
+        machines.append(Machine.parse(texts.decoded(content, path), path))
+        total = sum_of(content, total)
+    machine = machines[0] if len(machines) == 1 else machines[0].joined(machines[1])[0]
+    if machine.nodes != jobs.nodes:
+        raise InputError(
+            f"{jobs.machine} has {machine.nodes} nodes now and had {jobs.nodes} when slurmctld read it: restart slurmctld"
+        )
+    return machine, total
+
+
+def owned_by(links: Links | None, machine: Machine, machine_sum: int) -> dict[int, Allocation]:
+    """The links of each job. Raises InputError if they are those of another machine file."""
+    if links is None:
+        return {}
+    if links.machine_sum != machine_sum:
+        raise InputError(f"{LINKS} is of another machine file: its numbers of links say nothing here")
+    for job, own in links.jobs.items():
+        if any(link >= machine.links for link in own.links):
+            raise InputError(f"{LINKS}: job {job} owns a link that the machine does not have")
+        if any(node >= machine.nodes for node in own.nodes):
+            raise InputError(f"{LINKS}: job {job} holds a node that the machine does not have")
+    return links.jobs
+
+
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line:
+            yield number, line.split(" ")
+
+
+def _whole(word: str, source: str, line: int, most: int = MOST_NUMBER) -> int:
+    if not re.fullmatch(r"[0-9]{1,20}", word) or int(word) > most:
+        raise _bad(source, line, word, f"a whole number up to {most}")
+    return int(word)
+
+
+def _word(word: str, source: str, line: int) -> str:
+    if not WORD.fullmatch(word):
+        raise _bad(source, line, word, "the name of a policy")
+    return word
+
+
+def _share(word: str, source: str, line: int) -> float:
+    try:
+        share = float(word) if len(word) <= LONGEST_WORD else math.nan
+    except ValueError:
+        share = math.nan
+    if not 0 < share <= 1:
+        raise _bad(source, line, word, "a share of full bandwidth, above 0 and up to 1")
+    return share
+
+
+def _bad(source: str, line: int, found: str, wanted: str) -> InputError:
+    return InputError(f"{source} line {line}: {parsing.shown(found)} is not {wanted}")

@@ -1,0 +1,279 @@
+"""The log of a shadow: its summary, and its decisions made once more."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from topolane import files, parsing, texts
+from topolane._engine import InputError, Machine
+from topolane.policy import resolve
+from topolane.slurm.beside import Beside, Question
+from topolane.slurm.shadow import answered
+
+LONGEST = 64 << 20
+"""Most bytes of a line. The line with the machine is the longest."""
+COLUMNS = ("id", "submit", "run", "nodes", "walltime", "start", "hosts")
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """Where Slurm or the policy placed jobs."""
+
+    jobs: int
+    aph: float | None
+    """Mean of the average pairwise hops, over jobs of two or more nodes."""
+    sharing: int
+    """How many jobs may share links with another job."""
+
+
+@dataclasses.dataclass
+class Summary:
+    """What a shadow saw, from its events of starts."""
+
+    policy: str = ""
+    starts: int = 0
+    missed: int = 0
+    """Jobs that held nodes before the shadow looked, or that started while it could not."""
+    not_asked: Counter[str] = dataclasses.field(default_factory=Counter)
+    """Starts about which the policy was not asked, by why."""
+    refused: Counter[str] = dataclasses.field(default_factory=Counter)
+    """Starts that would have waited, by the kind of refusal."""
+    why: dict[str, str] = dataclasses.field(default_factory=dict)
+    """One reason of each kind."""
+    plugin: Counter[str] = dataclasses.field(default_factory=Counter)
+    """Starts by the policy that the plugin inside Slurm gave the job."""
+    _pairs: list[tuple[bool, float, int, float, int]] = dataclasses.field(default_factory=list)
+    """Of jobs that the policy places: whether it has several nodes; hops and jobs met, of Slurm's and the policy's nodes."""
+    _waiting: list[tuple[bool, float, int]] = dataclasses.field(default_factory=list)
+    """Of jobs that would have waited: the same of Slurm's nodes."""
+
+    def add(self, start: Mapping[str, Any], nodes: int) -> None:
+        """Counts an event of a start."""
+        self.starts += 1
+        if start.get("plugin"):
+            self.plugin[start["plugin"]] += 1
+        if "not_asked" in start:
+            self.not_asked[start["not_asked"].partition(":")[0]] += 1
+            return
+        answer, several = start["policy"], nodes > 1
+        if "refusal" in answer:
+            self.refused[answer["refusal"]] += 1
+            self.why.setdefault(answer["refusal"], answer["why"])
+            self._waiting.append((several, start["aph"], start["shares_with"]))
+            return
+        row = (several, start["aph"], start["shares_with"], answer["aph"], answer["shares_with"])
+        self._pairs.append(row)
+
+    @property
+    def slurm(self) -> Side:
+        """Slurm's nodes of the jobs that the policy places."""
+        return _side([row[:3] for row in self._pairs])
+
+    @property
+    def ours(self) -> Side:
+        """The policy's nodes of the same jobs."""
+        return _side([(row[0], *row[3:]) for row in self._pairs])
+
+    @property
+    def waiting(self) -> Side:
+        """Slurm's nodes of the jobs that would have waited."""
+        return _side(self._waiting)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "policy": self.policy,
+            "starts": self.starts,
+            "missed": self.missed,
+            "not_asked": dict(self.not_asked),
+            "would_have_waited": dict(self.refused),
+            "why": self.why,
+            "plugin": dict(self.plugin),
+            "slurm": dataclasses.asdict(self.slurm),
+            "with_policy": dataclasses.asdict(self.ours),
+            "slurm_of_those_that_would_have_waited": dataclasses.asdict(self.waiting),
+        }
+
+
+def _side(rows: Sequence[tuple[bool, float, int]]) -> Side:
+    hops = [aph for several, aph, _ in rows if several]
+    mean = sum(hops) / len(hops) if hops else None
+    return Side(len(rows), mean, sum(others > 0 for _, _, others in rows))
+
+
+@dataclasses.dataclass
+class _Ran:
+    """A job in the log. Times in seconds of Slurm's clock."""
+
+    submit: float
+    start: float
+    walltime: float | None
+    nodes: str
+    count: int
+    end: float | None = None
+
+
+@dataclasses.dataclass
+class Replay:
+    """A log, with every decision made once more."""
+
+    summary: Summary = dataclasses.field(default_factory=Summary)
+    differing: list[str] = dataclasses.field(default_factory=list)
+    """Sentences, one for each answer of this engine that differs from the log."""
+    _ran: dict[int, _Ran] = dataclasses.field(default_factory=dict)
+
+    def csv(self) -> str:
+        """The jobs that Slurm ran to their end, as a workload for `topolane compare --trace`. Of a job that ran several times,
+        the last one.
+        """
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for job, ran in sorted(self._ran.items()):
+            if ran.end is None or not ran.count:
+                continue
+            if ran.nodes.startswith(files.FORMULA):
+                # Read back as it is, so nothing can be put in front of it.
+                raise InputError(
+                    f"job {job}: ran on {parsing.shown(ran.nodes)}, which a spreadsheet would compute"
+                )
+            run = max(ran.end - ran.start, 0.0)
+            walltime = run if ran.walltime is None else ran.walltime
+            writer.writerow([job, ran.submit, run, ran.count, walltime, ran.start, ran.nodes])
+        return table.getvalue()
+
+
+def replay(path: str | Path, policy: str | None = None) -> Replay:
+    """Makes every decision in a log once more. Raises InputError if the file is not such a log.
+
+    policy: the `module:Class` that the shadow used, if any. Code that only the log names is never run.
+    """
+    found = Replay()
+    beside: Beside | None = None
+    for line, event in _events(path):
+        where = f"{path}:{line}"
+        try:
+            if event["event"] == "shadow":
+                machine = Machine.parse(event["machine"], where, "toml")
+                named = _policy(event["policy"], policy, where)
+                beside = Beside(machine, resolve(named), _optional(event.get("min_bandwidth")))
+                found.summary.policy = named
+            elif beside is not None:
+                _repeat(event, beside, found, where)
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{where}: not an event of a shadow: {error!r}") from error
+    if beside is None:
+        raise InputError(f"{path}: not the log of a shadow: no line has its machine and policy")
+    return found
+
+
+def _repeat(event: Mapping[str, Any], beside: Beside, found: Replay, where: str) -> None:
+    kind, machine = event["event"], beside.machine
+    if kind == "ends":
+        beside.end(_whole(event["id"]))
+        if (ran := found._ran.get(_whole(event["id"]))) is not None:
+            ran.end = _number(event["at"])
+    elif kind == "service":
+        beside.serve(_nodes(machine, event["out"]))
+    elif kind in ("holds", "start"):
+        job, nodes, share = _whole(event["id"]), _nodes(machine, event["nodes"]), _share(event.get("share"))
+        links, bandwidth_share = event.get("links", []), _number(event.get("bandwidth_share", 1.0))
+        if kind == "holds":
+            found.summary.missed += 1
+        else:
+            _compare(event, Question(job, len(nodes), share, ()), beside, found, where)
+        beside.hold(job, nodes, share, links, bandwidth_share)
+        found._ran[job] = _Ran(
+            _number(event["submit"]),
+            _number(event["start"]),
+            _optional(event["walltime"]),
+            event["nodes"],
+            len(nodes),
+        )
+
+
+def _compare(event: Mapping[str, Any], question: Question, beside: Beside, found: Replay, where: str) -> None:
+    machine = beside.machine
+    nodes = _nodes(machine, event["nodes"])
+    if not isinstance(event.get("not_asked", ""), str) or not isinstance(event.get("plugin") or "", str):
+        raise TypeError("a sentence was expected")
+    if "not_asked" not in event:
+        eligible = _nodes(machine, event["eligible"]) if "eligible" in event else range(machine.nodes)
+        placed = beside.placed(
+            question.job, nodes, event.get("links", []), _number(event.get("bandwidth_share", 1.0))
+        )
+        again = {
+            "aph": placed.aph,
+            "shares_with": placed.shares_with,
+            **answered(beside.ask(dataclasses.replace(question, eligible=eligible)), machine),
+        }
+        logged = {key: event[key] for key in again}
+        if logged != again:
+            found.differing.append(
+                f"{where}: the log says {parsing.shown(logged)}, the engine {parsing.shown(again)}"
+            )
+            event = {**event, **again}
+    found.summary.add(event, len(nodes))
+
+
+def _policy(named: Any, allowed: str | None, where: str) -> str:
+    """The policy in the log. Raises InputError if it is code that the user did not name."""
+    if not isinstance(named, str):
+        raise TypeError(f"{parsing.shown(named)} is no policy")
+    if ":" in named and named != allowed:
+        raise InputError(
+            f"{where}: the policy was {parsing.shown(named)}, which is code: if it is yours, give it with --policy"
+        )
+    return named
+
+
+def _events(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with open(path, "rb") as log:
+        for line, text in enumerate(iter(lambda: log.readline(LONGEST + 1), b""), 1):
+            if len(text) > LONGEST:
+                raise InputError(f"{path}:{line}: the line is longer than {LONGEST >> 20} MiB")
+            if not text.endswith(b"\n"):
+                return  # cut short by the end of the shadow
+            event = parsing.parse_json(texts.decoded(text, f"{path}:{line}"), str(path), line)
+            if not isinstance(event, dict) or "event" not in event:
+                raise InputError(f"{path}:{line}: no event")
+            yield line, event
+
+
+def _nodes(machine: Machine, hosts: Any) -> list[int]:
+    if not isinstance(hosts, str):
+        raise TypeError(f"{parsing.shown(hosts)} is not a hostlist")
+    return machine.nodes_named(hosts) if hosts else []
+
+
+def _share(value: Any) -> dict[str, int] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise TypeError(f"{parsing.shown(value)} is no share of a node")
+    return {str(name): _whole(count) for name, count in value.items()}
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{parsing.shown(value)} is not a whole number")
+    return value
+
+
+def _number(value: Any) -> float:
+    """A time or a share. It must be a number, since it is written into a table unchanged."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{parsing.shown(value)} is not a number")
+    return float(value)
+
+
+def _optional(value: Any) -> float | None:
+    return None if value is None else _number(value)

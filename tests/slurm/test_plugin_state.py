@@ -1,0 +1,442 @@
+"""The plugin's state files as commands read them: whole, garbled, absent, hostile; and the metrics, rules and panels made of
+them. No Slurm runs here: what status, explain and metrics say of a real one is in test_status.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plugin_files import write_counters, write_jobs, write_links
+from topolane import InputError, Machine
+from topolane.slurm import plugin_conf, plugin_state
+from topolane.slurm.inspection import Inspection
+from topolane.slurm.plugin_state import COUNTERS, JOBS, LINKS
+from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.refusals import where
+from topolane.slurm.status import status
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "slurm"
+MACHINE = """\
+name = "node"
+[node]
+sockets = 2
+cores-per-socket = 8
+[[site]]
+name = "core"
+children = [6, 2, 2]
+parents = [1, 3, 3]
+cables = [1, 1, 4]
+nodes = "node[1-24]"
+"""
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """A directory with the files of a plugin that has jobs of every kind."""
+    machine = tmp_path / "machine.toml"
+    machine.write_text(MACHINE)
+    calls = {"calls": 100, "placed": 40, "refused": 50, "stock": 7, "stock_slow": 3}
+    times = {"under_512_nanoseconds": 60, "under_1024_nanoseconds": 39, "under_134217728_nanoseconds": 1}
+    write_counters(tmp_path, nanoseconds=10**9, longest_nanoseconds=9 * 10**8, **calls, **times)
+    write_jobs(
+        tmp_path,
+        f"machine {machine} 24",
+        "assumed one cable between each pair of switches",
+        "running 7 dedicated isolated 0.5",
+        "running 8 stock shared 1",
+        "waiting 9 isolated 1 1700000000 would-share-links 5 8-11,20",
+        "waiting 10 stock 1 1700000001 no-area 3 -",
+    )
+    write_links(tmp_path, machine, (7, 0.5, [0, 1, 6], [24, 26]))
+    return tmp_path
+
+
+def test_the_files_say_what_was_written(state: Path) -> None:
+    """Counters, jobs and links are those of the files; half the calls took less than 512 ns, all but one less than 1 µs."""
+    found = plugin_state.read(state)
+    assert found.problems == () and found.counters and found.jobs and found.links
+    counters, jobs = found.counters, found.jobs
+    assert (counters["calls"], counters["placed"], counters.stock, counters.active) == (100, 40, 10, True)
+    assert [counters.quantile(share) for share in (0.5, 0.99, 0.999)] == [512, 1024, 9 * 10**8]
+    assert (jobs.nodes, jobs.why, jobs.assumed) == (24, None, ("one cable between each pair of switches",))
+    assert jobs.running[7] == plugin_state.Running("dedicated", "isolated", 0.5)
+    refused = plugin_state.Refused("isolated", 1.0, 1700000000.0, "would-share-links", 5, (8, 9, 10, 11, 20))
+    assert jobs.waiting[9] == refused and jobs.waiting[10].candidates == ()
+    machine, its_sum = plugin_state.machine_of(jobs)
+    own = plugin_state.owned_by(found.links, machine, its_sum)
+    assert (own[7].nodes, own[7].links, own[7].bandwidth_share) == (frozenset({0, 1, 6}), (24, 26), 0.5)
+    with pytest.raises(InputError, match="another machine file"):
+        plugin_state.owned_by(found.links, machine, its_sum + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        (COUNTERS, "placed 40", "placed -40", "topolane_counters line 5: '-40' is not a whole number"),
+        (COUNTERS, "placed 40", "placed 40 1", "line 5: 'placed 40 1' is not a name and a number"),
+        (COUNTERS, "calls 100", "", "the counter `calls` is missing"),
+        (JOBS, "topolane-jobs 1", "topolane-jobs 2", "line 1: 'topolane-jobs 2 "),
+        (JOBS, "would-share-links", "does-not-like-it", "line 6: 'does-not-like-it' is not one of not-now"),
+        (JOBS, "8-11,20", "8-11,10", "line 6: '10' is not ascending numbers of the 24 nodes"),
+        (JOBS, "8-11,20", "8-24", "'8-24' is not ascending numbers of the 24 nodes"),
+        (JOBS, "8-11,20", "0-99999999999", "is not ascending numbers"),
+        (JOBS, "isolated 0.5", "isolated nan", "line 4: 'nan' is not a share of full bandwidth"),
+        (
+            JOBS,
+            "running 7 dedicated",
+            "running 7 \x1b[31m",
+            "line 4: '\\x1b[31m' is not the name of a policy",
+        ),
+        (JOBS, " 24\n", " 99999999999\n", "is not a whole number up to 16777216"),
+        (LINKS, " 24 26", " 24 27", "its checksum does not fit, so the file is not whole"),
+        (LINKS, "sum ", "sun ", "its checksum does not fit"),
+    ],
+)
+def test_a_garbled_file_costs_one_sentence(state: Path, name: str, old: str, new: str, says: str) -> None:
+    """The sentence names file, line and value; the other files are read all the same."""
+    path = state / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    found = plugin_state.read(state)
+    assert len(found.problems) == 1 and says in found.problems[0], found.problems
+    assert found.problems[0].isprintable() and len(found.problems[0]) < 1100
+    read = {COUNTERS: found.counters, JOBS: found.jobs, LINKS: found.links}
+    assert read.pop(name) is None and None not in read.values()
+
+
+def test_no_change_of_a_file_is_more_than_a_sentence(state: Path) -> None:
+    """Cut anywhere, with bytes changed, or replaced by noise: either the file is read or a sentence says why not."""
+    draw = random.Random(21)
+    for name in (COUNTERS, JOBS, LINKS):
+        path = state / name
+        whole = path.read_bytes()
+        for _ in range(300):
+            changed = bytearray(whole[: draw.randrange(len(whole))] if draw.random() < 0.3 else whole)
+            for _ in range(draw.randrange(1, 4)):
+                if changed:
+                    changed[draw.randrange(len(changed))] = draw.randrange(256)
+            path.write_bytes(changed)
+            assert all(sentence.isprintable() for sentence in plugin_state.read(state).problems)
+        path.write_bytes(whole)
+
+
+def test_absent_unreadable_and_endless_files_are_said(state: Path) -> None:
+    """A missing file of links is no problem, because most policies write none; a missing file of counters is one."""
+    (state / LINKS).unlink()
+    (state / COUNTERS).unlink()
+    (state / JOBS).unlink()
+    found = plugin_state.read(state)
+    assert [sentence.partition(":")[0] for sentence in found.problems] == [
+        f"{state / name} does not exist" for name in (COUNTERS, JOBS)
+    ]
+    (state / COUNTERS).symlink_to("/dev/zero")
+    (state / JOBS).write_bytes(b"topolane-jobs 1 1\n" + b"why x\n" * (plugin_state.MOST_JOBS // 6))
+    problems = plugin_state.read(state).problems
+    assert "a device" in problems[0] and "more than 16 MiB" in problems[1]
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="needs root and setpriv")
+def test_who_may_not_read_the_state_is_told_who_may(state: Path) -> None:
+    """The plugin writes for slurmctld's user and root alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        for path in (state / name for name in (COUNTERS, JOBS, LINKS)):
+            shutil.copy(path, folder)
+            (Path(folder) / path.name).chmod(0o600)
+        done = read_as_another(folder)
+    if done.returncode:
+        pytest.skip(f"another user cannot run this Python: {done.stderr.strip().splitlines()[-1]}")
+    assert done.stdout.count("only root and the user of slurmctld may read it") == 3, done.stdout
+
+
+def read_as_another(folder: str) -> subprocess.CompletedProcess[str]:
+    """What another user than root is told of the files there."""
+    program = "import sys; from topolane.slurm import plugin_state; print(*plugin_state.read(sys.argv[1]).problems, sep='\\n')"
+    words = ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", program, folder]
+    return subprocess.run(words, capture_output=True, text=True)
+
+
+def command(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    asked = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm", *map(str, words)]
+    return subprocess.run(asked, capture_output=True, text=True, env=os.environ | environment, timeout=60)
+
+
+def test_without_slurm_the_state_is_still_shown(state: Path, tmp_path: Path) -> None:
+    """Exit code 1 if nothing tells that the plugin is active, 2 for bad input, one sentence each."""
+    nothing = {"PATH": str(tmp_path / "no-commands"), "SLURM_CONF": str(state / "slurm.conf")}
+    done = command("status", "--state", state, **nothing)
+    assert done.returncode == 1 and "slurmctld does not answer" in done.stdout, done
+    assert "calls: 100; placed by a policy 40.0 %, refused 50.0 %" in done.stdout
+    assert (
+        "stock decided 10.0 %: 7.0 % the job's rule is stock; 3.0 % the engine took too long" in done.stdout
+    )
+    assert "median under 512 ns, 99 % under 1.02 µs, longest 900 ms" in done.stdout
+    found = json.loads(command("status", "--state", state, "--json", **nothing).stdout)
+    assert found["liveness"]["active"] is None and found["calls"]["ends"]["placed"] == 40
+    (state / "slurm.conf").write_text(f"ClusterName=x\nStateSaveLocation={state}\n")
+    assert "calls: 100;" in command("status", **nothing).stdout, "slurm.conf tells where the state is"
+    for words, says in (
+        (("explain", "7", "--state", state), "scontrol show config cannot be run"),
+        (
+            ("status", "--state", state, "--svg", tmp_path / "x" / "y.svg", "--slurmrestd", "ftp://x"),
+            "ftp://x",
+        ),
+        (("metrics",), "give one of --listen and --once"),
+        (("metrics", "--listen", "0.0.0.0:9753"), "must be HOST:PORT on a loopback address"),
+        (("metrics", "--listen", "example.org:9753"), "must be HOST:PORT on a loopback address"),
+        (("metrics", "--listen", "unix:"), "or unix:PATH"),
+    ):
+        done = command(*words, **nothing)
+        assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, done
+    told = command("metrics", "--once", "--state", state, **nothing)
+    assert told.returncode == 0 and "topolane_slurm_up 0.0" in told.stdout
+    assert "topolane_slurm_active" not in told.stdout, "that is not known"
+
+
+def look_at(state: Path, **changes: Any) -> Inspection:
+    """A look at the files, and at a Slurm without jobs."""
+    found = plugin_state.read(state)
+    assert found.jobs
+    machine, its_sum = plugin_state.machine_of(found.jobs)
+    own = plugin_state.owned_by(found.links, machine, its_sum)
+    now = time.time()
+    known = {"TopologyPlugin": "topology/topolane"}
+    conf = plugin_conf.PluginConf(state / "topolane.conf", (), 0.002)
+    whole = Inspection(now, known, Snapshot(now, {}, {}, {}, {}), found, conf, machine, own, ())
+    return dataclasses.replace(whole, **changes)
+
+
+def test_liveness(state: Path) -> None:
+    """Active; not with another plugin of Slurm, nor with `active 0`; not known for the files of a slurmctld that has ended."""
+    assert status(look_at(state)).liveness.is_well
+    other = status(look_at(state, configuration={"TopologyPlugin": "topology/tree"})).liveness
+    assert other.active is False and "topology/tree, not topology/topolane" in (other.why or "")
+    boot = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime())
+    ended = status(
+        look_at(state, configuration={"TopologyPlugin": "topology/topolane", "BOOT_TIME": boot})
+    ).liveness
+    assert ended.active is None and "has not asked the plugin for nodes yet" in (ended.why or "")
+    write_counters(state, active=False, calls=1)
+    write_jobs(state, "why topolane.conf line 3: there is no setting 'Polcy'")
+    found = plugin_state.read(state)
+    broken = status(look_at_broken(found)).liveness
+    assert broken.active is False and "line 3: there is no setting 'Polcy'" in (broken.why or "")
+
+
+def look_at_broken(found: plugin_state.PluginState) -> Inspection:
+    now = time.time()
+    known = {"TopologyPlugin": "topology/topolane"}
+    return Inspection(now, known, Snapshot(now, {}, {}, {}, {}), found, None, None, {}, ())
+
+
+def test_the_line_of_topolane_conf_that_gives_a_policy(tmp_path: Path) -> None:
+    """The first that fits partition, QOS and account; CallTime in microseconds."""
+    file = tmp_path / "topolane.conf"
+    file.write_text(
+        "Engine=/x CallTime=500 # short\n"
+        "Partition=a,B QOS=high Policy=jigsaw\nAccount=Chem Policy=dedicated MinBandwidth=0.5\nPartition=b Policy=isolated\n"
+    )
+    conf = plugin_conf.read(file)
+    assert conf.call_time == 0.0005
+    for partitions, qos, account, found in (
+        (("a",), "HIGH", "", ("jigsaw", 2)),
+        (("b",), "low", "chem", ("dedicated", 3)),
+        (("b",), "low", "", ("isolated", 4)),
+        (("a",), "low", "", ("stock", 0)),
+        (("a", "b"), "low", "", None),
+    ):
+        assert conf.policy(a_job(partitions=partitions, qos=qos, account=account)) == found
+    file.write_text("CallTime=soon\n")
+    with pytest.raises(InputError, match=r"topolane.conf line 1: CallTime is 'soon'"):
+        plugin_conf.read(file)
+
+
+def a_job(**given: Any) -> Job:
+    """A job of which only this is known."""
+    empty = {"str": "", "int": 0, "float": 0.0, "bool": False}
+    known = {field.name: empty.get(str(field.type)) for field in dataclasses.fields(Job)}
+    return Job(**(known | given))
+
+
+def test_idle_nodes_are_told_by_pod_and_leaf() -> None:
+    machine = Machine.parse(MACHINE, "machine.toml")
+    assert where(machine, [0, 1, 8, 20]) == "pod0 3 (leaf0 2, leaf1 1), pod1 1 (leaf3 1)"
+    assert where(machine, []) == ""
+
+
+NAME = re.compile(r"\btopolane_slurm_[a-z0-9_]+")
+
+
+def exported(text: str) -> set[str]:
+    """The names of samples in a text of metrics."""
+    return {re.split(r"[{ ]", line)[0] for line in text.splitlines() if line and line[0] != "#"}
+
+
+def all_names(state: Path) -> set[str]:
+    pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
+    from topolane.slurm.metrics import text
+
+    found = exported(text(lambda: look_at(state)))
+    # Without jobs these have no samples, only their types.
+    return found | set(re.findall(r"# TYPE (\S+)", text(lambda: look_at(state))))
+
+
+def expressions() -> list[str]:
+    """The queries of the dashboard."""
+    board = json.loads((EXAMPLES / "topolane-dashboard.json").read_text())
+    found = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    assert len(found) > 10
+    return found
+
+
+def test_rules_and_panels_use_metrics_that_exist(state: Path) -> None:
+    """Every metric named in the alert rules and in the dashboard is exported, and no panel stands on another."""
+    names = all_names(state)
+    rules = (EXAMPLES / "topolane-alerts.yml").read_text()
+    used = {name for text in (rules, *expressions()) for name in NAME.findall(text)}
+    assert len(used) > 12 and used <= names, used - names
+    ends = set(re.findall(r"stock_[a-z]+", rules)) - {"stock_"}
+    assert ends <= set(plugin_state.ENDS)
+    kinds = {kind for words in re.findall(r'kind=~"([^"]+)"', rules) for kind in words.split("|")}
+    assert kinds and kinds <= set(plugin_state.KINDS)
+    taken: set[tuple[int, int]] = set()
+    for panel in json.loads((EXAMPLES / "topolane-dashboard.json").read_text())["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken and at["x"] + at["w"] <= 24
+        taken |= cells
+
+
+def test_each_rule_has_a_sentence_and_a_place_in_the_guide() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is missing")
+    (group,) = yaml.safe_load((EXAMPLES / "topolane-alerts.yml").read_text())["groups"]
+    guide = (EXAMPLES.parents[1] / "docs" / "guides" / "slurm-operations.md").read_text()
+    for rule in group["rules"]:
+        assert rule["annotations"]["summary"].endswith(".") and rule["labels"]["severity"]
+        assert f"`{rule['alert']}`" in guide, rule["alert"]
+
+
+@pytest.fixture
+def promtool() -> str:
+    found = os.environ.get("PROMTOOL") or shutil.which("promtool")
+    if found is None:
+        pytest.skip("promtool is missing: it is in the Debian package prometheus")
+    return found
+
+
+def test_prometheus_takes_metrics_and_rules(promtool: str, state: Path, tmp_path: Path) -> None:
+    """promtool reads the metrics, the rules, and the queries of the dashboard as rules."""
+    pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
+    from topolane.slurm.metrics import text
+
+    lines = [f'      - record: "panel:{number}"' for number in range(len(expressions()))]
+    queries = [one.replace("$__rate_interval", "5m").replace("$instance", ".*") for one in expressions()]
+    file = tmp_path / "panels.yml"
+    body = "\n".join(f"{line}\n        expr: {json.dumps(query)}" for line, query in zip(lines, queries))
+    file.write_text(f"groups:\n  - name: panels\n    rules:\n{body}\n")
+    for words, given in (
+        (("check", "rules", EXAMPLES / "topolane-alerts.yml"), ""),
+        (("check", "rules", file), ""),
+        (("check", "metrics"), text(lambda: look_at(state))),
+    ):
+        done = subprocess.run([promtool, *map(str, words)], input=given, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+FIRES = {
+    "TopolaneSlurmctldDown": {"up": "0x60"},
+    "TopolanePluginNotActive": {"up": "1x60", "active": "0x60"},
+    "TopolaneStateUnreadable": {"problems": "2x60", 'jobs{state="waiting"}': "7x60"},
+    "TopolaneStateStale": {"up": "1x60", "active": "1x60", "stale": "1x60"},
+    "TopolaneStockDecides": {
+        'calls_total{end="placed"}': "0+90x60",
+        'calls_total{end="stock_slow"}': "0+10x60",
+    },
+    "TopolaneUnknownNodes": {'calls_total{end="stock_unknown"}': "0+1x60"},
+    "TopolaneLinksUnwritten": {"links_unwritten_total": "0+1x60"},
+    "TopolaneIsolatedJobsShareLinks": {"isolated_jobs_sharing": "2x60"},
+    "TopolaneJobStarves": {
+        'refused_wait_seconds{kind="no-area"}': "90000x120",
+        'nodes{state="idle"}': "4x120",
+    },
+    "TopolaneCallsSlow": {
+        'call_seconds_bucket{le="0.001"}': "0+90x60",
+        'call_seconds_bucket{le="0.016"}': "0+100x60",
+        'call_seconds_bucket{le="+Inf"}': "0+100x60",
+        "call_limit_seconds": "0.002x60",
+    },
+    "TopolaneMetricsMissing": {},
+}
+"""Series for which each rule fires, in promtool's notation."""
+WELL = {
+    "up": "1x120",
+    "active": "1x120",
+    "stale": "0x120",
+    "problems": "0x120",
+    'jobs{state="waiting"}': "7x120",
+    'calls_total{end="placed"}': "0+90x120",
+    'calls_total{end="stock"}': "0+90x120",
+    'calls_total{end="stock_slow"}': "0x120",
+    'calls_total{end="stock_unknown"}': "5x120",
+    "links_unwritten_total": "3x120",
+    "isolated_jobs_sharing": "0x120",
+    'refused_wait_seconds{kind="no-area"}': "600x120",
+    'refused_wait_seconds{kind="not-now"}': "900000x120",
+    'nodes{state="idle"}': "4x120",
+    'call_seconds_bucket{le="0.001"}': "0+100x120",
+    'call_seconds_bucket{le="+Inf"}': "0+100x120",
+    "call_limit_seconds": "0.002x120",
+}
+
+
+def series(values: dict[str, str]) -> list[dict[str, str]]:
+    rows = []
+    for name, numbers in values.items():
+        base, _, labels = name.partition("{")
+        inside = ",".join(filter(None, ['instance="a"', labels.rstrip("}")]))
+        first = numbers if "+" in numbers else numbers.replace("x", "+0x")
+        rows.append({"series": f"topolane_slurm_{base}{{{inside}}}", "values": first})
+    return rows
+
+
+@pytest.mark.parametrize("alert", [*FIRES, None])
+def test_a_rule_fires_for_its_fault_alone(promtool: str, tmp_path: Path, alert: str | None) -> None:
+    """Each rule fires for series that show its fault; none fires for a plugin that works."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML is missing")
+    rules = EXAMPLES / "topolane-alerts.yml"
+    (group,) = yaml.safe_load(rules.read_text())["groups"]
+    assert {rule["alert"] for rule in group["rules"]} == FIRES.keys()
+    given = (
+        WELL
+        if alert is None
+        else FIRES[alert]
+        if alert == "TopolaneMetricsMissing"
+        else {"up": "1x120"} | FIRES[alert]
+    )
+    asked = [
+        {
+            "expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}})',
+            "eval_time": "110m" if name == "TopolaneJobStarves" else "50m",
+            "exp_samples": [{"labels": "{}", "value": 1}] if name == alert else [],
+        }
+        for name in FIRES
+        if alert is None or name == alert
+    ]
+    file = tmp_path / "test.yml"
+    tests = [{"interval": "1m", "input_series": series(given), "promql_expr_test": asked}]
+    file.write_text(json.dumps({"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": tests}))
+    done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

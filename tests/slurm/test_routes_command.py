@@ -1,0 +1,218 @@
+"""`topolane slurm routes` as slurmctld calls it, with files of the plugin that are written by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from owned_links import Row, write_links, write_running
+from topolane import Machine
+from topolane._engine import DedicatedRoutes
+
+sys.path.append(str(Path(__file__).parents[1] / "fabric"))
+from owned_jobs import JOBS, MACHINE, STORAGE, Layout, on, state
+
+COMMAND = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm", "routes"]
+
+
+class Controller:
+    """The host of slurmctld: its directory of state, the subnet's file, and what was installed, in order."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.state = directory, directory / "state"
+        self.net, self.out, self.kept = directory / "net", directory / "lfts", directory / "kept"
+        self.state.mkdir()
+        self.kept.mkdir()
+        self.net.write_text(Machine.parse(MACHINE, "toy.toml").to("ibnetdiscover"))
+        self.machine = Machine.parse(self.net.read_text(), "net")
+        self.jobs: dict[int, Row] = {row["id"]: row for row in state(JOBS)["running"] if row["links"]}
+        self.install = f"sh -c 'cp {self.out} {self.kept}/$(ls {self.kept} | wc -l)'"
+
+    def give(self, *jobs: int) -> None:
+        write_links(self.state, self.net, [self.jobs[job] for job in jobs])
+
+    def begin(
+        self, context: str | None, job: int | None, *options: object, **changed: object
+    ) -> subprocess.Popen[str]:
+        """Starts the command, in the environment that slurmctld gives: no PATH."""
+        given = {"machine": self.net, "out": self.out, "state": self.state, "install": self.install} | changed
+        words = [word for key, value in given.items() for word in (f"--{key}", str(value))]
+        environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        if context is not None:
+            environment["SLURM_SCRIPT_CONTEXT"] = f"{context}_slurmctld"
+        if job is not None:
+            environment |= {"SLURM_JOB_ID": str(job), "SLURM_JOB_START_TIME": "1000"}
+        return subprocess.Popen(
+            [*COMMAND, *words, *map(str, options)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self, context: str | None, job: int | None, *options: object, **changed: object) -> Any:
+        process = self.begin(context, job, *options, **changed)
+        out, error = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(COMMAND, process.returncode, out, error)
+
+    def installed(self) -> list[str]:
+        return [(self.kept / str(number)).read_text() for number in range(len(list(self.kept.iterdir())))]
+
+    def tables_of(self, *jobs: int) -> str:
+        """What the file must be for these jobs."""
+        rows = [(str(job), self.jobs[job]["nodes"], self.jobs[job]["links"]) for job in jobs]
+        return DedicatedRoutes(self.machine, rows).tables(self.net.read_text(), "net").text()
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Controller:
+    return Controller(tmp_path)
+
+
+def test_tables_follow_prologs_and_epilogs(controller: Controller) -> None:
+    """A job's routes are there when its prolog has ended, and gone when its epilogue has, though the plugin names it still.
+    Jobs without links change nothing. A job that is requeued gets its routes again."""
+    controller.give(1, 2)
+    done = controller.call("prolog", 2)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert controller.installed() == [controller.tables_of(1, 2)]
+    assert "already" in controller.call("prolog", 1).stdout
+    assert controller.call("prolog", 99).stdout == controller.call("epilog", 99).stdout == ""
+    assert controller.call("epilog", 1).returncode == 0
+    assert controller.installed()[1:] == [controller.tables_of(2)]
+    assert controller.call("prolog", 1).returncode == 0
+    assert controller.installed()[2:] == [controller.tables_of(1, 2)]
+    controller.give(2, 3)  # written when job 3 was placed: job 1 is gone
+    assert controller.call("prolog", 3).returncode == 0
+    assert controller.installed()[3:] == [controller.tables_of(2, 3)]
+    # By hand the tables are always installed.
+    assert controller.call(None, None).stdout.endswith("the tables are installed\n")
+    assert controller.installed()[4:] == [controller.tables_of(2, 3)]
+
+
+def test_many_at_once_cost_few_computations(controller: Controller) -> None:
+    """24 prologs of jobs that the plugin names already, then their 24 epilogues: each finds what it needs in the subnet."""
+    many = 24
+    pairs = [(6 * pod + leaf, plane) for pod in range(2) for leaf in (0, 2) for plane in range(6)]
+    layouts = [Layout(n + 1, on((leaf, leaf + 1), 1), (plane,)) for n, (leaf, plane) in enumerate(pairs)]
+    controller.jobs = {row["id"]: row for row in state(layouts)["running"]}
+    assert len(controller.jobs) == many
+    controller.give(*controller.jobs)
+    for context, last in (
+        ("prolog", controller.tables_of(*controller.jobs)),
+        ("epilog", controller.tables_of()),
+    ):
+        before = len(controller.installed())
+        begun = [controller.begin(context, job) for job in controller.jobs]
+        for process in begun:
+            process.communicate(timeout=240)
+            assert process.returncode == 0
+        new = controller.installed()[before:]
+        assert new[-1] == last
+        assert len(new) <= 6, "they were computed again and again"
+
+
+def test_routes_stay_until_the_nodes_are_free(controller: Controller) -> None:
+    """The epilogue runs while the nodes still end the job's processes: their traffic stays on the job's links."""
+    controller.give(1, 2)
+    assert controller.call("prolog", 2).returncode == 0
+    write_running(controller.state, [1, 2])
+    epilogue = controller.begin("epilog", 1)
+    time.sleep(3)
+    assert epilogue.poll() is None and len(controller.installed()) == 1
+    write_running(controller.state, [2])
+    epilogue.communicate(timeout=60)
+    assert controller.installed()[1:] == [controller.tables_of(2)]
+    # A node that does not end the job holds the epilogue no longer than that, and the routes stay.
+    done = controller.call("epilog", 2, "--wait", 3)
+    assert done.returncode == 0 and len(controller.installed()) == 2
+    # A file that is not written any more says nothing.
+    write_running(controller.state, [2], age=60)
+    assert controller.call("epilog", 2, "--wait", 4).returncode == 0
+    assert controller.installed()[2:] == [controller.tables_of()]
+
+
+def test_a_job_that_ends_gives_way_on_nodes_that_another_has(controller: Controller) -> None:
+    """The plugin's file has all nodes of a job until the next job is placed, which may be on some of them."""
+    old, new = controller.jobs[1], controller.jobs[8]
+    both = [*old["nodes"], new["nodes"][0]]
+    controller.jobs = {5: new | {"id": 5}, 7: old | {"id": 7, "nodes": both}}
+    controller.give(5, 7)
+    done = controller.call("prolog", 5)
+    assert done.returncode == 0 and "job 7 is on the subnet's default routes" in done.stderr
+    assert controller.installed() == [controller.tables_of(5)]
+
+
+FAULTS = {
+    "machine": ({"machine": "/nowhere/net"}, "/nowhere/net"),
+    "another machine": ({"machine": "other"}, "of another machine file"),
+    "no state": ({"state": "/nowhere"}, "name Slurm's StateSaveLocation"),
+    "no command": ({"install": "/nowhere/command"}, "No such file"),
+    "a command that fails": ({"install": "sh -c 'echo no subnet >&2; exit 3'"}, "ended with 3: no subnet"),
+    "a command that hangs": ({"install": "sh -c 'sleep 300 & wait'", "wait": 1}, "has not ended after 5 s"),
+    "out": ({"out": "/nowhere/lfts"}, "/nowhere/lfts"),
+    "uplinks": ({"service-uplinks": 1}, "name these nodes with --service"),
+    "service": ({"service": "nobody"}, "--service nobody"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_job_runs_whatever_fails(controller: Controller, fault: str, tmp_path: Path) -> None:
+    """A fault costs the job its own routes and one sentence; only --strict tells Slurm to requeue the job."""
+    controller.give(1)
+    (tmp_path / "other").write_text(controller.net.read_text() + "\n")
+    changed, said = FAULTS[fault]
+    changed = changed | ({"machine": tmp_path / "other"} if fault == "another machine" else {})
+    began = time.monotonic()
+    done = controller.call("prolog", 1, **changed)
+    assert done.returncode == 0 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert time.monotonic() - began < 30
+    strict = controller.call("prolog", 1, "--strict", **changed)
+    assert strict.returncode == 2 and said in strict.stderr and strict.stderr.count("\n") == 1
+    by_hand = controller.call(None, None, **changed)
+    assert by_hand.returncode == 2
+    # And the next one that can does it.
+    assert controller.call("prolog", 1).stdout.endswith("the tables are installed\n")
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "header", "count", "link", "node", "text"])
+def test_a_garbled_file_of_links_installs_nothing(controller: Controller, damage: str) -> None:
+    controller.give(1, 2)
+    path = controller.state / "topolane_links"
+    text = path.read_text()
+    jobs = [controller.jobs[1], controller.jobs[2]]
+    if damage == "link":
+        write_links(controller.state, controller.net, [jobs[0] | {"links": [10**6]}])
+    elif damage == "node":
+        write_links(controller.state, controller.net, [jobs[0] | {"nodes": [10**6]}])
+    else:
+        path.write_text(
+            {
+                "cut": text[: len(text) // 2],
+                "changed": text.replace(" 1 ", " 2 ", 1),
+                "empty": "",
+                "header": text.replace("topolane-links 1", "topolane-links 2"),
+                "count": text.replace("\n1 1 ", "\n1 1 9", 1),
+                "text": "\x00\xff" * 100,
+            }[damage]
+        )
+    done = controller.call("prolog", 1)
+    assert done.returncode == 0 and done.stderr.count("\n") == 1 and "topolane" in done.stderr
+    assert controller.installed() in ([], [controller.tables_of()])
+
+
+def test_reserved_uplink_slots_carry_no_job(controller: Controller) -> None:
+    """A job that owns a reserved slot is on the default routes, and says so; the others keep theirs."""
+    controller.give(1, 8)  # job 8 is on the lower three slots of its leaves
+    done = controller.call("prolog", 8, "--service", STORAGE, "--service-uplinks", 3)
+    assert done.returncode == 0 and done.stderr == ""
+    controller.give(2, 8)
+    done = controller.call("prolog", 2, "--service", STORAGE, "--service-uplinks", 3)
+    assert "reserved for service nodes" in done.stderr and done.returncode == 0
+    strict = controller.call("prolog", 2, "--strict", "--service", STORAGE, "--service-uplinks", 3)
+    assert strict.returncode == 2
