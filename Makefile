@@ -87,7 +87,7 @@ test: build $(VENV)/.test-installed $(VENV)/.components
 
 # The plugin of slurmctld in a Slurm of another Debian suite, which is fetched, with the headers of its source.
 test-plugin: build $(VENV)/.test-installed $(VENV)/.components
-	TOPOLANE_TEST_PLUGIN=1 $(BIN)/python -m pytest tests/slurm/test_plugin.py
+	TOPOLANE_TEST_PLUGIN=1 $(BIN)/python -m pytest tests/slurm/test_plugin.py tests/slurm/test_status.py
 
 check: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py check

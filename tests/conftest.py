@@ -52,7 +52,10 @@ UNITS = (
         for topic in ("bisect", "clusters", "dry_run", "forgetting", "frames", "moves")
     ),
     *(f"tests/sites/test_{topic}.py" for topic in ("plans", "sites_file")),
-    *(f"tests/slurm/test_{topic}.py" for topic in ("gres", "looks", "routes_command", "versions")),
+    *(
+        f"tests/slurm/test_{topic}.py"
+        for topic in ("gres", "looks", "plugin_state", "routes_command", "versions")
+    ),
 )
 
 ON_SHARED_CLUSTER = ("moving_slurm",)

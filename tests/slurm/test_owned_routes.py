@@ -58,7 +58,10 @@ test -e "$1/broken" && { echo 'the subnet manager is away' >&2; exit 1; }
 log=$1/opensm.log
 size=$(stat -c %s "$log")
 kill -HUP $(cat "$1/opensm.pid") || exit 1
-until tail -c +$((size + 1)) "$log" | grep -q 'SUBNET UP'; do sleep 0.1; done
+for _ in $(seq 400); do
+    sleep 0.1
+    tail -c +$((size + 1)) "$log" | grep -q 'SUBNET UP' && break
+done
 n=$(ls "$1/kept" | wc -l)
 mkdir "$1/kept/.$n"
 . "$1/subnet"

@@ -498,6 +498,31 @@ def test_nodes_that_the_machine_file_does_not_name(configured: Site) -> None:
     assert configured.counters()["stock_unknown"]
 
 
+def test_blocks(configured: Site) -> None:
+    """With Stock=block, stock Slurm's blocks and segments hold as well as the policy: a job gets nodes that suit both, and
+    what clients print is that of topology/block."""
+    topology = configured.cluster.directory / "topology.conf"
+    before = topology.read_text()
+    blocks = "".join(f"BlockName=b{block} Nodes=node[{12 * block - 11}-{12 * block}]\n" for block in range(1, 5))
+    try:
+        topology.write_text(f"{blocks}BlockSizes=12\n")
+        configured.configure(Stock="block")
+        assert "BlockName=b3" in configured.cluster.run("scontrol", "show", "topology")
+        first = configured.start("-p", "pbatch", "-N", 10)
+        assert len({(int(node[4:]) - 1) // 12 for node in configured.nodes(first)}) == 1
+        pairs = configured.start("-p", "pbatch", "-N", 8, "--segment=4")
+        inside = [(int(node[4:]) - 1) // 12 for node in configured.nodes(pairs)]
+        assert all(inside.count(block) % 4 == 0 for block in inside), inside
+        wide = configured.start("-p", "pbatch", "-N", 24)
+        running = configured.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N")
+        configured.check(tree.listed(running, time.time()))
+        assert len(configured.nodes(wide)) == 24
+        counted = configured.counters()
+        assert counted["placed"] and counted["in_area"]
+    finally:
+        topology.write_text(before)
+
+
 def test_requests_that_name_more_than_a_number_of_nodes(quiet: Site) -> None:
     """Required and excluded nodes, GPUs by node and by job, a number of tasks, --switches, --contiguous, part of a node, an
     array, a heterogeneous job: all start, with what they asked for, and none meets another."""

@@ -272,7 +272,10 @@ def check_stale(site: Site, directory: Path) -> None:
 def samples(text: str) -> dict[tuple[str, str], float]:
     """Values by name and labels."""
     return {
-        (sample.name.removeprefix("topolane_slurm_"), " ".join(value for _, value in sorted(sample.labels.items()))): sample.value
+        (
+            sample.name.removeprefix("topolane_slurm_"),
+            " ".join(value for _, value in sorted(sample.labels.items())),
+        ): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
@@ -385,7 +388,11 @@ def test_what_is_not_active_or_down_is_said(quiet: Site) -> None:
         quiet.cluster.script("start", "slurmctld")
         until(quiet.asks, "nodes", 180)
         until(lambda: quiet.command("status").returncode == 1, "an answer", 60)
-        until(lambda: "active 0" in (quiet.state / "topolane_counters").read_text(), "new counters", 60)
+        until(
+            lambda: (quiet.state / "topolane_counters").read_text().startswith("active 0\n"),
+            "new counters",
+            60,
+        )
         found = quiet.status(code=1)
         assert found["liveness"]["active"] is False and "machine.toml" in found["liveness"]["why"], found[
             "liveness"

@@ -44,11 +44,13 @@ impl<'a> FreeSlots<'a> {
                 FreeSlots::counted(fabric, nodes, None)
             }
             (Share::Part(amounts), eligible) => {
-                let fitting = occupancy.in_service().iter().filter(|&node| {
-                    occupancy.fits(node, &request.share)
-                        && eligible.as_ref().is_none_or(|set| set.contains(node))
-                });
-                let nodes = NodeSet::of(fabric.nodes(), fitting);
+                let mut nodes = occupancy.in_service().clone();
+                if let Some(eligible) = eligible {
+                    nodes.intersect(eligible);
+                }
+                let full: Vec<NodeIndex> =
+                    nodes.iter().filter(|&node| !occupancy.fits(node, &request.share)).collect();
+                full.into_iter().for_each(|node| nodes.remove(node));
                 let stack = request.stacked.then(|| {
                     let slots = |node| occupancy.slots_on(node, amounts);
                     (0..fabric.nodes())
@@ -83,8 +85,9 @@ impl<'a> FreeSlots<'a> {
     /// that shares nodes may use none on which there is another job of several nodes.
     #[must_use]
     pub fn unshared(&self, request: &Request, occupancy: &Occupancy) -> Cow<'_, FreeSlots<'a>> {
-        if request.nodes > 1 && !request.share.is_whole() {
-            Cow::Owned(self.only(|node| occupancy.crossing(0, node) == 0))
+        let is_shared = |node| occupancy.crossing(0, node) > 0;
+        if request.nodes > 1 && !request.share.is_whole() && self.nodes.iter().any(is_shared) {
+            Cow::Owned(self.only(|node| !is_shared(node)))
         } else {
             Cow::Borrowed(self)
         }

@@ -11,22 +11,51 @@ enum { REST = 50 };
 
 static uint64_t rest_until;
 
+/* When a call of the engine began. Processor time is only looked at for a while after a call took too long by the clock: asking for
+ * it takes longer than most calls, and what waits for the processor is not the engine's fault. */
+typedef struct {
+    uint64_t steady;
+    uint64_t thread; /* 0: not looked at */
+} Began;
+
+static uint64_t watched_until;
+static const uint64_t WATCHED = 10000000000;
+
 bool choices_rest(void)
 {
     return rest_until && steady_time() < rest_until;
 }
 
-/* What a call of the engine came to. */
-static Answer ended(const Question *question, topolane_status status, char *problem, uint64_t began)
+static Began begun(void)
 {
-    uint64_t took = thread_time() - began;
+    Began began = {.steady = steady_time()};
+    if (began.steady < watched_until)
+        began.thread = thread_time();
+    return began;
+}
+
+/* The processor time since then if it is too long, else 0. */
+static uint64_t too_long(Began began)
+{
+    uint64_t now = steady_time();
+    if (now - began.steady <= driver.config.call_nanoseconds)
+        return 0;
+    watched_until = now + WATCHED;
+    uint64_t took = began.thread ? thread_time() - began.thread : 0;
+    return took > driver.config.call_nanoseconds ? took : 0;
+}
+
+/* What a call of the engine came to. */
+static Answer ended(const Question *question, topolane_status status, char *problem, Began began)
+{
+    uint64_t took = too_long(began);
     if (status != TOPOLANE_STATUS_OK && status != TOPOLANE_STATUS_REFUSED) {
         say(SAY_ENGINE, "job %u: the engine failed, stock Slurm chooses: %s", question->job,
             problem ? problem : "it says nothing");
         driver.engine.text_free(problem);
         return ENGINE_FAILED;
     }
-    if (took > driver.config.call_nanoseconds) {
+    if (took) {
         rest_until = steady_time() + REST * took;
         say(SAY_SLOW, "job %u: the engine took %" PRIu64 " us, stock Slurm chooses for %" PRIu64 " ms", question->job,
             took / 1000, REST * took / 1000000);
@@ -66,7 +95,7 @@ Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
     if (!requested(question, nodes, &request))
         return ENGINE_FAILED;
     char *problem = NULL;
-    uint64_t began = thread_time();
+    Began began = begun();
     topolane_status status = driver.engine.state_place(question->state, question->policy, &request,
                                                        &choice->decision, NULL, &problem);
     Answer answer = ended(question, status, problem, began);
@@ -105,7 +134,7 @@ Answer choices_areas(const Question *question, uint32_t nodes, uint32_t link_use
     if (!requested(question, nodes, &request))
         return ENGINE_FAILED;
     char *problem = NULL;
-    uint64_t began = thread_time();
+    Began began = begun();
     topolane_status status = driver.engine.state_areas(question->state, &request, link_use, areas, &problem);
     Answer answer = ended(question, status, problem, began);
     if (answer != CHOSEN) {

@@ -24,6 +24,7 @@ typedef struct {
     bool isolates;
     int stock_code;   /* why the stock evaluation found nothing, if it said so */
     const char *kind; /* why the engine found nothing */
+    bool stock_disagreed; /* it does not take the nodes of the policy: blocks, devices */
     uint32_t least; /* nodes that will do */
     uint32_t most;  /* nodes that it may have; UINT32_MAX for any number */
     uint32_t wanted;
@@ -81,7 +82,7 @@ static bool is_particular(const Call *call)
 {
     const job_details_t *details = call->details;
     bool some = details->req_node_bitmap && (uint32_t)bit_set_count(details->req_node_bitmap) != call->wanted;
-    return some || details->contiguous || call->asked->job_ptr->req_switch;
+    return some || details->contiguous || details->segment_size || call->asked->job_ptr->req_switch;
 }
 
 static bool has_required(const Call *call, bitstr_t *nodes)
@@ -111,6 +112,7 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
     if (agrees)
         links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->gone != NULL);
     choices_free(&choice);
+    call->stock_disagreed |= !agrees;
     return agrees ? CHOSEN : NO_PLACE;
 }
 
@@ -178,7 +180,7 @@ static Answer try_inside(Call *call, bool is_guarded)
             answer = try_policy(call, tries[index], is_guarded);
     if (answer == CHOSEN)
         ++counters.placed;
-    if (answer != NO_PLACE || (!is_particular_one && call->least == call->most))
+    if (answer != NO_PLACE || (!is_particular_one && !call->stock_disagreed && call->least == call->most))
         return answer;
     if (!call->isolates && !is_guarded) {
         bool found = stock_finds(call, call->question.candidates, 0);
@@ -220,11 +222,15 @@ static void renew(void)
 }
 
 /* The job has no place now. If it has one on the empty machine, says so in the way of a job that waits for better switches:
- * a test for now fails, a test whether the job could ever run succeeds. */
+ * a test for now fails, a test whether the job could ever run succeeds. Backfill never asks the latter. */
 static int refuse(Call *call)
 {
     topology_eval_t *asked = call->asked;
-    bool could = call->question.policy == NULL || is_particular(call) || call->least != call->most;
+    ++counters.refused;
+    write_down(call);
+    if (asked->job_ptr->bit_flags & BACKFILL_TEST)
+        return SLURM_ERROR;
+    bool could = call->question.policy == NULL || is_particular(call) || call->stock_disagreed || call->least != call->most;
     bool found = false;
     if (could)
         found = stock_finds(call, call->question.candidates, 0);
@@ -241,8 +247,6 @@ static int refuse(Call *call)
         if (answer == ENGINE_SLOW)
             return leave_to_stock(asked, &counters.stock_slow);
     }
-    ++counters.refused;
-    write_down(call);
     asked->job_ptr->best_switch = false;
     return found ? SLURM_SUCCESS : call->stock_code;
 }

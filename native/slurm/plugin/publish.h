@@ -15,10 +15,10 @@ typedef struct {
 } Published_Job;
 
 /* Begins to publish in a directory, about a machine of so many nodes (0 where there is none). `about` are lines: the machine
- * and what was assumed of it, or why the plugin is not active. Nothing is written before the first call of a job. */
+ * and what was assumed of it, or why the plugin is not active. Nothing is written before the first publish_called. */
 void publish_open(const char *directory, const char *about, bool is_active, uint32_t nodes);
 
-/* The plugin was called. The first time this starts the thread: by then slurmctld has become a daemon. */
+/* The plugin was called by a slurmctld in control. The first time this starts the thread: by then slurmctld is a daemon. */
 void publish_called(void);
 
 /* A job holds nodes, or has just been given some. */

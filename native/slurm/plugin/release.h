@@ -70,8 +70,9 @@ static inline uint64_t map_word(const bitstr_t *map, size_t word)
 typedef struct {
     avail_res_t *record;
     avail_res_t before;
-    uint16_t *cores_before;
-    bitstr_t *free_cores;
+    size_t cores;      /* where a copy of its array avail_cores_per_sock is; 0 for none */
+    size_t free_cores; /* where a copy of the bitmap of its free cores is; 0 for none */
+    size_t free_bytes;
 } Kept_Node;
 
 #endif

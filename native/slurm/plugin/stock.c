@@ -72,19 +72,47 @@ int stock_choose(topology_eval_t *asked)
     return code;
 }
 
-static void keep(Kept_Node *kept, avail_res_t *record, bitstr_t *free_cores)
+/* Copies of what the stock plugin may change, one after the other: a call with many nodes must not ask for memory for each. */
+static struct {
+    char *bytes;
+    size_t used, room;
+} arena;
+
+/* Copies bytes into the arena, at a multiple of eight. Returns where, or NO_COPY. */
+enum { NO_COPY = 0 };
+static size_t stored(const void *from, size_t bytes)
 {
-    kept->record = record;
-    kept->free_cores = free_cores ? bit_copy(free_cores) : NULL;
-    if (!record)
-        return;
-    kept->before = *record;
-    size_t bytes = record->sock_cnt * sizeof(uint16_t);
-    if (record->avail_cores_per_sock && bytes && (kept->cores_before = malloc(bytes)))
-        memcpy(kept->cores_before, record->avail_cores_per_sock, bytes);
+    size_t at = arena.used ? arena.used : 8, end = at + (bytes + 7) / 8 * 8;
+    if (end > arena.room) {
+        size_t room = 2 * end;
+        char *more = realloc(arena.bytes, room);
+        if (!more)
+            return NO_COPY;
+        arena.bytes = more;
+        arena.room = room;
+    }
+    memcpy(arena.bytes + at, from, bytes);
+    arena.used = end;
+    return at;
 }
 
-static void put_back(Kept_Node *kept, bitstr_t **free_cores)
+static Kept_Node keep(avail_res_t *record, const bitstr_t *free_cores)
+{
+    Kept_Node kept = {.record = record};
+    if (free_cores) {
+        kept.free_bytes = (2 + map_words((bitstr_t *)free_cores)) * sizeof *free_cores;
+        kept.free_cores = stored(free_cores, kept.free_bytes);
+    }
+    if (record) {
+        kept.before = *record;
+        size_t bytes = record->sock_cnt * sizeof *record->avail_cores_per_sock;
+        if (record->avail_cores_per_sock && bytes)
+            kept.cores = stored(record->avail_cores_per_sock, bytes);
+    }
+    return kept;
+}
+
+static void put_back(const Kept_Node *kept, bitstr_t **free_cores)
 {
     avail_res_t *record = kept->record;
     if (record) {
@@ -93,28 +121,34 @@ static void put_back(Kept_Node *kept, bitstr_t **free_cores)
         size_t bytes = kept->before.sock_cnt * sizeof *cores;
         *record = kept->before;
         record->avail_cores_per_sock = cores;
-        if (cores && kept->cores_before && xsize(cores) >= bytes)
-            memcpy(cores, kept->cores_before, bytes);
+        if (cores && kept->cores && xsize(cores) >= bytes)
+            memcpy(cores, arena.bytes + kept->cores, bytes);
     }
-    if (kept->free_cores && *free_cores)
-        bit_copybits(*free_cores, kept->free_cores);
-    else if (kept->free_cores) {
-        *free_cores = kept->free_cores;
-        kept->free_cores = NULL;
+    if (!kept->free_cores)
+        return;
+    const bitstr_t *before = (const bitstr_t *)(arena.bytes + kept->free_cores);
+    if (!*free_cores || bit_size(*free_cores) != bit_size((bitstr_t *)before)) {
+        FREE_NULL_BITMAP(*free_cores);
+        *free_cores = bit_alloc(bit_size((bitstr_t *)before));
     }
+    memcpy(*free_cores, before, kept->free_bytes);
 }
 
 int stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most)
 {
-    int32_t count = bit_set_count(among);
-    Kept_Node *kept = calloc(count ? count : 1, sizeof *kept);
-    if (!kept)
-        return SLURM_ERROR;
-    size_t index = 0;
-    bitoff_t last = bit_fls(among);
-    for (bitoff_t node = bit_ffs(among); node >= 0 && node <= last; node++)
-        if (bit_test(among, node))
-            keep(&kept[index++], asked->avail_res_array[node], asked->avail_core[node]);
+    static Kept_Node *kept;
+    static size_t room;
+    size_t count = (size_t)bit_set_count(among), index = 0;
+    if (count > room) {
+        Kept_Node *more = realloc(kept, 2 * count * sizeof *kept);
+        if (!more)
+            return SLURM_ERROR;
+        kept = more;
+        room = 2 * count;
+    }
+    arena.used = 0;
+    for (bitoff_t node = bit_ffs(among); node >= 0; node = bit_ffs_from_bit(among, node + 1))
+        kept[index++] = keep(asked->avail_res_array[node], asked->avail_core[node]);
     topology_eval_t before = *asked;
     bool best_switch = asked->job_ptr->best_switch;
     bitstr_t *candidates = bit_copy(asked->node_map);
@@ -127,16 +161,10 @@ int stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most)
         *asked = before;
         asked->job_ptr->best_switch = best_switch;
         index = 0;
-        for (bitoff_t node = bit_ffs(among); node >= 0 && node <= last; node++)
-            if (bit_test(among, node))
-                put_back(&kept[index++], &asked->avail_core[node]);
+        for (bitoff_t node = bit_ffs(among); node >= 0; node = bit_ffs_from_bit(among, node + 1))
+            put_back(&kept[index++], &asked->avail_core[node]);
     } else
         asked->max_nodes = before.max_nodes;
-    for (int32_t each = 0; each < count; each++) {
-        free(kept[each].cores_before);
-        FREE_NULL_BITMAP(kept[each].free_cores);
-    }
-    free(kept);
     FREE_NULL_BITMAP(candidates);
     return code;
 }

@@ -10,6 +10,7 @@
 
 #include "driver.h"
 #include "place.h"
+#include "publish.h"
 #include "release.h"
 #include "stock.h"
 #include "whole_file.h"
@@ -61,6 +62,7 @@ STOCK_ONLY_ENTRIES(FORWARD)
 int topology_p_build_config(void)
 {
     driver_took_control();
+    publish_called(); /* A slurmctld in control says at once whether the plugin is active. */
     return stock.topology_p_build_config();
 }
 

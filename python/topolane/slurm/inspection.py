@@ -108,10 +108,10 @@ class Inspection:
     @cached_property
     def isolated(self) -> frozenset[int]:
         """The jobs that hold nodes and keep others off their links."""
-        return frozenset(job for job in self.holders if self._link_use(job) == "isolated")
+        return frozenset(job for job in self.holders if self.link_use(job) == "isolated")
 
-    def _link_use(self, number: int) -> str:
-        """What the plugin says of a job or, if it started since then, what topolane.conf says of it."""
+    def link_use(self, number: int) -> str:
+        """`isolated`, `shared` or `none`: as the plugin says or, if the job has started since then, as topolane.conf says."""
         running = self.state.jobs.running if self.state and self.state.jobs else {}
         if number in running:
             return running[number].link_use
@@ -121,7 +121,7 @@ class Inspection:
     @cached_property
     def claiming(self) -> frozenset[int]:
         """The jobs that hold nodes and count as users of links: those outside do not if `Outside=share`."""
-        return frozenset(job for job in self.holders if self._link_use(job) != "none")
+        return frozenset(job for job in self.holders if self.link_use(job) != "none")
 
     @property
     def names(self) -> dict[int, str]:

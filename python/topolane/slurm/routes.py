@@ -327,8 +327,10 @@ def _install(command: Sequence[str], seconds: float) -> None:
             raise InputError(f"{shown}: has not ended after {seconds:.0f} s (--wait)") from error
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                # What runs as root by sudo goes on if this is another user.
+                with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait(1)
         if code:
             said.seek(0)
             lines = said.read(1 << 16).decode(errors="replace").strip().splitlines()

@@ -77,7 +77,7 @@ class RunningRow:
     home: str | None
     """The lowest group that contains it."""
     policy: str | None
-    link_use: str | None
+    link_use: str
     """`isolated`, `shared` or `none`."""
     links: int
     """Its own links between switches."""
@@ -290,7 +290,6 @@ def policy_of(look: Inspection, job: Job) -> str | None:
 
 def _running(look: Inspection, job: Job, links: Links | None) -> RunningRow:
     number = number_of(job)
-    known = look.state.jobs.running.get(number) if look.state and look.state.jobs else None
     held, own = look.holders.get(number, []), look.allocations.get(number)
     level, home = links.home(held) if links and held else (None, None)
     met = links.of(number) if links and held and number in look.claiming else []
@@ -298,7 +297,7 @@ def _running(look: Inspection, job: Job, links: Links | None) -> RunningRow:
         *(job.number, job.name, job.user, ",".join(job.partitions)),
         *(job.fewest_nodes, job.nodes, level, home),
         policy=policy_of(look, job),
-        link_use=known.link_use if known else None,
+        link_use=look.link_use(number),
         links=len(own.links) if own else 0,
         bandwidth_share=own.bandwidth_share if own else None,
         may_meet=sorted({other for _, others in met for other in others}),
