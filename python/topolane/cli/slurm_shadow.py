@@ -166,10 +166,11 @@ def _check_min_bandwidth(policy: str, share: float | None) -> None:
 
 
 def _begin(jobs: int, unknown: list[str]) -> None:
-    click.echo(f"{plural(jobs, 'job')} hold nodes already; the next starts are shown as they happen")
+    hold = "holds" if jobs == 1 else "hold"
+    click.echo(f"{plural(jobs, 'job')} {hold} nodes already; the next starts are shown as they happen")
     if unknown:
         click.echo(
-            f"{plural(len(unknown), 'node')} of Slurm are not in the machine ({', '.join(unknown[:3])}, ...): "
+            f"{plural(len(unknown), 'node')} of Slurm {'is' if len(unknown) == 1 else 'are'} not in the machine ({', '.join([*unknown[:3], *['...'] * (len(unknown) > 3)])}): "
             "the policy is not asked about jobs there"
         )
 
