@@ -55,9 +55,13 @@ shift
 [ "$(id -u)" = 0 ] || die 3 "entering another Slurm by chroot needs root"
 command -v mmdebstrap >/dev/null || die 3 "another Slurm needs the Debian package mmdebstrap"
 TREE=/tmp/topolane-slurm-$SUITE
+# Several tests may want it at the same time: the first unpacks it.
+exec 9>"$TREE.lock"
+flock 9
 [ -e "$TREE/commands" ] || unpack
 write_commands
 cp /etc/{hosts,passwd,group} "$TREE/etc/"
+exec 9>&-
 [ $# -gt 0 ] || set -- python -m pytest -q "$HERE/test_tokens.py"
 # shellcheck disable=SC2016
 TREE=$TREE SLURM_TREE=$TREE exec unshare --mount sh -c '

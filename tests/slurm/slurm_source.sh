@@ -15,6 +15,9 @@ die() {
 suite=${1:-}
 [[ $suite =~ ^[a-z]+$ ]] || die 2 "the suite is '$suite', not a name such as trixie"
 target=/tmp/topolane-slurm-source-$suite
+# Several tests may want it at the same time: the first configures it.
+exec 9>"$target.lock"
+flock 9
 if [ -e "$target/config.h" ]; then
     echo "$target"
     exit

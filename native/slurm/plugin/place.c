@@ -41,8 +41,8 @@ static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
 static bool stock_finds(Call *call, bitstr_t *among, uint32_t most)
 {
     int code = stock_try(call->asked, among, most);
-    if (code != SLURM_SUCCESS)
-        call->stock_code = code;
+    if (call->stock_code == SLURM_ERROR && code != SLURM_SUCCESS)
+        call->stock_code = code; /* The first reason that says more than "no". */
     return code == SLURM_SUCCESS;
 }
 
