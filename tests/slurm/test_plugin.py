@@ -353,7 +353,7 @@ def test_what_is_told_of_jobs(configured: Site) -> None:
     for job in jobs:
         assert [str(job), "isolated", "isolated", "1"] in told["running"]
     assert [str(outside), "stock", "none", "1"] in told["running"]
-    (number, policy, share, when, kind, wanted, candidates), *_ = (
+    (_, policy, share, when, kind, wanted, candidates), *_ = (
         line for line in told["waiting"] if line[0] == str(waiting)
     )
     assert (policy, share, kind, wanted) == ("isolated", "1", "would-share-links", "3")
@@ -503,7 +503,9 @@ def test_blocks(configured: Site) -> None:
     what clients print is that of topology/block."""
     topology = configured.cluster.directory / "topology.conf"
     before = topology.read_text()
-    blocks = "".join(f"BlockName=b{block} Nodes=node[{12 * block - 11}-{12 * block}]\n" for block in range(1, 5))
+    blocks = "".join(
+        f"BlockName=b{block} Nodes=node[{12 * block - 11}-{12 * block}]\n" for block in range(1, 5)
+    )
     try:
         topology.write_text(f"{blocks}BlockSizes=12\n")
         configured.configure(Stock="block")

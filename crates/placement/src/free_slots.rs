@@ -50,7 +50,9 @@ impl<'a> FreeSlots<'a> {
                 }
                 let full: Vec<NodeIndex> =
                     nodes.iter().filter(|&node| !occupancy.fits(node, &request.share)).collect();
-                full.into_iter().for_each(|node| nodes.remove(node));
+                for node in full {
+                    nodes.remove(node);
+                }
                 let stack = request.stacked.then(|| {
                     let slots = |node| occupancy.slots_on(node, amounts);
                     (0..fabric.nodes())
