@@ -1,5 +1,7 @@
 //! Two descriptions of one machine made one: cables from the wiring, nodes from the tree.
 
+#![allow(clippy::expect_used)]
+
 use topolane_fabric::{Fabric, join, read};
 
 const WIRING: &str = "\
