@@ -3,7 +3,7 @@
 #
 #   cluster.sh check [OPTION VALUE]...    says what is missing for it
 #   cluster.sh up N DIR [OPTION VALUE]... starts it, waits until its N nodes are idle, writes DIR/env
-#   cluster.sh stop DIR NAME...           ends slurmctld, slurmrestd or nodes of it
+#   cluster.sh stop DIR NAME...           ends slurmctld, slurmrestd, backup or nodes of it
 #   cluster.sh kill DIR NAME...           the same with SIGKILL
 #   cluster.sh start DIR NAME...          starts them again
 #   cluster.sh down DIR                   ends every process of it; the logs stay in DIR/log
@@ -17,6 +17,8 @@
 #                   but from Slurm 24 on, which has no linear here, cons_tres with whole nodes)
 #   --auth none|jwt whether slurmrestd wants a token, DIR/token, and listens on a port of 127.0.0.1 too (none,
 #                   and jwt where Slurm refuses to trust its socket, from Slurm 25.05 on)
+#   --backup yes|no a second slurmctld, `backup`, takes over from the first, with the same StateSaveLocation; it logs
+#                   to DIR/log/backup.log (no)
 #   --rest LIST     versions slurmrestd offers, such as v0.0.37,v0.0.38 (the newest there is;
 #                   from v0.0.40 on all there are)
 #   --group "N SETTINGS"  the next N nodes have these settings in slurm.conf too, such as Weight=2 or Gres=gpu:a:4,nic:2;
@@ -64,7 +66,7 @@ shaped() {
 
 options() {
     LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch REST='' EXTRA=() BESIDE=() NODE_GROUPS=()
-    OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' DEADLINE=$((240 + NODES / 2))
+    OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' BACKUP=no DEADLINE=$((240 + NODES / 2))
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die 2 "$1 needs a value"
         case $1 in
@@ -78,6 +80,7 @@ options() {
             --priority) PRIORITY=$(one_of "$1" "$2" basic multifactor) ;;
             --accounting) ACCOUNTING=$(one_of "$1" "$2" none slurmdbd) ;;
             --auth) AUTH=$(one_of "$1" "$2" none jwt) ;;
+            --backup) BACKUP=$(one_of "$1" "$2" yes no) ;;
             --rest) REST=$(shaped '[v0-9.,]+' "$1" "$2" "a list such as v0.0.37,v0.0.38") ;;
             --group) NODE_GROUPS+=("$(shaped '[1-9][0-9]{0,3} .+' "$1" "$2" "a number of nodes and settings")") ;;
             --conf) EXTRA+=("$2") ;;
@@ -154,6 +157,7 @@ up() {
     start_munged
     [ "$ACCOUNTING" = none ] || start_accounting
     start slurmctld
+    [ "$BACKUP" = no ] || start backup
     [ "$AUTH" = none ] || write_token
     start $(eval "echo $PREFIX{1..$NODES}")
     start slurmrestd
@@ -164,7 +168,7 @@ up() {
 
 write_env() {
     printf '%s=%s\n' SLURM_CONF "$DIR/slurm.conf" SOCKET "$DIR/rest.socket" REST_VERSION "${REST##*,}" \
-        REST_VERSIONS "$REST" NODES "$NODES" PREFIX "$PREFIX"
+        REST_VERSIONS "$REST" NODES "$NODES" PREFIX "$PREFIX" BACKUP "$BACKUP"
     [ "$AUTH" = none ] ||
         printf '%s=%s\n' REST_ADDRESS "127.0.0.1:$((PORT + NODES + 3))" TOKEN_FILE "$DIR/token"
 }

@@ -24,6 +24,7 @@ write_slurm_conf() {
     cat <<END
 ClusterName=$PREFIX
 SlurmctldHost=$host(127.0.0.1)
+$([ "$BACKUP" = no ] || echo "SlurmctldHost=backup(127.0.0.2)")
 SlurmctldPort=$PORT
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 SlurmUser=root
@@ -44,7 +45,7 @@ ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 MpiDefault=none
 ReturnToService=2
-SlurmctldTimeout=300
+SlurmctldTimeout=$([ "$BACKUP" = no ] && echo 300 || echo 6)
 SlurmdTimeout=300
 KillWait=2
 TreeWidth=65533

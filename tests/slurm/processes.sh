@@ -61,6 +61,7 @@ start() {
     for name; do
         case $name in
             slurmctld) start_slurmctld ;;
+            backup) start_backup ;;
             slurmrestd) start_slurmrestd ;;
             *)
                 mkdir -p "$DIR/spool/$name"
@@ -74,10 +75,35 @@ start_slurmctld() {
     clean slurmctld >>"$DIR/log/start.log" 2>&1 || die 1 "slurmctld did not start"
     local try
     for ((try = 0; try < 300; try++)); do
-        ! scontrol ping >/dev/null 2>&1 || return 0
+        ! answers primary || return 0
         sleep 0.1
     done
     die 1 "slurmctld does not answer"
+}
+
+answers() {
+    scontrol ping 2>/dev/null | grep -qE "^Slurmctld\\($1[0-9]*\\) at .* is UP"
+}
+
+# Another host's slurmctld: its host name, the address that goes with it, its pid file and its log are its own. The rest
+# it shares with the first, as on a network file system.
+start_backup() {
+    local tree=${SLURM_TREE:-} try
+    mkdir -p "$DIR/run/backup"
+    touch "$DIR/log/backup.log"
+    { cat "$tree/etc/hosts" && echo "127.0.0.2 backup"; } >"$DIR/run/backup.hosts"
+    # shellcheck disable=SC2016
+    clean unshare --uts --mount sh -c '
+        hostname backup
+        mount --bind "$1/run/backup.hosts" "$2/etc/hosts"
+        mount --bind "$1/log/backup.log" "$2$1/log/slurmctld.log"
+        mount --bind "$1/run/backup" "$2$1/run"
+        exec slurmctld' sh "$DIR" "$tree" >>"$DIR/log/start.log" 2>&1 || die 1 "the second slurmctld did not start"
+    for ((try = 0; try < 300; try++)); do
+        ! answers backup || return 0
+        sleep 0.1
+    done
+    die 1 "the second slurmctld does not answer"
 }
 
 # Without a token slurmrestd is trusted for being root, which is also SlurmUser here; it refuses to start
@@ -107,7 +133,8 @@ start_slurmrestd() {
 names() {
     local name
     for name; do
-        [[ $name =~ ^(slurmctld|slurmrestd|$PREFIX[1-9][0-9]*)$ && ${name##*[a-z]} -le $NODES ]] ||
+        [ "$name:${BACKUP:-no}" != backup:no ] &&
+            [[ $name =~ ^(slurmctld|slurmrestd|backup|$PREFIX[1-9][0-9]*)$ && ${name##*[a-z]} -le $NODES ]] ||
             die 2 "there is no '$name' in this cluster: slurmctld, slurmrestd, ${PREFIX}1 to $PREFIX$NODES"
     done
 }
@@ -118,8 +145,9 @@ ours() {
 }
 
 daemon() {
-    local pid
-    [ -s "$DIR/run/$1.pid" ] && pid=$(<"$DIR/run/$1.pid") && ours "$pid" && echo "$pid"
+    local pid file=$DIR/run/$1.pid
+    [ "$1" != backup ] || file=$DIR/run/backup/slurmctld.pid
+    [ -s "$file" ] && pid=$(<"$file") && ours "$pid" && echo "$pid"
 }
 
 stop() { end TERM "$@"; }
@@ -169,7 +197,7 @@ left_over() {
 down() {
     local pids=() pidfile name
     # Each of these wants the next to the very end.
-    for name in slurmctld slurmdbd mariadb; do
+    for name in backup slurmctld slurmdbd mariadb; do
         finish TERM $(daemon $name || true)
     done
     for pidfile in "$DIR"/run/*.pid; do
@@ -177,5 +205,5 @@ down() {
     done
     finish TERM "${pids[@]}"
     finish KILL $(left_over)
-    rm -f "$DIR"/run/*.pid "$SOCKET" "$DIR/munge/socket"
+    rm -f "$DIR"/run/*.pid "$DIR"/run/backup/*.pid "$SOCKET" "$DIR/munge/socket"
 }

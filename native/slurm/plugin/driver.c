@@ -37,9 +37,23 @@ static void tell(const char *what, const char *sentence)
     driver.about = longer;
 }
 
+/* A sentence may quote any bytes of a file, and so many that neither the log nor topolane_jobs should have them. */
+static void make_readable(char *sentence)
+{
+    enum { MOST = 500 };
+    for (size_t index = 0; sentence[index]; index++) {
+        if (sentence[index] < ' ' || sentence[index] > '~')
+            sentence[index] = '?';
+        if (index == MOST && sentence[index + 1])
+            strcpy(&sentence[index - 2], "...");
+    }
+}
+
 /* Says why the plugin is not active; frees the sentence. */
 static bool give_up(char *why)
 {
+    if (why)
+        make_readable(why);
     const char *sentence = why ? why : "no memory";
     error("topolane: not active, stock Slurm chooses all nodes: %s", sentence);
     tell("why", sentence);
@@ -163,12 +177,6 @@ static bool open_state(void)
     return why ? give_up(why) : true;
 }
 
-void driver_took_control(void)
-{
-    driver.are_owners_read = false;
-    driver.mapped_nodes = -1;
-}
-
 void driver_read_owners(void)
 {
     if (driver.are_owners_read || !driver.owners_path)
@@ -195,6 +203,7 @@ static bool open_all(void)
 
 void driver_open(void)
 {
+    driver.is_opened = true;
     driver.is_active = open_all();
     if (driver.is_active)
         info("topolane: active, %zu rules, engine %s", driver.config.rule_count, driver.config.engine);
@@ -228,6 +237,15 @@ void driver_close(void)
     free_maps();
     config_free(&driver.config);
     driver = (Driver){0};
+}
+
+void driver_took_control(void)
+{
+    if (driver.had_control) {
+        driver_close();
+        driver_open();
+    }
+    driver.had_control = driver.is_opened;
 }
 
 bool driver_map_nodes(void)

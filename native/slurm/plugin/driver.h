@@ -11,7 +11,9 @@
 enum { UNKNOWN = UINT32_MAX };
 
 typedef struct {
-    bool is_active; /* else stock decides everything */
+    bool is_opened;   /* this is slurmctld */
+    bool had_control; /* since it was opened */
+    bool is_active;   /* else stock decides everything */
     Config config;
     Engine engine;
     topolane_machine *machine;
@@ -46,8 +48,8 @@ bool driver_map_nodes(void);
 Terms driver_terms(const job_record_t *job);
 topolane_policy *driver_policy(const Policy_Kind *kind);
 
-/* This slurmctld has just taken control, or has read its configuration again: another one may have written the file of links,
- * and nodes may have other numbers. */
+/* This slurmctld has just taken control. If it had control before, everything is opened anew: while it was in standby, another
+ * one may have read other files and has written the file of links, and nodes may have other numbers. */
 void driver_took_control(void);
 
 /* Reads the file of links, if that was not done since. */

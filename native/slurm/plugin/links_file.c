@@ -175,6 +175,9 @@ char *owners_write(const Owners *owners, const char *path)
         error = failed("cannot be written", draft);
     if (!error && rename(draft, path))
         error = failed("cannot be replaced", path);
+    /* What the former file says of a job that got other links now must not be read after a restart. */
+    if (error)
+        unlink(path);
     free(text);
     free(draft);
     return error;

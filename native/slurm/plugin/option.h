@@ -5,9 +5,9 @@
 
 #include "policies.h"
 
-/* The name under which the SPANK plugin puts the option into the job, and the prefix that slurmctld gives it. */
+/* The name under which the SPANK plugin puts the option into the job. Slurm puts SPANK_ before it for prologs only. */
 #define OPTION_VARIABLE "TOPOLANE_OPTION"
-#define OPTION_IN_JOB "SPANK_" OPTION_VARIABLE "="
+#define OPTION_IN_JOB OPTION_VARIABLE "="
 
 typedef struct {
     const Policy_Kind *policy; /* NULL: that of the job's rule */

@@ -368,7 +368,7 @@ static int decide(topology_eval_t *asked)
         return leave_to_stock(asked, &counters.stock_failed);
     }
     int code = answer_call(&call, is_guarded);
-    if (code == SLURM_SUCCESS && job->best_switch && !call.gone)
+    if (code == SLURM_SUCCESS && job->best_switch && !call.gone && !job->array_recs)
         running_may_start(job, &call.question.terms);
     return code;
 }

@@ -32,9 +32,10 @@ static pid_t thread_process; /* 0 without a thread; one of a former process did 
 static char *to_directory, *about;
 static bool is_active;
 static time_t started;
+static struct stat ours; /* the file of counters as it was written last */
 
-/* Puts a text in the place of a file, as a whole. */
-static void replace(const char *name, const char *text, size_t length)
+/* Puts a text in the place of a file, as a whole. `written` is then what the file is, if it is not NULL. */
+static void replace(const char *name, const char *text, size_t length, struct stat *written)
 {
     char *path = NULL, *draft = NULL;
     if (asprintf(&path, "%s/%s", to_directory, name) < 0)
@@ -47,6 +48,8 @@ static void replace(const char *name, const char *text, size_t length)
         bool is_whole = fwrite(text, 1, length, to) == length;
         if (fclose(to) || !is_whole || rename(draft, path))
             unlink(draft);
+        else if (written && stat(path, written))
+            *written = (struct stat){0};
     }
     free(draft);
     free(path);
@@ -73,7 +76,7 @@ static void write_counters(void)
     fprintf(to, "active %d\nstarted %" PRId64 "\nwritten %" PRId64 "\n", is_active, (int64_t)started, (int64_t)time(NULL));
     counters_print(to, &now);
     if (!fclose(to))
-        replace("topolane_counters", text, length);
+        replace("topolane_counters", text, length, &ours);
     free(text);
 }
 
@@ -117,7 +120,7 @@ static void write_jobs(const Board *told)
         fputc('\n', to);
     }
     if (!fclose(to))
-        replace("topolane_jobs", text, length);
+        replace("topolane_jobs", text, length, NULL);
     free(text);
 }
 
@@ -157,6 +160,19 @@ static bool taken(Board *told, bool *ends)
     return changed;
 }
 
+/* Whether the file of counters is of another slurmctld, which has taken control since. */
+static bool is_another_in_control(void)
+{
+    char *path = NULL;
+    struct stat now;
+    if (asprintf(&path, "%s/topolane_counters", to_directory) < 0)
+        return false;
+    bool is_another = !stat(path, &now) && (now.st_ino != ours.st_ino || now.st_mtim.tv_sec != ours.st_mtim.tv_sec ||
+                                            now.st_mtim.tv_nsec != ours.st_mtim.tv_nsec);
+    free(path);
+    return is_another;
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -166,7 +182,8 @@ static void *run(void *unused)
             write_jobs(&told);
             free(told.jobs);
             waiting_close(&told.waiting);
-        }
+        } else if (ends || is_another_in_control())
+            continue;
         write_counters();
     }
     return NULL;

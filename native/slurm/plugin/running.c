@@ -51,8 +51,10 @@ void running_forget(void)
     read_at = 0;
     answered = 0;
     Holders *holders = &driver.holders;
-    for (uint32_t slot = 0; (slot = slot_next(holders->there, holders->words, slot)) != NO_SLOT; slot++)
+    for (uint32_t slot = 0; (slot = slot_next(holders->there, holders->words, slot)) != NO_SLOT; slot++) {
+        publish_gone(holders->list[slot].job);
         holders_remove(holders, slot);
+    }
 }
 
 /* Makes room for the slots and nodes that there are. */
@@ -99,6 +101,23 @@ static bool contains(const uint32_t *all, size_t count, const uint32_t *some, si
             return false;
     }
     return true;
+}
+
+/* What a job was given. Slurm asks for a task of an array under the number of the array, and gives it another when it starts. */
+static const Owned *given(const job_record_t *job, const uint32_t *nodes, size_t count)
+{
+    const Owned *owned = owners_find(&driver.owners, job->job_id);
+    if (owned || !job->array_job_id || job->array_job_id == job->job_id)
+        return owned;
+    owned = owners_find(&driver.owners, job->array_job_id);
+    if (!owned || owned->node_count != count || !contains(owned->nodes, count, nodes, count))
+        return NULL;
+    Owned own = *owned;
+    own.job = job->job_id;
+    if (owners_set(&driver.owners, &own) < 0)
+        return NULL;
+    owners_remove(&driver.owners, job->array_job_id);
+    return owners_find(&driver.owners, job->job_id);
 }
 
 static uint32_t *copied(const uint32_t *numbers, size_t count)
@@ -181,7 +200,7 @@ static uint32_t see(const job_record_t *job)
     Holder holder = {.job = job->job_id, .policy = terms.policy->name, .link_use = link_use, .bandwidth_share = 1};
     holder.map = bit_copy(map);
     holder.nodes = driver_nodes(map, &holder.node_count);
-    const Owned *owned = terms.policy->dedicates ? owners_find(&driver.owners, job->job_id) : NULL;
+    const Owned *owned = terms.policy->dedicates ? given(job, holder.nodes, holder.node_count) : NULL;
     if (owned && contains(owned->nodes, owned->node_count, holder.nodes, holder.node_count)) {
         holder.links = copied(owned->links, owned->link_count);
         holder.link_count = holder.links ? owned->link_count : 0;
@@ -234,6 +253,8 @@ static void see_answered(void)
 {
     const job_record_t *job = answered ? find_job_record(answered) : NULL;
     uint32_t slot = job && held ? see(job) : NO_SLOT;
+    if (answered && slot == NO_SLOT)
+        publish_gone(answered); /* It was a test, or something else kept it from its start. */
     if (slot == NO_SLOT || !idle_before)
         return;
     bitstr_t *map = driver.holders.list[slot].map;

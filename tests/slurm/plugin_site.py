@@ -1,0 +1,207 @@
+"""A small cluster whose slurmctld runs the topology plugin, a load for it, and what must never be seen there."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import links_in_tree as tree
+from live_cluster import Cluster, until
+from topolane.slurm import plugin_build
+
+NODES = 24
+"""Four leaves of six nodes, two of them to a pod; every leaf has three uplinks, one to each switch of its pod."""
+MACHINE = f"""\
+name = "node"
+[node]
+sockets = 2
+cores-per-socket = 8
+[[site]]
+name = "core"
+children = [6, 2, 2]
+parents = [1, 3, 3]
+cables = [1, 1, 2]
+nodes = "node[1-{NODES}]"
+"""
+RULES = """\
+Partition=pbatch,pshared Policy=isolated
+Partition=powned Policy=dedicated
+Partition=ptree Policy=slurm-tree
+"""
+PARTITIONS = "pbatch pshared:ALL:NO powned ptree pstock"
+MAY_MEET = {"pstock", "ptree"}
+ACROSS = [f"node[{number},{number + 6}]" for number in range(1, 7)]
+"""A node of each of two leaves in a pod. A dedicated job on these needs an uplink of each leaf, so three such jobs fit."""
+
+MIX = (
+    ("pbatch", lambda draw: ["-N", draw.choice((1, 2, 3, 5, 7, 9))]),
+    ("pbatch", lambda draw: ["-N", "2-6"]),
+    ("pbatch", lambda draw: ["-n", draw.randint(1, 60)]),
+    ("pshared", lambda draw: ["-n", draw.randint(1, 40)]),
+    ("powned", lambda draw: ["-N", draw.choice((2, 4, 8))]),
+    ("powned", lambda draw: ["-w", draw.choice(ACROSS)]),
+    ("pstock", lambda draw: ["-N", draw.choice((1, 2, 7))]),
+    ("ptree", lambda draw: ["-N", draw.choice((1, 2, 5))]),
+)
+
+
+class Site:
+    def __init__(self, cluster: Cluster, built: Path) -> None:
+        self.cluster = cluster
+        self.built = built
+        self.tree = tree.switches(cluster.directory / "topology.conf")
+        self.state = cluster.directory / "state"
+        self.tests: set[str] = set()
+        """The jobs of --test-only: topolane_jobs names the last of them until Slurm asks again."""
+
+    def write(self, rules: str = RULES, machine: str | None = MACHINE, **settings: object) -> None:
+        """Writes topolane.conf and the machine file that it names."""
+        lines = {"Engine": self.built / plugin_build.ENGINE} | settings
+        if machine is not None:
+            (self.cluster.directory / "machine.toml").write_text(machine)
+            lines["Machine"] = "machine.toml"
+        text = "".join(f"{key}={value}\n" for key, value in lines.items())
+        (self.cluster.directory / "topolane.conf").write_text(text + rules)
+
+    def configure(self, rules: str = RULES, machine: str | None = MACHINE, **settings: object) -> None:
+        """Writes topolane.conf and lets slurmctld read it."""
+        self.write(rules, machine, **settings)
+        self.reconfigure()
+
+    def reconfigure(self) -> None:
+        before = self.log().count("Running as primary controller")
+        self.cluster.run("scontrol", "reconfigure")
+        until(lambda: self.log().count("Running as primary controller") > before, "the new slurmctld", 60)
+        until(self.answers, "an answer", 60)
+
+    def restart(self, verb: str = "stop") -> None:
+        self.cluster.script(verb, "slurmctld")
+        self.cluster.script("start", "slurmctld")
+
+    def answers(self) -> bool:
+        return self.tried("squeue", "-h").returncode == 0
+
+    def tried(self, *command: object) -> subprocess.CompletedProcess[str]:
+        """A Slurm command that may fail."""
+        words = [*self.cluster.inside.prefix, *map(str, command)]
+        return subprocess.run(words, env=self.cluster.environment, capture_output=True, text=True, timeout=90)
+
+    def wait_idle(self) -> None:
+        self.cluster.run("scancel", "--user=root")
+        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue", 180)
+
+        def are_idle() -> bool:
+            if self.cluster.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle":
+                return True
+            # A node on which a job that Slurm forgot still ended is drained.
+            for state in ("resume", "idle"):
+                self.tried("scontrol", "update", f"nodename=node[1-{NODES}]", f"state={state}")
+            return False
+
+        until(are_idle, "idle nodes", 180)
+
+    def log(self, name: str = "slurmctld") -> str:
+        return (self.cluster.directory / "log" / f"{name}.log").read_text(errors="replace")
+
+    def nodes(self, job: int) -> set[str]:
+        return tree.expanded(self.cluster.run("squeue", "-h", "-o", "%N", "-j", job).strip())
+
+    def start(self, *arguments: object, seconds: int = 600) -> int:
+        """A job that runs."""
+        job = self.cluster.submit(*arguments, script=f"sleep {seconds}")
+        until(lambda: bool(self.nodes(job)), f"the start of {arguments}", 60)
+        return job
+
+    def waits(self, job: int, seconds: float = 4) -> bool:
+        time.sleep(seconds)
+        return self.cluster.run("squeue", "-h", "-o", "%t", "-j", job).strip() == "PD"
+
+    def call(self) -> None:
+        """Lets Slurm ask the plugin once, and the plugin write down what there is."""
+        said = self.tried("sbatch", "--test-only", "-N1", "--wrap", "true").stderr
+        self.tests |= set(re.findall(r"Job (\d+) to start", said))
+        time.sleep(2.5)
+
+    def counters(self) -> dict[str, int]:
+        self.call()
+        lines = (self.state / "topolane_counters").read_text().splitlines()
+        return {name: int(value) for name, value in (line.split() for line in lines)}
+
+    def told(self, word: str) -> list[list[str]]:
+        """The lines of topolane_jobs that begin with a word."""
+        self.call()
+        lines = (self.state / "topolane_jobs").read_text().splitlines()
+        found = [line.split()[1:] for line in lines if line.split()[0] == word]
+        return [words for words in found if words[0] not in self.tests]
+
+    def owners(self) -> dict[int, frozenset[int]]:
+        """The links of jobs in the plugin's file."""
+        found = {}
+        path = self.state / "topolane_links"
+        for line in path.read_text().splitlines()[1:-1] if path.exists() else ():
+            job, _, count, *rest = line.split()
+            found[int(job)] = frozenset(int(link) for link in rest[int(count) + 1 :])
+        return found
+
+    def running(self) -> list[tree.Ran] | None:
+        """The jobs that run; None if no slurmctld answers."""
+        said = self.tried("squeue", "-h", "-t", "R", "-o", "%A %P %N")
+        return tree.listed(said.stdout, time.time()) if said.returncode == 0 else None
+
+    def check(self, jobs: list[tree.Ran]) -> None:
+        """No two jobs meet but those that may: jobs that are not isolated, and on switches jobs that own links."""
+        for one, other, places in tree.meetings(jobs, self.tree):
+            both = {one.partition, other.partition}
+            assert both <= MAY_MEET or (
+                both == {"powned"} and not any(place.startswith("node") for place in places)
+            ), (one, other, places)
+
+
+class Load:
+    """Short jobs of all kinds, one after the other; and looks at what runs."""
+
+    def __init__(self, site: Site, seed: int) -> None:
+        self.site = site
+        self.draw = random.Random(seed)
+        self.known: dict[int, frozenset[int]] = {}
+        """The links of jobs of powned that run, as they were when each was seen first."""
+        self.looks = 0
+        self.submitted = 0
+
+    def submit(self, count: int) -> None:
+        """Submits jobs, as far as a slurmctld takes them."""
+        for _ in range(count):
+            partition, words = self.draw.choice(MIX)
+            asked = ["-p", partition, f"--time={self.draw.choice((1, 2, 5))}", *words(self.draw)]
+            script = f"sleep {self.draw.choice((0.2, 0.7, 1.5, 4))}"
+            said = self.site.tried("sbatch", "--parsable", "-o", "/dev/null", *asked, "--wrap", script)
+            self.submitted += said.returncode == 0
+
+    def look(self) -> None:
+        """No two jobs meet that must not, none has links of another one, and none changes its links."""
+        jobs = self.site.running()
+        if jobs is None:
+            return
+        self.looks += 1
+        self.site.check(jobs)
+        owners = self.site.owners()
+        runs = {job.job for job in jobs if job.partition == "powned"}
+        owned = {job: owners[job] for job in runs & owners.keys()}
+        self.known = {job: self.known.get(job, links) for job, links in owned.items()}
+        assert owned == self.known
+        links = [link for each in owned.values() for link in each]
+        assert len(links) == len(set(links)), owned
+
+    def forget(self, keep: set[int]) -> None:
+        """After a crash: Slurm may have forgotten that jobs started, and start them again on other links."""
+        self.known = {job: links for job, links in self.known.items() if job in keep}
+
+    def for_seconds(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.submit(4)
+            self.look()
+            time.sleep(0.2)
