@@ -23,8 +23,15 @@ class Refused(Exception):
 def compile_client(slurm_source: Path, tree: Path, to: Path) -> None:
     """The program against the headers and the library of the Slurm in `tree`. Raises RuntimeError."""
     includes = ["-isystem", slurm_source, "-isystem", slurm_source / "slurm"]
-    linking = [f"-L{tree / LIBRARIES}", "-lslurmfull", f"-Wl,-rpath,/{LIBRARIES}", "-Wl,--allow-shlib-undefined"]
-    done = subprocess.run(["cc", *OPTIONS, *includes, SOURCE, "-o", to, *linking], capture_output=True, text=True)
+    linking = [
+        f"-L{tree / LIBRARIES}",
+        "-lslurmfull",
+        f"-Wl,-rpath,/{LIBRARIES}",
+        "-Wl,--allow-shlib-undefined",
+    ]
+    done = subprocess.run(
+        ["cc", *OPTIONS, *includes, SOURCE, "-o", to, *linking], capture_output=True, text=True
+    )
     if done.returncode:
         raise RuntimeError(f"{SOURCE} cannot be compiled: {done.stderr.strip()}")
 

@@ -16,14 +16,11 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-SLURM_TESTS = HERE.parents[1] / "tests" / "slurm"
-sys.path[:0] = [str(HERE.parent), str(SLURM_TESTS)]
-
 from client import Client, client, compile_client
 from live_cluster import Cluster, running, script, until
 from topolane.slurm import plugin_build
 
+SLURM_TESTS = Path(__file__).resolve().parents[2] / "tests" / "slurm"
 SUITE = "trixie"
 PREFIX = "node"
 PATIENCE = 900.0
@@ -160,7 +157,9 @@ class Site:
         said = self.log.read_text()[begun:]
         if system.rules is not None and "topolane: active" not in said:
             why = [line for line in said.splitlines() if "topolane" in line]
-            raise RuntimeError(f"the plugin is not active: {why[-1] if why else 'slurmctld says nothing of it'}")
+            raise RuntimeError(
+                f"the plugin is not active: {why[-1] if why else 'slurmctld says nothing of it'}"
+            )
 
     def configure(self, system: System, settings: Mapping[str, object]) -> None:
         """Writes slurm.conf and topolane.conf. Job numbers go on elsewhere, because slurmds remember the old ones for a while."""
@@ -191,7 +190,9 @@ class Site:
     def clear(self) -> None:
         """Ends every job and waits until all nodes are idle."""
         for state in ("PENDING", "RUNNING", "SUSPENDED"):
-            subprocess.run(["scancel", "--user=root", "--state", state], env=self.up.environment, timeout=PATIENCE)
+            subprocess.run(
+                ["scancel", "--user=root", "--state", state], env=self.up.environment, timeout=PATIENCE
+            )
         until(lambda: not self.up.run("squeue", "-h", "-o", "%A"), "an empty queue", PATIENCE)
         self.wait_idle()
 
@@ -224,7 +225,17 @@ def site(nodes: int, engine: Path | None, *options: object) -> Iterator[Site]:
         say(f"starting {nodes:,} slurmds")
         began = time.monotonic()
         where = Path(scratch) / "slurm"
-        words = ["--leaf", shape.leaf, "--pod", shape.pod, "--prefix", PREFIX, "--conf", "MinJobAge=10", *options]
+        words = [
+            "--leaf",
+            shape.leaf,
+            "--pod",
+            shape.pod,
+            "--prefix",
+            PREFIX,
+            "--conf",
+            "MinJobAge=10",
+            *options,
+        ]
         try:
             with running(nodes, where, *words) as up:
                 for pid in where.glob(f"run/{PREFIX}*.pid"):

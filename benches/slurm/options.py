@@ -6,12 +6,9 @@ import argparse
 import json
 import os
 import platform
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from measure import HEADINGS, Row, table
 
@@ -26,14 +23,18 @@ def file(text: str) -> Path:
 
 def common(parser: argparse.ArgumentParser, nodes: int) -> None:
     """Options of every bench."""
-    parser.add_argument("--nodes", type=int, default=nodes, help=f"slurmds, a multiple of 18, or of 324 from 324 on [{nodes}]")
+    parser.add_argument(
+        "--nodes", type=int, default=nodes, help=f"slurmds, a multiple of 18, or of 324 from 324 on [{nodes}]"
+    )
     parser.add_argument("--engine", type=file, help="libtopolane.so [it is compiled]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
 
 
 def log_options(parser: argparse.ArgumentParser) -> None:
     """Where the jobs come from."""
-    parser.add_argument("--log", type=file, help="a log of jobs, SWF or CSV, plain or gzipped [a made-up month of Cab]")
+    parser.add_argument(
+        "--log", type=file, help="a log of jobs, SWF or CSV, plain or gzipped [a made-up month of Cab]"
+    )
     parser.add_argument("--cores-per-node", type=int, help="of the log, if it counts processors")
 
 
@@ -41,7 +42,11 @@ def finish(options: argparse.Namespace, rows: Sequence[Row], more: Mapping[str, 
     """Prints and writes the figures. Returns the exit code: 1 if a target was missed."""
     print(table([HEADINGS, *(row.cells() for row in rows)]))
     if options.json:
-        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+        machine = {
+            "cores": os.cpu_count(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        }
         asked = {key: str(value) for key, value in vars(options).items() if value is not None}
         figures = [row.facts() for row in rows]
         facts = {"machine": machine, "options": asked, "figures": figures, **more}

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import math
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from clusters import PATIENCE, PREFIX, STOCK, Shape, Site, System, ended_by_signals, enter, say, site
+from clusters import PATIENCE, PREFIX, STOCK, Shape, Site, System, say, site
 from measure import Row
 from options import common, finish, log_options
 from workload import Job, jobs_of, workload_of
@@ -28,7 +28,7 @@ FILLERS = 1000
 PARTITION = "pbatch"
 
 
-def arguments() -> argparse.Namespace:
+def arguments(words: list[str]) -> argparse.Namespace:
     """What the user asks for."""
     parser = argparse.ArgumentParser(prog="run.py scale", description=__doc__)
     common(parser, nodes=1296)
@@ -38,8 +38,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=2, help="turns of each system [2]")
     parser.add_argument("--cycles", type=int, default=5, help="cycles of backfill in a turn [5]")
     parser.add_argument("--starts", type=int, default=1000, help="short jobs in a turn [1000]; 0: none")
-    parser.add_argument("--allocations", type=int, default=2000, help="jobs without a launch in a turn [2000]; 0: none")
-    return parser.parse_args()
+    parser.add_argument(
+        "--allocations", type=int, default=2000, help="jobs without a launch in a turn [2000]; 0: none"
+    )
+    return parser.parse_args(words)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +82,9 @@ def fill(jobs: Sequence[Job], shape: Shape) -> Iterator[tuple[list[int], int]]:
             yield _take(leaf, len(leaf)), jobs[0].minutes
 
 
-def _in_pods(whole: int, rest: int, free: list[list[int]], crossed: set[int], shape: Shape) -> list[tuple[int, int]]:
+def _in_pods(
+    whole: int, rest: int, free: list[list[int]], crossed: set[int], shape: Shape
+) -> list[tuple[int, int]]:
     for pod in range(shape.pods):
         leaves = [leaf for leaf in range(pod * shape.pod, (pod + 1) * shape.pod) if leaf not in crossed]
         empty = [leaf for leaf in leaves if len(free[leaf]) == shape.leaf][:whole]
@@ -121,7 +125,9 @@ def play(here: Site, system: System, jobs: Sequence[Job], options: argparse.Name
         small = [job for job in jobs if job.nodes <= here.shape.leaf]
         for count, launches in ((options.starts, True), (options.allocations, False)):
             before = here.counters()
-            rates.append(starts(here, slurm, [small[number % len(small)] for number in range(count)], launches))
+            rates.append(
+                starts(here, slurm, [small[number % len(small)] for number in range(count)], launches)
+            )
             calls["starts" if launches else "allocations"] = difference(here.counters(), before)
     longest = here.counters().get("longest_nanoseconds", 0)
     return Turn(system.name, calls, longest, cycles, *rates)
@@ -142,7 +148,9 @@ def watch(here: Site, slurm, queued: int, count: int) -> list[tuple[int, int, in
         now = slurm.stats()
         if now["cycles"] > known and now["queue"] >= queued:
             found.append((now["last"], now["try"], now["queue"]))
-            say(f"a cycle of backfill: {now['last'] / 1e6:.2f} s, {now['try']:,} of {now['queue']:,} jobs tried")
+            say(
+                f"a cycle of backfill: {now['last'] / 1e6:.2f} s, {now['try']:,} of {now['queue']:,} jobs tried"
+            )
         known = max(known, now["cycles"])
         if time.monotonic() > end:
             raise RuntimeError(f"{len(found)} of {count} cycles of backfill after {2 * PATIENCE:.0f} s")
@@ -183,7 +191,7 @@ def starts(here: Site, slurm, jobs: Sequence[Job], launches: bool) -> float | No
 
 def _when(times: Sequence[tuple[float, int]], count: float) -> float:
     """When so many jobs had started, between two looks in proportion."""
-    for (early, fewer), (late, more) in zip(times, times[1:]):
+    for (early, fewer), (late, more) in itertools.pairwise(times):
         if more >= count:
             return early + (late - early) * (count - fewer) / max(more - fewer, 1)
     raise ValueError("fewer jobs started")
@@ -266,7 +274,8 @@ def _calls(name: str, turns: Sequence[Turn]) -> list[Row]:
             rows.append(Row("call", what, "us", values, limit and limit / 1000))
     rows.append(Row("call", f"{name}: longest call", "us", tuple(turn.longest / 1000 for turn in turns)))
     share = tuple(
-        100 * turn.calls["backfill"]["nanoseconds"] / 1000 / max(sum(c[0] for c in turn.cycles), 1) for turn in turns
+        100 * turn.calls["backfill"]["nanoseconds"] / 1000 / max(sum(c[0] for c in turn.cycles), 1)
+        for turn in turns
     )
     rows.append(Row("call", f"{name}: the plugin's part of backfill's cycles", "%", share))
     for ending in ("placed", "in_area", "kept_off", "refused"):
@@ -281,10 +290,8 @@ def _calls(name: str, turns: Sequence[Turn]) -> list[Row]:
     return rows
 
 
-def main() -> int:
-    options = arguments()
-    enter()
-    ended_by_signals()
+def measure(options: argparse.Namespace) -> int:
+    """Runs the bench and prints what came of it; the exit code."""
     shape = Shape.of(options.nodes)
     load = workload_of(options.log, options.cores_per_node, shape.nodes, options.jobs, None)
     jobs = jobs_of(load)
@@ -296,8 +303,6 @@ def main() -> int:
             for system in systems if number % 2 == 0 else reversed(systems):
                 turns.append(play(here, system, jobs, options))
         turns.sort(key=lambda turn: [system.name for system in systems].index(turn.system))
-    return finish(options, rows_of(turns), {"jobs": len(jobs), "turns": [dataclasses.asdict(turn) for turn in turns]})
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return finish(
+        options, rows_of(turns), {"jobs": len(jobs), "turns": [dataclasses.asdict(turn) for turn in turns]}
+    )

@@ -73,15 +73,20 @@ def twice(parts: Sequence[Part], rules: Mapping[str, Rule]) -> Iterator[str]:
             if rules[part.partition].whole:
                 others = ", ".join(str(other.job) for other in there if other is not part)
                 yield f"node {node}, whole of job {part.job} ({part.partition}), has job {others} too"
-        for what, owned in (
-            ("core", lambda part: {str(core) for core in numbers(part.cores.get(node, ""))}),
-            ("device", lambda part: devices(part.devices.get(node, ""))),
-        ):
-            counted = Counter(thing for part in there for thing in owned(part))
+        for what, owned in (("core", _cores), ("device", _devices)):
+            counted = Counter(thing for part in there for thing in owned(part, node))
             for thing, count in counted.items():
                 if count > 1:
-                    jobs = ", ".join(str(part.job) for part in there if thing in owned(part))
+                    jobs = ", ".join(str(part.job) for part in there if thing in owned(part, node))
                     yield f"{what} {thing} of node {node} is held by jobs {jobs}"
+
+
+def _cores(part: Part, node: str) -> set[str]:
+    return {str(core) for core in numbers(part.cores.get(node, ""))}
+
+
+def _devices(part: Part, node: str) -> set[str]:
+    return devices(part.devices.get(node, ""))
 
 
 def may_meet(one: str, other: str, places: Iterable[str], rules: Mapping[str, Rule], prefix: str) -> bool:
@@ -92,16 +97,17 @@ def may_meet(one: str, other: str, places: Iterable[str], rules: Mapping[str, Ru
     return promises == {OUTSIDE}
 
 
+Pairs = list[tuple[tree.Ran, tree.Ran, set[str]]]
+
+
 def met(
     jobs: Iterable[tree.Ran], switches: Mapping[str, frozenset[str]], rules: Mapping[str, Rule], prefix: str
-) -> tuple[list[tuple[tree.Ran, tree.Ran, set[str]]], int]:
-    """The pairs of jobs that shared links and must not have, and how many pairs did that may."""
-    wrong, allowed = [], 0
+) -> tuple[Pairs, Pairs]:
+    """The pairs of jobs that crossed the same switches or nodes at the same time: those that must not, and those that may."""
+    wrong, allowed = [], []
     for one, other, places in tree.meetings(jobs, switches):
-        if may_meet(one.partition, other.partition, places, rules, prefix):
-            allowed += 1
-        else:
-            wrong.append((one, other, places))
+        fine = may_meet(one.partition, other.partition, places, rules, prefix)
+        (allowed if fine else wrong).append((one, other, places))
     return wrong, allowed
 
 
@@ -133,7 +139,9 @@ class Wiring:
 
     @property
     def links(self) -> int:
-        return self.nodes + self.leaves * self.switches + self.pods * self.switches * self.parents * self.cables
+        return (
+            self.nodes + self.leaves * self.switches + self.pods * self.switches * self.parents * self.cables
+        )
 
     def place(self, link: int) -> tuple[str, int, int]:
         """What is below the link ("node", "leaf" or "pod"), its number, and which switch of the pod is at an end."""
@@ -231,12 +239,9 @@ def _needed(nodes: int, share: float) -> int:
     return math.ceil(nodes * share - 1e-9)
 
 
-def crosses(nodes: Iterable[int], wiring: Wiring) -> bool:
-    """Whether a job uses a link above a leaf."""
-    return len({node // wiring.leaf for node in nodes}) > 1
-
-
-def nodes_twice(jobs: Iterable[tree.Ran], rules: Mapping[str, Rule]) -> list[tuple[tree.Ran, tree.Ran, set[str]]]:
+def nodes_twice(
+    jobs: Iterable[tree.Ran], rules: Mapping[str, Rule]
+) -> list[tuple[tree.Ran, tree.Ran, set[str]]]:
     """Pairs of jobs that were on the same nodes at the same time, one of them with the nodes to itself."""
     pairs = tree.overlaps((job, set(job.nodes)) for job in jobs)
     return [pair for pair in pairs if any(rules[job.partition].whole for job in pair[:2])]

@@ -26,11 +26,15 @@ class Job:
     """Walltime: Slurm knows whole minutes only."""
 
 
-def workload_of(log: Path | None, cores_per_node: int | None, nodes: int, limit: int, load: float | None) -> Workload:
+def workload_of(
+    log: Path | None, cores_per_node: int | None, nodes: int, limit: int, load: float | None
+) -> Workload:
     """The first jobs of a log, or of a made-up month, that fit a machine of so many nodes; `load` None keeps the times of
     submission. Raises InputError."""
     read = (
-        Workload.generate(MONTH, SEED) if log is None else Workload.read(str(log), cores_per_node=cores_per_node)
+        Workload.generate(MONTH, SEED)
+        if log is None
+        else Workload.read(str(log), cores_per_node=cores_per_node)
     )
     return read.shaped(nodes, limit=limit, load=load)
 

@@ -46,7 +46,9 @@ def test_a_sweep_finds_the_pairs_that_all_comparisons_find() -> None:
         assert {frozenset((one, other)): things for one, other, things in found} == expected
 
 
-@pytest.mark.parametrize("wiring", [WIRING, checks.Wiring(6, 3, 4, 6, 3, 1), checks.Wiring(18, 18, 4, 18, 2, 9)])
+@pytest.mark.parametrize(
+    "wiring", [WIRING, checks.Wiring(6, 3, 4, 6, 3, 1), checks.Wiring(18, 18, 4, 18, 2, 9)]
+)
 def test_links_have_the_numbers_that_the_engine_gives_them(wiring: checks.Wiring) -> None:
     """The wiring that the checks count by themselves is that of the engine's machine."""
     text = (
@@ -82,7 +84,10 @@ def test_a_node_a_core_or_a_device_twice_is_found() -> None:
     assert not list(checks.twice(fine, RULES))
     for wrong, says in (
         (part(4, "parts", "n1", "3-5"), "core 3 of node n1 is held by jobs 2, 4"),
-        (part(4, "parts", "n1", "8", "gpu:a:1(IDX:0),gpu:1(IDX:1)"), "device gpu 1 of node n1 is held by jobs 1, 4"),
+        (
+            part(4, "parts", "n1", "8", "gpu:a:1(IDX:0),gpu:1(IDX:1)"),
+            "device gpu 1 of node n1 is held by jobs 1, 4",
+        ),
         (part(4, "parts", "n2", "8"), "node n2, whole of job 3 (isolated), has job 4 too"),
     ):
         assert list(checks.twice([*fine, wrong], RULES)) == [says]
@@ -115,7 +120,10 @@ def text_of(*lines: str) -> str:
 
 def test_a_file_of_links_is_read_whole_or_not_at_all() -> None:
     text = text_of("7 0.5 2 0 4 3 24 28 29", "9 1 1 8 0")
-    assert checks.entries(text) == [checks.Entry(7, 0.5, (0, 4), (24, 28, 29)), checks.Entry(9, 1.0, (8,), ())]
+    assert checks.entries(text) == [
+        checks.Entry(7, 0.5, (0, 4), (24, 28, 29)),
+        checks.Entry(9, 1.0, (8,), ()),
+    ]
     for other in (text.replace("24", "25"), text[:-5], text.replace(" 2\n", " 3\n"), ""):
         with pytest.raises(ValueError):
             checks.entries(other)
