@@ -22,7 +22,7 @@ class Refused(Exception):
 
 def compile_client(slurm_source: Path, tree: Path, to: Path) -> None:
     """The program against the headers and the library of the Slurm in `tree`. Raises RuntimeError."""
-    includes = ["-isystem", slurm_source, "-isystem", slurm_source / "slurm"]
+    includes = ["-isystem", str(slurm_source), "-isystem", str(slurm_source / "slurm")]
     linking = [
         f"-L{tree / LIBRARIES}",
         "-lslurmfull",
@@ -30,7 +30,7 @@ def compile_client(slurm_source: Path, tree: Path, to: Path) -> None:
         "-Wl,--allow-shlib-undefined",
     ]
     done = subprocess.run(
-        ["cc", *OPTIONS, *includes, SOURCE, "-o", to, *linking], capture_output=True, text=True
+        ["cc", *OPTIONS, *includes, str(SOURCE), "-o", str(to), *linking], capture_output=True, text=True
     )
     if done.returncode:
         raise RuntimeError(f"{SOURCE} cannot be compiled: {done.stderr.strip()}")
@@ -121,7 +121,7 @@ def _held(line: str) -> Held:
 @contextlib.contextmanager
 def client(up: Cluster, program: Path) -> Iterator[Client]:
     """The program, inside the Slurm that is entered; it ends with the context."""
-    command = ["chroot", os.environ["SLURM_TREE"], program]
+    command = ["chroot", os.environ["SLURM_TREE"], str(program)]
     process = subprocess.Popen(
         command, env=up.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

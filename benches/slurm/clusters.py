@@ -27,9 +27,10 @@ PATIENCE = 900.0
 """Seconds, for what should take far less."""
 SCHEDULER = (
     "batch_sched_delay=0,sched_min_interval=10000,bf_interval=2,bf_continue,bf_max_job_test=5000,"
-    "bf_max_time=3600,bf_window=2880"
+    "bf_max_time=3600,bf_window=2880,bf_resolution=300"
 )
-"""Backfill looks at the whole queue in each cycle, however long that takes, and two days ahead."""
+"""Backfill looks at the whole queue in each cycle, however long that takes (an hour at most), and two days ahead in steps of five
+minutes."""
 
 
 def enter() -> None:
@@ -206,6 +207,14 @@ class Site:
         except FileNotFoundError:
             return {}
         return {name: int(value) for name, value in (line.split() for line in lines)}
+
+    def backfill_time(self) -> float:
+        """Seconds of processor time of slurmctld's thread of backfill."""
+        process = int((self.up.directory / "run" / "slurmctld.pid").read_text())
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            if (thread / "comm").read_text().strip() == "bckfl":
+                return int((thread / "schedstat").read_text().split()[0]) / 1e9
+        raise RuntimeError("slurmctld has no thread of backfill")
 
     def partition(self, name: str, state: str) -> None:
         """Lets jobs of the partition start (UP), or keeps them waiting (DOWN)."""

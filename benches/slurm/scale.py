@@ -8,24 +8,21 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import itertools
-import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from clusters import PATIENCE, PREFIX, STOCK, Shape, Site, System, say, site
-from measure import Row
+from client import Client
+from clusters import PATIENCE, PREFIX, SCHEDULER, STOCK, Shape, Site, System, say, site
+from full_machine import fill
 from options import common, finish, log_options
+from scale_rows import CONTROL, Cycle, Turn, rows_of
 from workload import Job, jobs_of, workload_of
 
-CONTROL = System("stock again")
-"""How far two runs of the same system differ: the noise of all ratios."""
-LIMITS = {"isolated": (5_000, 200_000), "dedicated": (50_000, 2_000_000)}
-"""Nanoseconds of the plugin in a call: median, 99th percentile."""
-CYCLE_LIMIT = 1.10
-STARTS_LIMIT = 0.95
 FILLERS = 1000
 """So many jobs of the log are tried for the jobs that hold all nodes."""
 PARTITION = "pbatch"
+LONGEST = 3 * 3600.0
+"""Seconds for the cycles of backfill of one turn."""
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
@@ -36,7 +33,10 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=5000, help="jobs that wait [5000]")
     parser.add_argument("--policies", default="isolated,dedicated,slurm-tree", help="with commas")
     parser.add_argument("--rounds", type=int, default=2, help="turns of each system [2]")
-    parser.add_argument("--cycles", type=int, default=5, help="cycles of backfill in a turn [5]")
+    parser.add_argument("--cycles", type=int, default=3, help="cycles of backfill in a turn [3]")
+    parser.add_argument(
+        "--scheduler", default=SCHEDULER, help=f"SchedulerParameters of all systems [{SCHEDULER}]"
+    )
     parser.add_argument("--starts", type=int, default=1000, help="short jobs in a turn [1000]; 0: none")
     parser.add_argument(
         "--allocations", type=int, default=2000, help="jobs without a launch in a turn [2000]; 0: none"
@@ -44,66 +44,10 @@ def arguments(words: list[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-@dataclasses.dataclass(frozen=True)
-class Turn:
-    """One run of one system."""
-
-    system: str
-    calls: dict[str, dict[str, int]]
-    """What the plugin's counters grew by, in each phase."""
-    longest: int
-    """Nanoseconds of the longest call of the turn."""
-    cycles: list[tuple[int, int, int]]
-    """Microseconds, jobs tried and jobs in the queue of each cycle of backfill."""
-    starts: float | None
-    """Jobs per second."""
-    allocations: float | None
-    """The same of jobs that launch nothing."""
-
-
-def fill(jobs: Sequence[Job], shape: Shape) -> Iterator[tuple[list[int], int]]:
-    """Nodes and minutes of jobs that hold the whole machine: jobs of the log as far as they find a place in which they need no
-    link of another job, then jobs inside leaves. Any policy lets them run on these nodes."""
-    free = [list(range(leaf * shape.leaf, (leaf + 1) * shape.leaf)) for leaf in range(shape.leaves)]
-    crossed: set[int] = set()
-    for job in jobs:
-        whole, rest = divmod(job.nodes, shape.leaf)
-        if not whole or (whole == 1 and not rest):
-            places = [leaf for leaf in range(shape.leaves) if len(free[leaf]) >= job.nodes][:1]
-            parts = [(leaf, job.nodes) for leaf in places]
-        else:
-            parts = _in_pods(whole, rest, free, crossed, shape)
-            crossed |= {leaf for leaf, _ in parts}
-        if parts:
-            nodes = [node for leaf, count in parts for node in _take(free[leaf], count)]
-            yield nodes, job.minutes
-    for leaf in free:
-        if leaf:
-            yield _take(leaf, len(leaf)), jobs[0].minutes
-
-
-def _in_pods(
-    whole: int, rest: int, free: list[list[int]], crossed: set[int], shape: Shape
-) -> list[tuple[int, int]]:
-    for pod in range(shape.pods):
-        leaves = [leaf for leaf in range(pod * shape.pod, (pod + 1) * shape.pod) if leaf not in crossed]
-        empty = [leaf for leaf in leaves if len(free[leaf]) == shape.leaf][:whole]
-        last = [leaf for leaf in leaves if leaf not in empty and len(free[leaf]) >= rest][:1] if rest else []
-        if len(empty) == whole and bool(last) == bool(rest):
-            return [(leaf, shape.leaf) for leaf in empty] + [(leaf, rest) for leaf in last]
-    return []
-
-
-def _take(free: list[int], count: int) -> list[int]:
-    taken = free[:count]
-    del free[:count]
-    return taken
-
-
 def play(here: Site, system: System, jobs: Sequence[Job], options: argparse.Namespace) -> Turn:
     """One turn: a full machine and a long queue, then short jobs."""
     say(f"{system.name}: starting slurmctld")
-    here.begin(system, {})
+    here.begin(system, {"SchedulerParameters": options.scheduler})
     calls: dict[str, dict[str, int]] = {}
     with here.client() as slurm:
         fillers = list(fill(jobs[:FILLERS], here.shape))
@@ -114,12 +58,19 @@ def play(here: Site, system: System, jobs: Sequence[Job], options: argparse.Name
         _until(lambda: len(slurm.running()[0]) == len(fillers), f"{len(fillers)} jobs on all nodes")
         say(f"{system.name}: {len(fillers)} jobs hold all nodes; submitting {len(jobs):,} jobs")
         began = time.monotonic()
+        here.partition(
+            PARTITION, "DOWN"
+        )  # no cycle of a part of the queue is in the way of the first full one
         for job in jobs:
             slurm.submit(partition=PARTITION, nodes=job.nodes, minutes=job.minutes, seconds=1)
         say(f"{system.name}: submitted in {time.monotonic() - began:.0f} s")
+        slurm.tell("reset")
         before = here.counters()
+        here.partition(PARTITION, "UP")
         cycles = watch(here, slurm, len(jobs), options.cycles)
         calls["backfill"] = difference(here.counters(), before)
+        now = slurm.stats()
+        watched = now["cycles"], now["sum"] / 1e6
         here.clear()
         rates: list[float | None] = []
         small = [job for job in jobs if job.nodes <= here.shape.leaf]
@@ -130,7 +81,7 @@ def play(here: Site, system: System, jobs: Sequence[Job], options: argparse.Name
             )
             calls["starts" if launches else "allocations"] = difference(here.counters(), before)
     longest = here.counters().get("longest_nanoseconds", 0)
-    return Turn(system.name, calls, longest, cycles, *rates)
+    return Turn(system.name, calls, longest, cycles, watched, *rates)
 
 
 def difference(now: dict[str, int], before: dict[str, int]) -> dict[str, int]:
@@ -138,26 +89,26 @@ def difference(now: dict[str, int], before: dict[str, int]) -> dict[str, int]:
     return {name: value - before.get(name, 0) for name, value in now.items()}
 
 
-def watch(here: Site, slurm, queued: int, count: int) -> list[tuple[int, int, int]]:
-    """The next cycles of backfill that have the whole queue; the one under way does not count."""
-    found: list[tuple[int, int, int]] = []
-    known = slurm.stats()["cycles"] + 1
-    end = time.monotonic() + 2 * PATIENCE
+def watch(here: Site, slurm: Client, queued: int, count: int) -> list[Cycle]:
+    """The next cycles of backfill that try most of the whole queue."""
+    found: list[Cycle] = []
+    known, used = slurm.stats()["cycles"], here.backfill_time()
+    end = time.monotonic() + LONGEST
     while len(found) < count:
         time.sleep(0.2)
         now = slurm.stats()
-        if now["cycles"] > known and now["queue"] >= queued:
-            found.append((now["last"], now["try"], now["queue"]))
-            say(
-                f"a cycle of backfill: {now['last'] / 1e6:.2f} s, {now['try']:,} of {now['queue']:,} jobs tried"
-            )
-        known = max(known, now["cycles"])
+        if now["cycles"] > known:
+            before, used = used, here.backfill_time()
+            if now["queue"] >= queued and now["try"] > queued / 2:
+                found.append(Cycle(now["last"] / 1e6, used - before, now["try"]))
+                say(f"a cycle of backfill: {found[-1]}")
+        known = now["cycles"]
         if time.monotonic() > end:
-            raise RuntimeError(f"{len(found)} of {count} cycles of backfill after {2 * PATIENCE:.0f} s")
+            raise RuntimeError(f"{len(found)} of {count} cycles of backfill after {LONGEST:.0f} s")
     return found
 
 
-def starts(here: Site, slurm, jobs: Sequence[Job], launches: bool) -> float | None:
+def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> float | None:
     """Jobs per second between the first and the last tenth of the starts. Jobs sleep for a second, or end at the next look if
     they launch nothing."""
     if not jobs:
@@ -197,7 +148,7 @@ def _when(times: Sequence[tuple[float, int]], count: float) -> float:
     raise ValueError("fewer jobs started")
 
 
-def _until(holds, what: str) -> None:
+def _until(holds: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > end:
@@ -205,97 +156,12 @@ def _until(holds, what: str) -> None:
         time.sleep(0.5)
 
 
-def quantile(counted: dict[str, int], share: float) -> float:
-    """Nanoseconds that this share of the calls did not exceed. The plugin counts by powers of two, between which the logarithm
-    is taken to be uniform."""
-    bounds = sorted(
-        (int(name.split("_")[1]), count) for name, count in counted.items() if name.startswith("under_")
-    )
-    wanted = share * sum(count for _, count in bounds)
-    if not wanted:
-        return math.nan
-    passed = 0
-    for bound, count in bounds:
-        if count and passed + count >= wanted:
-            return float(bound / 2 * 2 ** ((wanted - passed) / count))
-        passed += count
-    return math.nan
-
-
-def rows_of(turns: Sequence[Turn]) -> list[Row]:
-    """The figures. A ratio compares a turn with the stock turn of its round."""
-    rows = []
-    names = list(dict.fromkeys(turn.system for turn in turns))
-    of = {name: [turn for turn in turns if turn.system == name] for name in names}
-    for name in names:
-        if name not in (STOCK.name, CONTROL.name):
-            rows += _calls(name, of[name])
-    for name in names:
-        rows.append(Row("backfill", f"{name}: a cycle", "s", tuple(_cycle(turn) for turn in of[name])))
-        tried = tuple(float(cycle[1]) for turn in of[name] for cycle in turn.cycles)
-        rows.append(Row("backfill", f"{name}: jobs tried in a cycle", "", tried))
-        spread = tuple(cycle[0] / 1e6 / _cycle(turn) for turn in of[name] for cycle in turn.cycles)
-        rows.append(Row("backfill", f"{name}: single cycles against their turn's median", "times", spread))
-    for name in names[1:]:
-        limit = None if name == CONTROL.name else CYCLE_LIMIT
-        ratios = tuple(_cycle(turn) / _cycle(stock) for turn, stock in zip(of[name], of[STOCK.name]))
-        rows.append(Row("backfill", f"{name}: a cycle against stock", "times", ratios, limit))
-    for what, title in (("starts", "starts"), ("allocations", "starts without a launch")):
-        if any(getattr(turn, what) is None for turn in turns):
-            continue
-        for name in names:
-            rows.append(Row(what, f"{name}: {title}", "1/s", tuple(getattr(turn, what) for turn in of[name])))
-        for name in names[1:]:
-            limit = None if name == CONTROL.name else STARTS_LIMIT
-            pairs = zip(of[name], of[STOCK.name])
-            ratios = tuple(getattr(turn, what) / getattr(stock, what) for turn, stock in pairs)
-            rows.append(Row(what, f"{name}: {title} against stock", "times", ratios, limit, True))
-    return rows
-
-
-def _cycle(turn: Turn) -> float:
-    """Seconds of the median cycle."""
-    lengths = sorted(cycle[0] for cycle in turn.cycles)
-    middle = len(lengths) // 2
-    return (lengths[middle] + lengths[-1 - middle]) / 2e6
-
-
-def _calls(name: str, turns: Sequence[Turn]) -> list[Row]:
-    rows = []
-    limits = LIMITS.get(name, (None, None))
-    for phase in turns[0].calls:
-        counted = [turn.calls[phase] for turn in turns]
-        calls = sum(each.get("calls", 0) for each in counted)
-        if not calls:
-            continue
-        for share, title, limit in ((0.5, "median", limits[0]), (0.99, "p99", limits[1])):
-            values = tuple(quantile(each, share) / 1000 for each in counted)
-            what = f"{name}: the plugin in a call, {phase} ({calls:,} calls): {title}"
-            rows.append(Row("call", what, "us", values, limit and limit / 1000))
-    rows.append(Row("call", f"{name}: longest call", "us", tuple(turn.longest / 1000 for turn in turns)))
-    share = tuple(
-        100 * turn.calls["backfill"]["nanoseconds"] / 1000 / max(sum(c[0] for c in turn.cycles), 1)
-        for turn in turns
-    )
-    rows.append(Row("call", f"{name}: the plugin's part of backfill's cycles", "%", share))
-    for ending in ("placed", "in_area", "kept_off", "refused"):
-        counts = tuple(float(turn.calls["backfill"].get(ending, 0)) for turn in turns)
-        rows.append(Row("call", f"{name}: calls in backfill that ended as {ending}", "", counts))
-    stock = tuple(
-        float(sum(n for key, n in phase.items() if key.startswith("stock_")))
-        for turn in turns
-        for phase in turn.calls.values()
-    )
-    rows.append(Row("call", f"{name}: calls left to stock for a fault", "", stock))
-    return rows
-
-
 def measure(options: argparse.Namespace) -> int:
     """Runs the bench and prints what came of it; the exit code."""
     shape = Shape.of(options.nodes)
     load = workload_of(options.log, options.cores_per_node, shape.nodes, options.jobs, None)
     jobs = jobs_of(load)
-    systems = [STOCK, *map(System.policy, options.policies.split(",")), CONTROL]
+    systems = [STOCK, *map(System.policy, options.policies.split(",")), System(CONTROL)]
     turns: list[Turn] = []
     with site(options.nodes, options.engine, "--conf", "JobCompType=jobcomp/none") as here:
         for number in range(options.rounds):

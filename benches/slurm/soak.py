@@ -22,7 +22,7 @@ from typing import Self
 
 import links_in_tree as tree
 import soak_checks as checks
-from client import Client, Refused
+from client import Client, Held, Refused
 from clusters import PREFIX, Shape, Site, System, say, site
 from live_cluster import until
 from measure import table
@@ -289,7 +289,7 @@ def wiring_of(shape: Shape) -> checks.Wiring:
     return checks.Wiring(shape.leaf, shape.pod, shape.pods, shape.leaf, parents, cables)
 
 
-def part_of(held) -> checks.Part:
+def part_of(held: Held) -> checks.Part:
     """A job as the checks want it. Of a completing job only the nodes count that it still has."""
     cores = {node: on[0] for node, on in held.on_nodes.items()}
     devices = {node: on[1] for node, on in held.on_nodes.items()}

@@ -104,7 +104,8 @@ def met(
     jobs: Iterable[tree.Ran], switches: Mapping[str, frozenset[str]], rules: Mapping[str, Rule], prefix: str
 ) -> tuple[Pairs, Pairs]:
     """The pairs of jobs that crossed the same switches or nodes at the same time: those that must not, and those that may."""
-    wrong, allowed = [], []
+    wrong: Pairs = []
+    allowed: Pairs = []
     for one, other, places in tree.meetings(jobs, switches):
         fine = may_meet(one.partition, other.partition, places, rules, prefix)
         (allowed if fine else wrong).append((one, other, places))
