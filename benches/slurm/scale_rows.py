@@ -60,19 +60,21 @@ class Turn:
 
 
 def quantile(counted: dict[str, int], share: float) -> float:
-    """Nanoseconds that this share of the calls did not exceed. The plugin counts by powers of two, between which the logarithm
-    is taken to be uniform."""
-    bounds = sorted(
+    """Nanoseconds that this share of the calls did not exceed. The plugin counts calls between bounds (`under_N_nanoseconds`);
+    inside of two bounds the logarithm of the time is taken to be uniform."""
+    counts = sorted(
         (int(name.split("_")[1]), count) for name, count in counted.items() if name.startswith("under_")
     )
-    wanted = share * sum(count for _, count in bounds)
+    wanted = share * sum(count for _, count in counts)
     if not wanted:
         return math.nan
     passed = 0
-    for bound, count in bounds:
+    lower = counts[0][0] / 2
+    for bound, count in counts:
         if count and passed + count >= wanted:
-            return float(bound / 2 * 2 ** ((wanted - passed) / count))
+            return float(lower * (bound / lower) ** ((wanted - passed) / count))
         passed += count
+        lower = bound
     return math.nan
 
 
