@@ -201,17 +201,21 @@ class Site:
         return client(self.up, self.tools.client)
 
     def counters(self) -> dict[str, int]:
-        """What the plugin counted since slurmctld started; nothing under stock topology/tree."""
+        """What the plugin counted since slurmctld started; nothing under stock topology/tree. It writes about once a second."""
+        time.sleep(2.2)
         try:
             lines = (self.state / "topolane_counters").read_text().splitlines()
         except FileNotFoundError:
             return {}
         return {name: int(value) for name, value in (line.split() for line in lines)}
 
+    def slurmctld(self) -> int:
+        """Its process id."""
+        return int((self.up.directory / "run" / "slurmctld.pid").read_text())
+
     def backfill_time(self) -> float:
         """Seconds of processor time of slurmctld's thread of backfill."""
-        process = int((self.up.directory / "run" / "slurmctld.pid").read_text())
-        for thread in Path(f"/proc/{process}/task").iterdir():
+        for thread in Path(f"/proc/{self.slurmctld()}/task").iterdir():
             if (thread / "comm").read_text().strip() == "bckfl":
                 return int((thread / "schedstat").read_text().split()[0]) / 1e9
         raise RuntimeError("slurmctld has no thread of backfill")

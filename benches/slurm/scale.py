@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from client import Client
 from clusters import PATIENCE, PREFIX, SCHEDULER, STOCK, Shape, Site, System, say, site
 from full_machine import fill
+from load import Load
 from options import common, finish, log_options
-from scale_rows import CONTROL, Cycle, Turn, rows_of
+from scale_rows import CONTROL, Cycle, Rate, Turn, rows_of
 from workload import Job, jobs_of, workload_of
 
 FILLERS = 1000
@@ -58,9 +59,8 @@ def play(here: Site, system: System, jobs: Sequence[Job], options: argparse.Name
         _until(lambda: len(slurm.running()[0]) == len(fillers), f"{len(fillers)} jobs on all nodes")
         say(f"{system.name}: {len(fillers)} jobs hold all nodes; submitting {len(jobs):,} jobs")
         began = time.monotonic()
-        here.partition(
-            PARTITION, "DOWN"
-        )  # no cycle of a part of the queue is in the way of the first full one
+        # No cycle over a part of the queue is then in the way of the first full one.
+        here.partition(PARTITION, "DOWN")
         for job in jobs:
             slurm.submit(partition=PARTITION, nodes=job.nodes, minutes=job.minutes, seconds=1)
         say(f"{system.name}: submitted in {time.monotonic() - began:.0f} s")
@@ -68,12 +68,14 @@ def play(here: Site, system: System, jobs: Sequence[Job], options: argparse.Name
         before = here.counters()
         here.partition(PARTITION, "UP")
         cycles = watch(here, slurm, len(jobs), options.cycles)
+        here.partition(PARTITION, "DOWN")
         calls["backfill"] = difference(here.counters(), before)
         now = slurm.stats()
         watched = now["cycles"], now["sum"] / 1e6
         here.clear()
-        rates: list[float | None] = []
+        here.partition(PARTITION, "UP")
         small = [job for job in jobs if job.nodes <= here.shape.leaf]
+        rates: list[Rate | None] = []
         for count, launches in ((options.starts, True), (options.allocations, False)):
             before = here.counters()
             rates.append(
@@ -108,7 +110,7 @@ def watch(here: Site, slurm: Client, queued: int, count: int) -> list[Cycle]:
     return found
 
 
-def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> float | None:
+def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> Rate | None:
     """Jobs per second between the first and the last tenth of the starts. Jobs sleep for a second, or end at the next look if
     they launch nothing."""
     if not jobs:
@@ -118,7 +120,7 @@ def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> fl
     for job in jobs:
         submit(partition=PARTITION, nodes=job.nodes, minutes=job.minutes)
     slurm.tell("reset")
-    begun, times = time.monotonic(), [(0.0, 0)]
+    begun, times, load = time.monotonic(), [(0.0, 0)], Load(here.slurmctld())
     here.partition(PARTITION, "UP")
     seen: set[int] = set()
     started = 0
@@ -133,10 +135,11 @@ def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> fl
         times.append((time.monotonic() - begun, started))
         if times[-1][0] > PATIENCE:
             raise RuntimeError(f"{started} of {len(jobs)} jobs started in {PATIENCE:.0f} s")
+    cores = load.cores()
     here.clear()
     low, high = (_when(times, share * len(jobs)) for share in (0.1, 0.9))
-    rate = 0.8 * len(jobs) / (high - low)
-    say(f"{rate:.1f} starts a second{'' if launches else ' of jobs without a launch'}")
+    rate = Rate(0.8 * len(jobs) / (high - low), *cores)
+    say(f"{rate.starts:.1f} starts a second{'' if launches else ' of jobs without a launch'}")
     return rate
 
 

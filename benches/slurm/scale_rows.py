@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from clusters import STOCK
 from measure import Row
@@ -34,6 +35,18 @@ class Cycle:
 
 
 @dataclasses.dataclass(frozen=True)
+class Rate:
+    """Starts while jobs end."""
+
+    starts: float
+    """Per second."""
+    slurmctld: float
+    """Cores that it used."""
+    everything: float
+    """Cores that were in use."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Turn:
     """One run of one system."""
 
@@ -45,9 +58,8 @@ class Turn:
     cycles: list[Cycle]
     watched: tuple[int, float]
     """Number and seconds of all cycles of the phase of backfill."""
-    starts: float | None
-    """Jobs per second."""
-    allocations: float | None
+    starts: Rate | None
+    allocations: Rate | None
     """The same of jobs that launch nothing."""
 
     @property
@@ -94,11 +106,17 @@ def rows_of(turns: Sequence[Turn]) -> list[Row]:
     rows += _against(
         "backfill", "processor time of a cycle", "s", of, lambda turn: turn.processor, None, False
     )
-    if all(turn.starts for turn in turns):
-        rows += _against("starts", "starts", "1/s", of, lambda turn: turn.starts or 0, STARTS_LIMIT, True)
-    if all(turn.allocations for turn in turns):
-        what = "starts without a launch"
-        rows += _against("starts", what, "1/s", of, lambda turn: turn.allocations or 0, None, True)
+    for what, title, limit in (
+        ("starts", "starts", STARTS_LIMIT),
+        ("allocations", "starts without a launch", None),
+    ):
+        rates = {name: [getattr(turn, what) for turn in of[name]] for name in names}
+        if all(rate for each in rates.values() for rate in each):
+            rows += _against("starts", title, "1/s", rates, lambda rate: rate.starts, limit, True)
+            for name, each in rates.items():
+                for who in ("slurmctld", "everything"):
+                    values = tuple(getattr(rate, who) for rate in each)
+                    rows.append(Row("starts", f"{name}: cores in use by {who} ({title})", "", values))
     return rows
 
 
@@ -106,8 +124,8 @@ def _against(
     figure: str,
     what: str,
     unit: str,
-    of: dict[str, list[Turn]],
-    value: Callable[[Turn], float],
+    of: Mapping[str, Sequence[Any]],
+    value: Callable[[Any], float],
     limit: float | None,
     more: bool,
 ) -> list[Row]:

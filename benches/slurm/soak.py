@@ -95,6 +95,12 @@ WHOLE = ("pbatch", "powned", "ptree", "pstock")
 PARTS = ("pparts", "pfree")
 MIX: tuple[tuple[str, int, tuple[str, ...], Draw], ...] = (
     ("nodes", 30, WHOLE, lambda draw, shape: {"nodes": _size(draw, shape)}),
+    (
+        "two leaves",
+        10,
+        ("powned",),
+        lambda draw, shape: {"nodes": draw.randint(shape.leaf + 1, 2 * shape.leaf)},
+    ),
     ("node range", 8, WHOLE, lambda draw, shape: {"nodes": f"{draw.randint(1, 4)}-{draw.randint(5, 9)}"}),
     ("tasks", 8, WHOLE, lambda draw, shape: {"tasks": draw.randint(1, 5 * CORES)}),
     ("required", 5, WHOLE, lambda draw, shape: {"nodes": draw.randint(1, 4), "w": _node(draw, shape)}),
@@ -322,6 +328,8 @@ class Soak:
     draw: random.Random
     kills: list[float] = dataclasses.field(default_factory=list)
     kinds: Counter[str] = dataclasses.field(default_factory=Counter)
+    _read: int = 0
+    _ended: int = 0
 
     def run(self) -> None:
         """Until so many jobs have started and ended, and the queue is empty."""
@@ -352,8 +360,13 @@ class Soak:
 
     def ended(self) -> int:
         """Runs of jobs that are over."""
-        log = self.here.jobs_log
-        return log.read_bytes().count(b"\n") if log.exists() else 0
+        if self.here.jobs_log.exists():
+            with self.here.jobs_log.open("rb") as log:
+                log.seek(self._read)
+                new = log.read()
+            self._read += len(new)
+            self._ended += new.count(b"\n")
+        return self._ended
 
     def _planned(self) -> list[tuple[int, str]]:
         """At how many ended jobs which fault happens, the last one first."""
