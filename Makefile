@@ -1,5 +1,5 @@
 # Everything a fresh clone needs: `make demo`, `make check`, `make test`. Benchmarks: make bench BENCH="--quick",
-# and in Slurm: make bench-slurm BENCH="--quick".
+# and of the plugin inside slurmctld: make bench-slurm BENCH="scale --nodes 72".
 
 PYTHON ?= python3
 VENV   := .venv
@@ -181,6 +181,7 @@ bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
 bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/sites/run.py $(BENCH)
 
+# The plugin inside a real slurmctld, as root: make bench-slurm BENCH="scale", "soak" or "cab", and options behind it.
 bench-slurm: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python benches/slurm/run.py $(BENCH)
 

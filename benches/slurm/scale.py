@@ -1,30 +1,177 @@
-"""How much is measured."""
+"""The plugin's time: in a call, in backfill's cycle over a long queue, and in starts per second; against stock topology/tree.
+
+docs/explanation/benchmarks.md says what is measured and what makes the comparison fair.
+"""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import itertools
+import time
+from collections.abc import Callable, Sequence
+
+from client import Client
+from clusters import PATIENCE, PREFIX, SCHEDULER, STOCK, Shape, Site, System, say, site
+from full_machine import fill
+from load import Load
+from options import common, finish, log_options
+from scale_rows import CONTROL, Cycle, Rate, Turn, rows_of
+from workload import Job, jobs_of, workload_of
+
+FILLERS = 1000
+"""So many jobs of the log are tried for the jobs that hold all nodes."""
+PARTITION = "pbatch"
+LONGEST = 3 * 3600.0
+"""Seconds for the cycles of backfill of one turn."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Scale:
-    """Sizes of the figures; the defaults are those that are promised."""
-
-    nodes: int = 1296
-    idle_jobs: int = 1000
-    idle_seconds: float = 60
-    queued: int = 2000
-    churn_seconds: float = 60
-    """While jobs are cancelled, so that others start."""
-    rounds: int = 500
-    """Ends of jobs played in process."""
-    resync_jobs: int = 5000
-    repeats: int = 5
-    backlog: int = 2000
-    """Jobs of one node, released as fast as it goes."""
-    jobs: int = 500
-    """Of the workload that stock Slurm and Topolane both run."""
-    compress: float = 360
-    """How many times shorter its times are than those of the month it is from."""
+def arguments(words: list[str]) -> argparse.Namespace:
+    """What the user asks for."""
+    parser = argparse.ArgumentParser(prog="run.py scale", description=__doc__)
+    common(parser, nodes=1296)
+    log_options(parser)
+    parser.add_argument("--jobs", type=int, default=5000, help="jobs that wait [5000]")
+    parser.add_argument("--policies", default="isolated,dedicated,slurm-tree", help="with commas")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of each system [2]")
+    parser.add_argument("--cycles", type=int, default=3, help="cycles of backfill in a turn [3]")
+    parser.add_argument(
+        "--scheduler", default=SCHEDULER, help=f"SchedulerParameters of all systems [{SCHEDULER}]"
+    )
+    parser.add_argument("--starts", type=int, default=1000, help="short jobs in a turn [1000]; 0: none")
+    parser.add_argument(
+        "--allocations", type=int, default=2000, help="jobs without a launch in a turn [2000]; 0: none"
+    )
+    return parser.parse_args(words)
 
 
-QUICK = Scale(72, 200, 10, 400, 10, 50, 1000, 2, 300, 40, 1200)
+def play(here: Site, system: System, jobs: Sequence[Job], options: argparse.Namespace) -> Turn:
+    """One turn: a full machine and a long queue, then short jobs."""
+    say(f"{system.name}: starting slurmctld")
+    here.begin(system, {"SchedulerParameters": options.scheduler})
+    calls: dict[str, dict[str, int]] = {}
+    with here.client() as slurm:
+        fillers = list(fill(jobs[:FILLERS], here.shape))
+        for nodes, minutes in fillers:
+            names = ",".join(f"{PREFIX}{node + 1}" for node in nodes)
+            # They outlast the turn.
+            slurm.submit(partition=PARTITION, nodes=len(nodes), w=names, minutes=minutes + 120, seconds=36000)
+        _until(lambda: len(slurm.running()[0]) == len(fillers), f"{len(fillers)} jobs on all nodes")
+        say(f"{system.name}: {len(fillers)} jobs hold all nodes; submitting {len(jobs):,} jobs")
+        began = time.monotonic()
+        # No cycle over a part of the queue is then in the way of the first full one.
+        here.partition(PARTITION, "DOWN")
+        for job in jobs:
+            slurm.submit(partition=PARTITION, nodes=job.nodes, minutes=job.minutes, seconds=1)
+        say(f"{system.name}: submitted in {time.monotonic() - began:.0f} s")
+        slurm.tell("reset")
+        before = here.counters()
+        here.partition(PARTITION, "UP")
+        cycles = watch(here, slurm, len(jobs), options.cycles)
+        here.partition(PARTITION, "DOWN")
+        calls["backfill"] = difference(here.counters(), before)
+        now = slurm.stats()
+        watched = now["cycles"], now["sum"] / 1e6
+        here.clear()
+        here.partition(PARTITION, "UP")
+        small = [job for job in jobs if job.nodes <= here.shape.leaf]
+        rates: list[Rate | None] = []
+        for count, launches in ((options.starts, True), (options.allocations, False)):
+            before = here.counters()
+            rates.append(
+                starts(here, slurm, [small[number % len(small)] for number in range(count)], launches)
+            )
+            calls["starts" if launches else "allocations"] = difference(here.counters(), before)
+    longest = here.counters().get("longest_nanoseconds", 0)
+    return Turn(system.name, calls, longest, cycles, watched, *rates)
+
+
+def difference(now: dict[str, int], before: dict[str, int]) -> dict[str, int]:
+    """By how much counters grew."""
+    return {name: value - before.get(name, 0) for name, value in now.items()}
+
+
+def watch(here: Site, slurm: Client, queued: int, count: int) -> list[Cycle]:
+    """The next cycles of backfill that try most of the whole queue."""
+    found: list[Cycle] = []
+    known, used = slurm.stats()["cycles"], here.backfill_time()
+    end = time.monotonic() + LONGEST
+    while len(found) < count:
+        time.sleep(0.2)
+        now = slurm.stats()
+        if now["cycles"] > known:
+            before, used = used, here.backfill_time()
+            if now["queue"] >= queued and now["try"] > queued / 2:
+                found.append(Cycle(now["last"] / 1e6, used - before, now["try"]))
+                say(f"a cycle of backfill: {found[-1]}")
+        known = now["cycles"]
+        if time.monotonic() > end:
+            raise RuntimeError(f"{len(found)} of {count} cycles of backfill after {LONGEST:.0f} s")
+    return found
+
+
+def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> Rate | None:
+    """Jobs per second between the first and the last tenth of the starts. Jobs sleep for a second, or end at the next look if
+    they launch nothing."""
+    if not jobs:
+        return None
+    here.partition(PARTITION, "DOWN")
+    submit = slurm.submit if launches else slurm.allocate
+    for job in jobs:
+        submit(partition=PARTITION, nodes=job.nodes, minutes=job.minutes)
+    slurm.tell("reset")
+    begun, times, load = time.monotonic(), [(0.0, 0)], Load(here.slurmctld())
+    here.partition(PARTITION, "UP")
+    seen: set[int] = set()
+    started = 0
+    while started < len(jobs):
+        if not launches:
+            now_running = set(slurm.running()[0])
+            for job_id in now_running & seen:
+                slurm.tell("complete", job_id)
+            seen = now_running
+        time.sleep(0.1)
+        started = slurm.stats()["started"]
+        times.append((time.monotonic() - begun, started))
+        if times[-1][0] > PATIENCE:
+            raise RuntimeError(f"{started} of {len(jobs)} jobs started in {PATIENCE:.0f} s")
+    cores = load.cores()
+    here.clear()
+    low, high = (_when(times, share * len(jobs)) for share in (0.1, 0.9))
+    rate = Rate(0.8 * len(jobs) / (high - low), *cores)
+    say(f"{rate.starts:.1f} starts a second{'' if launches else ' of jobs without a launch'}")
+    return rate
+
+
+def _when(times: Sequence[tuple[float, int]], count: float) -> float:
+    """When so many jobs had started, between two looks in proportion."""
+    for (early, fewer), (late, more) in itertools.pairwise(times):
+        if more >= count:
+            return early + (late - early) * (count - fewer) / max(more - fewer, 1)
+    raise ValueError("fewer jobs started")
+
+
+def _until(holds: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > end:
+            raise RuntimeError(f"{what}: not within {PATIENCE:.0f} s")
+        time.sleep(0.5)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Runs the bench and prints what came of it; the exit code."""
+    shape = Shape.of(options.nodes)
+    load = workload_of(options.log, options.cores_per_node, shape.nodes, options.jobs, None)
+    jobs = jobs_of(load)
+    systems = [STOCK, *map(System.policy, options.policies.split(",")), System(CONTROL)]
+    turns: list[Turn] = []
+    with site(options.nodes, options.engine, "--conf", "JobCompType=jobcomp/none") as here:
+        for number in range(options.rounds):
+            # What drifts, drifts both ways.
+            for system in systems if number % 2 == 0 else reversed(systems):
+                turns.append(play(here, system, jobs, options))
+        turns.sort(key=lambda turn: [system.name for system in systems].index(turn.system))
+    return finish(
+        options, rows_of(turns), {"jobs": len(jobs), "turns": [dataclasses.asdict(turn) for turn in turns]}
+    )

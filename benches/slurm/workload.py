@@ -1,17 +1,17 @@
-"""Jobs that sleep: a made-up month of Cab, its time compressed."""
+"""The jobs that the benches submit: of a log, or of a made-up month of Cab."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from topolane import Workload
 
 MONTH = "cab-aug"
-LOAD = 1.2
 SEED = 1
+NO_LIMIT = 60.0
+"""Minutes, for a job without a walltime in the log."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,44 +26,34 @@ class Job:
     """Walltime: Slurm knows whole minutes only."""
 
 
-def jobs_of(nodes: int, count: int, compress: float) -> list[Job]:
-    """The first jobs of the month, at a load above 1, for a machine of so many nodes."""
-    columns = Workload.generate(MONTH, SEED).shaped(nodes, limit=count, load=LOAD).columns()
-    rows = zip(*(columns[name].tolist() for name in ("id", "nodes", "submit", "run", "walltime")))
-    first = float(columns["submit"].min())
-    return [
-        Job(
-            number=number,
-            nodes=wide,
-            submit=round((submit - first) / compress, 1),
-            run=max(round(run / compress, 1), 1.0),
-            minutes=max(math.ceil(walltime / compress / 60), 1),
-        )
-        for number, wide, submit, run, walltime in rows
-    ]
-
-
-def planned(jobs: Iterable[Job], path: Path, longer: float = 0.0) -> Workload:
-    """The jobs for the simulator; each holds its nodes `longer` than it runs."""
-    rows = (
-        f"{job.number},{job.submit},{job.run + longer},{60 * job.minutes + longer},{job.nodes}"
-        for job in jobs
-    )
-    return read(path, "id,submit,run,walltime,nodes", rows)
-
-
-def happened(
-    jobs: Iterable[Job], of: Callable[[Job], tuple[float, float, float, str]], path: Path
+def workload_of(
+    log: Path | None, cores_per_node: int | None, nodes: int, limit: int, load: float | None
 ) -> Workload:
-    """The jobs as they ran: `of` answers submission, start and end, and the nodes."""
-    rows = []
-    for job in jobs:
-        submit, start, end, hosts = of(job)
-        rows.append(f'{job.number},{submit},{end - start},{60 * job.minutes},{job.nodes},{start},"{hosts}"')
-    return read(path, "id,submit,run,walltime,nodes,start,hosts", rows)
+    """The first jobs of a log, or of a made-up month, that fit a machine of so many nodes; `load` None keeps the times of
+    submission. Raises InputError."""
+    read = (
+        Workload.generate(MONTH, SEED)
+        if log is None
+        else Workload.read(str(log), cores_per_node=cores_per_node)
+    )
+    return read.shaped(nodes, limit=limit, load=load)
 
 
-def read(path: Path, heading: str, rows: Iterable[str]) -> Workload:
-    """A workload from rows of CSV."""
-    path.write_text("\n".join([heading, *rows]) + "\n")
-    return Workload.read(str(path))
+def jobs_of(workload: Workload, compress: float = 1.0) -> list[Job]:
+    """The jobs with all times shorter by a factor."""
+    columns = workload.columns()
+    rows = list(zip(*(columns[name].tolist() for name in ("id", "nodes", "submit", "run", "walltime"))))
+    first = min(row[2] for row in rows)
+    jobs = []
+    for number, nodes, submit, run, walltime in rows:
+        minutes = walltime / 60 if walltime and math.isfinite(walltime) and walltime > 0 else NO_LIMIT
+        jobs.append(
+            Job(
+                number=number,
+                nodes=nodes,
+                submit=round((submit - first) / compress, 2),
+                run=max(round(run / compress, 2), 1.0),
+                minutes=max(math.ceil(max(minutes, run / 60) / compress), 1),
+            )
+        )
+    return sorted(jobs, key=lambda job: (job.submit, job.number))

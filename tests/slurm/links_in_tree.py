@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -54,12 +53,26 @@ def crossed(nodes: Iterable[str], tree: Mapping[str, frozenset[str]]) -> set[str
 
 def meetings(jobs: Iterable[Ran], tree: Mapping[str, frozenset[str]]) -> list[tuple[Ran, Ran, set[str]]]:
     """All pairs of jobs that ran at the same time and could use the same links, and the switches or nodes of these."""
-    found = []
-    known = [(job, crossed(job.nodes, tree)) for job in jobs]
-    for (one, over), (other, under) in itertools.combinations(known, 2):
-        if one.job != other.job and one.start < other.end and other.start < one.end and over & under:
-            found.append((one, other, over & under))
-    return found
+    return overlaps((job, crossed(job.nodes, tree)) for job in jobs)
+
+
+def overlaps(jobs: Iterable[tuple[Ran, set[str]]]) -> list[tuple[Ran, Ran, set[str]]]:
+    """All pairs of jobs that held some of the same things at the same time, and these; parts of one job are no pair.
+
+    One pass by time: a job is compared with those that hold one of its things when it begins, and with no others.
+    """
+    found: dict[tuple[Ran, Ran], set[str]] = {}
+    holders: dict[str, list[Ran]] = {}
+    for job, things in sorted(jobs, key=lambda each: each[0].start):
+        if job.end <= job.start:
+            continue
+        for thing in things:
+            others = [other for other in holders.get(thing, ()) if other.end > job.start]
+            for other in others:
+                if other.job != job.job:
+                    found.setdefault((other, job), set()).add(thing)
+            holders[thing] = [*others, job]
+    return [(one, other, things) for (one, other), things in found.items()]
 
 
 def completed(log: Path) -> list[Ran]:

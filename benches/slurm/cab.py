@@ -1,0 +1,231 @@
+"""The paper's Cab: the same jobs under stock Slurm, under the plugin and in the simulator.
+
+All three are judged by the same code, which shares none with Topolane: jobs that share links, average pairwise hops, waits and
+utilisation, from the nodes and times of jobs and topology.conf alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import dataclasses
+import itertools
+import json
+import re
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import links_in_tree as tree
+import topolane
+from clusters import PATIENCE, PREFIX, STOCK, Shape, Site, System, say, site
+from live_cluster import until
+from measure import table
+from options import common, log_options
+from topolane import Machine, Workload
+from workload import Job, jobs_of, workload_of
+
+PARTITION = "pbatch"
+QUEUES = ("easy", "conservative")
+"""The queue of the simulator that is compared in all papers, and the one that is nearer to Slurm's backfill, which plans for
+every job that waits."""
+
+
+def arguments(words: list[str]) -> argparse.Namespace:
+    """What the user asks for."""
+    parser = argparse.ArgumentParser(prog="run.py cab", description=__doc__)
+    common(parser, nodes=1296)
+    log_options(parser)
+    parser.add_argument("--jobs", type=int, default=1500, help="the first so many [1500]")
+    parser.add_argument(
+        "--load", type=float, default=1.2, help="of the machine, by the times of submission [1.2]"
+    )
+    parser.add_argument("--minutes", type=float, default=10, help="in which all are submitted [10]")
+    parser.add_argument("--policies", default="isolated", help="of the plugin, with commas [isolated]")
+    return parser.parse_args(words)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ran:
+    """What became of a job; seconds."""
+
+    job: int
+    nodes: frozenset[str]
+    submit: float
+    start: float
+    end: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Measures:
+    """Of one run."""
+
+    jobs: int
+    sharing: int
+    """Jobs that crossed a switch at the same time as another job that crossed it."""
+    hops: float
+    """Average pairwise hops between switches, the mean over the jobs of several nodes."""
+    wait: float
+    """Mean, seconds."""
+    makespan: float
+    """From the first submission to the last end."""
+    utilisation: float
+    """Node-seconds held, of those that the machine had until the last submission."""
+
+
+def measures(ran: Sequence[Ran], switches: Mapping[str, frozenset[str]], nodes: int) -> Measures:
+    """The same for all runs, simulated or not."""
+    held = [tree.Ran(each.job, PARTITION, each.nodes, each.start, each.end) for each in ran]
+    sharing = {one.job for pair in tree.meetings(held, switches) for one in pair[:2]}
+    first, last = min(each.submit for each in ran), max(each.submit for each in ran)
+    used = sum(len(each.nodes) * max(min(each.end, last) - each.start, 0) for each in ran)
+    wide = [hops(each.nodes, switches) for each in ran if len(each.nodes) > 1]
+    return Measures(
+        jobs=len(ran),
+        sharing=len(sharing),
+        hops=statistics.fmean(wide) if wide else 0.0,
+        wait=statistics.fmean(each.start - each.submit for each in ran),
+        makespan=max(each.end for each in ran) - first,
+        utilisation=used / (nodes * max(last - first, 1e-9)),
+    )
+
+
+def hops(nodes: frozenset[str], switches: Mapping[str, frozenset[str]]) -> float:
+    """The mean over pairs of nodes of the hops between their switches: none in a leaf, two more for each level."""
+    pairs = len(nodes) * (len(nodes) - 1)
+    # A pair in a leaf is below a leaf, a pod and the core; one apart is below fewer: each level missed costs two hops.
+    together = [len(nodes & below) for below in switches.values()]
+    return 2 * (3 - sum(count * (count - 1) for count in together) / pairs)
+
+
+def play(here: Site, system: System, jobs: Sequence[Job]) -> tuple[list[Ran], float]:
+    """The jobs on real slurmds, submitted at their times; and by how many seconds the latest submission was late."""
+    say(f"{system.name}: starting slurmctld")
+    here.begin(system, {})
+    skipped = here.jobs_log.stat().st_size if here.jobs_log.exists() else 0
+    numbers: dict[int, Job] = {}
+    late = 0.0
+    with here.client() as slurm:
+        origin = time.time()
+        for place, job in enumerate(jobs):
+            time.sleep(max(origin + job.submit - time.time(), 0))
+            late = max(late, time.time() - origin - job.submit)
+            number = slurm.submit(partition=PARTITION, nodes=job.nodes, minutes=job.minutes, seconds=job.run)
+            numbers[number] = job
+            if place % 100 == 99:
+                say(f"{system.name}: {place + 1:,} of {len(jobs):,} jobs submitted")
+        say(f"{system.name}: waiting for the last jobs")
+        until(lambda: not here.up.run("squeue", "-h", "-o", "%A"), "the end of all jobs", 4 * PATIENCE)
+    with here.jobs_log.open() as log:
+        log.seek(skipped)
+        return [_ran(line, numbers) for line in log], late
+
+
+def _ran(line: str, numbers: Mapping[int, Job]) -> Ran:
+    facts = dict(re.findall(r"(\w+)=(\S*)", line))
+    job = numbers[int(facts["JobId"])]
+    if facts["JobState"] != "COMPLETED":
+        raise RuntimeError(f"job {facts['JobId']} ended as {facts['JobState']}")
+    times = (datetime.fromisoformat(facts[key]).timestamp() for key in ("SubmitTime", "StartTime", "EndTime"))
+    return Ran(job.number, frozenset(tree.expanded(facts["NodeList"])), *times)
+
+
+def simulated(jobs: Sequence[Job], shape: Shape, policy: str, queue: str, longer: float) -> list[Ran]:
+    """The same jobs in the simulator, each holding its nodes `longer` than it sleeps."""
+    rows = [
+        f"{job.number},{job.submit},{job.run + longer},{60 * job.minutes + longer},{job.nodes}"
+        for job in jobs
+    ]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "jobs.csv"
+        path.write_text("\n".join(["id,submit,run,walltime,nodes", *rows]) + "\n")
+        workload = Workload.read(str(path))
+    machine = Machine.parse(shape.machine(), "machine.toml")
+    run = topolane.simulate(workload, machine, policy=policy, queue=queue)
+    names = ("job_id", "allocated_resources", "submission_time", "starting_time", "finish_time")
+    found = []
+    for job, places, submit, start, end in run.jobs.select(names).iter_rows():
+        ranges = [part.split("-") for part in re.split(r"[ ,]+", places)]
+        nodes = {node for ends in ranges for node in range(int(ends[0]), int(ends[-1]) + 1)}
+        found.append(Ran(job, frozenset(f"{PREFIX}{node + 1}" for node in nodes), submit, start, end))
+    return found
+
+
+def longest_queue(ran: Sequence[Ran]) -> int:
+    """How many jobs waited at most at one time."""
+    starts = sorted(each.start for each in ran)
+    submits = sorted(each.submit for each in ran)
+    return max(place + 1 - bisect.bisect_right(starts, when) for place, when in enumerate(submits))
+
+
+HEADINGS = [
+    "system",
+    "",
+    "jobs",
+    "share links",
+    "APH",
+    "mean wait (s)",
+    "longest queue",
+    "makespan (s)",
+    "in use",
+]
+
+
+def row(system: str, what: str, ran: Sequence[Ran], found: Measures) -> list[str]:
+    """A run as cells."""
+    return [
+        system,
+        what,
+        f"{found.jobs:,}",
+        f"{found.sharing:,} ({100 * found.sharing / found.jobs:.0f} %)",
+        f"{found.hops:.3f}",
+        f"{found.wait:.1f}",
+        f"{longest_queue(ran):,}",
+        f"{found.makespan:.0f}",
+        f"{100 * found.utilisation:.1f} %",
+    ]
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Runs the bench and prints what came of it; the exit code."""
+    shape = Shape.of(options.nodes)
+    load = workload_of(options.log, options.cores_per_node, shape.nodes, options.jobs, options.load)
+    whole = jobs_of(load)
+    compress = max(whole[-1].submit / (60 * options.minutes), 1.0)
+    jobs = jobs_of(load, compress)
+    rows, kept, notes = [HEADINGS], [], []
+    with site(options.nodes, options.engine, "--partitions", PARTITION) as here:
+        switches = tree.switches(here.up.directory / "topology.conf")
+        for system in (STOCK, *map(System.policy, options.policies.split(","))):
+            ran, late = play(here, system, jobs)
+            asleep = {job.number: job.run for job in jobs}
+            longer = statistics.fmean(each.end - each.start - asleep[each.job] for each in ran)
+            policy = "slurm-tree" if system is STOCK else system.name
+            runs = {"Slurm": ran}
+            for queue, (what, more) in itertools.product(
+                QUEUES, {"": 0.0, ", held as long": max(longer, 0)}.items()
+            ):
+                runs[f"simulated, {queue}{what}"] = simulated(jobs, shape, policy, queue, more)
+            for what, each in runs.items():
+                found = measures(each, switches, shape.nodes)
+                rows.append(row(system.name, what, each, found))
+                kept.append({"system": system.name, "run": what, **dataclasses.asdict(found)})
+            notes.append(
+                f"{system.name}: a job holds its nodes {longer:.2f} s longer than it sleeps, as {longer * compress:.0f} s "
+                f"of the log; the latest submission was {late:.1f} s late"
+            )
+    print(table(rows))
+    shortened = sum(job.run / compress < 1 for job in whole)
+    print(
+        f"times are {compress:.0f} times shorter than in the log: {shortened} jobs run for one second instead of less, "
+        f"and walltimes are whole minutes, {compress:.0f} minutes of the log"
+    )
+    print("\n".join(notes))
+    if options.json:
+        asked = {key: str(value) for key, value in vars(options).items() if value is not None}
+        facts = {"options": asked, "compress": compress, "runs": kept, "notes": notes}
+        options.json.write_text(json.dumps(facts, indent=2) + "\n")
+    return 0
