@@ -66,7 +66,7 @@ $(VENV)/.components: $(VENV)/.installed
 	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
 	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
 	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" valgrind \
-	      "mpich libmpich-dev" gfortran "scalapack-mpi-test mumps-test hpcc lammps"; do \
+	      "mpich libmpich-dev" mmdebstrap gfortran "scalapack-mpi-test mumps-test hpcc lammps"; do \
 	    get $$packages || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
@@ -85,9 +85,11 @@ $(VENV)/.components: $(VENV)/.installed
 test: build $(VENV)/.test-installed $(VENV)/.components
 	@$(BIN)/python tools/run_tests.py test
 
-# The plugin of slurmctld in a Slurm of another Debian suite, which is fetched, with the headers of its source.
+# Only the tests of the plugin inside a real slurmctld, of Debian trixie, which is fetched.
 test-plugin: build $(VENV)/.test-installed $(VENV)/.components
-	TOPOLANE_TEST_PLUGIN=1 $(BIN)/python -m pytest tests/slurm/test_plugin.py tests/slurm/test_status.py
+	$(BIN)/python -m pytest -n 3 --dist loadscope $(addprefix tests/slurm/test_,plugin.py plugin_faults.py status.py \
+	  shadow.py owned_routes.py packages.py)
+
 
 check: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py check

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from live_cluster import Cluster, running, script
+from live_cluster import Cluster, Inside, other_version, running, script
+from topolane.slurm import plugin_build
+
+HERE = Path(__file__).parent
+SUITE = "trixie"
+"""The Debian suite whose Slurm has topology plugins of the release for which ours is written."""
 
 FAILED = pytest.StashKey[bool]()
 
@@ -24,6 +34,50 @@ def cluster(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     directory = tmp_path_factory.mktemp("slurm")
     with running(72, directory, "--partitions", partitions) as up:
         yield up
+
+
+@pytest.fixture(scope="session")
+def inside() -> Iterator[Inside]:
+    """Slurm 24.11, unpacked from Debian's packages. Skips where it cannot be had."""
+    with contextlib.ExitStack() as stack:
+        try:
+            entered = stack.enter_context(other_version(SUITE))
+        except OSError as error:
+            pytest.skip(str(error).strip() or "the other Slurm cannot be entered")
+        yield entered
+
+
+@pytest.fixture(scope="session")
+def source() -> Path:
+    """The headers of that Slurm. Skips where they cannot be had."""
+    done = subprocess.run([HERE / "slurm_source.sh", SUITE], capture_output=True, text=True)
+    if done.returncode == 3:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+@pytest.fixture(scope="session")
+def engine() -> Path:
+    """The engine, with the function that panics. TOPOLANE_TEST_ENGINE names one; otherwise it is compiled."""
+    if "TOPOLANE_TEST_ENGINE" in os.environ:
+        return Path(os.environ["TOPOLANE_TEST_ENGINE"])
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is missing")
+    crate = HERE.parents[1] / "crates" / "capi"
+    command = ["cargo", "build", "--profile", "quick", "--locked", "--quiet", "-p", "topolane-capi"]
+    subprocess.run([*command, "--features", "test-panic"], check=True, cwd=crate)
+    metadata = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
+    told = subprocess.run(metadata, check=True, cwd=crate, capture_output=True, text=True).stdout
+    return Path(told.partition('"target_directory":"')[2].partition('"')[0]) / "quick" / plugin_build.ENGINE
+
+
+@pytest.fixture(scope="session")
+def built(engine: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plugin, the one of the commands, and the engine."""
+    directory = tmp_path_factory.mktemp("built")
+    assert plugin_build.build(source, engine, "cc", directory).startswith("24.11.")
+    return directory
 
 
 @pytest.hookimpl(wrapper=True)

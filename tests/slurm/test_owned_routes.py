@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import random
 import re
 import subprocess
@@ -20,7 +19,6 @@ from typing import Any
 
 import pytest
 from live_cluster import Cluster, Inside, running, until
-from test_plugin import built, inside, source  # noqa: F401
 from topolane import Machine
 from topolane._engine import DedicatedRoutes
 from topolane.slurm import plugin_build
@@ -143,13 +141,6 @@ def links_in(text: str) -> dict[int, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Path:
-    """The engine: a library that is named, or else compiled here."""
-    given = os.environ.get("TOPOLANE_TEST_ENGINE")
-    return Path(given) if given else plugin_build.compiled_engine()
-
-
-@pytest.fixture(scope="module")
 def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
     """A subnet whose OpenSM runs with the tables of no job."""
     directory = tmp_path_factory.mktemp("subnet")
@@ -187,8 +178,8 @@ def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
 
 @pytest.fixture(scope="module")
 def site(
-    built: Path,  # noqa: F811
-    inside: Inside,  # noqa: F811
+    built: Path,
+    inside: Inside,
     manager: tuple[Path, dict[str, str]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Site]:

@@ -32,31 +32,6 @@ NAMES_IT = "TopologyPlugin=topology/topolane\n"
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 
 
-@pytest.fixture(scope="module")
-def source() -> Path:
-    """The headers of that Slurm."""
-    if "TOPOLANE_TEST_PLUGIN" not in os.environ:
-        pytest.skip("packages for a real Slurm take minutes of their own: make test-plugin")
-    done = subprocess.run([HERE / "slurm_source.sh", SUITE], capture_output=True, text=True)
-    if done.returncode == 3:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
-
-
-@pytest.fixture(scope="module")
-def engine() -> Path:
-    """TOPOLANE_TEST_ENGINE, or the engine compiled for tests."""
-    if "TOPOLANE_TEST_ENGINE" in os.environ:
-        return Path(os.environ["TOPOLANE_TEST_ENGINE"])
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo is missing")
-    words = ["cargo", "build", "--profile", "quick", "--locked", "--quiet", "-p", "topolane-capi"]
-    words += ["--message-format=json"]
-    done = subprocess.run(words, check=True, cwd=ROOT / "crates" / "capi", capture_output=True, text=True)
-    return Path(re.findall(rf'"([^"]*/{re.escape(plugin_build.ENGINE)})"', done.stdout)[-1])
-
-
 def made(script: str, source: Path, engine: Path, target: Path, directory: Path = ROOT) -> list[Path]:
     """The packages that a script of packaging/ makes. Skips where it names a program that is missing."""
     environment = os.environ | {
@@ -123,8 +98,6 @@ class Debian:
 
 @pytest.fixture(scope="module")
 def debian(tmp_path_factory: pytest.TempPathFactory) -> Debian:
-    if "TOPOLANE_TEST_PLUGIN" not in os.environ:
-        pytest.skip("a fresh Debian takes a minute of its own: make test-plugin")
     if os.geteuid():
         pytest.skip("a fresh Debian needs root")
     for program in ("mmdebstrap", "apt-get", "unshare", "nsenter"):

@@ -5,11 +5,8 @@ docs/explanation/slurm-plugin.md says what is held here.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -18,12 +15,11 @@ from pathlib import Path
 
 import links_in_tree as tree
 import pytest
-from live_cluster import Cluster, Inside, other_version, running, until
+from live_cluster import Cluster, Inside, running, until
 from topolane.slurm import plugin_build
 
 HERE = Path(__file__).parent
 CRATE = HERE.parents[1] / "crates" / "capi"
-SUITE = "trixie"
 NODES = 48
 """Eight leaves of six nodes, three of them to a pod; every leaf has three uplinks, one to each switch of its pod."""
 MACHINE = f"""\
@@ -44,47 +40,6 @@ Partition=powned Policy=dedicated
 Partition=ptree Policy=slurm-tree
 """
 PARTITIONS = "pbatch pshared:ALL:NO powned ptree pstock plow:ALL:EXCLUSIVE"
-
-
-@pytest.fixture(scope="module")
-def engine() -> Path:
-    """The engine, with the function that panics."""
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo is missing")
-    command = ["cargo", "build", "--profile", "quick", "--locked", "--quiet", "-p", "topolane-capi"]
-    subprocess.run([*command, "--features", "test-panic"], check=True, cwd=CRATE)
-    metadata = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
-    told = subprocess.run(metadata, check=True, cwd=CRATE, capture_output=True, text=True).stdout
-    return Path(told.partition('"target_directory":"')[2].partition('"')[0]) / "quick" / "libtopolane.so"
-
-
-@pytest.fixture(scope="module")
-def source() -> Path:
-    """The headers of that Slurm."""
-    if "TOPOLANE_TEST_PLUGIN" not in os.environ:
-        pytest.skip("the plugin in a real slurmctld takes five minutes of its own: make test-plugin")
-    done = subprocess.run([HERE / "slurm_source.sh", SUITE], capture_output=True, text=True)
-    if done.returncode == 3:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
-
-
-@pytest.fixture(scope="module")
-def built(engine: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("built")
-    assert plugin_build.build(source, engine, "cc", directory).startswith("24.11.")
-    return directory
-
-
-@pytest.fixture(scope="module")
-def inside() -> Iterator[Inside]:
-    with contextlib.ExitStack() as stack:
-        try:
-            entered = stack.enter_context(other_version(SUITE))
-        except OSError as error:
-            pytest.skip(str(error).strip() or "the other Slurm cannot be entered")
-        yield entered
 
 
 def test_the_parts_without_slurm(engine: Path, tmp_path: Path) -> None:

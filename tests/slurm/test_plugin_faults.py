@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,38 +16,11 @@ from pathlib import Path
 
 import links_in_tree as tree
 import pytest
-from live_cluster import Inside, other_version, running, until
+from live_cluster import Inside, running, until
 from plugin_site import ACROSS, MACHINE, NODES, PARTITIONS, RULES, Load, Site
 from topolane.slurm import plugin_build
 
 HERE = Path(__file__).parent
-SUITE = "trixie"
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if "TOPOLANE_TEST_PLUGIN" not in os.environ:
-        pytest.skip("the plugin in a real slurmctld takes minutes of its own: make test-plugin")
-    engine = os.environ.get("TOPOLANE_TEST_ENGINE")
-    if engine is None and shutil.which("cargo") is None:
-        pytest.skip("cargo is missing")
-    source = subprocess.run([HERE / "slurm_source.sh", SUITE], capture_output=True, text=True)
-    if source.returncode == 3:
-        pytest.skip(source.stderr.strip().splitlines()[-1])
-    assert source.returncode == 0, source.stderr
-    directory = tmp_path_factory.mktemp("built")
-    plugin_build.build(Path(source.stdout.strip()), Path(engine) if engine else None, "cc", directory)
-    return directory
-
-
-@pytest.fixture(scope="module")
-def inside() -> Iterator[Inside]:
-    with contextlib.ExitStack() as stack:
-        try:
-            entered = stack.enter_context(other_version(SUITE))
-        except OSError as error:
-            pytest.skip(str(error).strip() or "the other Slurm cannot be entered")
-        yield entered
 
 
 @pytest.fixture(scope="module")

@@ -17,23 +17,19 @@ import pytest
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
 from links_in_tree import completed, crossed, expanded, switches
-from live_cluster import Cluster, other_version, running, until
+from live_cluster import Cluster, Inside, running, until
 from reading import TOPOLANE, topolane, with_commands
 from test_status import Site, site  # noqa: F401
 from topolane import Machine, State
 
 
 @pytest.fixture(scope="module")
-def trixie(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def trixie(inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """24 nodes of Slurm 24.11 in 4 leaves and 2 pods. Jobs of `pbatch` have whole nodes, those of `parts` share them."""
     partitions = "pbatch:ALL:EXCLUSIVE parts:ALL:NO"
     options = ("--select", "cons_tres", "--partitions", partitions, "--pod", 2)
-    try:
-        with other_version("trixie") as inside:
-            with running(24, tmp_path_factory.mktemp("shadow"), *options, inside=inside) as cluster:
-                yield cluster
-    except OSError as error:
-        pytest.skip(str(error).strip())
+    with running(24, tmp_path_factory.mktemp("shadow"), *options, inside=inside) as cluster:
+        yield cluster
 
 
 @contextlib.contextmanager

@@ -10,22 +10,17 @@ import pytest
 
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
-from live_cluster import Cluster, other_version, running, until
+from live_cluster import Cluster, Inside, running, until
 from reading import with_commands
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.records import Snapshot
 
 
 @pytest.fixture(scope="module")
-def trixie(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def trixie(inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Twelve nodes of Slurm 24.11, whose scontrol writes JSON."""
-    try:
-        with other_version("trixie") as inside:
-            directory = tmp_path_factory.mktemp("json")
-            with running(12, directory, "--auth", "none", inside=inside) as cluster:
-                yield cluster
-    except OSError as error:
-        pytest.skip(str(error).strip())
+    with running(12, tmp_path_factory.mktemp("json"), "--auth", "none", inside=inside) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import signal
 import socket
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, other_version, running, until
+from live_cluster import Cluster, Inside, running, until
 from topolane.slurm import plugin_build
 
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
@@ -108,17 +107,8 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """TOPOLANE_TEST_ENGINE: a libtopolane.so; by default it is compiled."""
-    if "TOPOLANE_TEST_PLUGIN" not in os.environ:
-        pytest.skip("the plugin in a real slurmctld takes minutes of its own: make test-plugin")
-    done = subprocess.run([HERE / "slurm_source.sh", SUITE], capture_output=True, text=True)
-    if done.returncode == 3:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    given = os.environ.get("TOPOLANE_TEST_ENGINE")
-    built, files = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("conf")
-    plugin_build.build(Path(done.stdout.strip()), Path(given) if given else None, "cc", built)
+def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    files = tmp_path_factory.mktemp("conf")
     (files / "topolane.conf").write_text(
         f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
     )
@@ -132,14 +122,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         options += ["--conf", line]
     for name in ("topolane.conf", "machine.toml"):
         options += ["--beside", files / name]
-    with contextlib.ExitStack() as stack:
-        try:
-            inside = stack.enter_context(other_version(SUITE))
-        except OSError as error:
-            pytest.skip(str(error).strip() or "the other Slurm cannot be entered")
-        cluster = stack.enter_context(
-            running(NODES, tmp_path_factory.mktemp("slurm"), *options, inside=inside)
-        )
+    with running(NODES, tmp_path_factory.mktemp("slurm"), *options, inside=inside) as cluster:
         yield Site(cluster, inside)
 
 
