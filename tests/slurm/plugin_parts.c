@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "config.h"
 #include "holders.h"
@@ -201,6 +202,12 @@ static void test_links(const char *path)
     why = whole_file("/tmp", &text, &length);
     CHECK(why && !text);
     free(why);
+    /* A pipe to which nobody writes is refused at once. */
+    CHECK(!remove(path) && !mkfifo(path, 0600));
+    why = whole_file(path, &text, &length);
+    CHECK(why && strstr(why, "not a file of a size that can be read") && !text);
+    free(why);
+    CHECK(!remove(path));
 }
 
 static int maps;

@@ -350,6 +350,10 @@ static int decide(topology_eval_t *asked)
     Call call = {.asked = asked, .details = job->details, .stock_code = SLURM_ERROR};
     call.question.terms = driver_terms(job);
     call.question.policy = driver_policy(call.question.terms.policy);
+    if (call.question.terms.was_refused) {
+        ++counters.options_ignored;
+        say(SAY_OPTION, "job %u asks with --topolane for what JobsMay does not allow: its rule decides", job->job_id);
+    }
     call.question.job = job->job_id;
     call.question.shares_nodes = !(job->details->whole_node & WHOLE_NODE_REQUIRED);
     call.isolates = call.question.terms.policy->isolates;

@@ -191,6 +191,8 @@ static void *run(void *unused)
 
 void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes)
 {
+    if (thread_process)
+        return; /* One that was left behind still uses what is below: nothing is told any more. */
     free(to_directory);
     free(about);
     to_directory = strdup(directory);

@@ -18,6 +18,7 @@
     COUNTER(stock_slow, "stock, because the engine took too long, or rests after it did")                           \
     COUNTER(stock_unknown, "stock, because of nodes that the machine file does not name")                           \
     COUNTER(stock_oversubscribed, "stock, because the job may share cores with others")                             \
+    COUNTER(options_ignored, "the job asks with --topolane for what JobsMay does not allow: its rule decided")      \
     COUNTER(links_unwritten, "the file of owned links could not be written")
 
 /* Four classes of time to each power of two, from 256 ns on: under 256 ns, 320, 384, 448, 512, 640 and so on. */
@@ -35,7 +36,7 @@ typedef struct {
 extern Counters counters;
 
 /* Things to be said once a minute at most, each with how often it happened since. */
-typedef enum { SAY_ENGINE, SAY_SLOW, SAY_UNKNOWN, SAY_OVERSUBSCRIBED, SAY_LINKS, SAY_STATE, SAY_COUNT } Say;
+typedef enum { SAY_ENGINE, SAY_SLOW, SAY_UNKNOWN, SAY_OVERSUBSCRIBED, SAY_LINKS, SAY_STATE, SAY_OPTION, SAY_COUNT } Say;
 
 __attribute__((format(printf, 2, 3))) void say(Say what, const char *format, ...);
 

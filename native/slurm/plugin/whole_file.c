@@ -2,10 +2,12 @@
 #include "whole_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST_BYTES = 256 << 20 };
 
@@ -13,7 +15,9 @@ char *whole_file(const char *path, char **text, size_t *length)
 {
     struct stat facts;
     char *why = NULL;
-    FILE *file = fopen(path, "re");
+    /* Without waiting: the other end of a pipe may never come. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
     *text = NULL;
     errno = file ? 0 : errno;
     if (!file || fstat(fileno(file), &facts))
@@ -30,6 +34,8 @@ char *whole_file(const char *path, char **text, size_t *length)
     }
     if (file)
         fclose(file);
+    else if (descriptor >= 0)
+        close(descriptor);
     if (!why)
         return NULL;
     free(*text);
