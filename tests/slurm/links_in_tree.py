@@ -82,6 +82,11 @@ def completed(log: Path) -> list[Ran]:
         facts = dict(re.findall(r"(\w+)=(\S*)", line))
         if not facts.get("NodeList", "").strip("()") or facts["NodeList"] == "(null)":
             continue
+        if "Unknown" in (
+            facts["StartTime"],
+            facts["EndTime"],
+        ):  # put back into the queue by a slurmctld that had crashed
+            continue
         begin, end = (datetime.fromisoformat(facts[key]).timestamp() for key in ("StartTime", "EndTime"))
         nodes = frozenset(expanded(facts["NodeList"]))
         found.append(Ran(int(facts["JobId"]), facts["Partition"], nodes, begin, end))
