@@ -160,8 +160,7 @@ def site(cluster: Site) -> Site:
 def test_no_later_job_owns_a_failed_link(site: Site) -> None:
     """A job that owns the link keeps it, and the command and status name it. Later jobs do not get the link, one that needs it
     waits, and starts on it when it is back."""
-    first = site.start()
-    links = site.owners()[first]
+    links = site.links_of_one()
     assert site.links_of_one() == links, "without outages the next job has the same links"
     first = site.start()
     failed = min(links)
