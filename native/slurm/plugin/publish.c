@@ -189,7 +189,8 @@ static void *run(void *unused)
         } else if (ends || is_another_in_control())
             continue;
         write_counters();
-        links_out_look();
+        if (!ends)
+            links_out_look();
     }
     return NULL;
 }
