@@ -112,7 +112,7 @@ static char file[PATH_MAX]; /* empty: closed */
 static uint64_t of_machine;
 static uint64_t times_opened; /* a look that began before the file was opened again has no say */
 static Stamp seen;
-static bool is_new;
+static bool is_new; /* also read without the lock */
 static Links_Out found;
 static char *found_why;
 
@@ -121,7 +121,7 @@ static void forget(void)
     links_out_free(&found);
     free(found_why);
     found_why = NULL;
-    is_new = false;
+    __atomic_store_n(&is_new, false, __ATOMIC_RELAXED);
 }
 
 void links_out_open(const char *directory, uint64_t machine)
@@ -198,7 +198,7 @@ bool links_out_take(Links_Out *out, char **why)
     *why = found_why;
     found = (Links_Out){0};
     found_why = NULL;
-    is_new = false;
+    __atomic_store_n(&is_new, false, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
     return is_taken;
 }
