@@ -87,7 +87,7 @@ test: build $(VENV)/.test-installed $(VENV)/.components
 
 # Only the tests of the plugin inside a real slurmctld, of Debian trixie, which is fetched.
 test-plugin: build $(VENV)/.test-installed $(VENV)/.components
-	$(BIN)/python -m pytest -n 3 --dist loadscope $(addprefix tests/slurm/test_,plugin.py plugin_faults.py status.py \
+	$(BIN)/python -m pytest -n 3 --dist loadscope $(addprefix tests/slurm/test_,plugin.py plugin_faults.py plugin_outages.py status.py \
 	  shadow.py owned_routes.py packages.py)
 
 

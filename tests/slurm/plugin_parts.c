@@ -1,14 +1,16 @@
-/* The parts of the plugin that know nothing of Slurm, under the sanitizers: topolane.conf, the file of owned links, and the
+/* The parts of the plugin that know nothing of Slurm, under the sanitizers: topolane.conf, the files of links, and the
  * jobs in the engine's state, against a model of them. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "holders.h"
 #include "links_file.h"
+#include "links_out.h"
 #include "waiting.h"
 #include "whole_file.h"
 
@@ -210,6 +212,90 @@ static void test_links(const char *path)
     CHECK(!remove(path));
 }
 
+static void put_file(const char *path, const char *text, size_t length)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file && fwrite(text, 1, length, file) == length && !fclose(file));
+}
+
+/* Writes a file of links out of service: its first line and its links, with the sum. */
+static void put_links_out(const char *path, const char *body)
+{
+    char text[256];
+    int length = snprintf(text, sizeof text, "%ssum %016lx\n", body, (unsigned long)sum_of(body, strlen(body)));
+    put_file(path, text, (size_t)length);
+}
+
+static bool links_out_refused(const char *path, const char *body, const char *sentence)
+{
+    Links_Out out;
+    put_links_out(path, body);
+    char *why = links_out_read(&out, path, 7);
+    bool is_as_said = why && strstr(why, sentence) && !out.links && !out.failed && !out.reserved;
+    free(why);
+    return is_as_said;
+}
+
+/* The file of links out of service is used whole, of this machine, or not at all; one thread looks, another one takes. */
+static void test_links_out(const char *directory)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/topolane_links_out", directory);
+    unlink(path);
+    Links_Out out, other;
+    CHECK(!links_out_read(&out, path, 7) && !links_out_count(&out));
+    const char *body = "topolane-links-out 1 0000000000000007 2 3\n4 9\n8 9 10\n";
+    put_links_out(path, body);
+    CHECK(!links_out_read(&out, path, 7) && out.reserved == 2 && out.failed == 3 && out.links[1] == 9 && out.links[4] == 10);
+    CHECK(links_out_count(&out) == 4 && links_out_same(&out, &out));
+    char *why = links_out_read(&other, path, 8);
+    CHECK(why && strstr(why, "another machine") && !other.links && !links_out_same(&out, &other));
+    free(why);
+    links_out_free(&out);
+    CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 2 3\n4 9\n8 9\n", "cannot be read"));
+    CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 2 1\n4 9\n8 9\n", "cannot be read"));
+    CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 0 1\n\n-8\n", "cannot be read"));
+    CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 0 1\n\n4294967296\n", "cannot be read"));
+    CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 99999999999 1\n\n8\n", "cannot be read"));
+    CHECK(links_out_refused(path, "topolane-links-out 2 0000000000000007 0 0\n\n\n", "not whole"));
+    put_links_out(path, body);
+    char *text;
+    size_t length;
+    CHECK(!whole_file(path, &text, &length));
+    for (size_t at = 0; at < length - 1; at++)
+        for (int cut = 0; cut < 2; cut++) {
+            char *damaged = malloc(length);
+            memcpy(damaged, text, length);
+            damaged[at] ^= 1;
+            put_file(path, damaged, cut ? at : length);
+            free(damaged);
+            why = links_out_read(&out, path, 7);
+            CHECK(why && !out.links);
+            free(why);
+        }
+    links_out_open(directory, 7);
+    CHECK(!links_out_take(&out, &why));
+    put_links_out(path, body);
+    links_out_look();
+    CHECK(links_out_take(&out, &why) && !why && out.failed == 3 && !links_out_take(&other, &why));
+    links_out_look();
+    CHECK(!links_out_take(&other, &why));
+    put_file(path, text, length / 2);
+    links_out_look();
+    CHECK(links_out_take(&other, &why) && why && !other.links);
+    free(why);
+    unlink(path);
+    links_out_look();
+    CHECK(links_out_take(&other, &why) && !why && !links_out_count(&other));
+    put_links_out(path, body);
+    links_out_look();
+    links_out_close();
+    links_out_look();
+    CHECK(!links_out_take(&other, &why));
+    free(text);
+    links_out_free(&out);
+}
+
 static int maps;
 
 static void free_map(void *map)
@@ -255,6 +341,81 @@ static void same_answers(const Engine *engine, const topolane_policy *policy, to
     }
 }
 
+/* Another list of links that no new job may own: failed ones anywhere, and reserved ones. */
+static Links_Out random_links_out(void)
+{
+    Links_Out out = {.reserved = (size_t)(rand() % 3), .failed = (size_t)(rand() % 6)};
+    out.links = malloc(8 * sizeof *out.links);
+    for (size_t index = 0; index < out.reserved + out.failed; index++)
+        out.links[index] = (uint32_t)(rand() % 56); /* cables of nodes as well */
+    return out;
+}
+
+static Links_Out copy_of(const Links_Out *out)
+{
+    Links_Out copy = *out;
+    copy.links = memcpy(malloc(8 * sizeof *copy.links), out->links ? out->links : (uint32_t[8]){0}, 8 * sizeof *copy.links);
+    return copy;
+}
+
+/* No decision of a state has a link that is out; in the state without jobs only reserved ones are. */
+static void keeps_off(const Engine *engine, const topolane_policy *policy, topolane_state *state, const uint32_t *links, size_t count)
+{
+    for (uint32_t slots = 2; slots < 30; slots += 3) {
+        topolane_request request;
+        engine->request_init(&request, sizeof request);
+        request.id = 1000;
+        request.slots = slots;
+        topolane_decision *decision = NULL;
+        char *error = NULL;
+        engine->state_place(state, policy, &request, &decision, NULL, &error);
+        topolane_numbers given = engine->decision_links(decision);
+        for (size_t index = 0; index < given.count; index++)
+            for (size_t out = 0; out < count; out++)
+                CHECK(given.first[index] != links[out]);
+        engine->decision_free(decision);
+    }
+}
+
+/* A job that owns a link keeps it when that fails. The empty state has the failed link, so that no job is refused for good. A link
+ * that the machine does not have changes nothing. */
+static void test_links_out_of_states(const Engine *engine, const topolane_machine *machine)
+{
+    Holders holders;
+    topolane_policy *policy;
+    topolane_state *state;
+    char *error = NULL;
+    CHECK(engine->policy_new("dedicated", 0, &policy, &error) == TOPOLANE_STATUS_OK);
+    CHECK(!holders_open(&holders, engine, machine, free_map));
+    topolane_request request;
+    engine->request_init(&request, sizeof request);
+    request.id = 5;
+    request.slots = 32;
+    topolane_decision *decision = NULL;
+    CHECK(engine->state_place(holders.empty, policy, &request, &decision, NULL, &error) == TOPOLANE_STATUS_OK);
+    topolane_numbers links = engine->decision_links(decision);
+    CHECK(links.count > 0);
+    for (int is_reserved = 0; is_reserved < 2; is_reserved++) {
+        Links_Out out = {.links = malloc(8 * sizeof *out.links), .reserved = is_reserved, .failed = !is_reserved};
+        out.links[0] = links.first[0];
+        CHECK(!holders_set_out(&holders, out));
+        topolane_decision *none = NULL;
+        CHECK(!holders_scene(&holders, NULL, &state));
+        CHECK(engine->state_place(state, policy, &request, &none, NULL, &error) == TOPOLANE_STATUS_REFUSED);
+        topolane_status could = engine->state_place(holders.empty, policy, &request, &none, NULL, &error);
+        CHECK(could == (is_reserved ? TOPOLANE_STATUS_REFUSED : TOPOLANE_STATUS_OK));
+        engine->decision_free(none);
+    }
+    Links_Out wrong = {.links = malloc(8 * sizeof *wrong.links), .failed = 1};
+    wrong.links[0] = 100000;
+    char *why = holders_set_out(&holders, wrong);
+    CHECK(why && strstr(why, "100000") && holders.out.reserved == 1 && holders.out.links[0] == links.first[0]);
+    free(why);
+    engine->decision_free(decision);
+    engine->policy_free(policy);
+    holders_close(&holders);
+}
+
 /* Random jobs come, go and are thought away, in more hypotheses than states are kept; each state of the engine is what a state
  * made anew says. */
 static void test_holders(const char *library)
@@ -264,10 +425,12 @@ static void test_holders(const char *library)
     char *why = engine_load(&engine, library), *error = NULL;
     CHECK(!why);
     topolane_machine *machine;
-    topolane_policy *policy;
+    topolane_policy *policy, *dedicated;
     const char *text = "name = \"n\"\n[[site]]\nname = \"top\"\nchildren = [4, 4, 2]\nparents = [1, 2, 2]\nnodes = \"n[1-32]\"\n";
     CHECK(engine.machine_read("m.toml", text, strlen(text), &machine, &error) == TOPOLANE_STATUS_OK);
     CHECK(engine.policy_new("isolated", 0, &policy, &error) == TOPOLANE_STATUS_OK);
+    CHECK(engine.policy_new("dedicated", 0, &dedicated, &error) == TOPOLANE_STATUS_OK);
+    test_links_out_of_states(&engine, machine);
     Holders holders, fresh;
     CHECK(!holders_open(&holders, &engine, machine, free_map));
     static uint64_t gone[HYPOTHESES][JOBS / 64 + 8];
@@ -283,6 +446,8 @@ static void test_holders(const char *library)
             slot = holders_put(&holders, random_holder(job));
             CHECK(slot != NO_SLOT && holders_find(&holders, job) == slot && slot_test(holders.there, slot));
         }
+        if (rand() % 25 == 0)
+            CHECK(!holders_set_out(&holders, random_links_out()));
         uint64_t *some = gone[rand() % HYPOTHESES];
         if (rand() % 3 == 0)
             for (size_t word = 0; word < holders.words; word++)
@@ -293,6 +458,7 @@ static void test_holders(const char *library)
         if (step % 10)
             continue;
         CHECK(!holders_open(&fresh, &engine, machine, free));
+        CHECK(!holders_set_out(&fresh, copy_of(&holders.out)));
         for (slot = 0; (slot = slot_next(holders.there, holders.words, slot)) != NO_SLOT; slot++) {
             if (any && slot_test(some, slot))
                 continue;
@@ -306,6 +472,9 @@ static void test_holders(const char *library)
         CHECK(!holders_scene(&fresh, NULL, &same));
         CHECK(holders_isolated(&fresh, NULL) == holders_isolated(&holders, any ? some : NULL));
         same_answers(&engine, policy, state, same);
+        const Links_Out *out = &holders.out;
+        keeps_off(&engine, dedicated, state, out->links, out->reserved + out->failed);
+        keeps_off(&engine, dedicated, holders.empty, out->links, out->reserved);
         holders_close(&fresh);
     }
     holders_close(&holders);
@@ -315,6 +484,7 @@ static void test_holders(const char *library)
     CHECK(!holders_renew(&holders) && holders.empty && !holders_scene(&holders, NULL, &state) && state);
     holders_close(&holders);
     engine.policy_free(policy);
+    engine.policy_free(dedicated);
     engine.machine_free(machine);
     why = engine_load(&engine, "/nowhere.so");
     CHECK(why && strstr(why, "cannot be loaded"));
@@ -323,11 +493,12 @@ static void test_holders(const char *library)
 
 int main(int count, char **words)
 {
-    CHECK(count == 3);
+    CHECK(count == 4);
     test_config();
     test_options();
     test_waiting();
     test_links(words[2]);
+    test_links_out(words[3]);
     test_holders(words[1]);
     puts("ok");
     return 0;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,9 @@ static bool open_machine(void)
     if (asprintf(&line, "%s %u", given, driver.machine_nodes) >= 0)
         tell("machine", line);
     free(line);
+    if (asprintf(&line, "%016" PRIx64, driver.owners.machine) >= 0)
+        tell("machine-sum", line);
+    free(line);
     size_t length = strlen(given);
     if (!second && length > 5 && !strcmp(given + length - 5, ".conf"))
         assume("topology.conf has no number of cables: one between each pair of switches is assumed");
@@ -184,11 +188,31 @@ void driver_read_owners(void)
     driver.are_owners_read = true;
     owners_free(&driver.owners);
     running_forget();
+    links_out_look();
     char *why = owners_read(&driver.owners, driver.owners_path);
     if (why)
         error("topolane: %s: %s", driver.owners_path, why);
     else if (driver.owners.count)
         info("topolane: %zu jobs own links", driver.owners.count);
+    free(why);
+}
+
+void driver_take_links_out(void)
+{
+    Links_Out out;
+    char *why;
+    if (!links_out_take(&out, &why))
+        return;
+    bool is_same = !why && links_out_same(&out, &driver.holders.out);
+    if (!why)
+        why = holders_set_out(&driver.holders, out);
+    const Links_Out *now = &driver.holders.out;
+    if (why)
+        say(SAY_OUT, "the links out of service are those of before: %s/topolane_links_out: %s", slurm_conf.state_save_location, why);
+    else if (!is_same) {
+        info("topolane: %zu links have failed, %zu are reserved", now->failed, now->reserved);
+        publish_out(links_out_count(now));
+    }
     free(why);
 }
 
@@ -208,6 +232,7 @@ void driver_open(void)
     if (driver.is_active)
         info("topolane: active, %zu rules, engine %s", driver.config.rule_count, driver.config.engine);
     publish_open(slurm_conf.state_save_location, driver.about, driver.is_active, driver.machine_nodes);
+    links_out_open(slurm_conf.state_save_location, driver.owners.machine);
 }
 
 static void free_maps(void)
@@ -225,6 +250,7 @@ void driver_close(void)
 {
     driver.is_active = false;
     publish_close();
+    links_out_close();
     running_forget();
     holders_close(&driver.holders);
     owners_free(&driver.owners);

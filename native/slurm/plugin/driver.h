@@ -52,8 +52,11 @@ topolane_policy *driver_policy(const Policy_Kind *kind);
  * one may have read other files and has written the file of links, and nodes may have other numbers. */
 void driver_took_control(void);
 
-/* Reads the file of links, if that was not done since. */
+/* Reads the files of links that jobs own and of links that are out of service, if that was not done since. */
 void driver_read_owners(void);
+
+/* Takes over which links are out of service, if that has changed. It reads no file. */
+void driver_take_links_out(void);
 
 /* The name of a use of links, for people. */
 const char *driver_link_use(uint32_t link_use);

@@ -20,6 +20,7 @@
     FUNCTION(state_release)                                                                                         \
     FUNCTION(state_place)                                                                                           \
     FUNCTION(state_refused)                                                                                         \
+    FUNCTION(state_set_link)                                                                                        \
     FUNCTION(state_areas)                                                                                           \
     FUNCTION(areas_count)                                                                                           \
     FUNCTION(areas_nodes)                                                                                           \

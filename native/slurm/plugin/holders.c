@@ -14,19 +14,37 @@ static char *taken(const Engine *engine, char *error, const char *otherwise)
     return copy;
 }
 
+/* A state without jobs in which the first links of a list are out of service. */
+static char *state_without(Holders *holders, const Links_Out *out, size_t links, topolane_state **state)
+{
+    const Engine *engine = holders->engine;
+    char *error = NULL;
+    topolane_status status = engine->state_new(holders->machine, state, &error);
+    if (status != TOPOLANE_STATUS_OK)
+        *state = NULL;
+    for (size_t index = 0; status == TOPOLANE_STATUS_OK && index < links; index++)
+        status = engine->state_set_link(*state, out->links[index], false, &error);
+    if (status == TOPOLANE_STATUS_OK)
+        return NULL;
+    engine->state_free(*state);
+    *state = NULL;
+    return taken(engine, error, "the engine gives no state");
+}
+
 static char *new_state(Holders *holders, topolane_state **state)
 {
-    char *error = NULL;
-    if (holders->engine->state_new(holders->machine, state, &error) == TOPOLANE_STATUS_OK)
-        return NULL;
-    *state = NULL;
-    return taken(holders->engine, error, "the engine gives no state");
+    return state_without(holders, &holders->out, holders->out.reserved + holders->out.failed, state);
+}
+
+static char *new_empty(Holders *holders)
+{
+    return state_without(holders, &holders->out, holders->out.reserved, &holders->empty);
 }
 
 char *holders_open(Holders *holders, const Engine *engine, const topolane_machine *machine, void (*free_map)(void *))
 {
     *holders = (Holders){.engine = engine, .machine = machine, .free_map = free_map};
-    return new_state(holders, &holders->empty);
+    return new_empty(holders);
 }
 
 static void free_holder(Holders *holders, Holder *holder)
@@ -52,7 +70,25 @@ char *holders_renew(Holders *holders)
     for (size_t index = 0; index < SCENES; index++)
         drop(holders, &holders->scenes[index]);
     holders->engine->state_free(holders->empty);
-    return new_state(holders, &holders->empty);
+    return new_empty(holders);
+}
+
+char *holders_set_out(Holders *holders, Links_Out out)
+{
+    if (links_out_same(&out, &holders->out)) {
+        links_out_free(&out);
+        return NULL;
+    }
+    topolane_state *tried; /* The engine knows which links there are. */
+    char *why = state_without(holders, &out, out.reserved + out.failed, &tried);
+    holders->engine->state_free(tried);
+    if (why) {
+        links_out_free(&out);
+        return why;
+    }
+    links_out_free(&holders->out);
+    holders->out = out;
+    return holders_renew(holders);
 }
 
 void holders_close(Holders *holders)
@@ -69,6 +105,7 @@ void holders_close(Holders *holders)
     free(holders->there);
     free(holders->isolated);
     free(holders->by_job);
+    links_out_free(&holders->out);
     if (holders->engine)
         holders->engine->state_free(holders->empty);
     *holders = (Holders){0};

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "engine.h"
+#include "links_out.h"
 
 typedef struct {
     uint64_t job;    /* 0: the slot is free */
@@ -38,7 +39,8 @@ enum { SCENES = 12, NO_SLOT = UINT32_MAX };
 typedef struct {
     const Engine *engine;
     const topolane_machine *machine;
-    topolane_state *empty; /* in which no job is */
+    Links_Out out;         /* links that no new job may own */
+    topolane_state *empty; /* in which no job is, and no link has failed: a job that needs such a link can start one day */
     Scene scenes[SCENES];
     uint64_t moment;
     Holder *list;       /* by slot */
@@ -71,6 +73,10 @@ char *holders_scene(Holders *holders, const uint64_t *gone, topolane_state **sta
 /* After a failure of the engine: its states are of no use any more and are made anew when they are needed. Returns NULL, or a
  * sentence. */
 char *holders_renew(Holders *holders);
+
+/* Takes over other links that no new job may own, and makes the states anew; jobs that own such a link keep it. Returns NULL, or a
+ * sentence (a link that the machine does not have): then the links of before stay. */
+char *holders_set_out(Holders *holders, Links_Out out);
 
 /* Whether a job is there that is isolated. */
 bool holders_isolated(const Holders *holders, const uint64_t *gone);

@@ -358,6 +358,7 @@ static int decide(topology_eval_t *asked)
     call.question.shares_nodes = !(job->details->whole_node & WHOLE_NODE_REQUIRED);
     call.isolates = call.question.terms.policy->isolates;
     driver_read_owners();
+    driver_take_links_out();
     running_update();
     call.gone = running_gone(asked);
     bool is_guarded = !call.question.terms.shares_links && holders_isolated(&driver.holders, call.gone);

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "links_out.h"
+
 /* Seconds: so long after a change it is written; after so many the counters are written again even if Slurm asks nothing; so many
  * a disk has when slurmctld ends. */
 enum { DELAY = 1, HEARTBEAT = 10, PATIENCE = 2 };
@@ -21,6 +23,7 @@ typedef struct {
     Published_Job *jobs; /* by number, ascending */
     size_t count, room;
     Waiting waiting;
+    size_t links_out;
 } Board;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -105,6 +108,7 @@ static void write_jobs(const Board *told)
     if (!to)
         return;
     fprintf(to, "topolane-jobs 1 %" PRId64 "\n%s", (int64_t)time(NULL), about ? about : "");
+    fprintf(to, "out %zu\n", told->links_out);
     for (size_t index = 0; index < told->count; index++) {
         const Published_Job *job = &told->jobs[index];
         fprintf(to, "running %" PRIu64 " %s %s %g\n", job->job, job->policy, job->link_use, job->bandwidth_share);
@@ -185,6 +189,8 @@ static void *run(void *unused)
         } else if (ends || is_another_in_control())
             continue;
         write_counters();
+        if (!ends)
+            links_out_look();
     }
     return NULL;
 }
@@ -287,6 +293,14 @@ void publish_gone(uint64_t job)
         memmove(&board.jobs[place], &board.jobs[place + 1], (--board.count - place) * sizeof *board.jobs);
         changed();
     }
+    pthread_mutex_unlock(&lock);
+}
+
+void publish_out(size_t links)
+{
+    pthread_mutex_lock(&lock);
+    board.links_out = links;
+    changed();
     pthread_mutex_unlock(&lock);
 }
 

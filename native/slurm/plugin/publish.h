@@ -1,6 +1,6 @@
 /* What people may read of the plugin: which job has which policy, which jobs were refused, and the counters. A thread of its own
- * writes the files a second after something changed, so that slurmctld never waits for a disk. docs/reference/slurm-plugin.md
- * describes them. Knows neither Slurm nor the engine. */
+ * writes the files a second after something changed, so that slurmctld never waits for a disk. It also looks whether links are out
+ * of service (links_out.h). docs/reference/slurm-plugin.md describes the files. Knows neither Slurm nor the engine. */
 #ifndef TOPOLANE_PUBLISH_H
 #define TOPOLANE_PUBLISH_H
 
@@ -26,6 +26,9 @@ void publish_running(Published_Job job);
 
 /* A job does not hold nodes any more. */
 void publish_gone(uint64_t job);
+
+/* So many links are out of service or reserved. */
+void publish_out(size_t links);
 
 /* Whether a job's last refusal is so old that it should be published again, and the refusal. */
 bool publish_is_due(uint32_t job, time_t now);

@@ -36,7 +36,17 @@ typedef struct {
 extern Counters counters;
 
 /* Things to be said once a minute at most, each with how often it happened since. */
-typedef enum { SAY_ENGINE, SAY_SLOW, SAY_UNKNOWN, SAY_OVERSUBSCRIBED, SAY_LINKS, SAY_STATE, SAY_OPTION, SAY_COUNT } Say;
+typedef enum {
+    SAY_ENGINE,
+    SAY_SLOW,
+    SAY_UNKNOWN,
+    SAY_OVERSUBSCRIBED,
+    SAY_LINKS,
+    SAY_STATE,
+    SAY_OPTION,
+    SAY_OUT,
+    SAY_COUNT
+} Say;
 
 __attribute__((format(printf, 2, 3))) void say(Say what, const char *format, ...);
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli import slurm_metrics, slurm_plugin, slurm_routes, slurm_shadow, slurm_status
+from topolane.cli import slurm_metrics, slurm_outages, slurm_plugin, slurm_routes, slurm_shadow, slurm_status
 
 
 @click.group("slurm")
@@ -15,6 +15,7 @@ def command() -> None:
 for other in (
     slurm_plugin.command,
     slurm_routes.routes,
+    slurm_outages.outages,
     slurm_shadow.shadow,
     slurm_shadow.replay,
     slurm_status.status,

@@ -115,11 +115,13 @@ def _done(
         raise InputError("--install: names no command")
     if service_uplinks and service is None:
         raise InputError("--service-uplinks reserves uplink slots for nodes: name these nodes with --service")
-    place = _state_save_location() if state is None else state
+    place = state_save_location() if state is None else state
     settings = work.Settings(machine, out, command, place, wait, service, service_uplinks)
     result = work.install_all(settings) if context is None else _for_job(settings, context)
     for job, why in result.left_out.items() if result is not None else ():
         click.echo(f"job {job} is on the subnet's default routes: {texts.sentence(why)}", err=True)
+    for note in result.notes if result is not None else ():
+        click.echo(texts.sentence(note), err=True)
     return result
 
 
@@ -145,7 +147,8 @@ def _number(name: str, default: int | None = None) -> int:
     return int(word)
 
 
-def _state_save_location() -> Path:
+def state_save_location() -> Path:
+    """StateSaveLocation, as scontrol says. Raises InputError."""
     from topolane.live.clients.scontrol import configuration
 
     found = configuration().get("StateSaveLocation")

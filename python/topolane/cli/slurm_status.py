@@ -15,10 +15,12 @@ from topolane import texts
 from topolane.cli.common import json_option, options, print_json, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Group
 
     from topolane.slurm.inspection import Inspection, Settings
-    from topolane.slurm.status import Calls, Liveness, RunningRow, Status, WaitingRow
+    from topolane.slurm.status import Calls, JobOutage, Liveness, Outages, RunningRow, Status, WaitingRow
 
 look_options = options(
     click.option(
@@ -171,6 +173,7 @@ def _shown(found: Status) -> Group:
             *map(texts.printable, (*waits, at(first.expected_start), first.reason or "-", first.why))
         )
     lines = [*_health(found.liveness, found.time), *_decisions(found.calls), *_totals(found)]
+    lines += outage_lines(found.outages)
     lines += [one for one in found.problems if one not in (found.liveness.why or "")]
     parts = [each for each in (running, waiting) if each.row_count]
     return Group(Text("\n".join(map(texts.printable, lines))), *parts)
@@ -269,6 +272,38 @@ def _totals(found: Status) -> list[str]:
     if links.isolated_sharing:
         lines.append(f"isolated jobs that may meet others: {', '.join(links.isolated_sharing)}")
     return lines
+
+
+def outage_lines(found: Outages | None) -> list[str]:
+    """The links out of service and the jobs that they touch, in lines."""
+    from topolane.units import plural
+
+    if found is None:
+        return []
+    lines = []
+    if found.failed or found.reserved:
+        kept = f"; {plural(found.reserved, 'link')} reserved for services" if found.reserved else ""
+        names = f": {listed(found.failed)}" if found.failed else ""
+        lines.append(f"{plural(len(found.failed), 'link')} out of service{names}{kept}")
+    lines += map(job_line, found.jobs)
+    if found.taken_over is not None and found.taken_over != found.wanted:
+        lines.append(
+            f"the plugin keeps {plural(found.taken_over, 'link')} from new jobs until it takes that over, at its next call"
+        )
+    return lines
+
+
+def job_line(one: JobOutage) -> str:
+    """The failed links that a job uses, in a line."""
+    owns = f"owns {listed(one.owns)}" if one.owns else ""
+    may_use = f"may use {listed(one.may_use)}" if one.may_use else ""
+    return f"job {one.job} {' and '.join(filter(None, (owns, may_use)))}"
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Names with commas; of many only the first."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _rows(waiting: list[WaitingRow]) -> list[tuple[str, WaitingRow]]:

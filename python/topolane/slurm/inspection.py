@@ -14,8 +14,9 @@ from topolane import texts
 from topolane._engine import InputError, Machine, isolating_policies
 from topolane.live.allocation import Allocation
 from topolane.live.clients.scontrol import configuration
-from topolane.slurm import plugin_conf, plugin_state
+from topolane.slurm import links_out, plugin_conf, plugin_state
 from topolane.slurm.client import SlurmError, connect
+from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_conf import PluginConf
 from topolane.slurm.plugin_state import PluginState
 from topolane.slurm.records import Job, Snapshot
@@ -54,6 +55,8 @@ class Inspection:
     owned: dict[int, Allocation]
     """The links of jobs, by the plugin's numbers of them."""
     problems: tuple[str, ...]
+    out: LinksOut | None = None
+    """The links that no new job may own."""
 
     @property
     def topology(self) -> str | None:
@@ -150,7 +153,7 @@ def inspect(settings: Settings) -> Inspection:
         )
     state = None if directory is None else plugin_state.read(directory)
     problems += () if state is None else state.problems
-    machine, owned = _machine(state, _slurm_conf(known), problems)
+    machine, owned, out = _machine(state, _slurm_conf(known), problems)
     return Inspection(
         time.time() if snapshot is None else snapshot.time,
         known,
@@ -160,6 +163,7 @@ def inspect(settings: Settings) -> Inspection:
         machine,
         owned,
         tuple(problems),
+        out,
     )
 
 
@@ -202,19 +206,26 @@ def _conf(known: dict[str, str]) -> PluginConf | None:
 
 def _machine(
     state: PluginState | None, slurm_conf: Path, problems: list[str]
-) -> tuple[Machine | None, dict[int, Allocation]]:
+) -> tuple[Machine | None, dict[int, Allocation], LinksOut | None]:
+    """The machine, the links that jobs own, and those that no new job may own."""
     if state is None or state.jobs is None or state.jobs.machine is None:
-        return None, {}
+        return None, {}, None
     try:
         machine, its_sum = plugin_state.machine_of(state.jobs, slurm_conf.parent)
     except InputError as error:
         problems.append(f"{texts.sentence(str(error))}.")
-        return None, {}
+        return None, {}, None
+    owned: dict[int, Allocation] = {}
+    out = None
     try:
-        return machine, plugin_state.owned_by(state.links, machine, its_sum)
+        owned = plugin_state.owned_by(state.links, machine, its_sum)
     except InputError as error:
         problems.append(f"{texts.sentence(str(error))}.")
-        return machine, {}
+    try:
+        out = links_out.read(state.directory, machine, its_sum)
+    except InputError as error:
+        problems.append(f"{texts.sentence(str(error))}.")
+    return machine, owned, out
 
 
 def number_of(job: Job) -> int:

@@ -139,6 +139,10 @@ class Jobs:
     """What was assumed of the machine."""
     running: dict[int, Running]
     waiting: dict[int, Refused]
+    machine_sum: int | None = None
+    """The sum of the machine file; None if the file does not say."""
+    links_out: int | None = None
+    """How many links are out of service or reserved; None if the file does not say."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,7 +217,7 @@ def parse_jobs(text: str, source: str) -> Jobs:
     if head[:2] != ["topolane-jobs", "1"] or len(head) < 3:
         raise _bad(source, line, " ".join(head), "`topolane-jobs 1` and a time")
     time = float(_whole(head[2], source, line))
-    why, machine, nodes = None, None, 0
+    why, machine, nodes, machine_sum, links_out = None, None, 0, None, None
     assumed: list[str] = []
     running: dict[int, Running] = {}
     waiting: dict[int, Refused] = {}
@@ -228,6 +232,12 @@ def parse_jobs(text: str, source: str) -> Jobs:
                 raise _bad(source, line, rest, "a machine file and a number of nodes")
             nodes = _whole(words[-1], source, line, MOST_NODES)
             machine = " ".join(words[1:-1])
+        elif kind == "machine-sum":
+            if not re.fullmatch("[0-9a-f]{16}", rest):
+                raise _bad(source, line, rest, "a sum")
+            machine_sum = int(rest, 16)
+        elif kind == "out":
+            links_out = _whole(rest, source, line)
         elif kind == "running":
             job, row = _running(words, source, line)
             running[job] = row
@@ -235,8 +245,8 @@ def parse_jobs(text: str, source: str) -> Jobs:
             job, refused = _waiting(words, source, line, nodes)
             waiting[job] = refused
         elif not WORD.fullmatch(kind):
-            raise _bad(source, line, kind, "`running`, `waiting`, `machine`, `assumed` or `why`")
-    return Jobs(time, why, machine, nodes, tuple(assumed), running, waiting)
+            raise _bad(source, line, kind, "`running`, `waiting`, `machine`, `out`, `assumed` or `why`")
+    return Jobs(time, why, machine, nodes, tuple(assumed), running, waiting, machine_sum, links_out)
 
 
 def _running(words: list[str], source: str, line: int) -> tuple[int, Running]:

@@ -23,7 +23,7 @@ from topolane import files, parsing, texts
 from topolane._engine import DedicatedRoutes, InputError, Machine
 from topolane.live.allocation import Allocation
 from topolane.locks import Locks, TakenError
-from topolane.slurm import plugin_state
+from topolane.slurm import links_out, plugin_state
 
 WAIT = 60.0
 """Seconds that slurmctld waits for at most, by default."""
@@ -66,6 +66,8 @@ class Result:
     """Whether they had to be installed: False if they were there already."""
     left_out: dict[int, str]
     """Jobs that own links and are on the subnet's default routes, and why."""
+    notes: tuple[str, ...] = ()
+    """What does not fit together, a sentence each."""
 
 
 def before_start(settings: Settings, job: int) -> Result | None:
@@ -263,7 +265,23 @@ def _update_alone(settings: Settings, deadline: float, first: int | None, *, alw
         memory.installed = wanted
         memory.write()
     have = [own for job, own in jobs.items() if job not in memory.left_out]
-    return Result(len(have), sum(len(own.links) for own in have), is_new, memory.left_out)
+    notes = _notes(settings, machine_sum) if always else ()
+    return Result(len(have), sum(len(own.links) for own in have), is_new, memory.left_out, notes)
+
+
+def _notes(settings: Settings, machine_sum: int) -> tuple[str, ...]:
+    """Says if the plugin reserves other links for services than the tables do, or if that is not known."""
+    machine = Machine.parse(texts.read_text(settings.machine), str(settings.machine))
+    try:
+        reserved = links_out.read(settings.state, machine, machine_sum).reserved
+    except InputError as error:
+        return (str(error),)
+    if set(DedicatedRoutes.set_aside(machine, settings.service_uplinks)) == reserved:
+        return ()
+    slots = links_out.slots_of(machine, reserved)
+    found = f"{len(reserved)} links" if slots is None else f"{slots} uplink slots of every switch"
+    wanted = f"--service-uplinks {settings.service_uplinks}"
+    return (f"{wanted}: the plugin reserves {found}: run `topolane slurm outages` with {wanted}",)
 
 
 def _fingerprint(settings: Settings, machine_sum: int, jobs: Mapping[int, Allocation]) -> str:

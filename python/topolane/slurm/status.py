@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
 from topolane._engine import LinkUse
 from topolane.live.links import Links
+from topolane.slurm import links_out
 from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, clock, number_of
 from topolane.slurm.plugin_state import ENDS, Counters
 from topolane.slurm.records import Job
@@ -136,6 +138,30 @@ class Sharing:
 
 
 @dataclasses.dataclass(frozen=True)
+class JobOutage:
+    """A running job and the failed links, by name, that it owns or may use."""
+
+    job: str
+    owns: list[str]
+    may_use: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outages:
+    """The links that no new job may own."""
+
+    failed: list[str]
+    """Names of links."""
+    reserved: int
+    """How many are reserved for storage and services."""
+    jobs: list[JobOutage]
+    taken_over: int | None
+    """How many links the plugin counts as out of service or reserved; None if that is not known."""
+    wanted: int
+    """How many it should."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Status:
     """All that is known."""
 
@@ -149,6 +175,7 @@ class Status:
     sharing: Sharing | None
     problems: list[str]
     """What could not be read, a sentence each."""
+    outages: Outages | None = None
 
 
 def status(look: Inspection) -> Status:
@@ -166,6 +193,7 @@ def status(look: Inspection) -> Status:
         nodes(look),
         sharing(look),
         list(look.problems),
+        outages(look),
     )
 
 
@@ -275,6 +303,41 @@ def sharing(look: Inspection) -> Sharing | None:
     return Sharing(
         sum(len(one.links) for one in own.values()), use.shared, [look.names[job] for job in meeting]
     )
+
+
+def outages(look: Inspection) -> Outages | None:
+    """The links out of service and the jobs that they touch; None if the machine or the links are not known."""
+    if look.machine is None or look.out is None:
+        return None
+    jobs = look.state.jobs if look.state else None
+    return Outages(
+        links_out.names(look.machine, look.out.failed),
+        len(look.out.reserved),
+        touched_jobs(look, look.out.failed),
+        jobs.links_out if jobs else None,
+        len(look.out.all),
+    )
+
+
+def touched_jobs(look: Inspection, links: Collection[int]) -> list[JobOutage]:
+    """The running jobs that own or may use these links of the machine, which is known."""
+    assert look.machine is not None
+    holders = {job: nodes for job, nodes in look.holders.items() if job in look.claiming}
+    own = look.allocations
+    if look.snapshot is None:
+        # Without Slurm the nodes of jobs with links of their own are known all the same.
+        running = look.state.jobs.running if look.state and look.state.jobs else {}
+        own = {job: given for job, given in look.owned.items() if job in running}
+        holders = {job: sorted(given.nodes) for job, given in own.items()}
+    found = links_out.touched(look.machine, links, holders, own)
+    return [
+        JobOutage(
+            look.names.get(job, str(job)),
+            links_out.names(look.machine, one.owns),
+            links_out.names(look.machine, one.may_use),
+        )
+        for job, one in sorted(found.items())
+    ]
 
 
 def policy_of(look: Inspection, job: Job) -> str | None:

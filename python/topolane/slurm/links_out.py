@@ -1,0 +1,182 @@
+"""Links that no new job may own: those that have failed, and those that are reserved for storage and services.
+
+`topolane slurm outages` writes them to a file in Slurm's StateSaveLocation, which the topology plugin reads when it changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from topolane import files, texts
+from topolane._engine import DedicatedRoutes, InputError, LinkUse, Machine
+from topolane.live.allocation import Allocation
+from topolane.routes import Links as Names
+from topolane.slurm import plugin_state
+from topolane.slurm.plugin_machine import read_machine
+
+FILE = "topolane_links_out"
+MOST_BYTES = 64 << 20
+MOST_SLOTS = 64
+"""Uplink slots that a switch may have."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LinksOut:
+    """The links that no new job may own, by their ids."""
+
+    failed: frozenset[int] = frozenset()
+    reserved: frozenset[int] = frozenset()
+    """Those for storage and services. A link may be in both."""
+
+    @property
+    def all(self) -> frozenset[int]:
+        """All links out of service or reserved."""
+        return self.failed | self.reserved
+
+
+@dataclasses.dataclass(frozen=True)
+class Touched:
+    """A running job and the failed links that it uses."""
+
+    owns: tuple[int, ...]
+    may_use: tuple[int, ...]
+    """Links that it does not own and may use: those of its groups, and the cables of its nodes."""
+
+
+def text_of(out: LinksOut, machine_sum: int) -> str:
+    """The content of the file."""
+    rows = (f"{' '.join(map(str, sorted(links)))}\n" for links in (out.reserved, out.failed))
+    body = f"topolane-links-out 1 {machine_sum:016x} {len(out.reserved)} {len(out.failed)}\n{''.join(rows)}"
+    return f"{body}sum {plugin_state.sum_of(body.encode()):016x}\n"
+
+
+def parse(text: str, source: str) -> tuple[LinksOut, int]:
+    """What such a file says, and the sum of the machine file that its numbers are of. Raises InputError."""
+    body, mark, tail = text.rpartition("sum ")
+    if not mark or f"{plugin_state.sum_of(body.encode()):016x}" != tail.strip():
+        raise InputError(f"{source}: its checksum does not fit, so the file is not whole")
+    head, _, rest = body.partition("\n")
+    found = re.fullmatch(r"topolane-links-out 1 ([0-9a-f]{16}) ([0-9]{1,8}) ([0-9]{1,8})", head)
+    if not found or not all(re.fullmatch("[0-9]{1,10}", word) for word in rest.split()):
+        raise InputError(
+            f"{source} line 1: {texts.shown(head)} is not `topolane-links-out 1`, a sum and two numbers"
+        )
+    links, reserved = [int(word) for word in rest.split()], int(found[2])
+    if len(links) != reserved + int(found[3]):
+        raise InputError(
+            f"{source}: it has {len(links)} links, and its first line says {found[2]} and {found[3]}"
+        )
+    return LinksOut(frozenset(links[reserved:]), frozenset(links[:reserved])), int(found[1], 16)
+
+
+def read(directory: Path, machine: Machine, machine_sum: int) -> LinksOut:
+    """The links in the file of a directory; none without a file. Raises InputError if it cannot be used with this machine."""
+    path = directory / FILE
+    try:
+        text = texts.decoded(texts.read_bytes(path, MOST_BYTES), str(path))
+    except texts.NoFileError:
+        return LinksOut()
+    out, of_machine = parse(text, str(path))
+    if of_machine != machine_sum:
+        raise InputError(f"{path} is of another machine file: its numbers of links say nothing here")
+    if any(link >= machine.links for link in out.all):
+        raise InputError(f"{path}: it names a link that the machine does not have")
+    return out
+
+
+def write(directory: Path, out: LinksOut, machine_sum: int) -> None:
+    """Puts the file in the place of the one before. Raises InputError."""
+    # slurmctld reads it, which may be of another user than the one who writes.
+    files.write(directory / FILE, text_of(out, machine_sum), "--state", 0o644)
+
+
+def names(machine: Machine, links: Iterable[int]) -> list[str]:
+    """The names of some links, as `topolane links` prints them."""
+    known = Names(machine)
+    return [known.link(link, "up").name for link in sorted(links)]
+
+
+def slots_of(machine: Machine, reserved: Collection[int]) -> int | None:
+    """How many of the highest uplink slots of every switch these links are; None if they are not such."""
+    for slots in range(MOST_SLOTS + 1):
+        own = DedicatedRoutes.set_aside(machine, slots)
+        if len(own) >= len(reserved):
+            return slots if set(own) == set(reserved) else None
+    return None
+
+
+def failed(fabric: Path, machine: Machine, paths: Sequence[Path]) -> frozenset[int]:
+    """The links that a file says have failed.
+
+    fabric: a list, each line a link, a switch, a node or the id of a cable, or the present output of `ibnetdiscover`. paths:
+    the files of the machine; the first one must be such an output too if `fabric` is. Raises InputError, naming file, line and
+    value, for what cannot be used.
+    """
+    text = texts.read_text(fabric, texts.LARGE)
+    if not text.strip():
+        raise InputError(
+            f"--fabric {fabric}: the file is empty (a list of no links has a line that begins with #)"
+        )
+    if Machine.format_of(text, str(fabric)) == "ibnetdiscover":
+        return _absent(text, fabric, machine, paths)
+    found: set[int] = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        name = line.strip()
+        if name and not name.startswith("#"):
+            try:
+                found.update(machine.cables_named([name])[0])
+            except InputError as error:
+                raise InputError(f"--fabric {fabric}:{number}: {error}") from error
+    return frozenset(found)
+
+
+def _absent(now: str, fabric: Path, machine: Machine, paths: Sequence[Path]) -> frozenset[int]:
+    """The cables of the machine that the present output of ibnetdiscover lacks."""
+    net, source = texts.read_text(paths[0]), str(paths[0])
+    if Machine.format_of(net, source) != "ibnetdiscover":
+        raise InputError(
+            f"--fabric {fabric}: this output of ibnetdiscover must be compared with one that the machine is read from, "
+            f"not with {source!r}: give a list of links"
+        )
+    if len(paths) == 1:
+        return frozenset(machine.absent(net, now, source, str(fabric)))
+    wired, _ = read_machine(paths[:1])
+    gone = wired.absent(net, now, source, str(fabric))
+    # The machine of two files numbers links otherwise.
+    known = {(row[0], row[2], row[4]): link for link, row in enumerate(machine.link_names())}
+    rows = wired.link_names()
+    lost = [link for link in gone if (rows[link][0], rows[link][2], rows[link][4]) not in known]
+    if lost:
+        raise InputError(
+            f"--fabric {fabric}: {names(wired, lost[:1])[0]} of {source} has another name in the machine of both files: "
+            "give a list of links"
+        )
+    return frozenset(known[rows[link][0], rows[link][2], rows[link][4]] for link in gone)
+
+
+def touched(
+    machine: Machine,
+    links: Collection[int],
+    holders: Mapping[int, Sequence[int]],
+    own: Mapping[int, Allocation],
+) -> dict[int, Touched]:
+    """The jobs that own or may use some of these links, of jobs that hold these nodes."""
+    if not links:
+        return {}
+    use = LinkUse(
+        machine, [(job, held, own[job].links if job in own else ()) for job, held in holders.items()]
+    )
+    rows, found = machine.link_names(), {}
+    lower = {link: rows[link][1] for link in links}
+    for job, held in holders.items():
+        mine = own[job].links if job in own else ()
+        groups = set() if mine else {group for group, _ in use.meetings(job)}
+        groups |= {machine.node_name(node) for node in held} if len(held) > 1 else set()
+        owns = tuple(sorted(set(mine) & set(links)))
+        may_use = tuple(sorted(link for link, group in lower.items() if group in groups and link not in owns))
+        if owns or may_use:
+            found[job] = Touched(owns, may_use)
+    return found
