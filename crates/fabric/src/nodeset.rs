@@ -80,6 +80,27 @@ impl NodeSet {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
+    /// Whether the two sets have a node in common.
+    pub fn intersects(&self, other: &NodeSet) -> bool {
+        self.words.iter().zip(&other.words).any(|(one, other)| one & other != 0)
+    }
+
+    /// Number of nodes of the set that lie in `range`.
+    pub fn count_in(&self, range: Range<u32>) -> u32 {
+        let end = range.end.min(self.capacity);
+        if range.start >= end {
+            return 0;
+        }
+        let (first, last) = ((range.start / 64) as usize, ((end - 1) / 64) as usize);
+        let from = !0 << (range.start % 64);
+        let to = !0 >> (63 - (end - 1) % 64);
+        if first == last {
+            return (self.words[first] & from & to).count_ones();
+        }
+        let between: u32 = self.words[first + 1..last].iter().map(|word| word.count_ones()).sum();
+        (self.words[first] & from).count_ones() + between + (self.words[last] & to).count_ones()
+    }
+
     /// The nodes of the set that lie in `range`, ascending.
     #[inline]
     pub fn iter_in(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
@@ -134,7 +155,10 @@ mod tests {
             prop_assert!((0..320).all(|n| set.contains(n) == model.contains(&n)));
             prop_assert_eq!(set.iter().collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
             let inside: Vec<u32> = model.iter().copied().filter(|n| (start..end).contains(n)).collect();
+            prop_assert_eq!(set.count_in(start..end) as usize, inside.len());
             prop_assert_eq!(set.iter_in(start..end).collect::<Vec<_>>(), inside);
+            let other = NodeSet::of(capacity, [start]);
+            prop_assert_eq!(set.intersects(&other), start < capacity && model.contains(&start));
             prop_assert_eq!(NodeSet::full(capacity).count(), capacity);
             prop_assert_eq!(&NodeSet::of_words(capacity, &set.words), &set);
             prop_assert_eq!(NodeSet::of_words(capacity, &[!0; 9]).count(), capacity);

@@ -68,6 +68,11 @@ impl Amounts {
         self.0.get(resource).copied().unwrap_or(0)
     }
 
+    /// Whether it takes nothing at all.
+    pub fn is_nothing(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Cores.
     pub fn cores(&self) -> u64 {
         self.get(CORES)

@@ -48,10 +48,9 @@ impl<'a> FreeSlots<'a> {
                 if let Some(eligible) = eligible {
                     nodes.intersect(eligible);
                 }
-                let full: Vec<NodeIndex> =
-                    nodes.iter().filter(|&node| !occupancy.fits(node, &request.share)).collect();
-                for node in full {
-                    nodes.remove(node);
+                if !amounts.is_nothing() || occupancy.holds_whole_nodes() {
+                    let fits = |node: &NodeIndex| occupancy.fits(*node, &request.share);
+                    nodes = NodeSet::of(fabric.nodes(), nodes.iter().filter(fits));
                 }
                 let stack = request.stacked.then(|| {
                     let slots = |node| occupancy.slots_on(node, amounts);
@@ -68,9 +67,15 @@ impl<'a> FreeSlots<'a> {
         let mut counts: Vec<Vec<u32>> =
             (0..=fabric.depth()).map(|level| vec![0; fabric.groups(level) as usize]).collect();
         counts[0].clear();
-        for node in nodes.iter() {
-            let count = &mut counts[1][fabric.group(1, node) as usize];
-            *count = count.saturating_add(stack.as_ref().map_or(1, |slots| slots[node as usize]));
+        for (leaf, count) in (0..).zip(&mut counts[1]) {
+            let range = fabric.node_range(1, leaf);
+            *count = match &stack {
+                None => nodes.count_in(range),
+                Some(slots) => nodes
+                    .iter_in(range)
+                    .map(|node| slots[node as usize])
+                    .fold(0, u32::saturating_add),
+            };
         }
         for level in 2..=fabric.depth() {
             for group in 0..fabric.groups(level) {
@@ -87,9 +92,9 @@ impl<'a> FreeSlots<'a> {
     /// that shares nodes may use none on which there is another job of several nodes.
     #[must_use]
     pub fn unshared(&self, request: &Request, occupancy: &Occupancy) -> Cow<'_, FreeSlots<'a>> {
-        let is_shared = |node| occupancy.crossing(0, node) > 0;
-        if request.nodes > 1 && !request.share.is_whole() && self.nodes.iter().any(is_shared) {
-            Cow::Owned(self.only(|node| !is_shared(node)))
+        let crossed = occupancy.crossed_nodes();
+        if request.nodes > 1 && !request.share.is_whole() && self.nodes.intersects(crossed) {
+            Cow::Owned(self.only(|node| !crossed.contains(node)))
         } else {
             Cow::Borrowed(self)
         }

@@ -27,6 +27,10 @@ pub struct Occupancy {
     free: Vec<u64>,
     /// Slots held on each node, with [`WHOLE`] if one of them is the whole node.
     held: Vec<u32>,
+    /// How many nodes are held whole.
+    whole: u32,
+    /// Nodes that placements which share nodes cross: `crossing` at level 0 is not 0.
+    crossed_nodes: NodeSet,
     /// Nodes that were taken out of service.
     drained: NodeSet,
     /// All others that a link leads to.
@@ -74,6 +78,8 @@ impl Clone for Occupancy {
             fabric,
             free,
             held,
+            whole,
+            crossed_nodes,
             drained,
             in_service,
             idle,
@@ -88,6 +94,8 @@ impl Clone for Occupancy {
         self.fabric.clone_from(fabric);
         self.free.clone_from(free);
         self.held.clone_from(held);
+        self.whole = *whole;
+        self.crossed_nodes.clone_from(crossed_nodes);
         self.drained.clone_from(drained);
         self.in_service.clone_from(in_service);
         self.idle.clone_from(idle);
@@ -120,6 +128,8 @@ impl Occupancy {
         Occupancy {
             free: Vec::new(),
             held: vec![0; nodes as usize],
+            whole: 0,
+            crossed_nodes: NodeSet::empty(nodes),
             drained: NodeSet::empty(nodes),
             in_service: NodeSet::full(nodes),
             idle: NodeSet::full(nodes),
@@ -148,6 +158,8 @@ impl Occupancy {
             fabric: Arc::clone(&self.fabric),
             free: self.free.clone(),
             held: self.held.clone(),
+            whole: self.whole,
+            crossed_nodes: self.crossed_nodes.clone(),
             drained: self.drained.clone(),
             in_service: self.in_service.clone(),
             idle: self.idle.clone(),
@@ -335,6 +347,23 @@ impl Occupancy {
         self.held[node as usize] & WHOLE != 0
     }
 
+    fn set_whole(&mut self, node: NodeIndex, whole: bool) {
+        if self.is_whole(node) != whole {
+            self.held[node as usize] ^= WHOLE;
+            self.whole = if whole { self.whole + 1 } else { self.whole - 1 };
+        }
+    }
+
+    /// Whether any node is held whole.
+    pub fn holds_whole_nodes(&self) -> bool {
+        self.whole > 0
+    }
+
+    /// Nodes with a placement of several nodes that shares them.
+    pub fn crossed_nodes(&self) -> &NodeSet {
+        &self.crossed_nodes
+    }
+
     /// Slots held on a node.
     pub fn held(&self, node: NodeIndex) -> u32 {
         self.held[node as usize] & !WHOLE
@@ -460,7 +489,7 @@ impl Occupancy {
     pub fn overlay(&mut self, placement: &Placement) {
         for node in placement.held() {
             match placement.share() {
-                Share::Whole => self.held[node as usize] |= WHOLE,
+                Share::Whole => self.set_whole(node, true),
                 Share::Part(amounts) => {
                     for (free, amount) in self.free_mut(node).iter_mut().zip(amounts.iter()) {
                         *free = free.saturating_sub(amount);
@@ -530,7 +559,7 @@ impl Occupancy {
     fn take(&mut self, node: NodeIndex, share: &Share) {
         let index = node as usize;
         match share {
-            Share::Whole => self.held[index] |= WHOLE,
+            Share::Whole => self.set_whole(node, true),
             Share::Part(amounts) => {
                 for (free, amount) in self.free_mut(node).iter_mut().zip(amounts.iter()) {
                     *free -= amount;
@@ -547,7 +576,7 @@ impl Occupancy {
     fn give_back(&mut self, node: NodeIndex, share: &Share) {
         let index = node as usize;
         match share {
-            Share::Whole => self.held[index] &= !WHOLE,
+            Share::Whole => self.set_whole(node, false),
             Share::Part(amounts) => {
                 for (free, amount) in self.free_mut(node).iter_mut().zip(amounts.iter()) {
                     *free += amount;
@@ -587,9 +616,18 @@ impl Occupancy {
             count(level as usize, group);
         }
         if matches!(placement.share(), Share::Part(_)) && placement.spans_nodes() {
-            for (index, &node) in placement.nodes().iter().enumerate() {
-                if !placement.nodes()[..index].contains(&node) {
+            let nodes = placement.nodes();
+            let are_distinct = nodes.windows(2).all(|pair| pair[0] < pair[1]);
+            for (index, &node) in nodes.iter().enumerate() {
+                if are_distinct || !nodes[..index].contains(&node) {
                     count(0, node);
+                }
+            }
+            for &node in nodes {
+                if self.crossing[0][node as usize] > 0 {
+                    self.crossed_nodes.insert(node);
+                } else {
+                    self.crossed_nodes.remove(node);
                 }
             }
         }

@@ -21,7 +21,7 @@ void waiting_close(Waiting *waiting)
 static size_t place_of(const Waiting *waiting, uint32_t job)
 {
     size_t place = 0;
-    while (place < WAITING_MOST && waiting->list[place].job != job)
+    while (place < WAITING_MOST && waiting->jobs[place] != job)
         place++;
     return place;
 }
@@ -43,6 +43,7 @@ void waiting_refused(Waiting *waiting, Refused refused, const uint32_t *candidat
         waiting->next = (waiting->next + 1) % WAITING_MOST;
     }
     waiting->list[place] = refused;
+    waiting->jobs[place] = refused.job;
     uint64_t *bits = &waiting->candidates[place * waiting->words];
     memset(bits, 0, waiting->words * sizeof *bits);
     for (size_t index = 0; index < count; index++)
@@ -54,5 +55,5 @@ void waiting_forget(Waiting *waiting, uint32_t job)
 {
     size_t place = place_of(waiting, job);
     if (place < WAITING_MOST)
-        waiting->list[place].job = 0;
+        waiting->list[place].job = waiting->jobs[place] = 0;
 }

@@ -19,6 +19,7 @@ typedef struct {
 } Refused;
 
 typedef struct {
+    uint32_t jobs[WAITING_MOST]; /* of `list`: they are looked for in many calls */
     Refused list[WAITING_MOST];
     uint64_t *candidates; /* of each, the nodes of the machine that Slurm offered, a bit each */
     size_t words;         /* of 64 bits, for each */
