@@ -45,7 +45,17 @@ PARTITIONS = "pbatch pshared:ALL:NO powned ptree pstock plow:ALL:EXCLUSIVE"
 def test_the_parts_without_slurm(engine: Path, tmp_path: Path) -> None:
     """topolane.conf and what is wrong in it, the files of links cut short and changed anywhere, and the jobs in the
     engine's state against a state made anew: under the address and undefined-behaviour sanitizers, leaks included."""
-    parts = ("config", "option", "policies", "waiting", "links_file", "links_out", "whole_file", "holders", "engine")
+    parts = (
+        "config",
+        "option",
+        "policies",
+        "waiting",
+        "links_file",
+        "links_out",
+        "whole_file",
+        "holders",
+        "engine",
+    )
     sources = [HERE / "plugin_parts.c", *(plugin_build.SOURCES / f"{part}.c" for part in parts)]
     words = ["cc", "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-I", plugin_build.SOURCES]
     words += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
