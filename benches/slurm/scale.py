@@ -34,7 +34,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=5000, help="jobs that wait [5000]")
     parser.add_argument("--policies", default="isolated,dedicated,slurm-tree", help="with commas")
     parser.add_argument("--rounds", type=int, default=2, help="turns of each system [2]")
-    parser.add_argument("--cycles", type=int, default=3, help="cycles of backfill in a turn [3]")
+    parser.add_argument("--cycles", type=int, default=2, help="cycles of backfill in a turn [2]")
     parser.add_argument(
         "--scheduler", default=SCHEDULER, help=f"SchedulerParameters of all systems [{SCHEDULER}]"
     )
