@@ -361,6 +361,41 @@ def test_a_test_of_a_submission_names_the_nodes_of_the_policy(quiet: Site) -> No
     assert tree.expanded(named[1]) == quiet.nodes(job)
 
 
+def test_a_suspended_job_keeps_its_links(quiet: Site) -> None:
+    """Slurm offers the nodes of a suspended job to others. The job comes back to them, so its links stay its own: another job
+    of several nodes waits, and jobs that end before it do not count as ended."""
+    first = quiet.start("-p", "pbatch", "-N", 20, "-t", 600)
+    second = quiet.start("-p", "pbatch", "-N", 20, "-t", 60)
+    quiet.cluster.run("scontrol", "suspend", first)
+    until(lambda: quiet.cluster.run("squeue", "-h", "-o", "%t", "-j", first).strip() == "S", "the suspension")
+    waiting = quiet.cluster.submit("-p", "pbatch", "-N", 6, "-t", 30, script="sleep 300")
+    assert quiet.waits(waiting) in ("Resources", "Priority")
+    quiet.cluster.run("scontrol", "resume", first)
+    quiet.cluster.run("scancel", second)
+    until(lambda: bool(quiet.nodes(waiting)), "the start", 60)
+    running = quiet.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N")
+    assert f"{first} " in running
+    quiet.check(tree.listed(running, time.time()))
+
+
+def test_tasks_of_an_array_that_take_no_idle_node(quiet: Site) -> None:
+    """Tasks of an array start in one second on nodes that other jobs use already, so no idle node tells of them. None of them
+    meets another."""
+    for node in range(1, NODES + 1):
+        quiet.cluster.submit("-p", "pshared", "-N1", "-n1", "-w", f"node{node}", script="sleep 300")
+    until(
+        lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-p", "pshared").splitlines()) >= NODES,
+        "a job on every node",
+        180,
+    )
+    array = quiet.cluster.submit("-p", "pshared", "-N8", "-n8", "--array=1-12", script="sleep 300")
+    until(lambda: bool(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array)), "the first task", 60)
+    time.sleep(10)
+    running = quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array, "-o", "%A %P %N").splitlines()
+    assert len(running) > 1, running
+    quiet.check(tree.listed("\n".join(running), time.time()))
+
+
 def test_stock_jobs_keep_off_isolated_ones_unless_they_may_share(configured: Site) -> None:
     """Jobs outside of the policy do not cross a leaf that an isolated job crosses; with Outside=share they do."""
     for _ in range(2):

@@ -52,6 +52,8 @@ static char *set_policy(Reader *reader, const char *value)
 static char *set_outside(Reader *reader, const char *value)
 {
     bool shares = !strcmp(value, "share");
+    if (reader->rule.has_outside)
+        return problem(reader, "Outside is given twice");
     if (!shares && strcmp(value, "apart"))
         return problem(reader, "Outside is '%s', not apart or share", value);
     reader->rule.outside_shares = shares;
@@ -114,6 +116,8 @@ static char *set(Reader *reader, const char *key, const char *value)
     if (!strcasecmp(key, "Policy"))
         return set_policy(reader, value);
     if (!strcasecmp(key, "MinBandwidth")) {
+        if (reader->rule.min_bandwidth > 0)
+            return problem(reader, "MinBandwidth is given twice");
         if (!bandwidth_share_read(value, &reader->rule.min_bandwidth))
             return problem(reader, "MinBandwidth is '%s', not a number from 0.01 to 1", value);
         return NULL;

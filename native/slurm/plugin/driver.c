@@ -208,7 +208,10 @@ void driver_take_links_out(void)
         why = holders_set_out(&driver.holders, out);
     const Links_Out *now = &driver.holders.out;
     if (why)
-        say(SAY_OUT, "the links out of service are those of before: %s/topolane_links_out: %s", slurm_conf.state_save_location, why);
+        say(SAY_OUT, "%s: %s/topolane_links_out: %s",
+            links_out_count(now) ? "the links out of service are those of before"
+                                 : "no link counts as out of service, run topolane slurm outages",
+            slurm_conf.state_save_location, why);
     else if (!is_same) {
         info("topolane: %zu links have failed, %zu are reserved", now->failed, now->reserved);
         publish_out(links_out_count(now));

@@ -8,7 +8,7 @@
  * that the stock evaluation took. */
 void links_given(const job_record_t *job, const Choice *choice, bitstr_t *nodes, bool is_hypothesis);
 
-/* The job owns no links. */
+/* The job owns no links: neither in memory nor in the file. */
 void links_none(const job_record_t *job);
 
 #endif

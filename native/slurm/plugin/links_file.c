@@ -68,7 +68,8 @@ int owners_set(Owners *owners, const Owned *owned)
 {
     const Owned *known = owners_find(owners, owned->job);
     if (known && same_numbers(known->nodes, known->node_count, owned->nodes, owned->node_count) &&
-        same_numbers(known->links, known->link_count, owned->links, owned->link_count))
+        same_numbers(known->links, known->link_count, owned->links, owned->link_count) &&
+        known->bandwidth_share == owned->bandwidth_share)
         return 0;
     Owned new = *owned;
     new.nodes = copied(owned->nodes, owned->node_count);
@@ -98,10 +99,12 @@ static bool is_other(uint64_t job, void *with)
     return job != *(uint64_t *)with;
 }
 
-void owners_remove(Owners *owners, uint64_t job)
+bool owners_remove(Owners *owners, uint64_t job)
 {
-    if (owners_find(owners, job))
-        owners_keep(owners, is_other, &job);
+    if (!owners_find(owners, job))
+        return false;
+    owners_keep(owners, is_other, &job);
+    return true;
 }
 
 void owners_keep(Owners *owners, bool (*keep)(uint64_t job, void *with), void *with)

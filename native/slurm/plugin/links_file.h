@@ -28,7 +28,8 @@ const Owned *owners_find(const Owners *owners, uint64_t job);
 /* Writes down what a job is given; copies the arrays. Returns 1 if that is new, 0 if it was known, -1 without memory. */
 int owners_set(Owners *owners, const Owned *owned);
 
-void owners_remove(Owners *owners, uint64_t job);
+/* Returns whether anything was known of the job. */
+bool owners_remove(Owners *owners, uint64_t job);
 
 /* Removes the jobs that `keep` does not want. */
 void owners_keep(Owners *owners, bool (*keep)(uint64_t job, void *with), void *with);

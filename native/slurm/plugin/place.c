@@ -34,7 +34,10 @@ typedef struct {
 static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
 {
     ++*counter;
-    return stock_choose(asked);
+    int code = stock_choose(asked);
+    if (code == SLURM_SUCCESS && driver.is_active)
+        links_none(asked->job_ptr); /* What it was given before is not what it has now. */
+    return code;
 }
 
 /* The stock evaluation among some of the candidates. */
@@ -338,7 +341,8 @@ static int answer_call(Call *call, bool is_guarded)
     return code;
 }
 
-static int decide(topology_eval_t *asked)
+/* `is_plan` is set if the answer is about a time when jobs are gone: the job does not start on it. */
+static int decide(topology_eval_t *asked, bool *is_plan)
 {
     job_record_t *job = asked->job_ptr;
     if (!driver.is_active || !job->details || !driver_map_nodes())
@@ -361,6 +365,7 @@ static int decide(topology_eval_t *asked)
     driver_take_links_out();
     running_update();
     call.gone = running_gone(asked);
+    *is_plan = call.gone != NULL;
     bool is_guarded = !call.question.terms.shares_links && holders_isolated(&driver.holders, call.gone);
     if (!call.question.policy && (!is_guarded || asked->max_nodes == 1))
         return leave_to_stock(asked, &counters.stock);
@@ -383,8 +388,9 @@ int place(topology_eval_t *asked)
     uint64_t began = steady_time(), of_stock = stock_time;
     ++counters.calls;
     asked->job_ptr->best_switch = true;
-    int code = decide(asked);
-    if (code == SLURM_SUCCESS && driver.is_active)
+    bool is_plan = false;
+    int code = decide(asked, &is_plan);
+    if (code == SLURM_SUCCESS && driver.is_active && !is_plan)
         running_answered(asked->job_ptr);
     publish_called();
     report_time(steady_time() - began - (stock_time - of_stock));

@@ -31,7 +31,8 @@ static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static Board board;
 static bool has_changed, is_ending;
 static pthread_t thread;
-static pid_t thread_process; /* 0 without a thread; one of a former process did not survive a fork */
+static bool has_thread;
+static bool has_ended; /* the thread, which may have been left behind */
 static char *to_directory, *about;
 static bool is_active;
 static time_t started;
@@ -139,17 +140,17 @@ static void *copied(const void *from, size_t bytes)
 static bool taken(Board *told, bool *ends)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += HEARTBEAT;
     pthread_mutex_lock(&lock);
     int waited = 0;
     while (!has_changed && !is_ending && waited != ETIMEDOUT)
-        waited = pthread_cond_timedwait(&news, &lock, &until);
-    clock_gettime(CLOCK_REALTIME, &until);
+        waited = pthread_cond_clockwait(&news, &lock, CLOCK_MONOTONIC, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += DELAY;
     waited = 0;
     while (has_changed && !is_ending && waited != ETIMEDOUT)
-        waited = pthread_cond_timedwait(&news, &lock, &until);
+        waited = pthread_cond_clockwait(&news, &lock, CLOCK_MONOTONIC, &until);
     bool changed = has_changed;
     *ends = is_ending;
     if (changed) {
@@ -192,20 +193,34 @@ static void *run(void *unused)
         if (!ends)
             links_out_look();
     }
+    __atomic_store_n(&has_ended, true, __ATOMIC_RELEASE);
     return NULL;
+}
+
+/* Frees what the thread used, once it has ended. False if it is still there. */
+static bool clear(void)
+{
+    if (has_thread && !__atomic_load_n(&has_ended, __ATOMIC_ACQUIRE))
+        return false;
+    has_thread = false;
+    free(to_directory);
+    free(about);
+    free(board.jobs);
+    waiting_close(&board.waiting);
+    to_directory = about = NULL;
+    board = (Board){0};
+    return true;
 }
 
 void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes)
 {
-    if (thread_process)
-        return; /* One that was left behind still uses what is below: nothing is told any more. */
-    free(to_directory);
-    free(about);
+    if (!clear())
+        return; /* A thread that was left behind still uses what is below: nothing is told. */
     to_directory = strdup(directory);
     about = strdup(lines ? lines : "");
     is_active = active;
     started = time(NULL);
-    if (nodes && !board.waiting.candidates)
+    if (nodes)
         waiting_open(&board.waiting, nodes);
 }
 
@@ -219,9 +234,9 @@ static void start(void)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    is_ending = false;
+    is_ending = has_ended = false;
     has_changed = true;
-    thread_process = pthread_create(&thread, NULL, run, NULL) ? 0 : getpid();
+    has_thread = !pthread_create(&thread, NULL, run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -235,7 +250,7 @@ static void changed(void)
 void publish_called(void)
 {
     static time_t tried;
-    if (thread_process) { /* Counters have changed. */
+    if (has_thread) { /* Counters have changed. */
         if (!__atomic_load_n(&has_changed, __ATOMIC_RELAXED)) {
             pthread_mutex_lock(&lock);
             changed();
@@ -319,7 +334,7 @@ void publish_refused(Refused refused, const uint32_t *candidates, size_t count)
 
 void publish_close(void)
 {
-    if (!thread_process)
+    if (!has_thread)
         return;
     pthread_mutex_lock(&lock);
     is_ending = true;
@@ -328,15 +343,8 @@ void publish_close(void)
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE;
-    if (pthread_timedjoin_np(thread, NULL, &until)) {
-        pthread_detach(thread); /* It still uses what is below. */
-        return;
-    }
-    thread_process = 0;
-    free(to_directory);
-    free(about);
-    free(board.jobs);
-    waiting_close(&board.waiting);
-    to_directory = about = NULL;
-    board = (Board){0};
+    if (pthread_timedjoin_np(thread, NULL, &until))
+        pthread_detach(thread); /* publish_open looks whether it has ended. */
+    else
+        clear();
 }

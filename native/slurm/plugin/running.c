@@ -19,18 +19,19 @@ static uint64_t *full;      /* jobs all of whose nodes were candidates in the la
 static uint64_t *shared;    /* jobs on parts of nodes, or on nodes of a suspended job: their cores must be looked at */
 static uint64_t *seen;      /* jobs that the list of jobs has */
 static uint64_t *gone;      /* in the hypothesis of this call */
+static uint64_t *paused;    /* suspended jobs: Slurm offers their cores, and they come back to their nodes and links */
 static uint32_t *owner;     /* by node: slot + 1 of the whole-node job there */
 static bitstr_t *last;      /* candidates of the last call */
 static bitstr_t *held;      /* nodes of all jobs */
 static bitstr_t *idle_before; /* idle nodes when the list was read */
 static time_t read_at;      /* when it was read */
 static uint32_t answered;   /* the last job that got an answer */
-static bool are_several;    /* it is a part of a heterogeneous job, whose parts start together */
+static bool are_several;    /* others may have started too: parts of a heterogeneous job, tasks of an array */
 
 void running_answered(const job_record_t *job)
 {
+    are_several = are_several || job->het_job_id || job->array_recs || (answered && answered != job->job_id);
     answered = job->job_id;
-    are_several = are_several || job->het_job_id;
 }
 
 void running_forget(void)
@@ -38,7 +39,7 @@ void running_forget(void)
     FREE_NULL_BITMAP(idle_before);
     FREE_NULL_BITMAP(held);
     FREE_NULL_BITMAP(last);
-    uint64_t **sets[] = {&full, &shared, &seen, &gone};
+    uint64_t **sets[] = {&full, &shared, &seen, &gone, &paused};
     for (size_t index = 0; index < sizeof sets / sizeof *sets; index++) {
         free(*sets[index]);
         *sets[index] = NULL;
@@ -70,7 +71,7 @@ static bool make_room(void)
     Stay *wider = realloc(stays, 64 * more * sizeof *wider);
     stays = wider ? wider : stays;
     bool is_wide = wider != NULL;
-    uint64_t **sets[] = {&full, &shared, &seen, &gone};
+    uint64_t **sets[] = {&full, &shared, &seen, &gone, &paused};
     for (size_t index = 0; is_wide && index < sizeof sets / sizeof *sets; index++) {
         uint64_t *set = realloc(*sets[index], more * sizeof *set);
         is_wide = set != NULL;
@@ -156,6 +157,7 @@ static void leave(uint32_t slot)
         owner[node] = owner[node] == slot + 1 ? 0 : owner[node];
     slot_clear(full, slot);
     slot_clear(shared, slot);
+    slot_clear(paused, slot);
 }
 
 /* The job of a slot comes to its nodes. */
@@ -179,6 +181,14 @@ static void come(uint32_t slot, const job_record_t *job)
         slot_set(full, slot);
 }
 
+static void set_paused(uint32_t slot, const job_record_t *job)
+{
+    if (IS_JOB_SUSPENDED(job))
+        slot_set(paused, slot);
+    else
+        slot_clear(paused, slot);
+}
+
 /* Takes over what a job holds. Returns its slot, or NO_SLOT if it holds nothing. */
 static uint32_t see(const job_record_t *job)
 {
@@ -193,6 +203,7 @@ static uint32_t see(const job_record_t *job)
         const Holder *known = &holders->list[slot];
         if (known->link_use == link_use && known->policy == terms.policy->name && bit_equal(known->map, map)) {
             stays[slot].end = job->end_time;
+            set_paused(slot, job);
             return slot;
         }
         leave(slot);
@@ -213,6 +224,7 @@ static uint32_t see(const job_record_t *job)
         return NO_SLOT;
     }
     come(slot, job);
+    set_paused(slot, job);
     if (held)
         bit_or(held, map);
     return slot;
@@ -269,7 +281,7 @@ void running_update(void)
         return;
     see_answered();
     if (are_several || !idle_before || bit_size(idle_before) != bit_size(idle_node_bitmap) ||
-        !bit_equal(idle_before, idle_node_bitmap) || (now != read_at && last_job_update >= read_at))
+        !bit_equal(idle_before, idle_node_bitmap) || (now != read_at && (last_job_update >= read_at || now < read_at)))
         read_list(now);
     answered = 0;
     are_several = false;
@@ -343,6 +355,8 @@ static bool find_gone(const topology_eval_t *asked)
     for (uint32_t slot = 0; (slot = slot_next(shared, words, slot)) != NO_SLOT; slot++)
         if (is_part_gone(slot, asked, &is_old))
             slot_set(gone, slot);
+    for (size_t word = 0; word < words; word++)
+        gone[word] &= ~paused[word];
     return is_old;
 }
 
@@ -365,7 +379,7 @@ uint64_t *running_gone(const topology_eval_t *asked)
     bool may_preempt = slurm_conf.preempt_type && strcmp(slurm_conf.preempt_type, "preempt/none");
     const uint64_t *there = driver.holders.there;
     for (uint32_t slot = 0; any && !may_preempt && (slot = slot_next(there, words, slot)) != NO_SLOT; slot++)
-        if (stays[slot].end <= until)
+        if (stays[slot].end <= until && !slot_test(paused, slot))
             slot_set(gone, slot);
     return any ? gone : NULL;
 }

@@ -8,7 +8,7 @@
  * nodes have changed otherwise, and once a second when jobs have. */
 void running_update(void);
 
-/* The job that this call answers: it may hold its nodes at the next one. */
+/* The job that this call answers with nodes for now: it may hold them at the next one. */
 void running_answered(const job_record_t *job);
 
 /* Publishes what a job has been given that may start now: Slurm may not call again for long. */
