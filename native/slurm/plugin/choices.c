@@ -104,7 +104,7 @@ Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
         return answer;
     }
     choice->nodes = map_of(driver.engine.decision_nodes(choice->decision));
-    /* Whatever the engine says: only candidates, as many as asked for, and no nodes beside them. */
+    /* Whatever the engine says: only candidates, as many as asked for, and no other nodes. */
     if ((uint32_t)bit_set_count(choice->nodes) != nodes || !bit_super_set(choice->nodes, question->candidates) ||
         driver.engine.decision_spare(choice->decision).count) {
         say(SAY_ENGINE, "job %u: the engine's answer does not fit, stock Slurm chooses", question->job);

@@ -13,8 +13,8 @@
 
 Driver driver;
 
-/* Beside topology.conf, which Slurm finds beside slurm.conf. */
-static char *beside(const char *name)
+/* The path of a file next to topology.conf, which is next to slurm.conf. */
+static char *next_to_conf(const char *name)
 {
     char *path = NULL;
     const char *slash = topo_conf ? strrchr(topo_conf, '/') : NULL;
@@ -25,7 +25,7 @@ static char *beside(const char *name)
 
 char *driver_config_path(void)
 {
-    return beside("topolane.conf");
+    return next_to_conf("topolane.conf");
 }
 
 /* Adds a line to what is told of the plugin. */
@@ -85,7 +85,7 @@ static bool open_config(void)
 /* Reads one machine file. Returns NULL, or a sentence that the caller frees. */
 static char *read_machine(const char *given, topolane_machine **machine)
 {
-    char *path = *given == '/' ? strdup(given) : beside(given);
+    char *path = *given == '/' ? strdup(given) : next_to_conf(given);
     char *text = NULL, *problem = NULL;
     size_t length = 0;
     *machine = NULL;
