@@ -17,15 +17,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from topolane import files, parsing, texts
-from topolane._engine import DedicatedRoutes, InputError, Machine
+from topolane._engine import DedicatedRoutes, InputError
 from topolane.live.allocation import Allocation
 from topolane.locks import Locks, TakenError
-from topolane.slurm import links_out, plugin_state
+from topolane.slurm import links_out, plugin_state, route_tables
 from topolane.slurm.inspection import on_machine
-from topolane.slurm.plugin_machine import ReadMachine, links_in, nodes_in, read_machine, sum_of_files
+from topolane.slurm.plugin_machine import read_machine, sum_of_files
 from topolane.slurm.route_notes import Notes
 
 WAIT = 60.0
@@ -39,9 +39,6 @@ UNSEEN = 12.0
 """Seconds after which what the plugin has written says nothing, if Slurm does not answer either."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where commands are looked for: Slurm sets no PATH."""
-
-Row: TypeAlias = tuple[str, Sequence[int], Sequence[int]]
-"""A job, its nodes and its links."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -277,7 +274,9 @@ def _update_alone(settings: Settings, deadline: float, first: int | None, *, alw
     if is_new:
         memory.installed = None
         memory.write()
-        memory.left_out, said = _write(settings, jobs)
+        memory.left_out, said = route_tables.write(
+            settings.out, settings.machines, jobs, settings.service, settings.service_uplinks
+        )
         _install(settings.install, max(LEAST, deadline - time.monotonic()))
         memory.installed = wanted
         memory.write()
@@ -306,68 +305,6 @@ def _fingerprint(settings: Settings, machine_sum: int, jobs: Mapping[int, Alloca
     rows = [(job, sorted(own.nodes), own.links) for job, own in sorted(jobs.items())]
     given = [str(settings.out), machine_sum, settings.service, settings.service_uplinks, rows]
     return hashlib.sha256(json.dumps(given).encode()).hexdigest()
-
-
-def _write(settings: Settings, jobs: Mapping[int, Allocation]) -> tuple[dict[int, str], tuple[str, ...]]:
-    """Writes the file of tables. Returns the jobs that cannot have routes of their own and why, and what else is to be said."""
-    read, source = read_machine(settings.machines), str(settings.machines[0])
-    net = texts.decoded(read.contents[0], source)
-    if Machine.format_of(net, source) != "ibnetdiscover":
-        raise InputError(f"--machine {source}: forwarding tables need the output of ibnetdiscover")
-    machine = read.first
-    try:
-        service = [] if settings.service is None else machine.nodes_named(settings.service)
-    except InputError as error:
-        raise InputError(f"--service {settings.service}: {error}") from error
-    rows, left_out, said = _rows(read, jobs, source)
-
-    def made(rows: Sequence[Row]) -> DedicatedRoutes:
-        return DedicatedRoutes(machine, rows, service, settings.service_uplinks)
-
-    try:
-        routes = made(rows)
-    except InputError:
-        # One job that does not fit must not take the routes of the others.
-        kept: list[Row] = []
-        routes = made(kept)
-        for row in rows:
-            try:
-                routes = made([*kept, row])
-                kept.append(row)
-            except InputError as error:
-                left_out[int(row[0])] = str(error)
-    files.write(settings.out, routes.tables(net, source).text(), mode=0o644)
-    return left_out, said
-
-
-def _rows(
-    read: ReadMachine, jobs: Mapping[int, Allocation], source: str
-) -> tuple[list[Row], dict[int, str], tuple[str, ...]]:
-    """The jobs with the numbers of the first machine file. Then those that it cannot have and why, and what else is to be said."""
-    if read.first is read.machine:
-        return [(str(job), sorted(own.nodes), own.links) for job, own in jobs.items()], {}, ()
-    nodes, links = nodes_in(read.first, read.machine), links_in(read.first, read.machine)
-    rows: list[Row] = []
-    left_out: dict[int, str] = {}
-    absent: set[int] = set()
-    for job, own in jobs.items():
-        if any(node >= len(nodes) for node in own.nodes) or any(link >= len(links) for link in own.links):
-            left_out[job] = "it has a node or a link that the machine does not have"
-            continue
-        absent.update(node for node in own.nodes if nodes[node] is None)
-        here = [node for node in map(nodes.__getitem__, sorted(own.nodes)) if node is not None]
-        have = [link for link in map(links.__getitem__, own.links) if link is not None]
-        if not here:
-            left_out[job] = f"{source} has none of its nodes"
-        elif len(have) < len(own.links):
-            lost = next(link for link in own.links if links[link] is None)
-            left_out[job] = f"{source} has no link {links_out.names(read.machine, [lost])[0]}"
-        else:
-            rows.append((str(job), sorted(here), have))
-    if not absent:
-        return rows, left_out, ()
-    hosts = read.machine.hostlist(sorted(absent))
-    return rows, left_out, (f"{source} does not have {hosts}: no routes of jobs lead there",)
 
 
 def _install(command: Sequence[str], seconds: float) -> None:
