@@ -18,10 +18,11 @@ def fnv(content: bytes) -> int:
     return total
 
 
-def write_links(state: Path, machine: Path, jobs: Iterable[Row]) -> None:
+def write_links(state: Path, machines: Sequence[Path], jobs: Iterable[Row]) -> None:
     """`topolane_links`: jobs by number, in the place of the file before."""
     rows = sorted(jobs, key=lambda job: int(job["id"]))
-    lines = [f"topolane-links 1 {fnv(machine.read_bytes()):016x} {len(rows)}"]
+    content = b"".join(machine.read_bytes() for machine in machines)
+    lines = [f"topolane-links 1 {fnv(content):016x} {len(rows)}"]
     lines += [f"{job['id']} 1 {_numbers(job['nodes'])} {_numbers(job['links'])}" for job in rows]
     body = "".join(f"{line}\n" for line in lines)
     _replace(state / "topolane_links", f"{body}sum {fnv(body.encode()):016x}\n")

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from plugin_files import write_counters, write_jobs, write_links
 from topolane import InputError, Machine
-from topolane.slurm import plugin_conf, plugin_state
+from topolane.slurm import links_out, plugin_conf, plugin_machine, plugin_state
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.plugin_state import COUNTERS, JOBS, LINKS
 from topolane.slurm.records import Job, Snapshot
@@ -74,7 +74,8 @@ def test_the_files_say_what_was_written(state: Path) -> None:
     assert jobs.running[7] == plugin_state.Running("dedicated", "isolated", 0.5)
     refused = plugin_state.Refused("isolated", 1.0, 1700000000.0, "would-share-links", 5, (8, 9, 10, 11, 20))
     assert jobs.waiting[9] == refused and jobs.waiting[10].candidates == ()
-    machine, its_sum = plugin_state.machine_of(jobs)
+    read = plugin_machine.machine_of(jobs)
+    machine, its_sum = read.machine, read.sum
     own = plugin_state.owned_by(found.links, machine, its_sum)
     assert (own[7].nodes, own[7].links, own[7].bandwidth_share) == (frozenset({0, 1, 6}), (24, 26), 0.5)
     with pytest.raises(InputError, match="another machine file"):
@@ -210,12 +211,14 @@ def look_at(state: Path, **changes: Any) -> Inspection:
     """A look at the files, and at a Slurm without jobs."""
     found = plugin_state.read(state)
     assert found.jobs
-    machine, its_sum = plugin_state.machine_of(found.jobs)
+    read = plugin_machine.machine_of(found.jobs)
+    machine, its_sum = read.machine, read.sum
     own = plugin_state.owned_by(found.links, machine, its_sum)
     now = time.time()
     known = {"TopologyPlugin": "topology/topolane"}
     conf = plugin_conf.PluginConf(state / "topolane.conf", (), 0.002)
-    whole = Inspection(now, known, Snapshot(now, {}, {}, {}, {}), found, conf, machine, own, ())
+    out = links_out.read(state, machine, its_sum)
+    whole = Inspection(now, known, Snapshot(now, {}, {}, {}, {}), found, conf, machine, own, (), out)
     return dataclasses.replace(whole, **changes)
 
 
@@ -318,6 +321,25 @@ def test_rules_and_panels_use_metrics_that_exist(state: Path) -> None:
         cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
         assert not cells & taken and at["x"] + at["w"] <= 24
         taken |= cells
+
+
+def test_the_metrics_count_the_links_that_no_job_may_own(state: Path) -> None:
+    """Failed and reserved links; none of them before the plugin has been told of any."""
+    pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
+    from topolane.slurm.metrics import text
+
+    def counted() -> dict[str, float]:
+        found = re.findall(
+            r'^topolane_slurm_links_out\{kind="(\w+)"\} (.*)$', text(lambda: look_at(state)), re.MULTILINE
+        )
+        return {kind: float(count) for kind, count in found}
+
+    assert counted() == {"failed": 0, "reserved": 0}
+    look = look_at(state)
+    assert look.state and look.state.links
+    out = links_out.LinksOut(frozenset({24, 25, 26}), frozenset({26}))
+    links_out.write(state, out, look.state.links.machine_sum)
+    assert counted() == {"failed": 3, "reserved": 1}
 
 
 def test_each_rule_has_a_sentence_and_a_place_in_the_guide() -> None:

@@ -34,12 +34,21 @@ class Controller:
         self.install = f"sh -c 'cp {self.out} {self.kept}/$(ls {self.kept} | wc -l)'"
 
     def give(self, *jobs: int) -> None:
-        write_links(self.state, self.net, [self.jobs[job] for job in jobs])
+        write_links(self.state, [self.net], [self.jobs[job] for job in jobs])
+
+    def hosts(self, job: int) -> str:
+        return self.machine.hostlist(sorted(self.jobs[job]["nodes"]))
 
     def begin(
-        self, context: str | None, job: int | None, *options: object, **changed: object
+        self,
+        context: str | None,
+        job: int | None,
+        *options: object,
+        array: int | None = None,
+        hosts: str | None = None,
+        **changed: object,
     ) -> subprocess.Popen[str]:
-        """Starts the command, in the environment that slurmctld gives: no PATH."""
+        """Starts the command, in the environment that slurmctld gives: no PATH. array: whose task the job is."""
         given = {"machine": self.net, "out": self.out, "state": self.state, "install": self.install} | changed
         words = [word for key, value in given.items() for word in (f"--{key}", str(value))]
         environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
@@ -47,6 +56,8 @@ class Controller:
             environment["SLURM_SCRIPT_CONTEXT"] = f"{context}_slurmctld"
         if job is not None:
             environment |= {"SLURM_JOB_ID": str(job), "SLURM_JOB_START_TIME": "1000"}
+        environment |= {} if array is None else {"SLURM_ARRAY_JOB_ID": str(array)}
+        environment |= {} if hosts is None else {"SLURM_JOB_NODELIST": hosts}
         return subprocess.Popen(
             [*COMMAND, *words, *map(str, options)],
             env=environment,
@@ -55,7 +66,7 @@ class Controller:
             text=True,
         )
 
-    def call(self, context: str | None, job: int | None, *options: object, **changed: object) -> Any:
+    def call(self, context: str | None, job: int | None, *options: object, **changed: Any) -> Any:
         process = self.begin(context, job, *options, **changed)
         out, error = process.communicate(timeout=120)
         return subprocess.CompletedProcess(COMMAND, process.returncode, out, error)
@@ -148,6 +159,129 @@ def test_a_job_that_ends_gives_way_on_nodes_that_another_has(controller: Control
     assert controller.installed() == [controller.tables_of(5)]
 
 
+ARRAY, FIRST, SECOND, THIRD = 20, 21, 22, 23
+
+
+@pytest.fixture
+def tasks(controller: Controller) -> Controller:
+    """An array with the nodes and links of jobs 1 and 2: the plugin's file names a new task by the number of the array."""
+    for task, job in ((FIRST, 1), (SECOND, 2)):
+        controller.jobs[task] = controller.jobs[job] | {"id": task}
+    return controller
+
+
+def give_array(controller: Controller, task: int, *others: int) -> None:
+    """The plugin has answered for a task of the array. It knows the other jobs by their own numbers."""
+    controller.jobs[ARRAY] = controller.jobs[task] | {"id": ARRAY}
+    controller.give(ARRAY, *others)
+
+
+def of_array(
+    controller: Controller, context: str, task: int, like: int | None = None, *options: object
+) -> Any:
+    """The script of a task, on the nodes of the job `like`."""
+    hosts = controller.hosts(task if like is None else like)
+    return controller.call(context, task, *options, array=ARRAY, hosts=hosts)
+
+
+def test_a_task_of_an_array_has_routes_before_the_plugin_names_it(tasks: Controller) -> None:
+    """The plugin gives the links to the array, and to the task only when it answers again: that changes no tables."""
+    give_array(tasks, FIRST)
+    broken = tasks.call(
+        "prolog", FIRST, "--strict", array=ARRAY, hosts=tasks.hosts(FIRST), install="sh -c 'exit 3'"
+    )
+    assert broken.returncode == 2 and "ended with 3" in broken.stderr
+    assert "1 jobs; the tables are installed\n" in of_array(tasks, "prolog", FIRST).stdout
+    assert tasks.installed() == [tasks.tables_of(FIRST)]
+    tasks.give(FIRST)
+    assert "already" in of_array(tasks, "prolog", FIRST).stdout
+    give_array(tasks, SECOND, FIRST)
+    assert of_array(tasks, "prolog", SECOND).returncode == 0
+    assert tasks.installed()[1:] == [tasks.tables_of(FIRST, SECOND)]
+    # The last task has the number of the array.
+    give_array(tasks, FIRST, SECOND)
+    assert of_array(tasks, "prolog", ARRAY, FIRST).returncode == 0
+    assert of_array(tasks, "epilog", FIRST).stdout == "", "those are another task's links by now"
+    assert of_array(tasks, "epilog", SECOND).returncode == 0
+    assert tasks.installed()[-1] == tasks.tables_of(FIRST)
+
+
+def test_a_task_of_an_array_ends_before_the_plugin_names_it(tasks: Controller) -> None:
+    """Its routes are gone, and stay away if other jobs start. The next task may have the same nodes and links."""
+    give_array(tasks, FIRST, 8)
+    assert of_array(tasks, "prolog", FIRST).returncode == 0
+    write_running(tasks.state, [FIRST, 8])
+    epilogue = tasks.begin("epilog", FIRST, array=ARRAY, hosts=tasks.hosts(FIRST))
+    time.sleep(2)
+    assert epilogue.poll() is None, "the task's nodes are not free"
+    assert "already" in tasks.call("prolog", 8).stdout
+    write_running(tasks.state, [8])
+    epilogue.communicate(timeout=60)
+    assert epilogue.returncode == 0
+    assert tasks.installed() == [tasks.tables_of(FIRST, 8), tasks.tables_of(8)]
+    assert "already" in tasks.call("prolog", 8).stdout
+    tasks.jobs[SECOND] = tasks.jobs[FIRST] | {"id": SECOND}
+    assert of_array(tasks, "prolog", SECOND).returncode == 0
+    assert tasks.installed()[2:] == [tasks.tables_of(SECOND, 8)]
+    assert of_array(tasks, "epilog", FIRST).stdout == "", "a late one takes nothing from another task"
+    assert len(tasks.installed()) == 3
+
+
+def test_a_task_that_stock_slurm_placed_has_no_links_of_another_task(tasks: Controller) -> None:
+    """Its nodes are not those that the plugin gave to the array."""
+    give_array(tasks, FIRST)
+    assert of_array(tasks, "prolog", FIRST).returncode == 0
+    for number in (THIRD, ARRAY):
+        for context in ("prolog", "epilog"):
+            done = of_array(tasks, context, number, 8)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert tasks.installed() == [tasks.tables_of(FIRST)]
+    assert of_array(tasks, "epilog", FIRST).returncode == 0
+    assert tasks.installed()[1:] == [tasks.tables_of()]
+
+
+def test_a_machine_of_two_files_numbers_nodes_and_links_otherwise(controller: Controller) -> None:
+    """The tables are those of the subnet, with the jobs' nodes and links by name. What the subnet lacks is named once."""
+    full, conf = controller.machine, controller.directory / "topology.conf"
+    conf.write_text(full.to("slurm"))
+    controller.net.write_text(full.only(list(range(3, full.nodes))).to("ibnetdiscover"))
+    wired = Machine.parse(controller.net.read_text(), "net")
+    joined = wired.joined(Machine.parse(conf.read_text(), "topology.conf"))[0]
+    assert (joined.nodes, wired.nodes) == (216, 213)
+
+    def row(job: int, machine: Machine) -> Row:
+        known, names = machine.link_names(), full.link_names()
+        nodes = [machine.node_named(full.node_name(node)) for node in controller.jobs[job]["nodes"]]
+        links = [known.index(names[link]) for link in controller.jobs[job]["links"]]
+        return {"id": job, "nodes": [node for node in nodes if node is not None], "links": links}
+
+    def tables(*jobs: int) -> str:
+        rows = [(str(job), row(job, wired)["nodes"], row(job, wired)["links"]) for job in jobs]
+        return DedicatedRoutes(wired, rows).tables(controller.net.read_text(), "net").text()
+
+    assert row(2, wired)["links"] != row(2, joined)["links"]
+    write_links(controller.state, [controller.net, conf], [row(job, joined) for job in (2, 8)])
+    done = controller.call("prolog", 2, "--machine", conf)
+    assert done.returncode == 0 and controller.installed() == [tables(2, 8)]
+    assert done.stderr == f"{controller.net} does not have toy[2-3]: no routes of jobs lead there\n"
+    assert "already" in controller.call("prolog", 8, "--machine", conf).stdout
+    # A task of an array has its nodes by the numbers of both files.
+    controller.jobs[ARRAY] = controller.jobs[5] | {"id": ARRAY}
+    write_links(controller.state, [controller.net, conf], [row(job, joined) for job in (8, ARRAY)])
+    done = controller.call("prolog", FIRST, "--machine", conf, array=ARRAY, hosts=controller.hosts(5))
+    assert (done.returncode, done.stderr) == (0, "") and controller.installed()[1:] == [tables(8, ARRAY)]
+    # A job has no routes if the subnet has none of its nodes.
+    write_links(controller.state, [controller.net, conf], [row(1, joined) | {"nodes": [0, 1]}])
+    done = controller.call("prolog", 1, "--strict", "--machine", conf)
+    assert done.returncode == 2 and f"{controller.net} has none of its nodes" in done.stderr
+    # The plugin's numbers are those of both files, in this order.
+    for words, machine in (((), controller.net), (("--machine", controller.net), conf)):
+        done = controller.call("prolog", 1, "--strict", *words, machine=machine)
+        assert done.returncode == 2 and "of another machine file" in done.stderr, done.stderr
+    done = controller.call("prolog", 1, "--strict", "--machine", conf, "--machine", conf)
+    assert done.returncode == 2 and "one machine file or two, not 3" in done.stderr
+
+
 FAULTS = {
     "machine": ({"machine": "/nowhere/net"}, "/nowhere/net"),
     "another machine": ({"machine": "other"}, "of another machine file"),
@@ -187,9 +321,9 @@ def test_a_garbled_file_of_links_installs_nothing(controller: Controller, damage
     text = path.read_text()
     jobs = [controller.jobs[1], controller.jobs[2]]
     if damage == "link":
-        write_links(controller.state, controller.net, [jobs[0] | {"links": [10**6]}])
+        write_links(controller.state, [controller.net], [jobs[0] | {"links": [10**6]}])
     elif damage == "node":
-        write_links(controller.state, controller.net, [jobs[0] | {"nodes": [10**6]}])
+        write_links(controller.state, [controller.net], [jobs[0] | {"nodes": [10**6]}])
     else:
         path.write_text(
             {

@@ -10,7 +10,6 @@ import click
 
 from topolane import texts
 from topolane.cli.common import json_option, print_json
-from topolane.cli.slurm_routes import state_save_location
 from topolane.cli.slurm_status import job_line, listed
 
 if TYPE_CHECKING:
@@ -59,8 +58,9 @@ def outages(
     change, as root or as the user of slurmctld.
     """
     from topolane.slurm import outages as work
+    from topolane.slurm import state_directory
 
-    place = state_save_location() if state is None else state
+    place = state_directory.state_save_location() if state is None else state
     report = work.tell(work.Settings(machines, place, fabric, service_uplinks), write=not dry_run)
     if as_json:
         print_json(dataclasses.asdict(report))

@@ -23,9 +23,11 @@ PROLOG, EPILOG = "prolog_slurmctld", "epilog_slurmctld"
 @click.command()
 @click.option(
     "--machine",
+    "machines",
     required=True,
+    multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The output of ibnetdiscover that topolane.conf names as Machine.",
+    help="The output of ibnetdiscover that topolane.conf names as Machine; give it twice for two files, in the same order.",
 )
 @click.option(
     "--out",
@@ -60,7 +62,7 @@ PROLOG, EPILOG = "prolog_slurmctld", "epilog_slurmctld"
 )
 @click.option("--strict", is_flag=True, help="Fail, so that Slurm requeues the job, if there are no tables.")
 def routes(
-    machine: Path,
+    machines: tuple[Path, ...],
     out: Path,
     install: str,
     state: Path | None,
@@ -77,7 +79,14 @@ def routes(
     context = os.environ.get("SLURM_SCRIPT_CONTEXT")
     try:
         result = _done(
-            context, machine, out, install, state, wait=wait, service=service, service_uplinks=service_uplinks
+            context,
+            machines,
+            out,
+            install,
+            state,
+            wait=wait,
+            service=service,
+            service_uplinks=service_uplinks,
         )
     except Exception as error:
         # Whatever it is, a job must not be requeued for it unless that was asked for.
@@ -96,7 +105,7 @@ def routes(
 
 def _done(
     context: str | None,
-    machine: Path,
+    machines: tuple[Path, ...],
     out: Path,
     install: str,
     state: Path | None,
@@ -106,6 +115,7 @@ def _done(
     service_uplinks: int,
 ) -> Result | None:
     from topolane.slurm import routes as work
+    from topolane.slurm import state_directory
 
     try:
         command = tuple(shlex.split(install))
@@ -115,8 +125,8 @@ def _done(
         raise InputError("--install: names no command")
     if service_uplinks and service is None:
         raise InputError("--service-uplinks reserves uplink slots for nodes: name these nodes with --service")
-    place = state_save_location() if state is None else state
-    settings = work.Settings(machine, out, command, place, wait, service, service_uplinks)
+    place = state_directory.state_save_location() if state is None else state
+    settings = work.Settings(machines, out, command, place, wait, service, service_uplinks)
     result = work.install_all(settings) if context is None else _for_job(settings, context)
     for job, why in result.left_out.items() if result is not None else ():
         click.echo(f"job {job} is on the subnet's default routes: {texts.sentence(why)}", err=True)
@@ -130,13 +140,14 @@ def _for_job(settings: Settings, context: str) -> Result | None:
 
     if context not in (PROLOG, EPILOG):
         raise InputError(f"SLURM_SCRIPT_CONTEXT={context}: this is for PrologSlurmctld and EpilogSlurmctld")
-    job = _number("SLURM_JOB_ID")
+    number = _number("SLURM_JOB_ID")
+    array = _number("SLURM_ARRAY_JOB_ID") if "SLURM_ARRAY_JOB_ID" in os.environ else None
+    job = work.Job(number, array, os.environ.get("SLURM_JOB_NODELIST", ""))
     if context == EPILOG:
-        started = float(_number("SLURM_JOB_START_TIME", int(time.time())))
-        return work.after_end(settings, job, started, os.environ.get("SLURM_JOB_NODELIST", ""))
+        return work.after_end(settings, job, float(_number("SLURM_JOB_START_TIME", int(time.time()))))
     result = work.before_start(settings, job)
-    if result is not None and job in result.left_out:
-        raise InputError(result.left_out[job])
+    if result is not None and number in result.left_out:
+        raise InputError(result.left_out[number])
     return result
 
 
@@ -145,13 +156,3 @@ def _number(name: str, default: int | None = None) -> int:
     if not word.isascii() or not word.isdigit():
         raise InputError(f"{name} is {texts.shown(word)}, not a number: slurmctld sets it")
     return int(word)
-
-
-def state_save_location() -> Path:
-    """StateSaveLocation, as scontrol says. Raises InputError."""
-    from topolane.live.clients.scontrol import configuration
-
-    found = configuration().get("StateSaveLocation")
-    if not found:
-        raise InputError("scontrol does not say what StateSaveLocation is: name it with --state")
-    return Path(found)

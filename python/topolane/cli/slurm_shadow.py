@@ -1,4 +1,4 @@
-"""`topolane slurm shadow` and `topolane slurm replay`: a policy beside a Slurm that decides for itself."""
+"""`topolane slurm shadow` and `topolane slurm replay`: what a policy would do in a Slurm that decides for itself."""
 
 from __future__ import annotations
 

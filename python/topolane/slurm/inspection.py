@@ -14,7 +14,7 @@ from topolane import texts
 from topolane._engine import InputError, Machine, isolating_policies
 from topolane.live.allocation import Allocation
 from topolane.live.clients.scontrol import configuration
-from topolane.slurm import links_out, plugin_conf, plugin_state
+from topolane.slurm import links_out, plugin_conf, plugin_machine, plugin_state
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_conf import PluginConf
@@ -211,18 +211,19 @@ def _machine(
     if state is None or state.jobs is None or state.jobs.machine is None:
         return None, {}, None
     try:
-        machine, its_sum = plugin_state.machine_of(state.jobs, slurm_conf.parent)
+        read = plugin_machine.machine_of(state.jobs, slurm_conf.parent)
     except InputError as error:
         problems.append(f"{texts.sentence(str(error))}.")
         return None, {}, None
+    machine = read.machine
     owned: dict[int, Allocation] = {}
     out = None
     try:
-        owned = plugin_state.owned_by(state.links, machine, its_sum)
+        owned = plugin_state.owned_by(state.links, machine, read.sum)
     except InputError as error:
         problems.append(f"{texts.sentence(str(error))}.")
     try:
-        out = links_out.read(state.directory, machine, its_sum)
+        out = links_out.read(state.directory, machine, read.sum)
     except InputError as error:
         problems.append(f"{texts.sentence(str(error))}.")
     return machine, owned, out

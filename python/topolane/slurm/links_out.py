@@ -15,7 +15,7 @@ from topolane._engine import DedicatedRoutes, InputError, LinkUse, Machine
 from topolane.live.allocation import Allocation
 from topolane.routes import Links as Names
 from topolane.slurm import plugin_state
-from topolane.slurm.plugin_machine import read_machine
+from topolane.slurm.plugin_machine import ReadMachine, links_in
 
 FILE = "topolane_links_out"
 MOST_BYTES = 64 << 20
@@ -108,12 +108,12 @@ def slots_of(machine: Machine, reserved: Collection[int]) -> int | None:
     return None
 
 
-def failed(fabric: Path, machine: Machine, paths: Sequence[Path]) -> frozenset[int]:
-    """The links that a file says have failed.
+def failed(fabric: Path, read: ReadMachine, source: str) -> frozenset[int]:
+    """The links of the machine that a file says have failed.
 
-    fabric: a list, each line a link, a switch, a node or the id of a cable, or the present output of `ibnetdiscover`. paths:
-    the files of the machine; the first one must be such an output too if `fabric` is. Raises InputError, naming file, line and
-    value, for what cannot be used.
+    fabric: a list, each line a link, a switch, a node or the id of a cable, or the present output of `ibnetdiscover`.
+    source: the machine's first file, which must be such an output too if `fabric` is. Raises InputError, naming file, line
+    and value, for what cannot be used.
     """
     text = texts.read_text(fabric, texts.LARGE)
     if not text.strip():
@@ -121,40 +121,36 @@ def failed(fabric: Path, machine: Machine, paths: Sequence[Path]) -> frozenset[i
             f"--fabric {fabric}: the file is empty (a list of no links has a line that begins with #)"
         )
     if Machine.format_of(text, str(fabric)) == "ibnetdiscover":
-        return _absent(text, fabric, machine, paths)
+        return _absent(text, fabric, read, source)
     found: set[int] = set()
     for number, line in enumerate(text.splitlines(), 1):
         name = line.strip()
         if name and not name.startswith("#"):
             try:
-                found.update(machine.cables_named([name])[0])
+                found.update(read.machine.cables_named([name])[0])
             except InputError as error:
                 raise InputError(f"--fabric {fabric}:{number}: {error}") from error
     return frozenset(found)
 
 
-def _absent(now: str, fabric: Path, machine: Machine, paths: Sequence[Path]) -> frozenset[int]:
+def _absent(now: str, fabric: Path, read: ReadMachine, source: str) -> frozenset[int]:
     """The cables of the machine that the present output of ibnetdiscover lacks."""
-    net, source = texts.read_text(paths[0]), str(paths[0])
+    net = texts.decoded(read.contents[0], source)
     if Machine.format_of(net, source) != "ibnetdiscover":
         raise InputError(
             f"--fabric {fabric}: this output of ibnetdiscover must be compared with one that the machine is read from, "
             f"not with {source!r}: give a list of links"
         )
-    if len(paths) == 1:
-        return frozenset(machine.absent(net, now, source, str(fabric)))
-    wired, _ = read_machine(paths[:1])
-    gone = wired.absent(net, now, source, str(fabric))
-    # The machine of two files numbers links otherwise.
-    known = {(row[0], row[2], row[4]): link for link, row in enumerate(machine.link_names())}
-    rows = wired.link_names()
-    lost = [link for link in gone if (rows[link][0], rows[link][2], rows[link][4]) not in known]
-    if lost:
+    gone = read.first.absent(net, now, source, str(fabric))
+    if read.first is read.machine:
+        return frozenset(gone)
+    number = links_in(read.machine, read.first)
+    if lost := [link for link in gone if number[link] is None]:
         raise InputError(
-            f"--fabric {fabric}: {names(wired, lost[:1])[0]} of {source} has another name in the machine of both files: "
+            f"--fabric {fabric}: {names(read.first, lost[:1])[0]} of {source} has another name in the machine of both files: "
             "give a list of links"
         )
-    return frozenset(known[rows[link][0], rows[link][2], rows[link][4]] for link in gone)
+    return frozenset(link for link in map(number.__getitem__, gone) if link is not None)
 
 
 def touched(

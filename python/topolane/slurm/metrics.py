@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from topolane.slurm.inspection import Inspection
+from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_state import ENDS, KINDS, Counters
 from topolane.slurm.status import NodeCounts, Sharing, liveness, nodes, policy_of, sharing
 from topolane.slurm.wait_reasons import wait_reason
@@ -74,6 +75,8 @@ def metrics(look: Inspection) -> Iterator[Metric]:
         yield _of_nodes(counted)
     if (links := sharing(look)) is not None:
         yield from _of_links(links)
+    if look.out is not None:
+        yield _of_links_out(look.out)
 
 
 def _of_calls(look: Inspection, counters: Counters) -> Iterator[Metric]:
@@ -173,6 +176,17 @@ def _of_links(links: Sharing) -> Iterator[Metric]:
         "Isolated jobs that may meet another job on a link: 0 unless something is wrong",
         float(len(links.isolated_sharing)),
     )
+
+
+def _of_links_out(out: LinksOut) -> Metric:
+    made = GaugeMetricFamily(
+        PREFIX + "links_out",
+        "Links that no new job may own: those that have failed, and those reserved for services",
+        labels=["kind"],
+    )
+    made.add_metric(["failed"], len(out.failed))
+    made.add_metric(["reserved"], len(out.reserved))
+    return made
 
 
 def _gauge(name: str, words: str, value: float) -> Metric:

@@ -44,11 +44,10 @@ class Report:
 
 def tell(settings: Settings, *, write: bool = True) -> Report:
     """Writes the file for the plugin. Raises InputError for bad input; then nothing is written."""
-    machine, _ = read_machine(settings.machines)
-    machine_sum = plugin_state.SUM_OF_NOTHING
-    for path in settings.machines:
-        machine_sum = plugin_state.sum_of(texts.read_bytes(path), machine_sum)
-    failed = links_out.failed(settings.fabric, machine, settings.machines) if settings.fabric else frozenset()
+    read = read_machine(settings.machines)
+    machine, machine_sum = read.machine, read.sum
+    source = str(settings.machines[0])
+    failed = links_out.failed(settings.fabric, read, source) if settings.fabric else frozenset()
     out = LinksOut(failed, frozenset(DedicatedRoutes.set_aside(machine, settings.service_uplinks)))
     look = _look(settings, machine, machine_sum)
     problems = list(look.problems)

@@ -78,7 +78,8 @@ def check_machine(paths: Sequence[Path], slurm: Slurm, policies: Sequence[str]) 
     """Warnings about one or two machine files for these policies. Raises InputError if they cannot be read, or if
     two do not fit together.
     """
-    machine, told = read_machine(paths)
+    read = read_machine(paths)
+    machine, told = read.machine, list(read.told)
     named = " and ".join(map(str, paths))
     missing = sorted(
         {

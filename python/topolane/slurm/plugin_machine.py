@@ -2,33 +2,92 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
+from topolane import texts
 from topolane._engine import InputError, Machine
+from topolane.slurm.plugin_state import SUM_OF_NOTHING, Jobs, sum_of
 
 
-def read_machine(paths: Sequence[Path]) -> tuple[Machine, list[str]]:
-    """The machine, and what was assumed of it, in sentences.
+@dataclasses.dataclass(frozen=True)
+class ReadMachine:
+    """A machine and the files that it was read from."""
+
+    machine: Machine
+    told: tuple[str, ...]
+    """What was assumed of it, in sentences."""
+    first: Machine
+    """The machine of the first file alone, which numbers nodes and links otherwise if there are two."""
+    contents: tuple[bytearray, ...] = dataclasses.field(repr=False)
+    """The bytes of the files in order."""
+
+    @cached_property
+    def sum(self) -> int:
+        """The plugin's sum of the files."""
+        return _sum(self.contents)
+
+
+def read_machine(paths: Sequence[Path]) -> ReadMachine:
+    """The machine of the files that topolane.conf names.
 
     paths: a machine file, or two: the one with the cables (a TOML machine or output of ibnetdiscover), then the one with the names
     of all nodes (topology.conf). Raises InputError if a file cannot be read, or if the two contradict each other.
     """
-    if len(paths) > 2:
-        raise InputError(f"--machine {paths[2]}: one machine file or two, not {len(paths)}")
-    machines = [_read(path) for path in paths]
+    contents = _contents(paths)
+    machines = [
+        Machine.parse(texts.decoded(content, str(path)), str(path)) for path, content in zip(paths, contents)
+    ]
     if len(machines) == 1:
-        return machines[0], []
+        return ReadMachine(machines[0], (), machines[0], contents)
     try:
-        return machines[0].joined(machines[1])
+        machine, told = machines[0].joined(machines[1])
     except InputError as error:
         raise InputError(f"{paths[1]}: {error}") from error
+    return ReadMachine(machine, tuple(told), machines[0], contents)
 
 
-def _read(path: Path) -> Machine:
-    try:
-        return Machine.parse(path.read_text(), str(path))
-    except OSError as error:
-        raise InputError(f"--machine {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"--machine {path}: not UTF-8") from error
+def sum_of_files(paths: Sequence[Path]) -> int:
+    """The plugin's sum of the files, as `ReadMachine.sum`, without reading the machine. Raises InputError."""
+    return _sum(_contents(paths))
+
+
+def machine_of(jobs: Jobs, directory: Path | None = None) -> ReadMachine:
+    """The machine that the plugin read.
+
+    directory: that of slurm.conf, where a relative path begins. Raises InputError if a file cannot be read or has changed.
+    """
+    if jobs.machine is None:
+        raise InputError("the plugin names no machine file")
+    read = read_machine([(directory or Path()) / name for name in jobs.machine.split(",", 1)])
+    if read.machine.nodes != jobs.nodes:
+        raise InputError(
+            f"{jobs.machine} has {read.machine.nodes} nodes now and had {jobs.nodes} when slurmctld read it: restart slurmctld"
+        )
+    return read
+
+
+def nodes_in(target: Machine, source: Machine) -> list[int | None]:
+    """The node of `target` that has the name of each node of `source`; None if it has none."""
+    return [target.node_named(source.node_name(node)) for node in range(source.nodes)]
+
+
+def links_in(target: Machine, source: Machine) -> list[int | None]:
+    """The link of `target` that has the ends of each link of `source`; None if it has none."""
+    known = {(lower, upper, of): link for link, (lower, _, upper, _, of) in enumerate(target.link_names())}
+    return [known.get((lower, upper, of)) for lower, _, upper, _, of in source.link_names()]
+
+
+def _contents(paths: Sequence[Path]) -> tuple[bytearray, ...]:
+    if len(paths) > 2:
+        raise InputError(f"--machine {paths[2]}: one machine file or two, not {len(paths)}")
+    return tuple(texts.read_bytes(path) for path in paths)
+
+
+def _sum(contents: Sequence[bytearray]) -> int:
+    total = SUM_OF_NOTHING
+    for content in contents:
+        total = sum_of(content, total)
+    return total

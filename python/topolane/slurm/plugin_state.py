@@ -316,28 +316,6 @@ def sum_of(content: bytes | bytearray, total: int = SUM_OF_NOTHING) -> int:
     return total
 
 
-def machine_of(jobs: Jobs, beside: Path | None = None) -> tuple[Machine, int]:
-    """The machine that the plugin read, and the sum of its file or of both its files.
-
-    beside: the directory of slurm.conf, where a relative path begins. Raises InputError if a file cannot be read or has
-    changed.
-    """
-    if jobs.machine is None:
-        raise InputError("the plugin names no machine file")
-    machines, total = [], SUM_OF_NOTHING
-    for name in jobs.machine.split(",", 1):
-        path = str(Path(name) if beside is None else beside / name)
-        content = texts.read_bytes(path)
-        machines.append(Machine.parse(texts.decoded(content, path), path))
-        total = sum_of(content, total)
-    machine = machines[0] if len(machines) == 1 else machines[0].joined(machines[1])[0]
-    if machine.nodes != jobs.nodes:
-        raise InputError(
-            f"{jobs.machine} has {machine.nodes} nodes now and had {jobs.nodes} when slurmctld read it: restart slurmctld"
-        )
-    return machine, total
-
-
 def owned_by(links: Links | None, machine: Machine, machine_sum: int) -> dict[int, Allocation]:
     """The links of each job. Raises InputError if they are those of another machine file."""
     if links is None:

@@ -20,10 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from topolane import files, parsing, texts
-from topolane._engine import DedicatedRoutes, InputError, Machine
+from topolane._engine import DedicatedRoutes, InputError
 from topolane.live.allocation import Allocation
 from topolane.locks import Locks, TakenError
-from topolane.slurm import links_out, plugin_state
+from topolane.slurm import links_out, plugin_state, route_tables
+from topolane.slurm.inspection import on_machine
+from topolane.slurm.plugin_machine import read_machine, sum_of_files
+from topolane.slurm.route_notes import Notes
 
 WAIT = 60.0
 """Seconds that slurmctld waits for at most, by default."""
@@ -42,8 +45,8 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 class Settings:
     """What tables are for, and where they go."""
 
-    machine: Path
-    """The output of ibnetdiscover that the plugin reads too."""
+    machines: tuple[Path, ...]
+    """The machine file of topolane.conf, or both. The first one is an output of ibnetdiscover."""
     out: Path
     """The file of tables. `OUT.state` and `OUT.jobs` next to it are this module's own."""
     install: tuple[str, ...]
@@ -54,6 +57,17 @@ class Settings:
     service: str | None = None
     """Hosts of storage and services, a host list."""
     service_uplinks: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A job as slurmctld names it to its scripts."""
+
+    number: int
+    array: int | None = None
+    """The number of the array whose task it is. The plugin's file gives a task that has just started to the array."""
+    hosts: str = ""
+    """The job's nodes, a host list."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,34 +84,34 @@ class Result:
     """What does not fit together, a sentence each."""
 
 
-def before_start(settings: Settings, job: int) -> Result | None:
+def before_start(settings: Settings, job: Job) -> Result | None:
     """Installs the tables that a job needs. Returns None if it owns no links.
 
     Raises InputError if the tables cannot be made or installed.
     """
     deadline = time.monotonic() + settings.wait
-    _Notes(settings.out).forget(job)  # it may have been requeued
-    if job not in _links(settings).jobs:
+    notes = Notes(settings.out)
+    notes.forget(job.number)  # it may have been requeued
+    if not _owns_links(settings, job, notes, starts=True):
         return None
-    return _update(settings, deadline, job)
+    return _update(settings, deadline, job.number)
 
 
-def after_end(settings: Settings, job: int, started: float, hosts: str) -> Result | None:
+def after_end(settings: Settings, job: Job, started: float) -> Result | None:
     """Takes a job's routes out as soon as its nodes are free. Returns None if it owned no links, or if the plugin says that
     its nodes are not free within most of the time: then a later call takes its routes out.
 
     slurmctld calls this while the nodes still end the job's processes, whose traffic must stay on the job's links.
-    started: when the job started, in seconds since 1970. hosts: the job's nodes, a host list. Raises InputError as
-    `before_start`.
+    started: when the job started, in seconds since 1970. Raises InputError as `before_start`.
     """
     began = time.monotonic()
-    if job not in _links(settings).jobs:
+    notes = Notes(settings.out)
+    if not _owns_links(settings, job, notes, starts=False):
         return None
-    notes = _Notes(settings.out)
-    notes.is_ending(job)
-    if not _nodes_are_free(settings, job, started, hosts, began + 0.8 * settings.wait):
+    notes.is_ending(job.number)
+    if not _nodes_are_free(settings, job.number, started, job.hosts, began + 0.8 * settings.wait):
         return None
-    notes.has_ended(job)
+    notes.has_ended(job.number)
     return _update(settings, began + settings.wait)
 
 
@@ -118,6 +132,37 @@ def _links(settings: Settings) -> plugin_state.Links:
             f"--state {settings.state}: the plugin has written nothing there: name Slurm's StateSaveLocation"
         ) from error
     return plugin_state.parse_links(text, str(path))
+
+
+def _owns_links(settings: Settings, job: Job, notes: Notes, *, starts: bool) -> bool:
+    """Whether the plugin has given links to the job. If its file gives them to the job's array, they are noted as the job's."""
+    links = _links(settings)
+    if job.array is None or (job.number != job.array and job.number in links.jobs):
+        return job.number in links.jobs
+    own = links.jobs.get(job.array)
+    if own is None:
+        return False
+    if not starts and (task := notes.task_of(job.array, own)) is not None:
+        return task == job.number
+    # What is there may be another task's, if stock Slurm has placed this one.
+    if job.hosts and own.nodes != _nodes(settings, links, job.hosts):
+        return False
+    notes.is_of_task(job.number, job.array, own)
+    return True
+
+
+def _nodes(settings: Settings, links: plugin_state.Links, hosts: str) -> set[int]:
+    """The nodes in a host list by the numbers in the plugin's file. Raises InputError if that is of another machine."""
+    _check_sum(settings, links, _Memory(settings.out).sum_of(settings.machines))
+    return set(on_machine(hosts, read_machine(settings.machines).machine))
+
+
+def _check_sum(settings: Settings, links: plugin_state.Links, machine_sum: int) -> None:
+    if links.jobs and links.machine_sum != machine_sum:
+        raise InputError(
+            f"--machine {settings.machines[0]}: {settings.state / plugin_state.LINKS} is of another machine file: name the "
+            "one of topolane.conf, or both in its order, and restart slurmctld if it has changed"
+        )
 
 
 def _nodes_are_free(settings: Settings, job: int, started: float, hosts: str, deadline: float) -> bool:
@@ -162,41 +207,6 @@ def _environment() -> dict[str, str]:
     return os.environ | {"PATH": os.environ.get("PATH", PATH)}
 
 
-class _Notes:
-    """What the epilogues of jobs tell other processes at once, an empty file for each job: `JOB.ending` while the nodes end
-    its processes, then `JOB.ended`.
-    """
-
-    def __init__(self, out: Path) -> None:
-        self._folder = Path(f"{out}.jobs")
-
-    def is_ending(self, job: int) -> None:
-        self._folder.mkdir(mode=0o755, exist_ok=True)
-        (self._folder / f"{job}.ending").touch()
-
-    def has_ended(self, job: int) -> None:
-        (self._folder / f"{job}.ended").touch()
-        (self._folder / f"{job}.ending").unlink(missing_ok=True)
-
-    def forget(self, job: int) -> None:
-        for what in ("ending", "ended"):
-            (self._folder / f"{job}.{what}").unlink(missing_ok=True)
-
-    def keep(self, jobs: Mapping[int, object]) -> tuple[set[int], set[int]]:
-        """The jobs that are ending, and those that have ended. Forgets all that are not among these jobs."""
-        found: dict[str, set[int]] = {"ending": set(), "ended": set()}
-        names = list(self._folder.iterdir()) if self._folder.is_dir() else []
-        for path in names:
-            number, _, what = path.name.partition(".")
-            if not number.isdigit() or what not in found:
-                continue
-            if int(number) in jobs:
-                found[what].add(int(number))
-            else:
-                path.unlink(missing_ok=True)
-        return found["ending"], found["ended"]
-
-
 class _Memory:
     """What is remembered from one process to the next, in `OUT.state`. A file that cannot be used is as if there were
     none: then tables are made once more.
@@ -205,7 +215,7 @@ class _Memory:
     def __init__(self, out: Path) -> None:
         self._path = f"{out}.state"
         self.machine: list[Any] | None = None
-        """The machine file as it was, and its sum."""
+        """The machine files as they were, and their sum."""
         self.installed: str | None = None
         """What the tables in the subnet are for; None if that is not known."""
         self.left_out: dict[int, str] = {}
@@ -219,12 +229,14 @@ class _Memory:
         said = {"machine": self.machine, "installed": self.installed, "left_out": self.left_out}
         files.write(self._path, json.dumps(said) + "\n", mode=0o644)
 
-    def sum_of(self, machine: Path) -> int:
-        """The sum of the machine file, which is computed only if the file has changed."""
-        found = machine.stat()
-        stamp = [str(machine), found.st_mtime_ns, found.st_size, found.st_ino]
+    def sum_of(self, machines: Sequence[Path]) -> int:
+        """The sum of the machine files, which is computed only if one has changed."""
+        stamp: list[str | int] = []
+        for path in machines:
+            found = path.stat()
+            stamp += [str(path), found.st_mtime_ns, found.st_size, found.st_ino]
         if self.machine is None or self.machine[:-1] != stamp:
-            self.machine = [*stamp, plugin_state.sum_of(texts.read_bytes(machine))]
+            self.machine = [*stamp, sum_of_files(machines)]
         return int(self.machine[-1])
 
 
@@ -241,37 +253,41 @@ def _update(settings: Settings, deadline: float, first: int | None = None, *, al
 
 
 def _update_alone(settings: Settings, deadline: float, first: int | None, *, always: bool) -> Result:
-    memory, links = _Memory(settings.out), _links(settings)
-    machine_sum = memory.sum_of(settings.machine)
-    if links.jobs and links.machine_sum != machine_sum:
-        raise InputError(
-            f"--machine {settings.machine}: {settings.state / plugin_state.LINKS} is of another machine file: name the "
-            "one of topolane.conf, and restart slurmctld if it has changed"
-        )
-    ending, ended = _Notes(settings.out).keep(links.jobs)
+    memory, notes = _Memory(settings.out), Notes(settings.out)
+    noted = (
+        notes.jobs()
+    )  # before the links are read: another process may note a job that the file has only then
+    links = _links(settings)
+    machine_sum = memory.sum_of(settings.machines)
+    _check_sum(settings, links, machine_sum)
+    owned = notes.by_job(links.jobs)
+    for job in noted - owned.keys():
+        notes.forget(job)
+    ending, ended = notes.ending(), notes.ended()
     # If two jobs name a node, the one that started last has it.
-    order = sorted(
-        links.jobs.keys() - ended, key=lambda job: (job == first, job not in ending, job), reverse=True
-    )
-    jobs = {job: links.jobs[job] for job in order}
+    order = sorted(owned.keys() - ended, key=lambda job: (job == first, job not in ending, job), reverse=True)
+    jobs = {job: owned[job] for job in order}
     wanted = _fingerprint(settings, machine_sum, jobs)
     is_known = memory.installed == wanted and first not in memory.left_out and settings.out.exists()
     is_new = always or not is_known
+    said: tuple[str, ...] = ()
     if is_new:
         memory.installed = None
         memory.write()
-        memory.left_out = _write(settings, jobs)
+        memory.left_out, said = route_tables.write(
+            settings.out, settings.machines, jobs, settings.service, settings.service_uplinks
+        )
         _install(settings.install, max(LEAST, deadline - time.monotonic()))
         memory.installed = wanted
         memory.write()
     have = [own for job, own in jobs.items() if job not in memory.left_out]
-    notes = _notes(settings, machine_sum) if always else ()
-    return Result(len(have), sum(len(own.links) for own in have), is_new, memory.left_out, notes)
+    said += _reserved_otherwise(settings, machine_sum) if always else ()
+    return Result(len(have), sum(len(own.links) for own in have), is_new, memory.left_out, said)
 
 
-def _notes(settings: Settings, machine_sum: int) -> tuple[str, ...]:
+def _reserved_otherwise(settings: Settings, machine_sum: int) -> tuple[str, ...]:
     """Says if the plugin reserves other links for services than the tables do, or if that is not known."""
-    machine = Machine.parse(texts.read_text(settings.machine), str(settings.machine))
+    machine = read_machine(settings.machines).machine
     try:
         reserved = links_out.read(settings.state, machine, machine_sum).reserved
     except InputError as error:
@@ -289,38 +305,6 @@ def _fingerprint(settings: Settings, machine_sum: int, jobs: Mapping[int, Alloca
     rows = [(job, sorted(own.nodes), own.links) for job, own in sorted(jobs.items())]
     given = [str(settings.out), machine_sum, settings.service, settings.service_uplinks, rows]
     return hashlib.sha256(json.dumps(given).encode()).hexdigest()
-
-
-def _write(settings: Settings, jobs: Mapping[int, Allocation]) -> dict[int, str]:
-    """Writes the file of tables. Returns the jobs that cannot have routes of their own, and why."""
-    net, source = texts.read_text(settings.machine), str(settings.machine)
-    if Machine.format_of(net, source) != "ibnetdiscover":
-        raise InputError(f"--machine {source}: forwarding tables need the output of ibnetdiscover")
-    machine = Machine.parse(net, source, "ibnetdiscover")
-    try:
-        service = [] if settings.service is None else machine.nodes_named(settings.service)
-    except InputError as error:
-        raise InputError(f"--service {settings.service}: {error}") from error
-    rows = [(str(job), sorted(own.nodes), own.links) for job, own in jobs.items()]
-    left_out: dict[int, str] = {}
-
-    def made(rows: Sequence[tuple[str, Sequence[int], Sequence[int]]]) -> DedicatedRoutes:
-        return DedicatedRoutes(machine, rows, service, settings.service_uplinks)
-
-    try:
-        routes = made(rows)
-    except InputError:
-        # One job that does not fit must not take the routes of the others.
-        kept: list[tuple[str, Sequence[int], Sequence[int]]] = []
-        routes = made(kept)
-        for row in rows:
-            try:
-                routes = made([*kept, row])
-                kept.append(row)
-            except InputError as error:
-                left_out[int(row[0])] = str(error)
-    files.write(settings.out, routes.tables(net, source).text(), mode=0o644)
-    return left_out
 
 
 def _install(command: Sequence[str], seconds: float) -> None:

@@ -12,11 +12,11 @@ from topolane import sources, texts
 from topolane._engine import InputError, Machine
 from topolane.live.allocation import Allocation
 from topolane.live.clients.scontrol import configuration
-from topolane.slurm import plugin_state
-from topolane.slurm.beside import Beside, NoPlace, Placement, Question
+from topolane.slurm import plugin_machine, plugin_state
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.fabric import slurm_tree, with_resources_of
+from topolane.slurm.hypothetical import Hypothetical, NoPlace, Placement, Question
 from topolane.slurm.inspection import TYPE, number_of
 from topolane.slurm.looks import Ended, Looks, Started
 from topolane.slurm.records import Job, Node, Snapshot
@@ -56,10 +56,10 @@ class Shadow:
         for name in partitions:
             if name not in snapshot.partitions:
                 raise InputError(f"Slurm has no partition {name}; there are {', '.join(snapshot.partitions)}")
-        self._plugin_files, beside = _plugin_files()
-        bare, source, self._machine_sum = _machine(machine, self._plugin_files, beside)
+        self._plugin_files, conf_directory = _plugin_files()
+        bare, source, self._machine_sum = _machine(machine, self._plugin_files, conf_directory)
         self._machine = with_resources_of(bare, snapshot.nodes, source)
-        self._beside = Beside(self._machine, policy, min_bandwidth)
+        self._hypothetical = Hypothetical(self._machine, policy, min_bandwidth)
         self._looks = Looks(max(LONGEST_GAP, 5 * interval))
         self._lists = HostLists(snapshot.nodes)
         self._seen: float | None = None
@@ -75,7 +75,7 @@ class Shadow:
     @property
     def jobs(self) -> int:
         """How many jobs hold nodes."""
-        return self._beside.jobs
+        return self._hypothetical.jobs
 
     def run(self) -> None:
         """Looks until `stopping` is set. A Slurm that does not answer is asked again."""
@@ -109,7 +109,7 @@ class Shadow:
         for event in events:
             if isinstance(event, Ended):
                 self._write("ends", id=event.job, at=event.at)
-                self._beside.end(event.job)
+                self._hypothetical.end(event.job)
             else:
                 self._started(event, snapshot, state)
 
@@ -121,9 +121,9 @@ class Shadow:
             if (name := self._machine.node_name(node)) not in placed
             and not (name in snapshot.nodes and _takes_jobs(snapshot.nodes[name]))
         )
-        if out != self._beside.out:
+        if out != self._hypothetical.out:
             self._write("service", out=self._machine.hostlist(sorted(out)))
-            self._beside.serve(out)
+            self._hypothetical.serve(out)
 
     def _started(self, event: Started, snapshot: Snapshot, state: plugin_state.PluginState | None) -> None:
         job, hosts = event.job, self._hosts(event.job)
@@ -154,7 +154,7 @@ class Shadow:
                 running = state.jobs.running.get(number_of(job))
                 facts["plugin"] = None if running is None else running.policy
             if nodes:
-                facts |= self._slurms(self._beside.placed(job.id, nodes, links, bandwidth_share))
+                facts |= self._slurms(self._hypothetical.placed(job.id, nodes, links, bandwidth_share))
             if unknown or not nodes:
                 names = ", ".join(sorted(unknown)[:3]) or "none that is known"
                 facts["not_asked"] = f"the machine does not name its nodes: {names}"
@@ -165,11 +165,11 @@ class Shadow:
                     facts["eligible"] = self._machine.hostlist(eligible)
                 if ignored:
                     facts["ignored"] = ignored
-                answer = self._beside.ask(Question(job.id, len(nodes), share, eligible))
+                answer = self._hypothetical.ask(Question(job.id, len(nodes), share, eligible))
                 facts |= answered(answer, self._machine)
             self._write("start", **facts)
             self._tell(facts, len(nodes))
-        self._beside.hold(job.id, nodes, share, links, bandwidth_share)
+        self._hypothetical.hold(job.id, nodes, share, links, bandwidth_share)
 
     @staticmethod
     def _slurms(placed: Placement) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def _plugin_files() -> tuple[Path | None, Path | None]:
 
 
 def _machine(
-    source: str | None, plugin_files: Path | None, beside: Path | None
+    source: str | None, plugin_files: Path | None, conf_directory: Path | None
 ) -> tuple[Machine, str, int | None]:
     """The machine, its name in errors, and the plugin's sum of its file; None if it is from no file. Raises InputError."""
     if source is not None:
@@ -241,11 +241,11 @@ def _machine(
     state = None if plugin_files is None else plugin_state.read(plugin_files)
     if state is not None and state.jobs is not None and state.jobs.machine is not None:
         try:
-            machine, total = plugin_state.machine_of(state.jobs, beside)
+            read = plugin_machine.machine_of(state.jobs, conf_directory)
         except InputError:
             pass  # the plugin's files are not on this machine, or have changed
         else:
-            return machine, state.jobs.machine, total
+            return read.machine, state.jobs.machine, read.sum
     return slurm_tree(), "scontrol show topology", None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine
 from topolane.policy import resolve
-from topolane.slurm.beside import Beside, Question
+from topolane.slurm.hypothetical import Hypothetical, Question
 from topolane.slurm.shadow import answered
 
 LONGEST = 64 << 20
@@ -155,42 +155,42 @@ def replay(path: str | Path, policy: str | None = None) -> Replay:
     policy: the `module:Class` that the shadow used, if any. Code that only the log names is never run.
     """
     found = Replay()
-    beside: Beside | None = None
+    hypothetical: Hypothetical | None = None
     for line, event in _events(path):
         where = f"{path}:{line}"
         try:
             if event["event"] == "shadow":
                 machine = Machine.parse(event["machine"], where, "toml")
                 named = _policy(event["policy"], policy, where)
-                beside = Beside(machine, resolve(named), _optional(event.get("min_bandwidth")))
+                hypothetical = Hypothetical(machine, resolve(named), _optional(event.get("min_bandwidth")))
                 found.summary.policy = named
-            elif beside is not None:
-                _repeat(event, beside, found, where)
+            elif hypothetical is not None:
+                _repeat(event, hypothetical, found, where)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{where}: not an event of a shadow: {error!r}") from error
-    if beside is None:
+    if hypothetical is None:
         raise InputError(f"{path}: not the log of a shadow: no line has its machine and policy")
     return found
 
 
-def _repeat(event: Mapping[str, Any], beside: Beside, found: Replay, where: str) -> None:
-    kind, machine = event["event"], beside.machine
+def _repeat(event: Mapping[str, Any], hypothetical: Hypothetical, found: Replay, where: str) -> None:
+    kind, machine = event["event"], hypothetical.machine
     if kind == "ends":
-        beside.end(_whole(event["id"]))
+        hypothetical.end(_whole(event["id"]))
         if (ran := found._ran.get(_whole(event["id"]))) is not None:
             ran.end = _number(event["at"])
     elif kind == "service":
-        beside.serve(_nodes(machine, event["out"]))
+        hypothetical.serve(_nodes(machine, event["out"]))
     elif kind in ("holds", "start"):
         job, nodes, share = _whole(event["id"]), _nodes(machine, event["nodes"]), _share(event.get("share"))
         links, bandwidth_share = event.get("links", []), _number(event.get("bandwidth_share", 1.0))
         if kind == "holds":
             found.summary.missed += 1
         else:
-            _compare(event, Question(job, len(nodes), share, ()), beside, found, where)
-        beside.hold(job, nodes, share, links, bandwidth_share)
+            _compare(event, Question(job, len(nodes), share, ()), hypothetical, found, where)
+        hypothetical.hold(job, nodes, share, links, bandwidth_share)
         found._ran[job] = _Ran(
             _number(event["submit"]),
             _number(event["start"]),
@@ -200,20 +200,22 @@ def _repeat(event: Mapping[str, Any], beside: Beside, found: Replay, where: str)
         )
 
 
-def _compare(event: Mapping[str, Any], question: Question, beside: Beside, found: Replay, where: str) -> None:
-    machine = beside.machine
+def _compare(
+    event: Mapping[str, Any], question: Question, hypothetical: Hypothetical, found: Replay, where: str
+) -> None:
+    machine = hypothetical.machine
     nodes = _nodes(machine, event["nodes"])
     if not isinstance(event.get("not_asked", ""), str) or not isinstance(event.get("plugin") or "", str):
         raise TypeError("a sentence was expected")
     if "not_asked" not in event:
         eligible = _nodes(machine, event["eligible"]) if "eligible" in event else range(machine.nodes)
-        placed = beside.placed(
+        placed = hypothetical.placed(
             question.job, nodes, event.get("links", []), _number(event.get("bandwidth_share", 1.0))
         )
         again = {
             "aph": placed.aph,
             "shares_with": placed.shares_with,
-            **answered(beside.ask(dataclasses.replace(question, eligible=eligible)), machine),
+            **answered(hypothetical.ask(dataclasses.replace(question, eligible=eligible)), machine),
         }
         logged = {key: event[key] for key in again}
         if logged != again:

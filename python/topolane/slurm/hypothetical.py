@@ -1,4 +1,4 @@
-"""A policy beside Slurm: where it would have placed a job, given the jobs that really hold nodes.
+"""A hypothetical placement: where a policy would have placed a job, given the jobs that really hold nodes.
 
 The shadow and the repetition of its log both ask here, so that they ask alike.
 """
@@ -47,7 +47,7 @@ class Question:
     """Nodes that it may use, idle or not."""
 
 
-class Beside:
+class Hypothetical:
     """A policy, and the jobs that hold nodes in Slurm.
 
     policy: a name, or a policy in Python. min_bandwidth: the least share of full bandwidth that jobs accept on links of

@@ -1,0 +1,100 @@
+"""What the prologues and epilogues of jobs tell other processes at once, a file for each fact in `OUT.jobs`.
+
+`JOB.ending` is there while the nodes end a job's processes, then `JOB.ended`. `JOB.task` says that a task of an array has
+the links that the plugin's file still gives to the array.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from topolane import files
+from topolane.live.allocation import Allocation
+
+ENDING, ENDED, TASK = "ending", "ended", "task"
+KINDS = (ENDING, ENDED, TASK)
+
+
+class Notes:
+    """The notes next to a file of tables."""
+
+    def __init__(self, out: Path) -> None:
+        self._folder = Path(f"{out}.jobs")
+
+    def is_ending(self, job: int) -> None:
+        """The nodes end the job's processes."""
+        self._make_folder()
+        (self._folder / f"{job}.{ENDING}").touch()
+
+    def has_ended(self, job: int) -> None:
+        """The job's nodes are free."""
+        (self._folder / f"{job}.{ENDED}").touch()
+        (self._folder / f"{job}.{ENDING}").unlink(missing_ok=True)
+
+    def is_of_task(self, task: int, array: int, own: Allocation) -> None:
+        """What the plugin's file gives to an array is this task's, and no longer another task's."""
+        for other, (of, _) in self._tasks().items():
+            if of == array and other != task:
+                self._forget(other, TASK)
+        self._make_folder()
+        files.write(self._folder / f"{task}.{TASK}", f"{array} {_mark(own)}\n", mode=0o644)
+
+    def task_of(self, array: int, own: Allocation) -> int | None:
+        """The task that has what the plugin's file gives to an array; None if that is not known."""
+        found = (task for task, known in self._tasks().items() if known == (array, _mark(own)))
+        return next(found, None)
+
+    def forget(self, job: int) -> None:
+        """Nothing is known of the job."""
+        for what in KINDS:
+            self._forget(job, what)
+
+    def by_job(self, owned: Mapping[int, Allocation]) -> dict[int, Allocation]:
+        """The plugin's entries, those of arrays by the number of the task that has them."""
+        jobs = dict(owned)
+        for task, (array, mark) in self._tasks().items():
+            if task not in owned and array in jobs and _mark(jobs[array]) == mark:
+                jobs[task] = jobs.pop(array)
+        return jobs
+
+    def ending(self) -> set[int]:
+        """The jobs whose nodes end their processes."""
+        return self._jobs(ENDING)
+
+    def ended(self) -> set[int]:
+        """The jobs whose nodes are free."""
+        return self._jobs(ENDED)
+
+    def jobs(self) -> set[int]:
+        """The jobs that there are notes of."""
+        return {job for kind in KINDS for job in self._jobs(kind)}
+
+    def _jobs(self, kind: str) -> set[int]:
+        names = [path.name.partition(".") for path in self._folder.glob(f"*.{kind}")]
+        return {int(number) for number, _, what in names if number.isdigit() and what == kind}
+
+    def _tasks(self) -> dict[int, tuple[int, str]]:
+        """The array of each task, and a mark of what is the task's."""
+        return dict(self._read_tasks())
+
+    def _read_tasks(self) -> Iterator[tuple[int, tuple[int, str]]]:
+        for task in sorted(self._jobs(TASK)):
+            # Another process may have taken it out.
+            with contextlib.suppress(OSError, ValueError):
+                array, mark = (self._folder / f"{task}.{TASK}").read_text().split()
+                yield task, (int(array), mark)
+
+    def _forget(self, job: int, what: str) -> None:
+        (self._folder / f"{job}.{what}").unlink(missing_ok=True)
+
+    def _make_folder(self) -> None:
+        self._folder.mkdir(mode=0o755, exist_ok=True)
+
+
+def _mark(own: Allocation) -> str:
+    """A value that differs for other nodes or links."""
+    return hashlib.sha256(json.dumps([sorted(own.nodes), own.links]).encode()).hexdigest()
