@@ -67,6 +67,7 @@ static void drop(Holders *holders, Scene *scene)
 
 char *holders_renew(Holders *holders)
 {
+    holders->changes++;
     for (size_t index = 0; index < SCENES; index++)
         drop(holders, &holders->scenes[index]);
     holders->engine->state_free(holders->empty);
@@ -194,6 +195,7 @@ static uint32_t free_slot(Holders *holders)
 
 uint32_t holders_put(Holders *holders, Holder holder)
 {
+    holders->changes++;
     uint32_t slot = holders_find(holders, holder.job);
     if (slot != NO_SLOT) {
         let_go(holders, slot);
@@ -219,6 +221,7 @@ uint32_t holders_put(Holders *holders, Holder holder)
 
 void holders_remove(Holders *holders, uint32_t slot)
 {
+    holders->changes++;
     let_go(holders, slot);
     size_t place = place_of(holders, holders->list[slot].job);
     uint32_t *by_job = holders->by_job;

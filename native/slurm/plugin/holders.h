@@ -43,6 +43,7 @@ typedef struct {
     topolane_state *empty; /* in which no job is, and no link has failed: a job that needs such a link can start one day */
     Scene scenes[SCENES];
     uint64_t moment;
+    uint64_t changes;      /* how often jobs or links out of service have changed */
     Holder *list;       /* by slot */
     size_t words;       /* of 64 slots */
     uint64_t *there;    /* slots that are taken */

@@ -9,6 +9,7 @@
 #include "links.h"
 #include "preemption.h"
 #include "publish.h"
+#include "repeated.h"
 #include "report.h"
 #include "running.h"
 #include "stock.h"
@@ -22,6 +23,7 @@ typedef struct {
     Question question;
     uint64_t *gone;   /* jobs that are thought to be gone, by slot; NULL for none */
     bool isolates;
+    bool asked_stock; /* whether the stock evaluation was asked at all */
     int stock_code;   /* why the stock evaluation found nothing, if it said so */
     const char *kind; /* why the engine found nothing */
     bool stock_disagreed; /* it does not take the nodes of the policy: blocks, devices */
@@ -44,6 +46,7 @@ static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
 static bool stock_finds(Call *call, bitstr_t *among, uint32_t most)
 {
     int code = stock_try(call->asked, among, most);
+    call->asked_stock = true;
     if (call->stock_code == SLURM_ERROR && code != SLURM_SUCCESS)
         call->stock_code = code; /* The first reason that says more than "no". */
     return code == SLURM_SUCCESS;
@@ -231,8 +234,11 @@ static int refuse(Call *call)
     topology_eval_t *asked = call->asked;
     ++counters.refused;
     write_down(call);
-    if (asked->job_ptr->bit_flags & BACKFILL_TEST)
+    if (asked->job_ptr->bit_flags & BACKFILL_TEST) {
+        if (!call->asked_stock && !call->details->req_node_bitmap)
+            repeated_refused(asked, &call->question.terms, call->gone);
         return SLURM_ERROR;
+    }
     bool could = call->question.policy == NULL || is_particular(call) || call->stock_disagreed || call->least != call->most;
     bool found = false;
     if (could)
@@ -371,6 +377,11 @@ static int decide(topology_eval_t *asked, bool *is_plan)
         return leave_to_stock(asked, &counters.stock);
     if (choices_rest())
         return leave_to_stock(asked, &counters.stock_slow);
+    if (job->bit_flags & BACKFILL_TEST && repeated_refusal(asked, &call.question.terms, call.gone)) {
+        ++counters.refused;
+        ++counters.repeated;
+        return SLURM_ERROR;
+    }
     char *why = holders_scene(&driver.holders, call.gone, &call.question.state);
     if (why) {
         say(SAY_STATE, "the running jobs do not fit the machine file, stock Slurm chooses: %s", why);

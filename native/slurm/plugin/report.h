@@ -12,6 +12,7 @@
     COUNTER(kept_off, "nodes of the stock evaluation, kept off the links of isolated jobs")                         \
     COUNTER(in_area, "nodes of the stock evaluation, in an area that no other job's links touch")                   \
     COUNTER(refused, "the job waits: its policy has no place for it")                                               \
+    COUNTER(repeated, "of them, those that repeat the last question: no policy was asked again")                    \
     COUNTER(stock, "no policy was asked: the job's rule is stock")                                                  \
     COUNTER(stock_inactive, "stock, because the plugin is not active (configuration, machine file or engine)")      \
     COUNTER(stock_failed, "stock, because the engine failed")                                                       \
