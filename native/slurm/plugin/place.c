@@ -24,7 +24,6 @@ typedef struct {
     uint64_t *gone;   /* jobs that are thought to be gone, by slot; NULL for none */
     bool isolates;
     bool asked_stock; /* whether the stock evaluation was asked at all */
-    int stock_code;   /* why the stock evaluation found nothing, if it said so */
     const char *kind; /* why the engine found nothing */
     bool stock_disagreed; /* it does not take the nodes of the policy: blocks, devices */
     uint32_t least; /* nodes that will do */
@@ -47,8 +46,6 @@ static bool stock_finds(Call *call, bitstr_t *among, uint32_t most)
 {
     int code = stock_try(call->asked, among, most);
     call->asked_stock = true;
-    if (call->stock_code == SLURM_ERROR && code != SLURM_SUCCESS)
-        call->stock_code = code; /* The first reason that says more than "no". */
     return code == SLURM_SUCCESS;
 }
 
@@ -227,9 +224,16 @@ static void renew(void)
     free(holders_renew(&driver.holders));
 }
 
+/* The job can have no place. Answers with the reason that stock Slurm has for the user, if it has one. */
+static int never(topology_eval_t *asked, bitstr_t *candidates)
+{
+    int code = stock_try(asked, candidates, 0);
+    return code == SLURM_SUCCESS ? SLURM_ERROR : code;
+}
+
 /* The job has no place now. If it has one on the empty machine, says so in the way of a job that waits for better switches:
  * a test for now fails, a test whether the job could ever run succeeds. Backfill never asks the latter. */
-static int refuse(Call *call)
+static int refuse(Call *call, bitstr_t *candidates)
 {
     topology_eval_t *asked = call->asked;
     ++counters.refused;
@@ -256,8 +260,11 @@ static int refuse(Call *call)
         if (answer == ENGINE_SLOW)
             return leave_to_stock(asked, &counters.stock_slow);
     }
+    int code = SLURM_SUCCESS;
+    if (!found)
+        code = never(asked, candidates);
     asked->job_ptr->best_switch = false;
-    return found ? SLURM_SUCCESS : call->stock_code;
+    return code;
 }
 
 /* Nodes that the machine file does not name: whatever happens there, stock Slurm decides. */
@@ -341,7 +348,7 @@ static int answer_call(Call *call, bool is_guarded)
     } else if (answer == ENGINE_SLOW)
         code = leave_to_stock(asked, &counters.stock_slow);
     else if (answer == NO_PLACE && !try_unknown(call, candidates))
-        code = refuse(call);
+        code = refuse(call, candidates);
     FREE_NULL_BITMAP(call->question.candidates);
     FREE_NULL_BITMAP(candidates);
     return code;
@@ -357,7 +364,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
         say(SAY_OVERSUBSCRIBED, "job %u may share cores with other jobs: stock Slurm chooses", job->job_id);
         return leave_to_stock(asked, &counters.stock_oversubscribed);
     }
-    Call call = {.asked = asked, .details = job->details, .stock_code = SLURM_ERROR};
+    Call call = {.asked = asked, .details = job->details};
     call.question.terms = driver_terms(job);
     call.question.policy = driver_policy(call.question.terms.policy);
     if (call.question.terms.was_refused) {
