@@ -96,7 +96,9 @@ class Observed:
         """Runs a command. Its exit code and what it prints, in any order of lines, are seen."""
         done = self.run(*command)
         # salloc may end before it hears that its allocation has.
-        said = re.sub(r"\n?salloc: Job allocation <job> has been revoked.", "", self.plain(done.stderr)).strip()
+        said = re.sub(
+            r"\n?salloc: Job allocation <job> has been revoked.", "", self.plain(done.stderr)
+        ).strip()
         self.see(
             name or " ".join(map(str, command)),
             {
