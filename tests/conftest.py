@@ -65,9 +65,13 @@ WITHOUT_CLOUD = ("aggregates", "in_flight", "measured", "room_order", "sample", 
 """Tests of Nova that need no Nova."""
 
 FIRST = (
+    "tests/slurm/test_plugin_faults.py",
+    "tests/slurm/test_plugin.py",
     "slurm cluster",
     "nova",
     "tests/docs/test_guide_commands.py::test_the_commands_of_a_page_do_what_it_says[docs/tutorials/first-comparison.md]",
+    "tests/slurm/test_plugin_outages.py",
+    "tests/slurm/test_owned_routes.py",
     "tests/slurm/test_status.py",
     "tests/slurm/test_shadow.py",
     "tests/docs/test_guide_commands.py",
