@@ -609,9 +609,21 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job", 180)
         refused = topolane("uninstall")
         assert refused.returncode == 2 and "TopologyPlugin=topology/topolane" in refused.stderr
+        with conf.open("a") as edited:
+            edited.write("JobsMay=isolated\n")
+        told = topolane("install", "--from", built, "--policy", "pbatch=isolated")
+        assert told.returncode == 0 and "it is kept as" in told.stdout, told.stderr
+        assert "JobsMay=isolated" in conf.with_name("topolane.conf.old").read_text()
+        (directory / "plugstack.conf").write_text("optional topolane_spank.so\n")
+        slurm_conf.write_text(slurm_conf.read_text().replace("topology/topolane", "topology/tree"))
+        refused = topolane("uninstall")
+        assert refused.returncode == 2 and "slurmctld still runs topology/topolane" in refused.stderr
+        slurm_conf.write_text(slurm_conf.read_text().replace("topology/tree", "topology/topolane"))
         change("TopologyPlugin=topology/topolane", "TopologyPlugin=topology/tree")
         told = topolane("uninstall")
         assert told.returncode == 0, told.stderr
+        assert "still names topolane_spank.so" in told.stdout
+        (directory / "plugstack.conf").unlink()
         assert not conf.exists() and not list(plugins.iterdir()) and not list(engines.iterdir())
         job = cluster.submit("-N", 4, script="sleep 1")
         until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job", 180)

@@ -193,7 +193,7 @@ void driver_read_owners(void)
     if (why)
         error("topolane: %s: %s", driver.owners_path, why);
     else if (driver.owners.count)
-        info("topolane: %zu jobs own links", driver.owners.count);
+        info("topolane: the file of links names %zu jobs", driver.owners.count);
     free(why);
 }
 

@@ -369,7 +369,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
     call.question.policy = driver_policy(call.question.terms.policy);
     if (call.question.terms.was_refused) {
         ++counters.options_ignored;
-        say(SAY_OPTION, "job %u asks with --topolane for what JobsMay does not allow: its rule decides", job->job_id);
+        say(SAY_OPTION, "job %u: words of its --topolane that JobsMay or its policy does not allow are ignored", job->job_id);
     }
     call.question.job = job->job_id;
     call.question.shares_nodes = !(job->details->whole_node & WHOLE_NODE_REQUIRED);

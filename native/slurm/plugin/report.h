@@ -19,7 +19,7 @@
     COUNTER(stock_slow, "stock, because the engine took too long, or rests after it did")                           \
     COUNTER(stock_unknown, "stock, because of nodes that the machine file does not name")                           \
     COUNTER(stock_oversubscribed, "stock, because the job may share cores with others")                             \
-    COUNTER(options_ignored, "the job asks with --topolane for what JobsMay does not allow: its rule decided")      \
+    COUNTER(options_ignored, "words of the job's --topolane that JobsMay or its policy does not allow")              \
     COUNTER(links_unwritten, "the file of owned links could not be written")
 
 /* Four classes of time to each power of two, from 256 ns on: under 256 ns, 320, 384, 448, 512, 640 and so on. */

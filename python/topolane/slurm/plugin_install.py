@@ -134,7 +134,7 @@ def install(
     check_words(jobs_may)
     told = check_machine(machines or [slurm.slurm_conf.parent / "topology.conf"], slurm, policies)
     text = [
-        "# Which jobs get which policy: docs/reference/slurm-plugin.md. slurmctld reads it when it starts.",
+        "# Which jobs get which policy: docs/reference/slurm-plugin.md. slurmctld reads it when it starts and at scontrol reconfigure.",
         f"Engine={engine_directory / ENGINE}",
         f"Outside={outside}",
     ]
@@ -149,17 +149,31 @@ def install(
         _place(built / SPANK, slurm.plugins / SPANK)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from error
-    files.write(slurm.configuration, "\n".join([*text, *lines]) + "\n", option="topolane.conf", mode=0o644)
-    told.insert(
-        0, f"{slurm.plugins / PLUGIN}, {engine_directory / ENGINE} and {slurm.configuration} are in place."
-    )
+    told += _write_configuration(slurm.configuration, "\n".join([*text, *lines]) + "\n")
+    placed = (slurm.plugins / PLUGIN, slurm.plugins / SPANK, engine_directory / ENGINE)
+    told.insert(0, f"{', '.join(map(str, placed))} and {slurm.configuration} are in place.")
     told.append(_left_to_do(slurm))
     if jobs_may:
         told.append(
-            f"For --topolane, add to plugstack.conf next to {slurm.slurm_conf}, on all hosts where jobs are submitted:\n"
-            f"    optional {SPANK}"
+            f"For --topolane, copy {SPANK} into PluginDir of all hosts where jobs are submitted, and add to "
+            f"plugstack.conf next to {slurm.slurm_conf} there:\n    optional {SPANK}"
         )
     return told
+
+
+def _write_configuration(path: Path, text: str) -> list[str]:
+    """Writes topolane.conf. One with other lines is kept, and a sentence says where. Raises InputError."""
+    try:
+        former = path.read_text() if path.exists() else text
+        if former == text:
+            kept = []
+        else:
+            kept = [f"The former {path} had other lines: it is kept as {path}.old."]
+            path.replace(f"{path}.old")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: it cannot be kept: {error}") from error
+    files.write(path, text, option="topolane.conf", mode=0o644)
+    return kept
 
 
 def check_words(jobs_may: str) -> None:
@@ -186,7 +200,7 @@ def _left_to_do(slurm: Slurm) -> str:
     return (
         f"Left to do: in {slurm.slurm_conf} {change}\n    TopologyPlugin={TYPE}\n"
         "on all hosts, then restart slurmctld and the slurmds. Copy the plugin to the other hosts of Slurm first: "
-        "slurmd and the commands load it too."
+        "slurmd and srun load it too."
     )
 
 
@@ -194,7 +208,13 @@ def uninstall(engine_directory: Path) -> list[str]:
     """Takes out what `install` put in place. Raises InputError, with nothing changed, while slurm.conf names the plugin."""
     slurm = running()
     found = LINE.findall(slurm.slurm_conf.read_text()) if slurm.slurm_conf.is_file() else []
-    if slurm.topology == TYPE or (found and found[-1] == TYPE):
+    is_named = bool(found) and found[-1] == TYPE
+    if slurm.topology == TYPE and not is_named:
+        raise InputError(
+            f"slurmctld still runs {TYPE} although {slurm.slurm_conf} does not name it: restart slurmctld and the "
+            "slurmds, and call this again"
+        )
+    if is_named:
         raise InputError(
             f"{slurm.slurm_conf} has TopologyPlugin={TYPE}: set it to what it was, such as topology/tree, restart "
             "slurmctld and the slurmds, and call this again"
@@ -213,4 +233,7 @@ def uninstall(engine_directory: Path) -> list[str]:
             continue
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
+    plugstack = slurm.slurm_conf.parent / "plugstack.conf"
+    if plugstack.is_file() and SPANK in plugstack.read_text(errors="replace"):
+        told.append(f"{plugstack} still names {SPANK}: remove that line, or sbatch prints errors.")
     return told or ["Nothing of the plugin is there."]
