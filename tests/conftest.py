@@ -54,7 +54,7 @@ UNITS = (
     *(f"tests/sites/test_{topic}.py" for topic in ("plans", "sites_file")),
     *(
         f"tests/slurm/test_{topic}.py"
-        for topic in ("gres", "looks", "outages_command", "plugin_state", "routes_command", "versions")
+        for topic in ("gres", "looks", "outages_command", "plugin_state", "slurm_routes", "versions")
     ),
 )
 

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import links_in_tree as tree
 import topolane
-from clusters import PATIENCE, PREFIX, STOCK, Shape, Site, System, say, site
 from live_cluster import until
 from measure import table
 from options import common, log_options
+from slurm_sites import PATIENCE, PREFIX, STOCK, Shape, Site, System, say, site
 from topolane import Machine, Workload
 from workload import Job, jobs_of, workload_of
 

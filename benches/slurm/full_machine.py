@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clusters import Shape
+from slurm_sites import Shape
 from workload import Job
 
 

@@ -16,8 +16,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "slurm")]
 
 import cab
-import clusters
 import scale
+import slurm_sites
 import soak
 from topolane import InputError
 
@@ -37,11 +37,11 @@ def main(words: list[str]) -> int:
     bench = BENCHES[words[0]]
     options = bench.arguments(words[1:])
     try:
-        clusters.Shape.of(options.nodes)
-        clusters.enter()
-        if missing := clusters.missing():
+        slurm_sites.Shape.of(options.nodes)
+        slurm_sites.enter()
+        if missing := slurm_sites.missing():
             raise RuntimeError(missing)
-        clusters.ended_by_signals()
+        slurm_sites.ended_by_signals()
         return int(bench.measure(options))
     except (InputError, RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as error:
         print(f"{words[0]}: {error}", file=sys.stderr)

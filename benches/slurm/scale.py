@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from client import Client
-from clusters import PATIENCE, PREFIX, SCHEDULER, STOCK, Shape, Site, System, say, site
 from full_machine import fill
 from load import Load
 from options import common, finish, log_options
 from scale_rows import CONTROL, Cycle, Rate, Turn, rows_of
+from slurm_sites import PATIENCE, PREFIX, SCHEDULER, STOCK, Shape, Site, System, say, site
 from workload import Job, jobs_of, workload_of
 
 FILLERS = 1000

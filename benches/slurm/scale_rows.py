@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from clusters import STOCK
 from measure import Row
+from slurm_sites import STOCK
 
 CONTROL = "stock again"
 """How far two runs of the same system differ: the noise of all ratios."""

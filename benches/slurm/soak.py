@@ -24,10 +24,10 @@ from typing import Self
 import links_in_tree as tree
 import soak_checks as checks
 from client import Client, Held, Refused
-from clusters import PREFIX, Shape, Site, System, say, site
 from live_cluster import until
 from measure import table
 from options import common
+from slurm_sites import PREFIX, Shape, Site, System, say, site
 
 RULES = {
     "pbatch": checks.Rule(checks.ISOLATED, True),

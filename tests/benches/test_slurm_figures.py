@@ -15,9 +15,9 @@ sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "benches" / "slurm"), str(ROOT
 
 import cab
 import links_in_tree as tree
-from clusters import Shape
 from full_machine import fill
 from scale_rows import quantile
+from slurm_sites import Shape
 from workload import jobs_of, workload_of
 
 

@@ -15,6 +15,9 @@ int main(void) {
     BAD(topolane_machine_preset("cab", NULL, &error));
     CHECK(topolane_machine_preset(NULL, NULL, NULL) == TOPOLANE_STATUS_BAD_INPUT);
     BAD(topolane_machine_read(NULL, "", 0, &machine, &error));
+    char *told = NULL;
+    BAD(topolane_machine_join(NULL, NULL, &machine, &told, &error));
+    CHECK(topolane_state_refused(NULL) == NULL);
     BAD(topolane_machine_read("x.toml", NULL, 5, &machine, &error));
     BAD(topolane_policy_new(NULL, 0, &policy, &error));
     BAD(topolane_state_new(NULL, &state, &error));

@@ -18,6 +18,17 @@ int main(void) {
     uint32_t node = 99;
     OK(topolane_machine_node(machine, "n2", &node, &error));
     CHECK(node == 2);
+
+    /* One machine of two: a node that only the second names hangs on the switch of its neighbours. */
+    topolane_machine *named = NULL, *joined = NULL;
+    char *told = NULL;
+    const char *names = "SwitchName=x Nodes=n[0-1],new\nSwitchName=y Nodes=n[2-3]\nSwitchName=top Switches=x,y\n";
+    OK(topolane_machine_read("topology.conf", names, strlen(names), &named, &error));
+    OK(topolane_machine_join(machine, named, &joined, &told, &error));
+    CHECK(topolane_machine_nodes(joined) == 5 && strstr(told, "does not name node new"));
+    topolane_text_free(told);
+    topolane_machine_free(joined);
+    topolane_machine_free(named);
     topolane_machine_free(machine);
 
     OK(topolane_machine_preset("fat-tree(radix=4)", &machine, &error));
@@ -28,6 +39,7 @@ int main(void) {
 
     /* A decision changes nothing until it is claimed; a claimed one is given back by its number. */
     topolane_request three = request_of(7, 3);
+    CHECK(topolane_state_refused(state) == NULL);
     OK(topolane_state_place(state, isolated, &three, &decision, &refusal, &error));
     CHECK(refusal == NULL);
     topolane_numbers nodes = topolane_decision_nodes(decision);
@@ -54,6 +66,7 @@ int main(void) {
     topolane_request two = request_of(8, 2);
     ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, isolated, &two, &decision, &refusal, &error));
     CHECK(decision == NULL && refusal != NULL);
+    CHECK(strcmp(topolane_state_refused(state), topolane_refusal_name(refusal)) == 0);
     CHECK(strlen(topolane_refusal_name(refusal)) > 0 && strlen(topolane_refusal_text(refusal)) > 0);
     CHECK(topolane_refusal_obstacles(refusal) > 0);
     topolane_obstacle obstacle;

@@ -6,6 +6,7 @@ The engine knows which groups a job crosses, which jobs it may meet there and wh
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
 from topolane._engine import LinkUse, Machine, Obstacle, Refusal
@@ -88,3 +89,43 @@ def jobs_named(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"job {names[0]}"
     return f"jobs {', '.join(names[:-1])} and {names[-1]}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Touched:
+    """A running job and the failed links that it uses."""
+
+    owns: tuple[int, ...]
+    may_use: tuple[int, ...]
+    """Links that it does not own and may use: those of its groups, and the cables of its nodes."""
+
+
+def touched(
+    machine: Machine,
+    links: Collection[int],
+    holders: Mapping[int, Sequence[int]],
+    own: Mapping[int, Allocation],
+) -> dict[int, Touched]:
+    """The jobs that own or may use some of these links, of jobs that hold these nodes."""
+    if not links:
+        return {}
+    use = LinkUse(
+        machine, [(job, held, own[job].links if job in own else ()) for job, held in holders.items()]
+    )
+    rows, found = machine.link_names(), {}
+    lower = {link: rows[link][1] for link in links}
+    for job, held in holders.items():
+        mine = own[job].links if job in own else ()
+        groups = set() if mine else {group for group, _ in use.meetings(job)}
+        groups |= {machine.node_name(node) for node in held} if len(held) > 1 else set()
+        owns = tuple(sorted(set(mine) & set(links)))
+        may_use = tuple(sorted(link for link, group in lower.items() if group in groups and link not in owns))
+        if owns or may_use:
+            found[job] = Touched(owns, may_use)
+    return found
+
+
+def links_in(target: Machine, source: Machine) -> list[int | None]:
+    """The link of `target` that has the ends of each link of `source`; None if it has none."""
+    known = {(lower, upper, of): link for link, (lower, _, upper, _, of) in enumerate(target.link_names())}
+    return [known.get((lower, upper, of)) for lower, _, upper, _, of in source.link_names()]

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from topolane import files, texts
-from topolane._engine import DedicatedRoutes, InputError, LinkUse, Machine
-from topolane.live.allocation import Allocation
+from topolane._engine import DedicatedRoutes, InputError, Machine
+from topolane.live.links import links_in
 from topolane.routes import Links as Names
 from topolane.slurm import plugin_state
-from topolane.slurm.plugin_machine import ReadMachine, links_in
+from topolane.slurm.plugin_machine import ReadMachine
 
 FILE = "topolane_links_out"
 MOST_BYTES = 64 << 20
@@ -35,15 +35,6 @@ class LinksOut:
     def all(self) -> frozenset[int]:
         """All links out of service or reserved."""
         return self.failed | self.reserved
-
-
-@dataclasses.dataclass(frozen=True)
-class Touched:
-    """A running job and the failed links that it uses."""
-
-    owns: tuple[int, ...]
-    may_use: tuple[int, ...]
-    """Links that it does not own and may use: those of its groups, and the cables of its nodes."""
 
 
 def text_of(out: LinksOut, machine_sum: int) -> str:
@@ -151,28 +142,3 @@ def _absent(now: str, fabric: Path, read: ReadMachine, source: str) -> frozenset
             "give a list of links"
         )
     return frozenset(link for link in map(number.__getitem__, gone) if link is not None)
-
-
-def touched(
-    machine: Machine,
-    links: Collection[int],
-    holders: Mapping[int, Sequence[int]],
-    own: Mapping[int, Allocation],
-) -> dict[int, Touched]:
-    """The jobs that own or may use some of these links, of jobs that hold these nodes."""
-    if not links:
-        return {}
-    use = LinkUse(
-        machine, [(job, held, own[job].links if job in own else ()) for job, held in holders.items()]
-    )
-    rows, found = machine.link_names(), {}
-    lower = {link: rows[link][1] for link in links}
-    for job, held in holders.items():
-        mine = own[job].links if job in own else ()
-        groups = set() if mine else {group for group, _ in use.meetings(job)}
-        groups |= {machine.node_name(node) for node in held} if len(held) > 1 else set()
-        owns = tuple(sorted(set(mine) & set(links)))
-        may_use = tuple(sorted(link for link, group in lower.items() if group in groups and link not in owns))
-        if owns or may_use:
-            found[job] = Touched(owns, may_use)
-    return found

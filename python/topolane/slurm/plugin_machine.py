@@ -74,12 +74,6 @@ def nodes_in(target: Machine, source: Machine) -> list[int | None]:
     return [target.node_named(source.node_name(node)) for node in range(source.nodes)]
 
 
-def links_in(target: Machine, source: Machine) -> list[int | None]:
-    """The link of `target` that has the ends of each link of `source`; None if it has none."""
-    known = {(lower, upper, of): link for link, (lower, _, upper, _, of) in enumerate(target.link_names())}
-    return [known.get((lower, upper, of)) for lower, _, upper, _, of in source.link_names()]
-
-
 def _contents(paths: Sequence[Path]) -> tuple[bytearray, ...]:
     if len(paths) > 2:
         raise InputError(f"--machine {paths[2]}: one machine file or two, not {len(paths)}")

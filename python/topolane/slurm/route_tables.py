@@ -9,8 +9,9 @@ from typing import TypeAlias
 from topolane import files, texts
 from topolane._engine import DedicatedRoutes, InputError, Machine
 from topolane.live.allocation import Allocation
+from topolane.live.links import links_in
 from topolane.slurm import links_out
-from topolane.slurm.plugin_machine import ReadMachine, links_in, nodes_in, read_machine
+from topolane.slurm.plugin_machine import ReadMachine, nodes_in, read_machine
 
 Row: TypeAlias = tuple[str, Sequence[int], Sequence[int]]
 """A job, its nodes and its links."""

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection
 
 from topolane._engine import LinkUse
-from topolane.live.links import Links
+from topolane.live.links import Links, touched
 from topolane.slurm import links_out
 from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, clock, number_of
 from topolane.slurm.plugin_state import ENDS, Counters
@@ -329,7 +329,7 @@ def touched_jobs(look: Inspection, links: Collection[int]) -> list[JobOutage]:
         running = look.state.jobs.running if look.state and look.state.jobs else {}
         own = {job: given for job, given in look.owned.items() if job in running}
         holders = {job: sorted(given.nodes) for job, given in own.items()}
-    found = links_out.touched(look.machine, links, holders, own)
+    found = touched(look.machine, links, holders, own)
     return [
         JobOutage(
             look.names.get(job, str(job)),
