@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 from typing import Any
 
 import hypothesis
@@ -85,6 +87,14 @@ FIRST = (
 hypothesis.settings.register_profile("fixed", derandomize=True, database=None)
 hypothesis.settings.register_profile("explore", max_examples=300, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Gives Open MPI a directory of this process. Programs that start at the same time race for its usual one, and one of
+    them can fail."""
+    directory = tempfile.mkdtemp(prefix="ompi-")
+    os.environ["OMPI_MCA_orte_tmpdir_base"] = directory
+    config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
 
 
 def group_of(nodeid: str) -> str:

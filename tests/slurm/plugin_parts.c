@@ -159,17 +159,23 @@ static void test_links(const char *path)
     for (uint32_t job = 40; job > 0; job--) {
         uint32_t nodes[] = {job, job + 1}, links[] = {2 * job};
         Owned owned = {.job = job, .nodes = nodes, .node_count = 2, .links = links, .link_count = job % 2, .bandwidth_share = 0.5};
-        CHECK(owners_set(&owners, &owned) == 1 && owners_set(&owners, &owned) == 0);
+        CHECK(owners_set(&owners, &owned) && !owners_find(&owners, job)->in_file);
+        CHECK(owners_set(&owners, &owned) && owners.count == 41 - job);
         links[0]++;
-        CHECK(owners_set(&owners, &owned) == (int)(job % 2));
+        CHECK(owners_set(&owners, &owned) && owners.count == 41 - job);
     }
     char *why = owners_write(&owners, path);
     CHECK(!why && !owners_read(&other, path) && other.count == 40);
     for (uint64_t job = 1; job <= 40; job++) {
         const Owned *one = owners_find(&owners, job), *same = owners_find(&other, job);
         CHECK(one && same && one->link_count == same->link_count && same->nodes[1] == job + 1);
+        CHECK(one->in_file && same->in_file);
         CHECK(!one->link_count || (same->links[0] == 2 * job + 1 && same->bandwidth_share == 0.5));
     }
+    Owned changed = *owners_find(&other, 5);
+    CHECK(owners_set(&other, &changed)->in_file); /* nothing has changed */
+    changed.bandwidth_share = 0.25;
+    CHECK(!owners_set(&other, &changed)->in_file);
     owners_keep(&other, is_odd, NULL);
     owners_remove(&other, 3);
     owners_remove(&other, 2);
@@ -198,7 +204,7 @@ static void test_links(const char *path)
         }
     free(text);
     why = owners_write(&owners, "/nowhere/at/all");
-    CHECK(why && strstr(why, "/nowhere/at/all"));
+    CHECK(why && strstr(why, "/nowhere/at/all") && !owners_find(&owners, 5)->in_file);
     free(why);
     owners_free(&owners);
     why = whole_file("/tmp", &text, &length);

@@ -10,14 +10,11 @@ static bool holds_or_is(uint64_t job, void *with)
     return job == *(uint64_t *)with || holders_find(&driver.holders, job) != NO_SLOT;
 }
 
-static uint64_t written; /* the job whose links the file has, since they were last changed; 0 for none */
-
 /* Writes the file: the jobs that hold nodes, and this one, which may start. */
 static void write_file(uint64_t job)
 {
     owners_keep(&driver.owners, holds_or_is, &job);
     char *why = owners_write(&driver.owners, driver.owners_path);
-    written = job;
     if (why) {
         ++counters.links_unwritten;
         say(SAY_LINKS, "links of jobs cannot be kept for a restart: %s", why);
@@ -25,11 +22,21 @@ static void write_file(uint64_t job)
     }
 }
 
+void links_held(void)
+{
+    if (driver.owners_path)
+        write_file(0);
+}
+
 void links_none(const job_record_t *job)
 {
+    const Owned *owned = owners_find(&driver.owners, job->job_id);
+    if (!owned || holders_find(&driver.holders, job->job_id) != NO_SLOT)
+        return;
+    bool in_file = owned->in_file;
+    owners_remove(&driver.owners, job->job_id);
     /* What the file says of it would come back at a restart. */
-    if (holders_find(&driver.holders, job->job_id) == NO_SLOT && owners_remove(&driver.owners, job->job_id) &&
-        driver.owners_path)
+    if (in_file)
         write_file(job->job_id);
 }
 
@@ -51,12 +58,10 @@ void links_given(const job_record_t *job, const Choice *choice, bitstr_t *nodes,
         .bandwidth_share = driver.engine.decision_bandwidth_share(choice->decision),
     };
     owned.nodes = driver_nodes(nodes, &owned.node_count);
-    int is_new = owned.nodes ? owners_set(&driver.owners, &owned) : -1;
+    const Owned *known = owned.nodes ? owners_set(&driver.owners, &owned) : NULL;
     free(owned.nodes);
-    if (is_new > 0)
-        written = 0;
-    if (is_new < 0)
+    if (!known)
         say(SAY_LINKS, "no memory for the links of job %u", job->job_id);
-    if (!is_hypothesis && is_new >= 0 && written != number && driver.owners_path)
+    else if (!is_hypothesis && !known->in_file && driver.owners_path)
         write_file(number);
 }

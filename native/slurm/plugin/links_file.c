@@ -64,14 +64,15 @@ static uint32_t *copied(const uint32_t *numbers, size_t count)
     return copy;
 }
 
-int owners_set(Owners *owners, const Owned *owned)
+const Owned *owners_set(Owners *owners, const Owned *owned)
 {
     const Owned *known = owners_find(owners, owned->job);
     if (known && same_numbers(known->nodes, known->node_count, owned->nodes, owned->node_count) &&
         same_numbers(known->links, known->link_count, owned->links, owned->link_count) &&
         known->bandwidth_share == owned->bandwidth_share)
-        return 0;
+        return known;
     Owned new = *owned;
+    new.in_file = false;
     new.nodes = copied(owned->nodes, owned->node_count);
     new.links = copied(owned->links, owned->link_count);
     size_t place = place_of(owners, owned->job);
@@ -81,17 +82,17 @@ int owners_set(Owners *owners, const Owned *owned)
             owners->list = more;
         if (!more || !new.nodes || !new.links) {
             free_owned(&new);
-            return -1;
+            return NULL;
         }
         memmove(&more[place + 1], &more[place], (owners->count - place) * sizeof *more);
         owners->count++;
     } else if (!new.nodes || !new.links) {
         free_owned(&new);
-        return -1;
+        return NULL;
     } else
         free_owned(&owners->list[place]);
     owners->list[place] = new;
-    return 1;
+    return &owners->list[place];
 }
 
 static bool is_other(uint64_t job, void *with)
@@ -141,7 +142,7 @@ static char *failed(const char *what, const char *path)
     return asprintf(&text, "%s %s: %s", path, what, strerror(errno)) < 0 ? strdup("no memory") : text;
 }
 
-char *owners_write(const Owners *owners, const char *path)
+char *owners_write(Owners *owners, const char *path)
 {
     char *text = NULL, *draft = NULL, *error = NULL;
     size_t length = 0;
@@ -181,6 +182,8 @@ char *owners_write(const Owners *owners, const char *path)
     /* What the former file says of a job that got other links now must not be read after a restart. */
     if (error)
         unlink(path);
+    for (size_t index = 0; index < owners->count; index++)
+        owners->list[index].in_file = !error;
     free(text);
     free(draft);
     return error;
@@ -211,7 +214,7 @@ static bool read_jobs(Owners *owners, char *at, size_t jobs)
         owned.bandwidth_share = strtod(at, &at);
         bool whole = read_numbers(&at, &owned.nodes, &owned.node_count) &&
                      read_numbers(&at, &owned.links, &owned.link_count) &&
-                     owned.bandwidth_share > 0 && owned.bandwidth_share <= 1 && owners_set(owners, &owned) >= 0;
+                     owned.bandwidth_share > 0 && owned.bandwidth_share <= 1 && owners_set(owners, &owned);
         free_owned(&owned);
         if (!whole)
             return false;
@@ -242,6 +245,8 @@ char *owners_read(Owners *owners, const char *path)
         owners_free(owners);
         error = strdup("the file of owned links cannot be read; it is not used");
     }
+    for (size_t index = 0; index < owners->count; index++)
+        owners->list[index].in_file = true;
     free(text);
     return error;
 }

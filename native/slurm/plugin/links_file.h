@@ -14,6 +14,7 @@ typedef struct {
     uint32_t *links;
     size_t link_count;
     double bandwidth_share;
+    bool in_file; /* the file says the same of it */
 } Owned;
 
 typedef struct {
@@ -25,8 +26,8 @@ typedef struct {
 /* What a job was given; NULL if nothing is known. */
 const Owned *owners_find(const Owners *owners, uint64_t job);
 
-/* Writes down what a job is given; copies the arrays. Returns 1 if that is new, 0 if it was known, -1 without memory. */
-int owners_set(Owners *owners, const Owned *owned);
+/* Writes down in memory what a job is given; copies the arrays. Returns what is known of the job now; NULL without memory. */
+const Owned *owners_set(Owners *owners, const Owned *owned);
 
 /* Returns whether anything was known of the job. */
 bool owners_remove(Owners *owners, uint64_t job);
@@ -37,7 +38,7 @@ void owners_keep(Owners *owners, bool (*keep)(uint64_t job, void *with), void *w
 void owners_free(Owners *owners);
 
 /* Writes a new file and puts it in the place of the old one. Returns NULL, or a sentence that the caller frees. */
-char *owners_write(const Owners *owners, const char *path);
+char *owners_write(Owners *owners, const char *path);
 
 /* Reads the file, if there is one. One of another machine, or with a wrong sum, is as if there were none, and the sentence
  * that the caller frees says so. `owners->machine` is set before. */

@@ -22,7 +22,6 @@ typedef struct {
     const job_details_t *details;
     Question question;
     uint64_t *gone;   /* jobs that are thought to be gone, by slot; NULL for none */
-    bool is_plan;     /* the job does not start on the answer */
     bool isolates;
     bool asked_stock; /* whether the stock evaluation was asked at all */
     const char *kind; /* why the engine found nothing */
@@ -114,7 +113,7 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
     }
     bool agrees = has_required(call, choice.nodes) && stock_finds(call, choice.nodes, 0);
     if (agrees)
-        links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->is_plan);
+        links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->gone != NULL);
     choices_free(&choice);
     call->stock_disagreed |= !agrees;
     return agrees ? CHOSEN : NO_PLACE;
@@ -379,8 +378,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
     driver_take_links_out();
     running_update();
     call.gone = running_gone(asked);
-    /* Jobs can look gone when a job starts, too: those that complete have given back their cores. Backfill's tests start none. */
-    *is_plan = call.is_plan = call.gone && job->bit_flags & BACKFILL_TEST;
+    *is_plan = call.gone != NULL;
     bool is_guarded = !call.question.terms.shares_links && holders_isolated(&driver.holders, call.gone);
     if (!call.question.policy && (!is_guarded || asked->max_nodes == 1))
         return leave_to_stock(asked, &counters.stock);

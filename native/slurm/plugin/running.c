@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "links.h"
 #include "publish.h"
 #include "report.h"
 
@@ -26,6 +27,7 @@ static bitstr_t *held;      /* nodes of all jobs */
 static bitstr_t *idle_before; /* idle nodes when the list was read */
 static time_t read_at;      /* when it was read */
 static uint32_t answered;   /* the last job that got an answer */
+static bool lacks_links; /* the file of links, of a job that holds nodes */
 static bool are_several;    /* others may have started too: parts of a heterogeneous job, tasks of an array */
 
 void running_answered(const job_record_t *job)
@@ -115,7 +117,7 @@ static const Owned *given(const job_record_t *job, const uint32_t *nodes, size_t
         return NULL;
     Owned own = *owned;
     own.job = job->job_id;
-    if (owners_set(&driver.owners, &own) < 0)
+    if (!owners_set(&driver.owners, &own))
         return NULL;
     owners_remove(&driver.owners, job->array_job_id);
     return owners_find(&driver.owners, job->job_id);
@@ -216,6 +218,7 @@ static uint32_t see(const job_record_t *job)
         holder.links = copied(owned->links, owned->link_count);
         holder.link_count = holder.links ? owned->link_count : 0;
         holder.bandwidth_share = owned->bandwidth_share;
+        lacks_links = lacks_links || !owned->in_file;
     }
     publish_running((Published_Job){job->job_id, holder.policy, driver_link_use(link_use), holder.bandwidth_share});
     slot = holders_put(holders, holder);
@@ -283,6 +286,9 @@ void running_update(void)
     if (are_several || !idle_before || bit_size(idle_before) != bit_size(idle_node_bitmap) ||
         !bit_equal(idle_before, idle_node_bitmap) || (now != read_at && (last_job_update >= read_at || now < read_at)))
         read_list(now);
+    if (lacks_links)
+        links_held();
+    lacks_links = false;
     answered = 0;
     are_several = false;
 }
