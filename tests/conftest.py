@@ -93,7 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Gives Open MPI a directory of this process. Programs that start at the same time race for its usual one, and one of
     them can fail."""
     directory = tempfile.mkdtemp(prefix="ompi-")
-    os.environ["OMPI_MCA_orte_tmpdir_base"] = directory
+    os.environ |= {"OMPI_MCA_orte_tmpdir_base": directory}
     config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
 
 
