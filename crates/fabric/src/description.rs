@@ -15,6 +15,19 @@ pub struct Description {
     pub wans: Vec<WanDescription>,
     /// Kinds of node; nodes refer to them by index. Never empty in a valid machine.
     pub kinds: Vec<NodeKind>,
+    /// Sets of nodes that a faster network joins. A node is in one at most.
+    pub domains: Vec<DomainDescription>,
+}
+
+/// Nodes that a network joins which is faster than the fabric, such as an NVLink domain. They need not be a group of the tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DomainDescription {
+    /// Name of the domain, unique among the domains.
+    pub name: String,
+    /// Names of its nodes.
+    pub nodes: Vec<String>,
+    /// Bandwidth of a node inside of it in each direction, bytes per second.
+    pub bandwidth: f64,
 }
 
 /// One site: a tree of groups and the cabling of each of its levels.

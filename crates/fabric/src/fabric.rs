@@ -4,6 +4,7 @@ mod build;
 mod cables;
 mod check;
 mod describe;
+mod domains;
 mod only;
 
 use std::collections::HashMap;
@@ -12,6 +13,8 @@ use std::ops::Range;
 use crate::description::Cabling;
 use crate::node_kind::NodeKind;
 use crate::resources::Resources;
+
+pub use domains::DomainIndex;
 
 pub(crate) use check::{DEEPEST, MOST_SWITCHES, too_many_switches};
 
@@ -76,6 +79,7 @@ pub struct Fabric {
     most: Vec<u64>,
     node_names: Vec<String>,
     node_by_name: HashMap<String, NodeIndex>,
+    domains: domains::Domains,
     /// Ascending.
     missing: Vec<CableId>,
     /// Links climbed from a node's leaf to each level: `climb[node * depth + level - 1]`; empty

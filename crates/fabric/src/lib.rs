@@ -19,11 +19,11 @@ mod scramble;
 pub mod write;
 
 pub use description::{
-    Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
-    WanDescription,
+    Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
+    SiteDescription, WanDescription,
 };
 pub use error::{InputError, is_printable, printable, shown};
-pub use fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+pub use fabric::{CableId, DomainIndex, Fabric, GroupIndex, NodeIndex};
 pub use hostlist::{compress, expand};
 pub use join::{Joined, join};
 pub use node_kind::{NodeKind, Penalty};

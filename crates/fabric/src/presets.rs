@@ -93,6 +93,7 @@ pub fn pgft(name: &str, children: &[u32], parents: &[u32], cables: &[u32]) -> De
         sites: vec![SiteDescription { root, cabling, missing: Vec::new() }],
         wans: Vec::new(),
         kinds: vec![NodeKind::default()],
+        domains: Vec::new(),
     }
 }
 

@@ -109,6 +109,7 @@ fn uneven() -> Description {
             bandwidth: 1e9,
         }],
         kinds: vec![NodeKind::default()],
+        domains: Vec::new(),
     }
 }
 

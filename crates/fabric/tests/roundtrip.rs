@@ -8,8 +8,8 @@ mod uneven_trees;
 use common::{machine, small_tree};
 use proptest::prelude::*;
 use topolane_fabric::{
-    Cabling, Children, Description, Fabric, Group, InputError, MissingCable, NodeKind, Penalty,
-    SiteDescription, pgft, preset, read, write,
+    Cabling, Children, Description, DomainDescription, Fabric, Group, InputError, MissingCable,
+    NodeKind, Penalty, SiteDescription, pgft, preset, read, write,
 };
 use uneven_trees::{leaf, over};
 
@@ -52,6 +52,16 @@ fn uneven() -> Description {
         ..NodeKind::default()
     });
     machine.kinds.push(NodeKind { penalty: Penalty::infiniband(), ..NodeKind::default() });
+    let domain = |name: &str, nodes: &[&str]| DomainDescription {
+        name: name.to_owned(),
+        nodes: nodes.iter().map(|&node| node.to_owned()).collect(),
+        bandwidth: 3.6e12,
+    };
+    // Neither nests in the tree.
+    machine.domains = vec![
+        domain("nvl 0", &["uneven1", "uneven2", "uneven4"]),
+        domain("nvl1", &["uneven3", "uneven5"]),
+    ];
     if let Children::Groups(groups) = &mut machine.sites[1].root.children {
         if let Children::Nodes(nodes) = &mut groups[1].children {
             nodes[1].kind = 1;

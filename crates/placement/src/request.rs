@@ -49,6 +49,9 @@ pub struct Request {
     pub begin: f64,
     /// Among requests of one priority the lower goes first, and those of one order as they came.
     pub order: u64,
+    /// Nodes of each part of it that must lie in one domain of the machine ([`Fabric::domain`](topolane_fabric::Fabric::domain)),
+    /// the last part being what is left; `None` for no such parts. Rules that know no domains ignore it.
+    pub segment: Option<u32>,
     /// Nodes that already run members of the same group, once per member; a request that names one
     /// that is not on the machine is never placed.
     pub members: Vec<NodeIndex>,

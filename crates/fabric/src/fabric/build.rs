@@ -6,6 +6,7 @@ use super::check::{
     MOST_NODES, MOST_SWITCHES, check_cabling, check_kinds, check_name, check_sites, check_wan,
     depth_of, most_cables, too_many_cables, too_many_nodes, too_many_switches,
 };
+use super::domains::Domains;
 use super::{CableId, Fabric, GroupIndex, Level, NodeIndex, Site, Wan};
 use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
 use crate::error::InputError;
@@ -17,7 +18,7 @@ impl Fabric {
     /// # Errors
     /// No site, no node or no node kind; two nodes or two sites of one name; a group without
     /// children; cabling for another number of levels than the tree has, or with a zero or an
-    /// impossible bandwidth; a missing cable or a WAN link that names what is not there; a name with a
+    /// impossible bandwidth; a domain without nodes, or with a node that is not there or in another domain; a missing cable or a WAN link that names what is not there; a name with a
     /// control character; more nodes, switches or cables than are accepted.
     pub fn build(description: &Description) -> Result<Fabric, InputError> {
         check_name("machine", &description.name)?;
@@ -42,6 +43,7 @@ impl Fabric {
             most: Vec::new(),
             node_names: Vec::new(),
             node_by_name: HashMap::new(),
+            domains: Domains::default(),
             missing: Vec::new(),
             climb: Vec::new(),
             cables: 0,
@@ -64,6 +66,7 @@ impl Fabric {
         }
         fabric.close_levels();
         fabric.count_resources()?;
+        fabric.domains = Domains::of(description, &fabric.node_by_name)?;
         fabric.number_cables()?;
         fabric.mark_missing(description)?;
         fabric.join_sites(description)?;

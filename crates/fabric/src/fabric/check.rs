@@ -22,7 +22,7 @@ fn not_negative(value: f64) -> bool {
     value.is_finite() && value >= 0.0
 }
 
-fn positive(value: f64) -> bool {
+pub(super) fn positive(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 

@@ -41,6 +41,7 @@ impl Fabric {
             sites,
             wans: wans.collect(),
             kinds: self.kinds().to_vec(),
+            domains: self.describe_domains(),
         }
     }
 

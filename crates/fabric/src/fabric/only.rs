@@ -38,6 +38,12 @@ impl Fabric {
         description
             .wans
             .retain(|wan| left.contains(&wan.between.0) && left.contains(&wan.between.1));
+        for domain in &mut description.domains {
+            let is_left =
+                |name: &String| self.node_named(name).is_some_and(|node| nodes.contains(node));
+            domain.nodes.retain(is_left);
+        }
+        description.domains.retain(|domain| !domain.nodes.is_empty());
         Fabric::build(&description)
     }
 }

@@ -47,7 +47,7 @@ pub fn branches(
         missing: Vec::new(),
     };
     let sites = sites.into_iter().map(site).collect();
-    Ok(Description { name: name.to_owned(), sites, wans, kinds: vec![kind] })
+    Ok(Description { name: name.to_owned(), sites, wans, kinds: vec![kind], domains: Vec::new() })
 }
 
 fn hang(groups: &mut Vec<Group>, way: &[String], hosts: &[String]) -> Result<(), InputError> {

@@ -92,8 +92,13 @@ pub(super) fn discover(text: &str) -> Result<Discovery, InputError> {
         nic_bandwidth: first.bandwidth,
         ..NodeKind::default()
     };
-    let description =
-        Description { name: UNNAMED.to_owned(), sites, wans: Vec::new(), kinds: vec![kind] };
+    let description = Description {
+        name: UNNAMED.to_owned(),
+        sites,
+        wans: Vec::new(),
+        kinds: vec![kind],
+        domains: Vec::new(),
+    };
     Ok(Discovery { subnet, description, cables })
 }
 

@@ -1,6 +1,6 @@
 //! Topolane's own description of a machine, `machine.toml`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use super::assemble::{Below, Switch, Tree, assemble, at_line, nodes_mut};
 use crate::description::{
-    Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
-    WanDescription,
+    Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
+    SiteDescription, WanDescription,
 };
 use crate::error::{InputError, is_printable, shown};
 use crate::fabric::{DEEPEST, MOST_SWITCHES, too_many_switches};
@@ -33,6 +33,8 @@ struct Machine {
     site: Vec<Spanned<Site>>,
     #[serde(default)]
     wan: Vec<Wan>,
+    #[serde(default)]
+    domain: Vec<Domain>,
 }
 
 #[derive(Deserialize)]
@@ -108,6 +110,20 @@ struct Wan {
     bandwidth: f64,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Domain {
+    name: Spanned<String>,
+    nodes: Spanned<String>,
+    #[serde(default = "nvlink")]
+    bandwidth: f64,
+}
+
+/// Of a node with four GPUs of NVLink 5, 900 GB/s each way (NVIDIA GB200 NVL72).
+fn nvlink() -> f64 {
+    3.6e12
+}
+
 /// One number for every level, or a number for each.
 enum PerLevel {
     All(f64),
@@ -177,6 +193,10 @@ impl<'de> Deserialize<'de> for PerLevel {
 ///     between = ["core", "east"]
 ///     latency = 0.005
 ///     bandwidth = 1.25e8
+///     [[domain]]                      # nodes that a faster network joins, such as NVLink
+///     name = "rack0"
+///     nodes = "toy[1-18]"
+///     bandwidth = 3.6e12              # of a node in each direction, bytes per second
 /// "#)?;
 /// assert_eq!(topolane_fabric::Fabric::build(&machine)?.nodes(), 1296 + 16);
 /// # Ok::<(), topolane_fabric::InputError>(())
@@ -185,7 +205,7 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// # Errors
 /// With its line: what is not TOML, an unknown key, a value of another type or length than
 /// expected, a node name given twice or too often, a name with a control character or of more than 255
-/// letters, more nodes, switches or names than a machine may have, and, for explicit switches, what
+/// letters, a domain without nodes or with a node that is in another, more nodes, switches or names than a machine may have, and, for explicit switches, what
 /// [`slurm_topology`](super::slurm_topology()) refuses, and more roots than one. What only the
 /// whole machine shows, [`Fabric::build`](crate::Fabric::build) refuses.
 pub fn machine_toml(text: &str) -> Result<Description, InputError> {
@@ -203,6 +223,7 @@ pub fn machine_toml(text: &str) -> Result<Description, InputError> {
         sites: Vec::new(),
         wans: Vec::new(),
         kinds: vec![machine.node],
+        domains: Vec::new(),
     };
     let mut nodes = NodeCount::default();
     for site in machine.site {
@@ -216,7 +237,52 @@ pub fn machine_toml(text: &str) -> Result<Description, InputError> {
         .map(|Wan { between, latency, bandwidth }| WanDescription { between, latency, bandwidth })
         .collect();
     set_kinds(lines, machine.node_kind, &mut description)?;
+    set_domains(lines, machine.domain, &mut description)?;
     Ok(description)
+}
+
+fn set_domains(
+    lines: &Lines,
+    domains: Vec<Domain>,
+    description: &mut Description,
+) -> Result<(), InputError> {
+    let mut left: HashSet<&str> = HashSet::new();
+    let all: Vec<String> =
+        nodes_mut(description).into_iter().map(|node| node.name.clone()).collect();
+    left.extend(all.iter().map(String::as_str));
+    let mut line_of: HashMap<String, usize> = HashMap::new();
+    let mut named: HashMap<String, usize> = HashMap::new();
+    for domain in domains {
+        let line = lines.at(domain.name.span().start);
+        let name = lines.name(domain.name)?;
+        let refuse = |line: usize, what: String| {
+            Err(InputError::at(line, format!("domain {} {what}", shown(&name))))
+        };
+        if let Some(first) = named.insert(name.clone(), line) {
+            return refuse(line, format!("stands on line {first} already"));
+        }
+        if domain.bandwidth.is_nan() || domain.bandwidth <= 0.0 || domain.bandwidth.is_infinite() {
+            let bandwidth = domain.bandwidth;
+            return refuse(line, format!("needs a bandwidth above 0, not {bandwidth} B/s"));
+        }
+        let line = lines.at(domain.nodes.span().start);
+        let nodes = expand(domain.nodes.get_ref()).map_err(|error| at_line(error, line))?;
+        if nodes.is_empty() {
+            return refuse(line, "has no nodes".to_owned());
+        }
+        for node in &nodes {
+            if let Some(first) = line_of.insert(node.clone(), line) {
+                let first = format!("which is in a domain of line {first} already");
+                return refuse(line, format!("names node {}, {first}", shown(node)));
+            }
+            if !left.contains(node.as_str()) {
+                return refuse(line, format!("names node {}, which is not there", shown(node)));
+            }
+        }
+        let bandwidth = domain.bandwidth;
+        description.domains.push(DomainDescription { name, nodes, bandwidth });
+    }
+    Ok(())
 }
 
 /// Where the lines of a text end.

@@ -38,7 +38,13 @@ pub fn slurm_topology(text: &str, kind: NodeKind) -> Result<Description, InputEr
             missing: Vec::new(),
         })
         .collect();
-    Ok(Description { name: UNNAMED.to_owned(), sites, wans: Vec::new(), kinds: vec![kind] })
+    Ok(Description {
+        name: UNNAMED.to_owned(),
+        sites,
+        wans: Vec::new(),
+        kinds: vec![kind],
+        domains: Vec::new(),
+    })
 }
 
 /// Lines without comments, continued ones joined, with the number of their first line.

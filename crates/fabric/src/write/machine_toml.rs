@@ -38,6 +38,16 @@ pub fn machine_toml(fabric: &Fabric) -> String {
             wan.latency, wan.bandwidth
         );
     }
+    for domain in &description.domains {
+        let names: Vec<String> = domain.nodes.iter().map(|name| plain(name)).collect();
+        let _ = writeln!(
+            text,
+            "\n[[domain]]\nname = {}\nnodes = {}\nbandwidth = {:?}",
+            quoted(&domain.name),
+            quoted(&hostlist(&names)),
+            domain.bandwidth
+        );
+    }
     text
 }
 

@@ -73,6 +73,7 @@ pub fn build(sites: &[Site], joined: bool) -> Arc<Fabric> {
         sites: described,
         wans: Vec::new(),
         kinds: vec![large, small],
+        domains: Vec::new(),
     };
     if joined {
         for pair in machine.sites.windows(2) {

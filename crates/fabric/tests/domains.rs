@@ -1,0 +1,69 @@
+//! Sets of nodes that a faster network joins: read, asked, cut down, refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use topolane_fabric::read::machine_toml;
+use topolane_fabric::{Fabric, NodeSet};
+
+/// Six nodes on two leaves, in two domains that do not nest in the leaves, and one node in none.
+fn machine(domains: &str) -> String {
+    format!("name = \"n\"\n[[site]]\nname = \"s\"\nchildren = [3, 2]\n{domains}")
+}
+
+const TWO: &str = "[[domain]]\nname = \"a\"\nnodes = \"n[1,4]\"\n\
+                   [[domain]]\nname = \"b\"\nnodes = \"n[5,2,3]\"\nbandwidth = 1e12\n";
+
+/// A domain is a set of nodes, whatever the tree says; the numbers of its nodes ascend.
+#[test]
+fn nodes_know_their_domain() {
+    let fabric = Fabric::build(&machine_toml(&machine(TWO)).unwrap()).unwrap();
+    assert_eq!(fabric.domains(), 2);
+    let of: Vec<_> = (0..6).map(|node| fabric.domain(node)).collect();
+    assert_eq!(of, [Some(0), Some(1), Some(1), Some(0), Some(1), None]);
+    assert_eq!([fabric.domain_nodes(0), fabric.domain_nodes(1)], [&[0, 3][..], &[1, 2, 4]]);
+    assert_eq!((fabric.domain_name(1), fabric.domain_bandwidth(1)), ("b", 1e12));
+    assert_eq!(fabric.hops(0, 3), Some(2), "hops are those of the tree");
+    let none = Fabric::build(&machine_toml(&machine("")).unwrap()).unwrap();
+    assert_eq!((none.domains(), none.domain(0)), (0, None));
+}
+
+/// A part of a machine has the domains of its nodes; those without a node are gone.
+#[test]
+fn a_part_keeps_its_domains() {
+    let whole = Fabric::build(&machine_toml(&machine(TWO)).unwrap()).unwrap();
+    let part = whole.only(&NodeSet::of(6, [1, 4, 5])).unwrap();
+    assert_eq!((part.domains(), part.domain_name(0)), (1, "b"));
+    assert_eq!(
+        part.domain_nodes(0).iter().map(|&n| part.node_name(n)).collect::<Vec<_>>(),
+        ["n2", "n5"]
+    );
+    assert_eq!(part.domain(2), None);
+}
+
+/// Every error names the line and the value.
+#[test]
+fn bad_domains_are_refused() {
+    for (domains, line, words) in [
+        ("[[domain]]\nname = \"a\"\nnodes = \"n7\"", 7, "names node \"n7\", which is not there"),
+        ("[[domain]]\nname = \"a\"\nnodes = \"\"", 7, "no nodes"),
+        (
+            "[[domain]]\nname = \"a\"\nnodes = \"n[1-2]\"\n[[domain]]\nname = \"b\"\nnodes = \"n2\"",
+            10,
+            "names node \"n2\", which is in a domain of line 7 already",
+        ),
+        ("[[domain]]\nname = \"a\"\nnodes = \"n[1,1]\"", 7, "n1"),
+        (
+            "[[domain]]\nname = \"a\"\nnodes = \"n1\"\n[[domain]]\nname = \"a\"\nnodes = \"n2\"",
+            9,
+            "stands on line 6 already",
+        ),
+        (
+            "[[domain]]\nname = \"a\"\nnodes = \"n1\"\nbandwidth = 0.0",
+            6,
+            "bandwidth above 0, not 0",
+        ),
+    ] {
+        let error = machine_toml(&machine(domains)).expect_err(domains);
+        assert_eq!(error.line, line, "{error}");
+        assert!(error.to_string().contains(words), "{error} should say {words}");
+    }
+}
