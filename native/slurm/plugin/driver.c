@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "publish.h"
 #include "report.h"
@@ -278,33 +277,10 @@ void driver_took_control(void)
     driver.had_control = driver.is_opened;
 }
 
-/* A sum of the names of Slurm's nodes in their order. */
-static uint64_t sum_of_names(void)
-{
-    uint64_t sum = SUM_OF_NOTHING;
-    for (int node = 0; node < node_record_count; node++) {
-        const char *name = node_record_table_ptr[node] ? node_record_table_ptr[node]->name : "";
-        sum = sum_on(sum, name, strlen(name) + 1);
-    }
-    return sum;
-}
-
-/* Whether the numbers fit the nodes that there are. A node that was deleted and another that took its place change no count, so
- * names are compared too: once a second, if Slurm has changed a node since. */
-static bool are_numbers_right(void)
-{
-    if (!driver.unknown || driver.mapped_nodes != node_record_count || driver.mapped_active != active_node_record_count)
-        return false;
-    time_t now = time(NULL);
-    if (now == driver.mapped_at || last_node_update < driver.mapped_at)
-        return true;
-    driver.mapped_at = now;
-    return sum_of_names() == driver.mapped_names;
-}
-
 bool driver_map_nodes(void)
 {
-    if (are_numbers_right())
+    if (driver.unknown && driver.mapped_nodes == node_record_count &&
+        driver.mapped_active == active_node_record_count)
         return true;
     free_maps();
     driver.machine_node = malloc((size_t)node_record_count * sizeof *driver.machine_node);
@@ -335,8 +311,6 @@ bool driver_map_nodes(void)
               bit_set_count(driver.unknown), first);
     driver.mapped_nodes = node_record_count;
     driver.mapped_active = active_node_record_count;
-    driver.mapped_names = sum_of_names();
-    driver.mapped_at = time(NULL);
     running_forget();
     return true;
 }

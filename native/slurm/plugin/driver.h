@@ -31,8 +31,6 @@ typedef struct {
     bool is_in_order;       /* Slurm and the machine number the nodes alike */
     int mapped_nodes;  /* node_record_count and active_node_record_count for which these are */
     int mapped_active;
-    uint64_t mapped_names; /* a sum of the names of Slurm's nodes for which these are, and when it was made last */
-    time_t mapped_at;
     bitstr_t *unknown; /* nodes that the machine does not name */
 } Driver;
 
