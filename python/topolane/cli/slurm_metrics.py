@@ -44,4 +44,5 @@ def metrics(
     checked(listen)
     inspect(settings)  # An address or a token file that cannot be used ends the command here.
     serve(listen, registry(lambda: inspect(settings)))
+    click.echo(f"topolane: metrics of slurmctld at {listen}", err=True)
     threading.Event().wait()
