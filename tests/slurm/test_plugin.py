@@ -425,6 +425,21 @@ def test_links_that_jobs_own_survive_slurmctld(quiet: Site) -> None:
     assert any(one & other for one in leaves for other in leaves if one is not other), "they share no leaf"
 
 
+def test_links_of_a_task_that_starts_while_others_wait(quiet: Site) -> None:
+    """The file of links names a started task of an array by its own number, also if the next task finds no place. A job that
+    waits is not in it: a test whether it could ever run gives it no links."""
+    array = quiet.cluster.submit("-p", "powned", "-N30", "--array=1-2", script="sleep 300")
+    running = ("squeue", "-h", "-t", "R", "-j", array, "-o", "%A")
+    until(lambda: bool(quiet.cluster.run(*running)), "the first task", 60)
+    task = int(quiet.cluster.run(*running))
+    assert task != array, "the task that waits keeps the number of the array"
+    until(lambda: quiet.owners().keys() == {task}, "the file of links", 60)
+    quiet.cluster.submit("-p", "powned", "-N30", script="sleep 300")
+    quiet.cluster.submit("-p", "powned", "-N20", script="sleep 300")
+    quiet.waits(array)
+    assert quiet.owners().keys() == {task}
+
+
 @pytest.mark.parametrize("fault", ["error", "panic", "wrong", "slow"])
 def test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm(
     configured: Site, fault: str, engine: Path
