@@ -74,8 +74,8 @@ class Site:
     def reconfigure(self) -> None:
         before = self.log().count("Running as primary controller")
         self.cluster.run("scontrol", "reconfigure")
-        until(lambda: self.log().count("Running as primary controller") > before, "the new slurmctld", 60)
-        until(self.answers, "an answer", 60)
+        until(lambda: self.log().count("Running as primary controller") > before, "the new slurmctld")
+        until(self.answers, "an answer")
 
     def restart(self, verb: str = "stop") -> None:
         self.cluster.script(verb, "slurmctld")
@@ -112,7 +112,7 @@ class Site:
     def start(self, *arguments: object, seconds: int = 600) -> int:
         """A job that runs."""
         job = self.cluster.submit(*arguments, script=f"sleep {seconds}")
-        until(lambda: bool(self.nodes(job)), f"the start of {arguments}", 60)
+        until(lambda: bool(self.nodes(job)), f"the start of {arguments}")
         return job
 
     def waits(self, job: int, seconds: float = 4) -> bool:

@@ -120,7 +120,7 @@ class Site:
                 )
             return found["written"] > asked
 
-        until(is_new, "the counters", 60)
+        until(is_new, "the counters")
         return found
 
     def told(self) -> dict[str, list[list[str]]]:
@@ -326,14 +326,14 @@ def test_what_is_told_of_jobs(configured: Site) -> None:
     idle = set(configured.cluster.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split())
     assert {f"node{int(number[1:]) + 1}" for number in tree.expanded(f"n[{candidates}]")} == idle
     configured.cluster.run("scancel", jobs[0])
-    until(lambda: bool(configured.nodes(waiting)), "the start", 60)
+    until(lambda: bool(configured.nodes(waiting)), "the start")
 
     def is_up_to_date() -> bool:
         told = configured.told()
         running, refused = ({line[0] for line in told.get(word, [])} for word in ("running", "waiting"))
         return str(waiting) in running - refused and str(jobs[0]) not in running
 
-    until(is_up_to_date, "what is told after the start", 60)
+    until(is_up_to_date, "what is told after the start")
 
 
 def test_light_nodes_come_first(configured: Site) -> None:
@@ -372,7 +372,7 @@ def test_a_suspended_job_keeps_its_links(quiet: Site) -> None:
     assert quiet.waits(waiting) in ("Resources", "Priority")
     quiet.cluster.run("scontrol", "resume", first)
     quiet.cluster.run("scancel", second)
-    until(lambda: bool(quiet.nodes(waiting)), "the start", 60)
+    until(lambda: bool(quiet.nodes(waiting)), "the start")
     running = quiet.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N")
     assert f"{first} " in running
     quiet.check(tree.listed(running, time.time()))
@@ -389,7 +389,7 @@ def test_tasks_of_an_array_that_take_no_idle_node(quiet: Site) -> None:
         180,
     )
     array = quiet.cluster.submit("-p", "pshared", "-N8", "-n8", "--array=1-12", script="sleep 300")
-    until(lambda: bool(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array)), "the first task", 60)
+    until(lambda: bool(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array)), "the first task")
     time.sleep(10)
     running = quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array, "-o", "%A %P %N").splitlines()
     assert len(running) > 1, running
@@ -430,10 +430,10 @@ def test_links_of_a_task_that_starts_while_others_wait(quiet: Site) -> None:
     waits is not in it: a test whether it could ever run gives it no links."""
     array = quiet.cluster.submit("-p", "powned", "-N30", "--array=1-2", script="sleep 300")
     running = ("squeue", "-h", "-t", "R", "-j", array, "-o", "%A")
-    until(lambda: bool(quiet.cluster.run(*running)), "the first task", 60)
+    until(lambda: bool(quiet.cluster.run(*running)), "the first task")
     task = int(quiet.cluster.run(*running))
     assert task != array, "the task that waits keeps the number of the array"
-    until(lambda: quiet.owners().keys() == {task}, "the file of links", 60)
+    until(lambda: quiet.owners().keys() == {task}, "the file of links")
     quiet.cluster.submit("-p", "powned", "-N30", script="sleep 300")
     quiet.cluster.submit("-p", "powned", "-N20", script="sleep 300")
     quiet.waits(array)

@@ -247,7 +247,7 @@ def test_another_machine_file_while_jobs_own_links(quiet: Site) -> None:
     quiet.check(quiet.running() or [])
     assert {first, isolated, inside} == {job.job for job in quiet.running() or []}
     quiet.cluster.run("scancel", first)
-    until(lambda: bool(quiet.nodes(waiting)), "the start on links that are free now", 60)
+    until(lambda: bool(quiet.nodes(waiting)), "the start on links that are free now")
     assert quiet.owners()[waiting]
 
 
@@ -318,7 +318,7 @@ def test_nodes_that_slurm_conf_gets_and_loses(quiet: Site) -> None:
             assert quiet.nodes(job) == tree.expanded("node[1-8]") and says in quiet.log()
             quiet.check(quiet.running() or [])
             quiet.cluster.run("scancel", second)
-            until(lambda job=second: not quiet.nodes(job), "the end of a job", 60)
+            until(lambda job=second: not quiet.nodes(job), "the end of a job")
     finally:
         quiet.cluster.script("stop", "slurmctld")
         conf.write_text(before)
@@ -354,12 +354,12 @@ def test_a_full_disk_costs_links_and_never_isolation(quiet: Site) -> None:
     blocker = quiet.start("-p", "powned", "-w", ACROSS[0])
     job = quiet.start("-p", "powned", "--requeue", "-w", ACROSS[1])
     quiet.cluster.run("scancel", blocker)
-    until(lambda: not quiet.nodes(blocker), "the end of the first job", 60)
+    until(lambda: not quiet.nodes(blocker), "the end of the first job")
     before = quiet.owners()
     draft.symlink_to("/dev/full")
     quiet.cluster.run("scontrol", "requeue", job)
-    until(lambda: not quiet.nodes(job), "the end of the first run", 60)
-    until(lambda: bool(quiet.nodes(job)), "the second start", 60)
+    until(lambda: not quiet.nodes(job), "the end of the first run")
+    until(lambda: bool(quiet.nodes(job)), "the second start")
     assert quiet.counters()["links_unwritten"]
     draft.unlink(missing_ok=True)
     quiet.restart()
@@ -433,7 +433,7 @@ def test_jobs_choose_as_far_as_they_may(quiet: Site) -> None:
 def test_the_tasks_of_an_array_own_links(quiet: Site) -> None:
     """Slurm asks for a task under the number of the array, and gives the task another number when it starts."""
     array = quiet.cluster.submit("-p", "powned", "-N8", "--array=1-2", script="sleep 600")
-    until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-r").splitlines()) == 2, "the array", 60)
+    until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-r").splitlines()) == 2, "the array")
     last = quiet.start("-p", "powned", "-w", "node[9-12]")
     tasks = {job.job for job in quiet.running() or []} - {last}
     assert {int(line[0]) for line in quiet.told("running")} == {*tasks, last}
@@ -448,7 +448,7 @@ def test_only_what_runs_is_told_to_run(quiet: Site) -> None:
     """Neither jobs of --test-only nor jobs that have ended stay in topolane_jobs when Slurm has asked again."""
     job = quiet.start("-p", "pbatch", "-N", 2)
     quiet.cluster.run("scancel", job)
-    until(lambda: not quiet.cluster.run("squeue", "-h", "-j", job), "the end of the job", 60)
+    until(lambda: not quiet.cluster.run("squeue", "-h", "-j", job), "the end of the job")
     quiet.call()
     quiet.call()
     lines = (quiet.state / "topolane_jobs").read_text().splitlines()
@@ -508,7 +508,7 @@ def test_absurd_files_of_links(quiet: Site) -> None:
         if quiet.nodes(other) and name in UNBELIEVED:
             assert not quiet.owners().get(other, own) & own, name
         quiet.cluster.run("scancel", other)
-        until(lambda job=other: not quiet.cluster.run("squeue", "-h", "-j", job), "its end", 60)
+        until(lambda job=other: not quiet.cluster.run("squeue", "-h", "-j", job), "its end")
 
 
 HOSTILE = {

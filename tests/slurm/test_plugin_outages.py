@@ -56,7 +56,7 @@ class Outages(Site):
 
     def wait_taken(self, links: int) -> None:
         """Waits until the plugin says that so many links are out. It takes a new list over when Slurm calls it."""
-        until(lambda: self.out() == links, f"{links} links out", 60)
+        until(lambda: self.out() == links, f"{links} links out")
 
     def out(self) -> int:
         """How many links are out, as the plugin says now."""

@@ -131,7 +131,7 @@ def quiet(site: Site) -> Site:
     """The cluster with nothing running, and with the plugin's files."""
     site.wait_idle()
     until(site.asks, "nodes", 180)
-    until((site.state / "topolane_counters").exists, "the plugin's counters", 60)
+    until((site.state / "topolane_counters").exists, "the plugin's counters")
     return site
 
 
@@ -311,7 +311,7 @@ def scraped(port: int) -> str:
 
 
 def scraped_at(path: Path) -> str:
-    until(path.is_socket, "the socket", 60)
+    until(path.is_socket, "the socket")
     with socket.socket(socket.AF_UNIX) as one:
         one.settimeout(30)
         one.connect(str(path))
@@ -370,7 +370,7 @@ def test_what_is_not_active_or_down_is_said(quiet: Site) -> None:
         machine.write_text("nodes = 'garbled")
         quiet.cluster.script("start", "slurmctld")
         until(quiet.asks, "nodes", 180)
-        until(lambda: quiet.command("status").returncode == 1, "an answer", 60)
+        until(lambda: quiet.command("status").returncode == 1, "an answer")
         until(
             lambda: (quiet.state / "topolane_counters").read_text().startswith("active 0\n"),
             "new counters",
