@@ -1,14 +1,21 @@
 //! Machines known by name.
 
+mod nvl72;
+
 use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
 use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 
 /// Names accepted by [`preset`], with what they are.
-pub const PRESETS: [(&str, &str); 4] = [
+pub const PRESETS: [(&str, &str); 6] = [
     ("cab", "1,296 nodes: 4 pods of 18 leaves of 18, 36-port switches, every port used (SC'18)"),
     ("pinot", "2,592 nodes: cab with 8 pods, full bisection; the wiring of its core is assumed"),
     ("sc18-network", "10,648 nodes: 22 of 44 pods of radix-44 switches; core wiring assumed"),
+    (
+        "nvl72-5000",
+        "5,040 nodes of 4 GPUs: 35 units of 8 NVL72 racks, 4 rails; spines and core assumed",
+    ),
+    ("nvl72(units=U)", "U units of 8 NVL72 racks of 18 nodes: 144 U nodes, 576 U GPUs"),
     ("fat-tree(radix=R, pods=P)", "a full fat tree of radix R; pods= takes fewer than R pods"),
 ];
 
@@ -18,15 +25,20 @@ pub(crate) const QDR: f64 = 4e9;
 /// The machine of that name; `None` where there is none.
 ///
 /// # Errors
-/// Parameters of `fat-tree(...)` that are malformed or out of range.
+/// Parameters of `fat-tree(...)` or `nvl72(...)` that are malformed or out of range.
 pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
     let machine = match name {
         "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
         "pinot" => pgft("pinot", &[18, 18, 8], &[1, 18, 6], &[1, 1, 3]),
         "sc18-network" => pgft("sc18-network", &[22, 22, 22], &[1, 22, 11], &[1, 1, 2]),
+        "nvl72-5000" => nvl72::nvl72("nvl72-5000", 35),
         _ => {
-            let arguments = name.strip_prefix("fat-tree(")?.strip_suffix(')')?;
-            return Some(fat_tree_from(name, arguments));
+            let (family, arguments) = name.strip_suffix(')')?.split_once('(')?;
+            return match family {
+                "fat-tree" => Some(fat_tree_from(name, arguments)),
+                "nvl72" => Some(nvl72::from_arguments(name, arguments)),
+                _ => None,
+            };
         }
     };
     Some(Ok(machine))

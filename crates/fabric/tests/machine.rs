@@ -42,6 +42,28 @@ fn presets_have_the_published_counts() {
 }
 
 #[test]
+fn a_rack_of_nvl72_is_a_domain_of_72_gpus_on_a_leaf_of_each_rail() {
+    for (name, units) in [("nvl72-5000", 35), ("nvl72(units=2)", 2), ("nvl72(units=1)", 1)] {
+        let fabric = known(name);
+        assert_eq!((fabric.nodes(), fabric.domains()), (144 * units, 8 * units), "{name}");
+        let gpus = fabric.resources().index("gpu:gb200").unwrap();
+        for domain in 0..fabric.domains() {
+            let nodes = fabric.domain_nodes(domain);
+            let leaf = fabric.node_range(1, fabric.group(1, nodes[0]));
+            assert_eq!(nodes, leaf.collect::<Vec<_>>());
+            assert_eq!(nodes.iter().map(|&node| fabric.counts(node)[gpus]).sum::<u64>(), 72);
+        }
+        // Full bisection: every level has a cable for each of the four adapters of its nodes.
+        for level in 0..fabric.depth() {
+            let cables: u32 = (0..fabric.groups(level))
+                .map(|group| fabric.uplinks(level, group).len() as u32)
+                .sum();
+            assert_eq!(cables, 4 * fabric.nodes(), "{name}, level {level}");
+        }
+    }
+}
+
+#[test]
 fn presets_refuse_what_is_out_of_range() {
     assert!(preset("no-such-machine").is_none());
     for name in [
@@ -52,6 +74,10 @@ fn presets_refuse_what_is_out_of_range() {
         "fat-tree(radix=4, pods=5)",
         "fat-tree(radix=4, pods=0)",
         "fat-tree(4)",
+        "nvl72()",
+        "nvl72(units=0)",
+        "nvl72(units=65)",
+        "nvl72(racks=8)",
     ] {
         assert!(preset(name).unwrap().is_err(), "{name}");
     }

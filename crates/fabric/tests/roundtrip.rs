@@ -89,6 +89,8 @@ fn toml_holds_everything() {
         assert_eq!(reread(&fabric, write::machine_toml, read::machine_toml), fabric.description());
         assert!(write::machine_toml(&fabric).contains("children = ["), "regular, so in short form");
     }
+    let racks = preset("nvl72(units=2)").unwrap().unwrap();
+    assert_eq!(reread(&build(&racks), write::machine_toml, read::machine_toml), racks);
     let fabric = build(&uneven());
     assert_eq!(fabric.description(), uneven(), "building loses nothing");
     assert_eq!(reread(&fabric, write::machine_toml, read::machine_toml), uneven());

@@ -53,7 +53,7 @@ machine_options = options(
         "--machine",
         default="cab",
         show_default=True,
-        help="Machine: a name (cab, pinot, sc18-network, 'fat-tree(radix=R, pods=P)') or a file.",
+        help="Machine: a name (`topolane machine show` lists them) or a file.",
     ),
     click.option(
         "--machine-format",
