@@ -17,6 +17,9 @@ pub struct Description {
     pub kinds: Vec<NodeKind>,
     /// Sets of nodes that a faster network joins. A node is in one at most.
     pub domains: Vec<DomainDescription>,
+    /// Sizes of the blocks of domains that a scheduler plans with (`BlockSizes` of Slurm's topology/block), in nodes and
+    /// ascending: the base block, then power-of-two multiples of it. Empty if nobody chose them.
+    pub block_sizes: Vec<u32>,
 }
 
 /// Nodes that a network joins which is faster than the fabric, such as an NVLink domain. They need not be a group of the tree.

@@ -15,6 +15,7 @@ use crate::node_kind::NodeKind;
 use crate::resources::Resources;
 
 pub use domains::DomainIndex;
+pub(crate) use domains::check_sizes;
 
 pub(crate) use check::{DEEPEST, MOST_SWITCHES, too_many_switches};
 

@@ -106,6 +106,7 @@ pub fn pgft(name: &str, children: &[u32], parents: &[u32], cables: &[u32]) -> De
         wans: Vec::new(),
         kinds: vec![NodeKind::default()],
         domains: Vec::new(),
+        block_sizes: Vec::new(),
     }
 }
 

@@ -39,6 +39,33 @@ fn a_part_keeps_its_domains() {
     assert_eq!(part.domain(2), None);
 }
 
+/// Block sizes are the base block and power-of-two multiples of it; they are written back, and go with the last domain.
+#[test]
+fn block_sizes_are_multiples_of_the_base_block() {
+    let sized = |sizes: &str| format!("block-sizes = {sizes}\n{}", machine(TWO));
+    let fabric = Fabric::build(&machine_toml(&sized("[1, 2, 8]")).unwrap()).unwrap();
+    assert_eq!(fabric.block_sizes(), [1, 2, 8]);
+    let again = machine_toml(&topolane_fabric::write::machine_toml(&fabric)).unwrap();
+    assert_eq!(again, fabric.description());
+    assert!(fabric.only(&NodeSet::of(6, [5])).unwrap().block_sizes().is_empty());
+    for (sizes, words) in [
+        ("[0]", "block size 0 is not above 0"),
+        ("[2, 1]", "1 does not follow 2"),
+        ("[18, 54]", "54 is not the base block of 18 nodes times a power of two"),
+        ("[1, 65536]", "65536 is not the base block of 1 nodes"),
+    ] {
+        let error = machine_toml(&sized(sizes)).expect_err(sizes);
+        assert_eq!(error.line, 1, "{error}");
+        assert!(error.to_string().contains(words), "{error} should say {words}");
+    }
+    let error =
+        machine_toml(&format!("block-sizes = [4]\n{}", machine(""))).expect_err("no domain");
+    assert!(error.to_string().contains("no [[domain]]"), "{error}");
+    let mut description = machine_toml(&machine("")).unwrap();
+    description.block_sizes = vec![4];
+    assert!(Fabric::build(&description).unwrap_err().message.contains("there is no domain"));
+}
+
 /// Every error names the line and the value.
 #[test]
 fn bad_domains_are_refused() {

@@ -18,7 +18,8 @@ impl Fabric {
     /// # Errors
     /// No site, no node or no node kind; two nodes or two sites of one name; a group without
     /// children; cabling for another number of levels than the tree has, or with a zero or an
-    /// impossible bandwidth; a domain without nodes, or with a node that is not there or in another domain; a missing cable or a WAN link that names what is not there; a name with a
+    /// impossible bandwidth; a domain without nodes, or with a node that is not there or in another domain; block sizes
+    /// without domains or that are no power-of-two multiples of the first; a missing cable or a WAN link that names what is not there; a name with a
     /// control character; more nodes, switches or cables than are accepted.
     pub fn build(description: &Description) -> Result<Fabric, InputError> {
         check_name("machine", &description.name)?;

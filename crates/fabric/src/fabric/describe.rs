@@ -42,6 +42,7 @@ impl Fabric {
             wans: wans.collect(),
             kinds: self.kinds().to_vec(),
             domains: self.describe_domains(),
+            block_sizes: self.block_sizes().to_vec(),
         }
     }
 

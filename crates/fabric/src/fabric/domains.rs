@@ -17,6 +17,8 @@ pub(super) struct Domains {
     all: Vec<Domain>,
     /// The domain of each node, `u32::MAX` for none; empty on a machine without domains.
     of_node: Vec<DomainIndex>,
+    /// Ascending; empty if nobody chose them.
+    block_sizes: Vec<u32>,
 }
 
 #[derive(Debug, Clone)]
@@ -33,7 +35,9 @@ impl Domains {
         description: &Description,
         node_by_name: &HashMap<String, NodeIndex>,
     ) -> Result<Domains, InputError> {
-        let mut domains = Domains::default();
+        check_block_sizes(description)?;
+        let mut domains =
+            Domains { block_sizes: description.block_sizes.clone(), ..Domains::default() };
         let mut names = HashMap::new();
         for (index, domain) in description.domains.iter().enumerate() {
             check_name("domain", &domain.name)?;
@@ -78,7 +82,47 @@ impl Domains {
     }
 }
 
+/// The largest multiple of the base block, as Slurm's topology/block has 16 levels of them.
+const LARGEST_MULTIPLE: u32 = 1 << 15;
+
+fn check_block_sizes(description: &Description) -> Result<(), InputError> {
+    check_sizes(&description.block_sizes).map_err(InputError::whole)?;
+    match description.block_sizes.first() {
+        Some(base) if description.domains.is_empty() => {
+            Err(InputError::whole(format!("block size {base} is given, but there is no domain")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether Slurm's topology/block accepts the sizes, in ascending order: the base block, then power-of-two multiples of it.
+pub(crate) fn check_sizes(sizes: &[u32]) -> Result<(), String> {
+    let Some(&base) = sizes.first() else { return Ok(()) };
+    if base == 0 {
+        return Err("block size 0 is not above 0".to_owned());
+    }
+    if let Some((last, next)) = sizes.iter().zip(&sizes[1..]).find(|(last, next)| last >= next) {
+        return Err(format!("block size {next} does not follow {last} in ascending order"));
+    }
+    let is_multiple = |size: u32| {
+        size % base == 0 && (size / base).is_power_of_two() && size / base <= LARGEST_MULTIPLE
+    };
+    match sizes.iter().find(|&&size| !is_multiple(size)) {
+        Some(size) => Err(format!(
+            "block size {size} is not the base block of {base} nodes times a power of two up to {LARGEST_MULTIPLE}"
+        )),
+        None => Ok(()),
+    }
+}
+
 impl Fabric {
+    /// Sizes of the blocks that a scheduler plans with (`BlockSizes` of Slurm's topology/block), in nodes and ascending: the base
+    /// block, then power-of-two multiples of it. Empty if nobody chose them; Slurm then takes the size of the first block times
+    /// 1, 2, 4 and 8. A domain may have more nodes than the base block.
+    pub fn block_sizes(&self) -> &[u32] {
+        &self.domains.block_sizes
+    }
+
     /// Number of domains; 0 on a machine without a network faster than its fabric.
     pub fn domains(&self) -> u32 {
         self.domains.all.len() as u32

@@ -44,6 +44,9 @@ impl Fabric {
             domain.nodes.retain(is_left);
         }
         description.domains.retain(|domain| !domain.nodes.is_empty());
+        if description.domains.is_empty() {
+            description.block_sizes.clear();
+        }
         Fabric::build(&description)
     }
 }

@@ -47,7 +47,14 @@ pub fn branches(
         missing: Vec::new(),
     };
     let sites = sites.into_iter().map(site).collect();
-    Ok(Description { name: name.to_owned(), sites, wans, kinds: vec![kind], domains: Vec::new() })
+    Ok(Description {
+        name: name.to_owned(),
+        sites,
+        wans,
+        kinds: vec![kind],
+        domains: Vec::new(),
+        block_sizes: Vec::new(),
+    })
 }
 
 fn hang(groups: &mut Vec<Group>, way: &[String], hosts: &[String]) -> Result<(), InputError> {

@@ -98,6 +98,7 @@ pub(super) fn discover(text: &str) -> Result<Discovery, InputError> {
         wans: Vec::new(),
         kinds: vec![kind],
         domains: Vec::new(),
+        block_sizes: Vec::new(),
     };
     Ok(Discovery { subnet, description, cables })
 }

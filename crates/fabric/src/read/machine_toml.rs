@@ -13,7 +13,7 @@ use crate::description::{
     SiteDescription, WanDescription,
 };
 use crate::error::{InputError, is_printable, shown};
-use crate::fabric::{DEEPEST, MOST_SWITCHES, too_many_switches};
+use crate::fabric::{DEEPEST, MOST_SWITCHES, check_sizes, too_many_switches};
 use crate::hostlist::{LONGEST_NAME, MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{QDR, regular_group};
@@ -26,6 +26,7 @@ const LONGEST_TEXT: usize = 16 << 20;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Machine {
     name: Spanned<String>,
+    block_sizes: Option<Spanned<Vec<u32>>>,
     #[serde(default)]
     node: NodeKind,
     #[serde(default)]
@@ -167,6 +168,7 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// ```
 /// let machine = topolane_fabric::read::machine_toml(r#"
 ///     name = "toy"
+///     block-sizes = [18, 36]          # BlockSizes of Slurm's topology/block, in nodes
 ///     [node]
 ///     sockets = 2
 ///     cores-per-socket = 18
@@ -224,6 +226,7 @@ pub fn machine_toml(text: &str) -> Result<Description, InputError> {
         wans: Vec::new(),
         kinds: vec![machine.node],
         domains: Vec::new(),
+        block_sizes: Vec::new(),
     };
     let mut nodes = NodeCount::default();
     for site in machine.site {
@@ -238,6 +241,15 @@ pub fn machine_toml(text: &str) -> Result<Description, InputError> {
         .collect();
     set_kinds(lines, machine.node_kind, &mut description)?;
     set_domains(lines, machine.domain, &mut description)?;
+    if let Some(sizes) = machine.block_sizes {
+        let line = lines.at(sizes.span().start);
+        let sizes = sizes.into_inner();
+        check_sizes(&sizes).map_err(|message| InputError::at(line, message))?;
+        if description.domains.is_empty() {
+            return Err(InputError::at(line, "block-sizes are given, but there is no [[domain]]"));
+        }
+        description.block_sizes = sizes;
+    }
     Ok(description)
 }
 

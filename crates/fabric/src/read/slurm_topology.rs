@@ -44,6 +44,7 @@ pub fn slurm_topology(text: &str, kind: NodeKind) -> Result<Description, InputEr
         wans: Vec::new(),
         kinds: vec![kind],
         domains: Vec::new(),
+        block_sizes: Vec::new(),
     })
 }
 

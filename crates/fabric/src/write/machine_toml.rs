@@ -14,7 +14,11 @@ use crate::presets::regular_group;
 /// same fabric, unless a name holds what no hostlist can or two groups of a site share one.
 pub fn machine_toml(fabric: &Fabric) -> String {
     let description = fabric.description();
-    let mut text = format!("name = {}\n\n[node]\n", quoted(&description.name));
+    let mut text = format!("name = {}\n", quoted(&description.name));
+    if !description.block_sizes.is_empty() {
+        let _ = writeln!(text, "block-sizes = {:?}", description.block_sizes);
+    }
+    text.push_str("\n[node]\n");
     let default = &description.kinds[0];
     put_kind(&mut text, default, default.flow_bandwidth, !default.resources.is_empty());
     for (index, kind) in description.kinds.iter().enumerate().skip(1) {

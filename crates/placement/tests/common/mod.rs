@@ -74,6 +74,7 @@ pub fn build(sites: &[Site], joined: bool) -> Arc<Fabric> {
         wans: Vec::new(),
         kinds: vec![large, small],
         domains: Vec::new(),
+        block_sizes: Vec::new(),
     };
     if joined {
         for pair in machine.sites.windows(2) {
