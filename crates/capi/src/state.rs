@@ -181,6 +181,7 @@ pub unsafe extern "C" fn topolane_state_hold(
                 TOPOLANE_LINKS_NONE => placement.beside_links(),
                 _ => placement,
             };
+            let placement = holdings.occupancy.name_gpus(placement);
             holdings.add(held.id, Arc::new(placement), true)
         })
     }

@@ -5,12 +5,41 @@ use std::sync::Arc;
 use topolane_fabric::Fabric;
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
 
+use crate::gpus::WHOLE_GPU;
 use crate::refusal::Refusal;
 
-/// So much of each counted resource, in the order of [`Resources`]. Zeros at the end are left out, so equal amounts compare as
-/// equal.
+/// So much of each counted resource, in the order of [`Resources`], and perhaps a part of one GPU. Zeros at the end are left out,
+/// so equal amounts compare as equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Amounts(Arc<[u64]>);
+pub struct Amounts {
+    counts: Arc<[u64]>,
+    part: Option<GpuPart>,
+}
+
+/// A part of one GPU, in thousandths of its time and memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GpuPart {
+    resource: u16,
+    thousandths: u16,
+}
+
+impl GpuPart {
+    /// `None` for a part of nothing or of a whole GPU or more. `resource` is the index of `gpu` or of `gpu:TYPE`.
+    pub fn new(resource: usize, thousandths: u16) -> Option<Self> {
+        let resource = u16::try_from(resource).ok()?;
+        (1..WHOLE_GPU).contains(&thousandths).then_some(GpuPart { resource, thousandths })
+    }
+
+    /// Index of the resource `gpu`, or of the type wanted.
+    pub fn resource(self) -> usize {
+        usize::from(self.resource)
+    }
+
+    /// Thousandths of the GPU, 1 to 999.
+    pub fn thousandths(self) -> u16 {
+        self.thousandths
+    }
+}
 
 impl Amounts {
     /// Cores, and bytes of memory.
@@ -21,7 +50,29 @@ impl Amounts {
     /// By index of the resource.
     pub fn of(counts: &[u64]) -> Self {
         let length = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
-        Amounts(counts[..length].into())
+        Amounts { counts: counts[..length].into(), part: None }
+    }
+
+    /// The same with a part of one GPU. A slot takes whole GPUs or a part of one, not both.
+    #[must_use]
+    pub fn with_gpu_part(self, part: Option<GpuPart>) -> Self {
+        Amounts { part, ..self }
+    }
+
+    /// The part of one GPU that it takes; `None` for whole GPUs and for none.
+    pub fn gpu_part(&self) -> Option<GpuPart> {
+        self.part
+    }
+
+    /// Thousandths that it takes of each of its GPUs: 1000 of whole ones.
+    pub(crate) fn gpu_thousandths_of_each(&self) -> u16 {
+        self.part.map_or(WHOLE_GPU, GpuPart::thousandths)
+    }
+
+    /// GPUs that it takes, in thousandths: 2000 for two whole ones, 460 for a part.
+    pub fn gpu_thousandths(&self, resources: &Resources) -> u64 {
+        let whole = || resources.index("gpu").map_or(0, |gpu| self.get(gpu));
+        self.part.map_or_else(|| whole() * 1000, |part| u64::from(part.thousandths))
     }
 
     /// By name. A resource with a type counts as the same without, too.
@@ -46,13 +97,18 @@ impl Amounts {
     /// # Errors
     /// The first resource that is not counted there.
     pub fn reordered(&self, from: &Resources, to: &Resources) -> Result<Self, Refusal> {
-        if self.0.len() <= MEMORY + 1 || from == to {
+        if from == to || self.counts.len() <= MEMORY + 1 && self.part.is_none() {
             return Ok(self.clone());
         }
-        Amounts::named(to, self.by_name(from))
+        let counts = Amounts::named(to, self.by_name(from))?;
+        let Some(part) = self.part else { return Ok(counts) };
+        let name = from.names().get(part.resource()).map_or("gpu", String::as_str);
+        let lacks = || Refusal::Lacks { resource: name.into(), wanted: 1, most: 0 };
+        let resource = to.index(name).ok_or_else(lacks)?;
+        Ok(counts.with_gpu_part(GpuPart::new(resource, part.thousandths)))
     }
 
-    /// Names and amounts, without those of which it takes none.
+    /// Names and amounts, without those of which it takes none and without a part of a GPU.
     pub fn by_name<'a>(&'a self, resources: &'a Resources) -> impl Iterator<Item = (&'a str, u64)> {
         let names = resources.names().iter().map(String::as_str);
         names.zip(self.iter()).filter(|&(_, count)| count > 0)
@@ -60,17 +116,17 @@ impl Amounts {
 
     /// The amounts by index of the resource.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0.iter().copied()
+        self.counts.iter().copied()
     }
 
     /// The amount of one resource.
     pub fn get(&self, resource: usize) -> u64 {
-        self.0.get(resource).copied().unwrap_or(0)
+        self.counts.get(resource).copied().unwrap_or(0)
     }
 
     /// Whether it takes nothing at all.
     pub fn is_nothing(&self) -> bool {
-        self.0.is_empty()
+        self.counts.is_empty() && self.part.is_none()
     }
 
     /// Cores.
@@ -91,15 +147,18 @@ impl Amounts {
         Amounts::of(&counts)
     }
 
-    /// Whether there is a slot of these amounts in what is free. A slot of no core wants one to be free.
+    /// Whether there is a slot of these amounts in what is free, a part of a GPU left aside. A slot of no core wants one to be
+    /// free.
     #[inline]
     pub fn fit_in(&self, free: &[u64]) -> bool {
         let enough =
             |(index, &count): (usize, &u64)| free.get(index).is_some_and(|&free| free >= count);
-        free.get(CORES).is_some_and(|&cores| cores > 0) && self.0.iter().enumerate().all(enough)
+        free.get(CORES).is_some_and(|&cores| cores > 0)
+            && self.counts.iter().enumerate().all(enough)
     }
 
-    /// How many slots of these amounts there are in what is free. A slot of no core takes none, but wants one to be free.
+    /// How many slots of these amounts there are in what is free, a part of a GPU left aside. A slot of no core takes none, but
+    /// wants one to be free.
     #[inline]
     pub fn slots_in(&self, free: &[u64]) -> u32 {
         let cores = free.get(CORES).map_or(0, |&cores| cores / self.cores().max(1));
@@ -116,8 +175,10 @@ impl Amounts {
     /// The first resource of which no node of the machine has enough for a slot, as a refusal.
     pub(crate) fn lacking(&self, fabric: &Fabric) -> Option<Refusal> {
         let (names, most) = (fabric.resources().names(), fabric.most_of_a_node());
-        let mut wanted = names.iter().zip(self.iter()).zip(most);
-        let ((name, wanted), &most) = wanted.find(|((_, wanted), most)| wanted > most)?;
-        Some(Refusal::Lacks { resource: name.as_str().into(), wanted, most })
+        // A part of a GPU wants a node that has one.
+        let of_part = |index| u64::from(self.part.is_some_and(|part| part.resource() == index));
+        let mut wanted = (0..names.len()).map(|index| (index, self.get(index).max(of_part(index))));
+        let (index, wanted) = wanted.find(|&(index, wanted)| wanted > most[index])?;
+        Some(Refusal::Lacks { resource: names[index].as_str().into(), wanted, most: most[index] })
     }
 }

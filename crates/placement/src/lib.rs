@@ -6,6 +6,7 @@ mod decision;
 pub mod dedicated;
 mod explain;
 mod free_slots;
+mod gpus;
 mod group_costs;
 mod moves;
 mod network_load;
@@ -25,12 +26,13 @@ mod what_if;
 /// One file per policy.
 pub mod policies;
 
-pub use amounts::Amounts;
+pub use amounts::{Amounts, GpuPart};
 pub use areas::{KeepOff, areas};
 pub use decision::Decision;
 pub use dedicated::{Lent, lend};
 pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};
 pub use free_slots::FreeSlots;
+pub use gpus::{GpuSet, MOST_GPUS, WHOLE_GPU};
 pub use moves::{Move, Running, moves};
 pub use network_load::{JobTraffic, LaidTraffic, NetworkLoad};
 pub use occupancy::{Occupancy, OccupancyError};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 
+use crate::gpus::GpuSet;
 use crate::network_load::LaidTraffic;
 use crate::request::Share;
 
@@ -22,6 +23,8 @@ pub struct Placement {
     bandwidth_share: f64,
     /// Held, but not used.
     spare: Box<[NodeIndex]>,
+    /// Of each slot held; empty if they are not named.
+    gpus: Box<[GpuSet]>,
     traffic: Option<LaidTraffic>,
     /// Whether its links count as used by nobody.
     is_beside: bool,
@@ -41,6 +44,7 @@ impl Placement {
             links: Box::default(),
             bandwidth_share: 1.0,
             spare: Box::default(),
+            gpus: Box::default(),
             traffic: None,
             is_beside: false,
         }
@@ -58,6 +62,13 @@ impl Placement {
     #[must_use]
     pub fn with_spare(self, spare: Vec<NodeIndex>) -> Self {
         Placement { spare: spare.into(), ..self }
+    }
+
+    /// The same with the GPUs of every slot that it holds, in the order of [`Placement::held`]. Without them, a state takes the number
+    /// of GPUs only (see [`Occupancy::name_gpus`](crate::Occupancy::name_gpus)).
+    #[must_use]
+    pub fn with_gpus(self, gpus: Vec<GpuSet>) -> Self {
+        Placement { gpus: gpus.into(), ..self }
     }
 
     /// The same with what it sends, for a state that keeps count of it.
@@ -105,6 +116,18 @@ impl Placement {
     /// All nodes that it holds, once per slot.
     pub fn held(&self) -> impl Iterator<Item = NodeIndex> + '_ {
         self.nodes.iter().chain(&*self.spare).copied()
+    }
+
+    /// The GPUs of every slot held, in the order of [`Placement::held`]; empty for whole nodes, for slots that take no GPU, and
+    /// where they are not named.
+    pub fn gpus(&self) -> &[GpuSet] {
+        &self.gpus
+    }
+
+    /// The slots held, each with its GPUs.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (NodeIndex, GpuSet)> + '_ {
+        let gpus = self.gpus.iter().copied().chain(std::iter::repeat(GpuSet::EMPTY));
+        self.held().zip(gpus)
     }
 
     /// What each slot takes from its node.

@@ -193,11 +193,12 @@ impl dyn Policy + '_ {
         let Choice { nodes, links, bandwidth_share, spare } = in_regions(request, occupancy, ask)?;
         let traffic = occupancy.lay(request, &nodes);
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
-        Ok(placement
+        let placement = placement
             .with_traffic(traffic)
             .isolated(self.traits().isolates)
             .with_links(links, bandwidth_share)
-            .with_spare(spare))
+            .with_spare(spare);
+        Ok(occupancy.name_gpus(placement))
     }
 
     /// Why the request will never be placed, whoever leaves and whatever comes back into service; `None` if it may be.

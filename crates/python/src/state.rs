@@ -122,6 +122,7 @@ impl State {
             share_from(share, &fabric)?.map_err(|refusal| bad_input(refusal.to_string()))?;
         let placement =
             Placement::new(&fabric, nodes, share).with_links(links, phi.unwrap_or(bandwidth_share));
+        let placement = self.occupancy.name_gpus(placement);
         self.occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
             bad_input(format!(

@@ -170,6 +170,7 @@ impl Scheduler {
             .isolated(self.policy.traits().isolates)
             .with_links(links, bandwidth_share)
             .with_traffic(traffic);
+        let placement = self.occupancy.name_gpus(placement);
         self.occupancy.adopt(&placement)?;
         if !self.known.insert(request.id) {
             self.cancel(request.id);

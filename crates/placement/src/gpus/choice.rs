@@ -1,0 +1,141 @@
+//! Which GPUs of a node a slot gets.
+
+use super::{GpuSet, MOST_GPUS, NodeGpus, WHOLE_GPU};
+use crate::amounts::{Amounts, GpuPart};
+
+impl NodeGpus<'_> {
+    /// The GPUs that a slot gets: `wanted` if that will do, else by the rules of [`together`] and [`NodeGpus::for_part`].
+    /// `None` if there are too few.
+    pub(crate) fn choose(&self, amounts: &Amounts, wanted: Option<GpuSet>) -> Option<GpuSet> {
+        if let Some(part) = amounts.gpu_part() {
+            return self.for_part(part);
+        }
+        let available = self.available();
+        wanted.filter(|&set| self.suits(amounts, set)).or_else(|| self.whole(amounts, available))
+    }
+
+    /// GPUs that are wholly free. Of each type no more than its count leaves.
+    pub(crate) fn available(&self) -> GpuSet {
+        let is_free = |&gpu: &usize| self.free[gpu] == WHOLE_GPU;
+        let mut available: GpuSet = (0..self.layout.gpus(self.has)).filter(is_free).collect();
+        for &kind in &self.layout.types {
+            let of_type = available & self.layout.of_type(self.has, kind);
+            let left = self.left[kind] as usize;
+            if of_type.len() > left {
+                available = available - (of_type - of_type.lowest(left));
+            }
+        }
+        available
+    }
+
+    /// Whether a slot of whole GPUs could have these.
+    fn suits(&self, amounts: &Amounts, gpus: GpuSet) -> bool {
+        let typed = |&kind: &usize| {
+            (gpus & self.layout.of_type(self.has, kind)).len() as u64 >= amounts.get(kind)
+        };
+        gpus.is_in(self.available()) && self.layout.types.iter().all(typed)
+    }
+
+    /// Whole GPUs out of `available`: first of the types wanted, then of other types, so that more slots of the same kind fit.
+    pub(crate) fn whole(&self, amounts: &Amounts, available: GpuSet) -> Option<GpuSet> {
+        let (layout, mut available) = (self.layout, available);
+        let (mut taken, mut of_wanted_types) = (GpuSet::EMPTY, GpuSet::EMPTY);
+        for &kind in layout.types.iter().filter(|&&kind| amounts.get(kind) > 0) {
+            let of_type = layout.of_type(self.has, kind);
+            let wanted = usize::try_from(amounts.get(kind)).ok()?;
+            let chosen = together(available & of_type, wanted)?;
+            (taken, available) = (taken | chosen, available - chosen);
+            of_wanted_types = of_wanted_types | of_type;
+        }
+        let rest = usize::try_from(amounts.get(layout.gpu)).ok()?.saturating_sub(taken.len());
+        let others = available - of_wanted_types;
+        if let Some(chosen) = together(others, rest) {
+            return Some(taken | chosen);
+        }
+        let more = together(available & of_wanted_types, rest - others.len())?;
+        Some(taken | others | more)
+    }
+
+    /// The GPU for a part of one: of those already cut the one with the least left that suffices, then the lowest. If no cut one
+    /// has enough, a wholly free one is cut, by the rule of [`together`].
+    fn for_part(&self, part: GpuPart) -> Option<GpuSet> {
+        let of_type = self.layout.of_type(self.has, part.resource());
+        let is_cut = |&gpu: &usize| {
+            (part.thousandths()..WHOLE_GPU).contains(&self.free[gpu]) && self.free[gpu] > 0
+        };
+        let cut = of_type.iter().filter(is_cut).min_by_key(|&gpu| (self.free[gpu], gpu));
+        if let Some(gpu) = cut {
+            return Some(GpuSet::one(gpu));
+        }
+        let uncut = self.available() & of_type;
+        (self.left[self.layout.gpu] > 0).then(|| together(uncut, 1)).flatten()
+    }
+
+    /// Whether the node can give a slot these GPUs: enough of each is free, and counts leave as many whole ones as it cuts.
+    pub(crate) fn can_give(&self, amounts: &Amounts, gpus: GpuSet) -> bool {
+        let taken = amounts.gpu_thousandths_of_each();
+        if !gpus.is_in(GpuSet::range(0, self.free.len()))
+            || gpus.iter().any(|gpu| self.free[gpu] < taken)
+        {
+            return false;
+        }
+        let cut: GpuSet = gpus.iter().filter(|&gpu| self.free[gpu] == WHOLE_GPU).collect();
+        let counted = |resource: usize| {
+            (cut & self.layout.of_type(self.has, resource)).len() as u64 <= self.left[resource]
+        };
+        counted(self.layout.gpu) && self.layout.types.iter().all(|&kind| counted(kind))
+    }
+
+    /// How many slots that each take this part of one GPU there are.
+    pub(crate) fn parts(&self, part: GpuPart) -> u64 {
+        let of_type = self.layout.of_type(self.has, part.resource());
+        let slots = |free: u16| u64::from(free / part.thousandths().max(1));
+        let cut = of_type.iter().map(|gpu| self.free[gpu]).filter(|&free| free < WHOLE_GPU);
+        let uncut = ((self.available() & of_type).len() as u64).min(self.left[self.layout.gpu]);
+        cut.map(slots).sum::<u64>() + uncut * slots(WHOLE_GPU)
+    }
+}
+
+/// `count` of the GPUs in `free`, as close together as can be: in the smallest aligned block of a power of two (GPUs 0 and 1,
+/// 0 to 3, 4 to 7 and so on) that has enough. Among blocks of that size the one with the fewest free, then the one in the
+/// next larger block with the fewest free and so on, then the lowest: larger blocks stay whole for later jobs. This is
+/// the buddy rule of memory allocators (Knowlton 1965).
+pub(crate) fn together(free: GpuSet, count: usize) -> Option<GpuSet> {
+    if count == 0 {
+        return Some(GpuSet::EMPTY);
+    }
+    if count > free.len() {
+        return None;
+    }
+    let mut size = count.next_power_of_two();
+    while size <= MOST_GPUS {
+        let mut best: Option<([u8; 8], GpuSet)> = None;
+        // The last block that holds a free GPU.
+        let last = free.iter().last().unwrap_or(0) / size;
+        for block in (0..=last).map(|block| block * size) {
+            let inside = free & GpuSet::range(block, size);
+            if inside.len() < count {
+                continue;
+            }
+            let key = around(free, block, size);
+            if best.is_none_or(|(least, _)| key < least) {
+                best = Some((key, inside));
+            }
+        }
+        if let Some((_, inside)) = best {
+            return Some(inside.lowest(count));
+        }
+        size *= 2;
+    }
+    None
+}
+
+/// How many are free in the block, in the block of twice its size around it, and so on.
+fn around(free: GpuSet, block: usize, size: usize) -> [u8; 8] {
+    let mut counts = [0; 8];
+    let sizes = std::iter::successors(Some(size), |size| Some(size * 2));
+    for (count, size) in counts.iter_mut().zip(sizes.take_while(|&size| size <= MOST_GPUS)) {
+        *count = (free & GpuSet::range(block / size * size, size)).len() as u8;
+    }
+    counts
+}

@@ -1,0 +1,135 @@
+//! The GPUs of nodes one by one: what is free of each, and which of them a slot gets.
+//!
+//! Counts of free GPUs ([`Resources`](topolane_fabric::resources::Resources)) say whether a job fits. This says which GPUs it
+//! gets. GPU i of a node is the one on rail i. The GPUs of the first type of a node come first, then those of the next type,
+//! and at the end those without a type; types are in the order of the machine's resources.
+
+mod choice;
+mod set;
+
+use topolane_fabric::Fabric;
+
+pub use set::{GpuSet, MOST_GPUS};
+
+use crate::amounts::{Amounts, GpuPart};
+
+/// Thousandths of a whole GPU.
+pub const WHOLE_GPU: u16 = 1000;
+
+/// Which resources of a machine are GPUs.
+#[derive(Debug)]
+pub(crate) struct GpuLayout {
+    /// Index of the resource `gpu`.
+    gpu: usize,
+    /// Indices of its types, ascending.
+    types: Box<[usize]>,
+    /// The most GPUs of a node.
+    most: usize,
+}
+
+impl GpuLayout {
+    /// `None` for a machine without GPUs, and for one with more than [`MOST_GPUS`] on a node.
+    pub(crate) fn of(fabric: &Fabric) -> Option<Self> {
+        let names = fabric.resources().names();
+        let gpu = fabric.resources().index("gpu")?;
+        let most = usize::try_from(*fabric.most_of_a_node().get(gpu)?).ok()?;
+        let is_type = |&index: &usize| names[index].starts_with("gpu:");
+        let types = (0..names.len()).filter(is_type).collect();
+        (1..=MOST_GPUS).contains(&most).then_some(GpuLayout { gpu, types, most })
+    }
+
+    /// The most GPUs of a node.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Whether the resource is GPUs, with a type or without.
+    pub(crate) fn is_gpu(&self, resource: usize) -> bool {
+        resource == self.gpu || self.types.contains(&resource)
+    }
+
+    /// Whether a slot takes GPUs, whole or a part of one.
+    pub(crate) fn is_taken_by(&self, amounts: &Amounts) -> bool {
+        amounts.gpu_part().is_some() || amounts.get(self.gpu) > 0
+    }
+
+    /// The counts that a cut GPU is taken off: `gpu`, and the type wanted.
+    pub(crate) fn counts_of(&self, part: GpuPart) -> impl Iterator<Item = usize> + use<> {
+        let kind = Some(part.resource()).filter(|&kind| kind != self.gpu);
+        std::iter::once(self.gpu).chain(kind)
+    }
+
+    /// GPUs of a node that has these counts.
+    pub(crate) fn gpus(&self, has: &[u64]) -> usize {
+        has.get(self.gpu).map_or(0, |&gpus| gpus as usize)
+    }
+
+    /// The GPUs of a type, of a node that has these counts; all its GPUs for `gpu` itself.
+    fn of_type(&self, has: &[u64], resource: usize) -> GpuSet {
+        if resource == self.gpu {
+            return GpuSet::range(0, self.gpus(has));
+        }
+        let before = self.types.iter().take_while(|&&kind| kind < resource);
+        let first = before.map(|&kind| has[kind] as usize).sum();
+        GpuSet::range(first, has[resource] as usize)
+    }
+
+    /// The type of a GPU, as an index of a resource: `gpu` for one without a type.
+    pub(crate) fn type_of(&self, has: &[u64], gpu: usize) -> usize {
+        let holds = |&&kind: &&usize| self.of_type(has, kind).contains(gpu);
+        self.types.iter().find(holds).copied().unwrap_or(self.gpu)
+    }
+}
+
+/// The GPUs of one node: what it has, and what is free.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeGpus<'a> {
+    pub(crate) layout: &'a GpuLayout,
+    /// What the node has of every resource.
+    pub(crate) has: &'a [u64],
+    /// What is free of every resource. Fewer GPUs than are wholly free if some are held that nobody named.
+    pub(crate) left: &'a [u64],
+    /// Thousandths free of each GPU.
+    pub(crate) free: &'a [u16],
+}
+
+/// The free counts and the free thousandths of one node, to change.
+pub(crate) struct NodeGpusMut<'a> {
+    pub(crate) layout: &'a GpuLayout,
+    pub(crate) has: &'a [u64],
+    pub(crate) left: &'a mut [u64],
+    pub(crate) free: &'a mut [u16],
+}
+
+impl NodeGpusMut<'_> {
+    /// Takes a slot's GPUs. The slot must fit.
+    pub(crate) fn take(&mut self, amounts: &Amounts, gpus: GpuSet) {
+        let taken = amounts.gpu_thousandths_of_each();
+        for gpu in gpus.iter() {
+            if self.free[gpu] == WHOLE_GPU {
+                self.count(gpu, |left| *left -= 1);
+            }
+            self.free[gpu] -= taken;
+        }
+    }
+
+    /// Gives back what [`NodeGpusMut::take`] took.
+    pub(crate) fn give_back(&mut self, amounts: &Amounts, gpus: GpuSet) {
+        let taken = amounts.gpu_thousandths_of_each();
+        for gpu in gpus.iter() {
+            self.free[gpu] += taken;
+            if self.free[gpu] == WHOLE_GPU {
+                self.count(gpu, |left| *left += 1);
+            }
+        }
+    }
+
+    /// Changes the counts of wholly free GPUs that this one is in.
+    fn count(&mut self, gpu: usize, change: impl Fn(&mut u64)) {
+        change(&mut self.left[self.layout.gpu]);
+        let kind = self.layout.type_of(self.has, gpu);
+        if kind != self.layout.gpu {
+            change(&mut self.left[kind]);
+        }
+    }
+}

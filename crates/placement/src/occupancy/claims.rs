@@ -1,0 +1,190 @@
+//! Claims and releases, which undo each other exactly.
+
+use topolane_fabric::{CableId, GroupIndex, NodeIndex};
+
+use super::{Occupancy, OccupancyError};
+use crate::amounts::Amounts;
+use crate::gpus::GpuSet;
+use crate::placement::Placement;
+use crate::request::Share;
+
+impl Occupancy {
+    /// Takes a placement's slots.
+    ///
+    /// # Errors
+    /// The first node that cannot take its slot; nothing is claimed then.
+    pub fn claim(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
+        if let Some(&cable) = placement.links().iter().find(|&&cable| !self.slots.is_free(cable)) {
+            return Err(self.no_link(cable));
+        }
+        self.claim_nodes(placement)?;
+        self.take_links(placement);
+        Ok(())
+    }
+
+    fn no_link(&self, cable: CableId) -> OccupancyError {
+        let place = self.fabric.cable_place(cable);
+        let node = place.map_or(0, |(level, group, ..)| self.fabric.node_range(level, group).start);
+        OccupancyError { node }
+    }
+
+    fn claim_nodes(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
+        let share = placement.share();
+        for (index, (node, gpus)) in placement.slots().enumerate() {
+            if node >= self.fabric.nodes() || !self.has_slot(node, share, gpus) {
+                for (taken, gpus) in placement.slots().take(index) {
+                    self.give_back(taken, share, gpus);
+                }
+                return Err(OccupancyError { node });
+            }
+            self.take(node, share, gpus);
+        }
+        Ok(())
+    }
+
+    /// Whether a node can take a slot, with these GPUs if any is named.
+    fn has_slot(&self, node: NodeIndex, share: &Share, gpus: GpuSet) -> bool {
+        match share {
+            Share::Part(amounts) if !gpus.is_empty() => {
+                self.takes_shares(node) && self.has_gpus(node, amounts, gpus)
+            }
+            Share::Part(amounts) => self.fits(node, share) && self.counts_gpu_part(node, amounts),
+            Share::Whole => self.fits(node, share),
+        }
+    }
+
+    fn take_links(&mut self, placement: &Placement) {
+        self.count_crossings(placement, |count| *count += 1);
+        self.slots.take(placement.links());
+        self.change_strangers(placement, true);
+        if let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) {
+            network.enter(traffic);
+        }
+    }
+
+    fn change_strangers(&mut self, placement: &Placement, comes: bool) {
+        if placement.links().is_empty() {
+            for &(level, group) in placement.crossed() {
+                self.slots.change_strangers(&self.fabric, usize::from(level), group, comes);
+            }
+        }
+    }
+
+    /// Takes a placement that is known to hold its nodes already, in service or not: a running
+    /// job found by a driver that starts.
+    ///
+    /// # Errors
+    /// As [`Occupancy::claim`], but a node or a link out of service is no obstacle.
+    pub fn adopt(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
+        if let Some(&cable) = placement.links().iter().find(|&&cable| self.slots.is_taken(cable)) {
+            return Err(self.no_link(cable));
+        }
+        let out: Vec<NodeIndex> = placement
+            .held()
+            .filter(|&node| node < self.fabric.nodes() && !self.in_service.contains(node))
+            .collect();
+        for &node in &out {
+            self.put_in_service(node, true);
+        }
+        let claimed = self.claim_nodes(placement);
+        for &node in &out {
+            self.put_in_service(node, false);
+        }
+        claimed?;
+        self.take_links(placement);
+        Ok(())
+    }
+
+    /// Gives back what [`Occupancy::claim`] took for the same placement.
+    pub fn release(&mut self, placement: &Placement) {
+        for (node, gpus) in placement.slots() {
+            self.give_back(node, placement.share(), gpus);
+        }
+        self.count_crossings(placement, |count| *count -= 1);
+        self.slots.give_back(placement.links());
+        self.change_strangers(placement, false);
+        if let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) {
+            network.leave(traffic);
+        }
+    }
+
+    /// Lays a placement over whatever is there, as far as there is something left: for a state
+    /// that stands for a span of time, in which placements hold the same node one after another.
+    pub fn overlay(&mut self, placement: &Placement) {
+        for node in placement.held() {
+            match placement.share() {
+                Share::Whole => self.set_whole(node, true),
+                Share::Part(amounts) => self.overlay_amounts(node, amounts),
+            }
+            self.held[node as usize] += 1;
+            if self.idle.contains(node) {
+                self.mark_busy(node);
+            }
+        }
+        self.take_links(placement);
+    }
+
+    /// Takes off what there is, and of GPUs only the number.
+    fn overlay_amounts(&mut self, node: NodeIndex, amounts: &Amounts) {
+        self.count_shares();
+        let counted = self.fabric.resources().names().len();
+        let free = &mut self.free[node as usize * counted..][..counted];
+        for (free, amount) in free.iter_mut().zip(amounts.iter()) {
+            *free = free.saturating_sub(amount);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, node: NodeIndex, share: &Share, gpus: GpuSet) {
+        let index = node as usize;
+        match share {
+            Share::Whole => self.set_whole(node, true),
+            Share::Part(amounts) => self.change_amounts(node, amounts, gpus, true),
+        }
+        self.held[index] += 1;
+        if self.held(node) == 1 {
+            self.mark_busy(node);
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self, node: NodeIndex, share: &Share, gpus: GpuSet) {
+        let index = node as usize;
+        match share {
+            Share::Whole => self.set_whole(node, false),
+            Share::Part(amounts) => self.change_amounts(node, amounts, gpus, false),
+        }
+        self.held[index] -= 1;
+        if self.held[index] == 0 && self.in_service.contains(node) {
+            self.mark_idle(node);
+        }
+    }
+
+    fn count_crossings(&mut self, placement: &Placement, change: impl Fn(&mut u32)) {
+        let mut count = |level: usize, group: GroupIndex| {
+            change(&mut self.crossing[level][group as usize]);
+            if placement.is_isolated() {
+                change(&mut self.isolated_crossing[level][group as usize]);
+            }
+        };
+        for &(level, group) in placement.crossed() {
+            count(level as usize, group);
+        }
+        if matches!(placement.share(), Share::Part(_)) && placement.spans_nodes() {
+            let nodes = placement.nodes();
+            let are_distinct = nodes.windows(2).all(|pair| pair[0] < pair[1]);
+            for (index, &node) in nodes.iter().enumerate() {
+                if are_distinct || !nodes[..index].contains(&node) {
+                    count(0, node);
+                }
+            }
+            for &node in nodes {
+                if self.crossing[0][node as usize] > 0 {
+                    self.crossed_nodes.insert(node);
+                } else {
+                    self.crossed_nodes.remove(node);
+                }
+            }
+        }
+    }
+}

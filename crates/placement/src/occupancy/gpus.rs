@@ -1,0 +1,217 @@
+//! The GPUs of nodes in a state: what is free of each, and which ones a placement gets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, NodeIndex};
+
+use super::Occupancy;
+use crate::amounts::Amounts;
+use crate::gpus::{GpuLayout, GpuSet, MOST_GPUS, NodeGpus, NodeGpusMut, WHOLE_GPU};
+use crate::placement::Placement;
+use crate::request::Share;
+
+/// What is free of every GPU.
+#[derive(Debug, Clone)]
+pub(super) struct Gpus {
+    /// `None` where GPUs are not told apart: there are none, or too many on one node.
+    layout: Option<Arc<GpuLayout>>,
+    /// Thousandths free of every GPU, node after node, [`GpuLayout::most`] for each. Empty until a slot takes GPUs, so that whole
+    /// nodes cost nothing here.
+    free: Vec<u16>,
+}
+
+impl Gpus {
+    pub(super) fn new(fabric: &Fabric) -> Self {
+        Gpus { layout: GpuLayout::of(fabric).map(Arc::new), free: Vec::new() }
+    }
+}
+
+/// All GPUs of a node that no share of it holds a GPU of, and those of a node held whole.
+static ALL_FREE: [u16; MOST_GPUS] = [WHOLE_GPU; MOST_GPUS];
+static NONE_FREE: [u16; MOST_GPUS] = [0; MOST_GPUS];
+
+impl Occupancy {
+    /// Thousandths free of each GPU of a node, by index: 1000 of a wholly free one, 540 of one that a job holds 460 thousandths
+    /// of. All 0 for a node held whole. Empty for a node without GPUs, and on a machine on which a node has more than
+    /// [`MOST_GPUS`]. Whether the node is in service does not matter here.
+    ///
+    /// GPUs that a placement holds without naming them ([`Occupancy::name_gpus`]) are free here; [`Occupancy::free`] counts them.
+    pub fn gpus_free(&self, node: NodeIndex) -> &[u16] {
+        let Some(layout) = &self.gpus.layout else { return &[] };
+        let gpus = layout.gpus(self.fabric.counts(node));
+        if self.is_whole(node) {
+            return &NONE_FREE[..gpus];
+        }
+        self.unheld_gpus(layout, node)
+    }
+
+    /// The index of the resource that a GPU of a node is: that of its type, or of `gpu` for one without a type. `None` if the node
+    /// has no such GPU.
+    pub fn gpu_type(&self, node: NodeIndex, gpu: usize) -> Option<usize> {
+        let layout = self.gpus.layout.as_ref()?;
+        let has = self.fabric.counts(node);
+        (gpu < layout.gpus(has)).then(|| layout.type_of(has, gpu))
+    }
+
+    /// What shares leave of the GPUs of a node, also of one held whole.
+    fn unheld_gpus(&self, layout: &GpuLayout, node: NodeIndex) -> &[u16] {
+        let gpus = layout.gpus(self.fabric.counts(node));
+        if self.gpus.free.is_empty() {
+            return &ALL_FREE[..gpus];
+        }
+        &self.gpus.free[node as usize * layout.most()..][..gpus]
+    }
+
+    fn node_gpus<'a>(&'a self, layout: &'a GpuLayout, node: NodeIndex) -> NodeGpus<'a> {
+        NodeGpus {
+            layout,
+            has: self.fabric.counts(node),
+            left: self.free(node),
+            free: self.unheld_gpus(layout, node),
+        }
+    }
+
+    /// How many slots with a part of one GPU the node has, as far as its GPUs go; `None` for amounts without such a part.
+    pub(super) fn gpu_parts_on(&self, node: NodeIndex, amounts: &Amounts) -> Option<u64> {
+        let part = amounts.gpu_part()?;
+        let layout = self.gpus.layout.as_deref();
+        Some(layout.map_or(0, |layout| self.node_gpus(layout, node).parts(part)))
+    }
+
+    /// Whether the node has the GPU that a slot takes a part of. Counts tell whether it has whole ones.
+    #[inline]
+    pub(super) fn gpu_part_fits(&self, node: NodeIndex, amounts: &Amounts) -> bool {
+        amounts.gpu_part().is_none() || self.gpu_parts_on(node, amounts) > Some(0)
+    }
+
+    /// The placement with its GPUs named, as far as this state has them; the same placement if it takes none. Policies' placements
+    /// have them named. A placement made by hand holds the number of its GPUs only if this is not called before it is claimed,
+    /// and a whole GPU instead of a part.
+    ///
+    /// The rule: all nodes of a job get the same GPUs if they can, so that its traffic stays on the rails of these GPUs. A slot
+    /// with whole GPUs gets them from the smallest aligned block of 1, 2, 4, 8, ... GPUs that has enough, and among these from
+    /// the one with the fewest free. A slot with a part of a GPU gets it from the GPU already cut that has the least left.
+    #[must_use]
+    pub fn name_gpus(&self, placement: Placement) -> Placement {
+        let (Share::Part(amounts), Some(layout)) = (placement.share(), &self.gpus.layout) else {
+            return placement;
+        };
+        if !layout.is_taken_by(amounts) || !placement.gpus().is_empty() {
+            return placement;
+        }
+        let nodes: Vec<NodeIndex> = placement.held().collect();
+        if nodes.iter().any(|&node| node >= self.fabric.nodes()) {
+            return placement;
+        }
+        let gpus = if nodes.windows(2).all(|pair| pair[0] < pair[1]) {
+            self.gpus_of_nodes(layout, amounts, &nodes)
+        } else {
+            self.gpus_of_slots(layout, amounts, &nodes)
+        };
+        match gpus {
+            Some(gpus) => placement.with_gpus(gpus),
+            None => placement,
+        }
+    }
+
+    /// The GPUs of one slot on each of different nodes.
+    fn gpus_of_nodes(
+        &self,
+        layout: &GpuLayout,
+        amounts: &Amounts,
+        nodes: &[NodeIndex],
+    ) -> Option<Vec<GpuSet>> {
+        let common = self.common_gpus(layout, amounts, nodes);
+        nodes.iter().map(|&node| self.node_gpus(layout, node).choose(amounts, common)).collect()
+    }
+
+    /// Whole GPUs that are free on all nodes of a job with several.
+    fn common_gpus(
+        &self,
+        layout: &GpuLayout,
+        amounts: &Amounts,
+        nodes: &[NodeIndex],
+    ) -> Option<GpuSet> {
+        let (&first, others) = nodes.split_first()?;
+        if others.is_empty() || amounts.gpu_part().is_some() {
+            return None;
+        }
+        let all = self.node_gpus(layout, first).available();
+        let common = others
+            .iter()
+            .fold(all, |common, &node| common & self.node_gpus(layout, node).available());
+        self.node_gpus(layout, first).whole(amounts, common)
+    }
+
+    /// The GPUs of slots of which several may lie on one node: each gets what those before it left.
+    fn gpus_of_slots(
+        &self,
+        layout: &GpuLayout,
+        amounts: &Amounts,
+        nodes: &[NodeIndex],
+    ) -> Option<Vec<GpuSet>> {
+        let common = self.common_gpus(layout, amounts, nodes);
+        let mut tried: BTreeMap<NodeIndex, (Vec<u64>, Vec<u16>)> = BTreeMap::new();
+        let mut gpus = Vec::with_capacity(nodes.len());
+        for &node in nodes {
+            let has = self.fabric.counts(node);
+            let (left, free) = tried.entry(node).or_insert_with(|| {
+                (self.free(node).to_vec(), self.unheld_gpus(layout, node).to_vec())
+            });
+            let chosen = NodeGpus { layout, has, left, free }.choose(amounts, common)?;
+            NodeGpusMut { layout, has, left, free }.take(amounts, chosen);
+            gpus.push(chosen);
+        }
+        Some(gpus)
+    }
+
+    /// Whether a node can give a slot these GPUs, and all else that the slot takes.
+    pub(super) fn has_gpus(&self, node: NodeIndex, amounts: &Amounts, gpus: GpuSet) -> bool {
+        let Some(layout) = self.gpus.layout.as_deref() else { return false };
+        let node = self.node_gpus(layout, node);
+        let enough = |(index, count)| layout.is_gpu(index) || node.left[index] >= count;
+        node.can_give(amounts, gpus) && amounts.iter().enumerate().all(enough)
+    }
+
+    /// Takes off a node what a slot takes, or gives it back: the GPUs named and all else, or the number of GPUs if none is named.
+    pub(super) fn change_amounts(
+        &mut self,
+        node: NodeIndex,
+        amounts: &Amounts,
+        gpus: GpuSet,
+        takes: bool,
+    ) {
+        self.count_shares();
+        let (has, index) = (self.fabric.counts(node), node as usize);
+        let left = &mut self.free[index * has.len()..][..has.len()];
+        let change = |left: &mut u64, count| if takes { *left -= count } else { *left += count };
+        let layout = self.gpus.layout.as_deref();
+        let named = layout.filter(|_| !gpus.is_empty());
+        for (index, (left, count)) in left.iter_mut().zip(amounts.iter()).enumerate() {
+            if named.is_none_or(|layout| !layout.is_gpu(index)) {
+                change(left, count);
+            }
+        }
+        if let Some(layout) = named {
+            if self.gpus.free.is_empty() {
+                self.gpus.free = vec![WHOLE_GPU; self.held.len() * layout.most()];
+            }
+            let free = &mut self.gpus.free[index * layout.most()..][..layout.gpus(has)];
+            let mut node = NodeGpusMut { layout, has, left, free };
+            if takes { node.take(amounts, gpus) } else { node.give_back(amounts, gpus) }
+        } else if let (Some(layout), Some(part)) = (layout, amounts.gpu_part()) {
+            for index in layout.counts_of(part) {
+                change(&mut left[index], 1);
+            }
+        }
+    }
+
+    /// Whether a slot that does not name its GPUs finds a whole one for the part that it takes.
+    pub(super) fn counts_gpu_part(&self, node: NodeIndex, amounts: &Amounts) -> bool {
+        let (Some(part), Some(layout)) = (amounts.gpu_part(), &self.gpus.layout) else {
+            return true;
+        };
+        layout.counts_of(part).all(|index| self.free(node)[index] > 0)
+    }
+}
