@@ -3,7 +3,7 @@
 #![allow(clippy::float_cmp, clippy::unwrap_used)] // Values are exact; helpers may fail.
 
 use topolane_simulator::workload::{
-    Exponential, Job, Month, PRESETS, Workload, exponential, generate, month, preset,
+    Exponential, Job, Month, PRESETS, Workload, exponential, generate, gpu_month, month, preset,
 };
 
 const SEEDS: std::ops::Range<u64> = 0..3;
@@ -155,4 +155,59 @@ fn a_name_nobody_knows_is_an_error_that_lists_the_names() {
     }
     let error = preset("cab-dec", 1).unwrap_err().to_string();
     assert!(error.contains("cab-aug, cab-sep, cab-nov, exp-16"), "{error}");
+}
+
+/// Takes what a job of the month takes of each node, by name.
+fn part(workload: &Workload, job: &Job, name: &str) -> Option<u64> {
+    match &job.share {
+        topolane_placement::Share::Whole => None,
+        topolane_placement::Share::Part(amounts) => {
+            workload.resources.index(name).map(|index| amounts.get(index))
+        }
+    }
+}
+
+#[test]
+fn the_gpu_month_offers_its_load_and_small_jobs_do_their_part_of_it() {
+    for seed in SEEDS {
+        let month = gpu_month(seed);
+        let work = |job: &Job| {
+            let gpus = part(&month, job, "gpu").unwrap_or(u64::from(job.nodes) * 4);
+            gpus as f64 * job.run
+        };
+        let all: f64 = month.jobs.iter().map(work).sum();
+        let small: f64 = month.jobs.iter().filter(|job| job.nodes == 1).map(work).sum();
+        let offered = all / (5_040.0 * 4.0 * 30.0 * 86_400.0);
+        assert!((offered / 0.93 - 1.0).abs() < 0.01, "{offered}");
+        assert!((small / all / 0.05 - 1.0).abs() < 0.02, "{}", small / all);
+        assert_eq!(month, gpu_month(seed));
+    }
+}
+
+#[test]
+fn jobs_of_the_gpu_month_take_parts_of_a_node_or_whole_nodes_and_run_up_to_a_week() {
+    let month = gpu_month(0);
+    for job in &month.jobs {
+        assert!((300.0..=604_800.0).contains(&job.run) && job.submit < 30.0 * 86_400.0);
+        assert!(job.walltime.is_some_and(|walltime| (job.run..=604_800.0).contains(&walltime)));
+        match part(&month, job, "gpu") {
+            Some(gpus) => {
+                assert!((1..=3).contains(&gpus) && job.nodes == 1);
+                assert!(part(&month, job, "cores").is_some_and(|cores| (9..=144).contains(&cores)));
+            }
+            None => assert!((1..=186).contains(&job.nodes)),
+        }
+    }
+    let median = |gpus: u64| {
+        let mut runs: Vec<f64> = month
+            .jobs
+            .iter()
+            .filter(|job| part(&month, job, "gpu") == Some(gpus))
+            .map(|job| job.run)
+            .collect();
+        runs.sort_unstable_by(f64::total_cmp);
+        runs[runs.len() / 2]
+    };
+    // The medians of Philly's runs of five minutes and more.
+    assert!((median(1) / 2_474.0 - 1.0).abs() < 0.05, "{}", median(1));
 }

@@ -16,7 +16,8 @@ pub use read::{ReadOptions, read};
 pub use sacct::sacct;
 pub use swf::swf;
 pub use synthetic::{
-    Arrivals, Exponential, HyperGamma, Month, PRESETS, exponential, generate, month, preset,
+    Arrivals, Exponential, HyperGamma, Month, PRESETS, exponential, generate, gpu_month, month,
+    preset,
 };
 pub use transform::{Shape, TooWide, apply};
 pub use write::{to_csv, to_swf};

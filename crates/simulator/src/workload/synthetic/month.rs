@@ -63,10 +63,10 @@ pub struct Month {
     pub arrivals: Arrivals,
 }
 
-/// The walltimes users ask for, minutes, up to any longest (Tsafrir, Etsion and Feitelson 2005).
-const WALLTIMES: [f64; 20] = [
+/// The walltimes users ask for, minutes, up to any longest (Tsafrir, Etsion and Feitelson 2005; whole days are ours).
+const WALLTIMES: [f64; 24] = [
     5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 150.0, 180.0, 240.0, 300.0, 360.0, 480.0,
-    600.0, 720.0, 960.0, 1_080.0, 1_440.0,
+    600.0, 720.0, 960.0, 1_080.0, 1_440.0, 2_880.0, 4_320.0, 5_760.0, 7_200.0,
 ];
 
 /// log2 of the lower end of the several-node sizes, so that 2 is drawn often enough (Lublin and
@@ -96,7 +96,7 @@ pub fn generate(month: &Month, seed: u64) -> Workload {
             id: 0,
             submit,
             run,
-            walltime: Some(walltime(month, run, &mut random)),
+            walltime: Some(walltime(month.killed_share, month.longest, run, &mut random)),
             nodes,
             share: Share::Whole,
             recorded: None,
@@ -177,14 +177,12 @@ fn factor(drawn: &[(u32, f64)], longest: f64, work: f64) -> f64 {
     low.midpoint(high)
 }
 
-/// What the user asks for: the run time over a uniform accuracy, rounded up to a usual value.
-fn walltime(month: &Month, run: f64, random: &mut ChaCha8Rng) -> f64 {
-    let accuracy = if random.random::<f64>() < month.killed_share {
-        1.0
-    } else {
-        1.0 - random.random::<f64>()
-    };
+/// What the user asks for, seconds: the run time over a uniform accuracy, rounded up to a usual value. `exact_share` of the
+/// users know how long it runs.
+pub(super) fn walltime(exact_share: f64, longest: f64, run: f64, random: &mut ChaCha8Rng) -> f64 {
+    let accuracy =
+        if random.random::<f64>() < exact_share { 1.0 } else { 1.0 - random.random::<f64>() };
     let wanted = run / accuracy / 60.0;
     let usual = WALLTIMES.iter().find(|&&value| value >= wanted);
-    usual.map_or(month.longest, |minutes| (minutes * 60.0).min(month.longest))
+    usual.map_or(longest, |minutes| (minutes * 60.0).min(longest))
 }

@@ -4,15 +4,20 @@ use topolane_fabric::InputError;
 
 use super::arrivals::Arrivals;
 use super::exponential::{Exponential, exponential};
+use super::gpu_month::gpu_month;
 use super::month::{HyperGamma, Month, generate};
 use crate::workload::job::Workload;
 
 /// Names and what they stand for, for lists and error messages.
-pub const PRESETS: [(&str, &str); 4] = [
+pub const PRESETS: [(&str, &str); 5] = [
     ("cab-aug", "31 days on 1,296 nodes at load 0.86; cab-aug-2x doubles the nodes of every job"),
     ("cab-sep", "15 days at load 2.64"),
     ("cab-nov", "30 days at load 0.83, evenly submitted"),
     ("exp-16", "5,000 jobs at once, sizes exponential of mean 16 (or another), 20-3,000 s"),
+    (
+        "gpu-month",
+        "30 days of a GPU centre: load 0.93 of nvl72-5000, 1 to 744 GPUs, fitted to Philly and Lingjun",
+    ),
 ];
 
 /// The workload of a name: `cab-aug`, `cab-nov-2x`, `exp-16`.
@@ -34,6 +39,9 @@ pub fn preset(name: &str, seed: u64) -> Result<Workload, InputError> {
             exponential(&Exponential { mean_nodes, ..Exponential::default() }, seed)?;
         workload.name = name.to_string();
         return Ok(workload);
+    }
+    if name == "gpu-month" {
+        return Ok(gpu_month(seed));
     }
     let (base, times) = match name.rsplit_once('-') {
         Some((base, suffix)) if suffix.ends_with('x') => {
