@@ -196,6 +196,18 @@ class Machine:
     def route(self, a: int, b: int) -> list[tuple[int, str]] | None:
         """The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none."""
 
+    def rails(self) -> list[tuple[int, bool]]:
+        """(rails, whether they meet in switches) of every site."""
+
+    def rail_route(
+        self, nodes: tuple[int, int], rails: tuple[int, int], cross_rail: str
+    ) -> tuple[bool, bool, list[tuple[int, str]]] | None:
+        """The route from the GPU on one rail of a node to the GPU on a rail of another.
+
+        Whether it goes over NVLink in the first node and in the last, and (cable, "up" or "down") for every link; None where
+        there is none. `cross_rail` is "nvlink" or "spines".
+        """
+
     def routing(self, name: str, seed: int = 0) -> Routing:
         """The ways between its nodes by a rule: d-mod-k, s-mod-k, random, adaptive."""
 

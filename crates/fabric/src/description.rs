@@ -54,6 +54,34 @@ pub struct Cabling {
     pub cables: u32,
     /// Bandwidth of one cable in each direction, bytes per second.
     pub bandwidth: f64,
+    /// Whether the parallel switches of a group all lead to the same parents: rails meet there. Never at the level of the
+    /// nodes. Otherwise every one of them has parents of its own.
+    #[serde(default)]
+    pub joined: bool,
+}
+
+impl Cabling {
+    /// Cabling of a PGFT: every parallel switch has parents of its own.
+    pub const fn new(parents: u32, cables: u32, bandwidth: f64) -> Cabling {
+        Cabling { parents, cables, bandwidth, joined: false }
+    }
+
+    /// The same with the parallel switches of a group joined: they share their parents.
+    #[must_use]
+    pub const fn meeting(self) -> Cabling {
+        Cabling { joined: true, ..self }
+    }
+
+    /// The number, among the parallel switches of the group above, of the parent number `parent` of switch `switch`.
+    #[inline]
+    pub const fn upper(&self, switch: u32, parent: u32) -> u32 {
+        if self.joined { parent } else { switch * self.parents + parent }
+    }
+
+    /// Parallel switches of a group above, if the groups below have `width`; `None` beyond `u32`.
+    pub const fn width_above(&self, width: u32) -> Option<u32> {
+        if self.joined { Some(self.parents) } else { width.checked_mul(self.parents) }
+    }
 }
 
 /// A cable named by where it starts: switch `switch` of group `group` (by index at `level`),

@@ -6,6 +6,7 @@ mod check;
 mod describe;
 mod domains;
 mod only;
+mod rails;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,6 +17,7 @@ use crate::resources::Resources;
 
 pub use domains::DomainIndex;
 pub(crate) use domains::check_sizes;
+pub use rails::{CrossRail, RailRoute};
 
 pub(crate) use check::{DEEPEST, MOST_SWITCHES, too_many_switches};
 

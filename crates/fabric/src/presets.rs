@@ -98,7 +98,7 @@ pub fn pgft(name: &str, children: &[u32], parents: &[u32], cables: &[u32]) -> De
     let cabling = parents
         .iter()
         .zip(cables)
-        .map(|(&parents, &cables)| Cabling { parents, cables, bandwidth: QDR })
+        .map(|(&parents, &cables)| Cabling::new(parents, cables, QDR))
         .collect();
     Description {
         name: name.to_owned(),

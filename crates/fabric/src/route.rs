@@ -34,13 +34,40 @@ impl Fabric {
     /// The route from `from` to `to` by `rule`, missing cables skipped in port order, up and down
     /// each for itself. Includes the node-to-leaf links. `None` where the two are not joined.
     /// O(depth) on a whole tree.
+    ///
+    /// The route stays on one rail. Only if no rail has a whole route, and the rails meet, it goes up on one and down on
+    /// another.
     pub fn route_by(&self, rule: Rule, from: NodeIndex, to: NodeIndex) -> Option<Route> {
-        let mut climb = Climb { fabric: self, rule, pair: (from, to), route: Route::new() };
-        match self.common_level(from, to) {
-            Some(0) => Some(Route::new()),
-            Some(top) => climb.to(from, to, top).then_some(climb.route),
-            None => climb.between_sites().then_some(climb.route),
+        self.route_on(rule, (from, to), Ends::Same).or_else(|| {
+            let site = self.site_of_group(0, from);
+            let may_cross = self.rails(site) > 1 && self.meets_from(site, 1);
+            may_cross.then(|| self.route_on(rule, (from, to), Ends::Any))?
+        })
+    }
+
+    /// The route between two nodes whose ends are on these rails.
+    pub(crate) fn route_on(
+        &self,
+        rule: Rule,
+        pair: (NodeIndex, NodeIndex),
+        ends: Ends,
+    ) -> Option<Route> {
+        let (from, to) = pair;
+        let mut climb = Climb { fabric: self, rule, pair, ends, route: Route::new() };
+        let Some(top) = self.common_level(from, to) else {
+            return climb.between_sites().then_some(climb.route);
+        };
+        if top == 0 {
+            return Some(Route::new());
         }
+        let top = if ends.may_differ() { top.max(self.meeting_level(from)?) } else { top };
+        climb.to(from, to, top).then_some(climb.route)
+    }
+
+    /// The level of the switches in which the rails of a node's site meet.
+    fn meeting_level(&self, node: NodeIndex) -> Option<usize> {
+        let site = self.site_of_group(0, node);
+        (1..self.depth()).find(|&level| self.cabling(site, level).joined).map(|level| level + 1)
     }
 
     /// The cable if it is there, `None` if it is missing, `CableId::MAX` where the tree needs none:
@@ -60,12 +87,44 @@ impl Fabric {
     }
 }
 
-/// A search for a route: up by the rule, and down through the same switches.
+/// On which rails a route leaves its first node and enters its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// On one, whichever the rule prefers.
+    Same,
+    /// Each on any; the rails must meet.
+    Any,
+    /// Up on the first and down on the second.
+    Rails(u32, u32),
+}
+
+impl Ends {
+    fn may_differ(self) -> bool {
+        match self {
+            Ends::Same => false,
+            Ends::Any => true,
+            Ends::Rails(up, down) => up != down,
+        }
+    }
+
+    /// Whether a node link to parent `up`, and one from parent `down`, may be used.
+    fn allow(self, up: u32, down: u32) -> bool {
+        match self {
+            Ends::Same => up == down,
+            Ends::Any => true,
+            Ends::Rails(first, last) => (up, down) == (first, last),
+        }
+    }
+}
+
+/// A search for a route: up by the rule, and down through switches of the same numbers, or of others until the two sides
+/// meet in a switch.
 struct Climb<'a> {
     fabric: &'a Fabric,
     rule: Rule,
     /// The pair of nodes that the rule is asked for.
     pair: (NodeIndex, NodeIndex),
+    ends: Ends,
     route: Route,
 }
 
@@ -74,44 +133,54 @@ impl Climb<'_> {
     fn to(&mut self, from: NodeIndex, to: NodeIndex, top: usize) -> bool {
         self.route.clear();
         self.route.resize(2 * top, Link { cable: 0, direction: Direction::Up });
-        let found = self.at_level(from, to, top, 0, 0);
+        let found = self.at_level(from, to, top, 0, (0, 0));
         // A padded level has no cable of its own.
         self.route.retain(|link| link.cable != CableId::MAX);
         found
     }
 
-    /// Fills `route[level]` and its counterpart on the way down; false if no way is whole.
+    /// Fills `route[level]` and its counterpart on the way down, from these switches on both sides; false if no way is
+    /// whole.
     fn at_level(
         &mut self,
         from: NodeIndex,
         to: NodeIndex,
         top: usize,
         level: usize,
-        switch: u32,
+        (up_from, down_to): (u32, u32),
     ) -> bool {
         if level == top {
-            return true;
+            return up_from == down_to;
         }
         let fabric = self.fabric;
         let site = fabric.site_of_group(level, fabric.group(level, from));
         let cabling = fabric.cabling(site, level);
         let ports = cabling.parents * cabling.cables;
         let preferred = self.rule.port(self.pair, level, fabric.width(site, level), ports);
+        // Sides that differ meet at a joined level, where both take one parent.
+        let may_part = self.ends.may_differ() && !cabling.joined;
         for port in (preferred..ports).chain(0..preferred) {
             let (parent, cable) = (port % cabling.parents, port / cabling.parents);
-            let end = |node, cable| {
+            let end = |node, switch, parent, cable| {
                 fabric.group_uplink(level, fabric.group(level, node), switch, parent, cable)
             };
-            // The switch above looks for its own way down: the parallel cable of the way up may be
-            // missing there.
-            let mut downs = (cable..cabling.cables).chain(0..cable);
-            let Some(up) = end(from, cable) else { continue };
-            let Some(down) = downs.find_map(|cable| end(to, cable)) else { continue };
-            self.route[level] = Link { cable: up, direction: Direction::Up };
-            self.route[2 * top - 1 - level] = Link { cable: down, direction: Direction::Down };
-            let above = switch * cabling.parents + parent;
-            if self.at_level(from, to, top, level + 1, above) {
-                return true;
+            let Some(up) = end(from, up_from, parent, cable) else { continue };
+            let others = if may_part { cabling.parents } else { 1 };
+            for down_parent in (0..others).map(|next| (parent + next) % cabling.parents) {
+                if level == 0 && !self.ends.allow(parent, down_parent) {
+                    continue;
+                }
+                // The switch above looks for its own way down: the parallel cable of the way up may be
+                // missing there.
+                let mut downs = (cable..cabling.cables).chain(0..cable);
+                let down = downs.find_map(|cable| end(to, down_to, down_parent, cable));
+                let Some(down) = down else { continue };
+                self.route[level] = Link { cable: up, direction: Direction::Up };
+                self.route[2 * top - 1 - level] = Link { cable: down, direction: Direction::Down };
+                let above = (cabling.upper(up_from, parent), cabling.upper(down_to, down_parent));
+                if self.at_level(from, to, top, level + 1, above) {
+                    return true;
+                }
             }
         }
         false

@@ -118,7 +118,7 @@ fn hops_of_cab_are_0_in_a_leaf_2_in_a_pod_4_across() {
 
 /// Two sites and a branch shorter than the others: a leaf right under the core.
 fn uneven() -> Description {
-    let cabling = |parents, cables| Cabling { parents, cables, bandwidth: 1e9 };
+    let cabling = |parents, cables| Cabling::new(parents, cables, 1e9);
     let tall = over("tall", vec![over("pod", vec![leaf("a", 2), leaf("b", 3)]), leaf("c", 1)]);
     let short = over("short", vec![leaf("d", 2), leaf("e", 2)]);
     let site = |root, cabling| SiteDescription { root, cabling, missing: Vec::new() };

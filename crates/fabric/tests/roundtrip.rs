@@ -36,7 +36,7 @@ fn uneven() -> Description {
     let mut pod = over("pod0", vec![leaf("leaf0", 3), leaf("leaf1", 1)]);
     pod.switches = vec!["spine 0".to_owned(), "spine\"1".to_owned()];
     let root = over("campus", vec![pod, leaf("login", 2), over("pod1", vec![leaf("leaf2", 2)])]);
-    let cabling = |parents, cables| Cabling { parents, cables, bandwidth: 4e9 };
+    let cabling = |parents, cables| Cabling::new(parents, cables, 4e9);
     let cabling = vec![cabling(1, 1), cabling(2, 1), cabling(1, 3)];
     let missing = vec![MissingCable { level: 2, group: 2, switch: 1, parent: 0, cable: 2 }];
     let mut machine = pgft("uneven", &[2, 3], &[1, 1], &[1, 1]);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, Fabric, NodeKind, NodeSet, PRESETS, join, preset, read, write};
+use topolane_fabric::{
+    CrossRail, Direction, Fabric, NodeKind, NodeSet, PRESETS, Rule, join, preset, read, write,
+};
 use topolane_placement::{Quality, homes, least_aph};
 
 use crate::error::{bad_input, input_error};
@@ -21,6 +23,8 @@ pub struct Machine {
 
 /// (start, end, name) of a group.
 type GroupRow = (u32, u32, String);
+/// Whether a route goes over NVLink in its first and in its last node, and its links.
+type RailRow = (bool, bool, Vec<(u32, &'static str)>);
 
 #[pymethods]
 impl Machine {
@@ -276,6 +280,43 @@ impl Machine {
         let way = |direction| if direction == Direction::Up { "up" } else { "down" };
         let route = self.fabric.route(a, b);
         Ok(route.map(|links| links.iter().map(|l| (l.cable, way(l.direction))).collect()))
+    }
+
+    /// (rails, whether they meet in switches) of every site.
+    fn rails(&self) -> Vec<(u32, bool)> {
+        let fabric = &self.fabric;
+        (0..fabric.sites()).map(|site| (fabric.rails(site), fabric.rails_meet(site))).collect()
+    }
+
+    /// The route from the GPU on one rail of a node to the GPU on a rail of another: whether it goes over NVLink in the first
+    /// node and in the last, and (cable, "up" or "down") for every link; None where there is none. `cross_rail` is "nvlink" or
+    /// "spines".
+    fn rail_route(
+        &self,
+        nodes: (u32, u32),
+        rails: (u32, u32),
+        cross_rail: &str,
+    ) -> PyResult<Option<RailRow>> {
+        self.check_all(&[nodes.0, nodes.1])?;
+        let cross = CrossRail::named(cross_rail).ok_or_else(|| {
+            bad_input(format!("cross-rail is nvlink or spines, not {cross_rail}"))
+        })?;
+        let fabric = &self.fabric;
+        let site = fabric.site_of_group(0, nodes.0);
+        let highest = rails.0.max(rails.1);
+        if highest >= fabric.rails(site) {
+            let rails = fabric.rails(site);
+            return Err(bad_input(format!(
+                "there is no rail {highest} in {}, which has {rails}, from 0",
+                fabric.group_name(fabric.depth(), site)
+            )));
+        }
+        let way = |direction| if direction == Direction::Up { "up" } else { "down" };
+        let route = fabric.rail_route(Rule::DestinationModK, nodes, rails, cross);
+        Ok(route.map(|route| {
+            let links = route.links.iter().map(|l| (l.cable, way(l.direction))).collect();
+            (route.nvlink_first, route.nvlink_last, links)
+        }))
     }
 
     /// The ways between its nodes by a rule: d-mod-k, s-mod-k, random, adaptive.

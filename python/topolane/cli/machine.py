@@ -6,14 +6,17 @@ import click
 
 import topolane
 from topolane import _engine
-from topolane.cli import common
+from topolane.cli import common, machine_route
 
 FORMATS = ["toml", "slurm", "ibnetdiscover"]
 
 
 @click.group("machine")
 def command() -> None:
-    """Show a machine, convert it to another format, or check it."""
+    """Show a machine, convert it to another format, check it, or show one route."""
+
+
+command.add_command(machine_route.command)
 
 
 @command.command()
@@ -50,6 +53,7 @@ def show(machine: str | None, machine_format: str | None, lines: int, as_json: b
             "links": fabric.links,
             "missing_cables": fabric.missing_cables,
             "levels": levels,
+            "rails": [{"rails": rails, "meet": meet} for rails, meet in fabric.rails()],
         }
     )
 

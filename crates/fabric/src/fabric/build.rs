@@ -54,18 +54,19 @@ impl Fabric {
             // A shorter site is padded above its leaves, so that is where its cabling is too.
             let own = site.cabling.len();
             let mut cabling = site.cabling.clone();
-            let padding = Cabling { parents: 1, cables: 1, bandwidth: 1.0 };
+            let padding = Cabling::new(1, 1, 1.0);
             let above_leaves = own.min(2);
             cabling.splice(above_leaves..above_leaves, vec![padding; depth - own]);
             let mut width = vec![1u32];
             for level in &cabling {
-                let wider = width.last().and_then(|w| w.checked_mul(level.parents));
+                let wider = width.last().and_then(|&width| level.width_above(width));
                 width.push(wider.ok_or_else(|| too_many_switches(&site.root.name))?);
             }
             fabric.sites.push(Site { depth: own, cabling, width });
             fabric.add_group(&site.root, depth, &mut switches)?;
         }
         fabric.close_levels();
+        fabric.check_joined()?;
         fabric.count_resources()?;
         fabric.domains = Domains::of(description, &fabric.node_by_name)?;
         fabric.number_cables()?;
@@ -171,6 +172,23 @@ impl Fabric {
                 level.of_node.resize(upto, group as u32);
             }
         }
+    }
+
+    /// Refuses a joined level that a short branch passes by: its switches would all be cabled to one of those above.
+    fn check_joined(&self) -> Result<(), InputError> {
+        for level in 2..self.depth() {
+            for group in 0..self.groups(level) {
+                let site = self.site_of_group(level, group);
+                if self.is_padding(level, group) && self.cabling(site, level).joined {
+                    return Err(InputError::whole(format!(
+                        "{}: level {level} is joined, but {} hangs directly on a level above",
+                        self.group_name(self.depth(), site),
+                        self.group_name(level, group)
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn count_resources(&mut self) -> Result<(), InputError> {

@@ -101,6 +101,11 @@ pub(super) fn check_cabling(
                 c.bandwidth
             )));
         }
+        if level == 0 && c.joined {
+            return Err(InputError::whole(format!(
+                "{site}: only switches can be joined, not nodes, so the first level of joined must be false"
+            )));
+        }
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ pub fn branches(
         }
         hang(&mut sites, way, hosts)?;
     }
-    let cabling = Cabling { parents: 1, cables: 1, bandwidth: QDR };
+    let cabling = Cabling::new(1, 1, QDR);
     let mut wans = Vec::new();
     for (index, a) in sites.iter().enumerate() {
         for b in &sites[..index] {

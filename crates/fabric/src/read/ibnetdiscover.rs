@@ -205,6 +205,7 @@ impl SiteReader<'_> {
                 parents: parents as u32,
                 cables: bundles.cables as u32,
                 bandwidth: usual_bandwidth(uplinks),
+                joined: self.planes[level + 1].below_joined,
             });
             self.fill_places(level, &places[level], &bundles, &mut laid);
         }
@@ -325,7 +326,24 @@ fn shared_stem(names: &[(usize, &str)]) -> Option<String> {
     let cut = names.iter().any(|(_, name)| name[shared.len()..].starts_with(digit));
     let stem = if cut { shared.trim_end_matches(digit) } else { shared };
     let stem = stem.trim_end_matches(|letter: char| !letter.is_alphanumeric());
-    (!stem.is_empty()).then(|| stem.to_owned())
+    (!stem.is_empty()).then(|| format!("{stem}{}", shared_tail(names, stem.len())))
+}
+
+/// What the names share at their ends, from a letter on that is no letter or digit: `-04` of `leaf-01-04` and `leaf-02-04`. The
+/// first `taken` bytes do not count.
+fn shared_tail<'a>(names: &[(usize, &'a str)], taken: usize) -> &'a str {
+    let [(_, first), others @ ..] = names else { return "" };
+    let mut shared = first.len() - taken.min(first.len());
+    for (_, name) in others {
+        let same = first.bytes().rev().zip(name.bytes().rev()).take_while(|(a, b)| a == b).count();
+        shared = shared.min(same).min(name.len() - taken.min(name.len()));
+    }
+    let is_start = |&start: &usize| {
+        first.is_char_boundary(start) && first[start..].starts_with(|c: char| !c.is_alphanumeric())
+    };
+    // At least one letter before it differs.
+    let start = (first.len() - shared..first.len()).filter(|&start| start > taken).find(is_start);
+    start.map_or("", |start| &first[start..])
 }
 
 fn usual_bandwidth(uplinks: &[&Uplink]) -> f64 {

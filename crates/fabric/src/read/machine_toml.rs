@@ -87,6 +87,7 @@ struct Site {
     parents: Option<Spanned<Vec<u32>>>,
     cables: Option<Spanned<Vec<u32>>>,
     bandwidth: Option<Spanned<PerLevel>>,
+    joined: Option<Spanned<Vec<bool>>>,
     #[serde(default)]
     missing: Vec<[u32; 5]>,
     #[serde(default)]
@@ -161,7 +162,8 @@ impl<'de> Deserialize<'de> for PerLevel {
 ///
 /// A site is regular, PGFT(children; parents; cables) from the nodes up, or has switches that
 /// name their children, the one that none names being its root; the group of the root has the
-/// site's name. Parents and cables are 1 and bandwidth (of one cable, B/s; one number, or one a
+/// site's name. A node with several parents at the first level has one adapter on each: these are rails, and they meet at
+/// a level that `joined` names. Parents and cables are 1 and bandwidth (of one cable, B/s; one number, or one a
 /// level) is 4e9 where absent, nodes of a regular site are the machine's name and a number, and
 /// `[node]` is the default [`NodeKind`].
 ///
@@ -181,6 +183,7 @@ impl<'de> Deserialize<'de> for PerLevel {
 ///     children = [18, 18, 4]
 ///     parents = [1, 18, 2]
 ///     cables = [1, 1, 9]
+///     joined = [false, false, false]  # whether the parallel switches of a group share their parents
 ///     missing = [[1, 0, 0, 5, 0]]     # level, group, switch, parent, cable, from 0
 ///     [[site]]
 ///     name = "east"
@@ -430,11 +433,22 @@ impl SiteReader<'_> {
                 }
             },
         };
+        let joined = match site.joined {
+            None => vec![false; depth],
+            Some(list) => {
+                let place = list.span().start;
+                self.check_length("joined", list.get_ref().len(), depth, place)?;
+                if list.get_ref()[0] {
+                    let message = "only switches can be joined, not nodes: the first value of joined must be false";
+                    return Err(InputError::at(self.lines.at(place), message));
+                }
+                list.into_inner()
+            }
+        };
         let cabling = (0..depth)
             .map(|level| Cabling {
-                parents: parents[level],
-                cables: cables[level],
-                bandwidth: bandwidth[level],
+                joined: joined[level],
+                ..Cabling::new(parents[level], cables[level], bandwidth[level])
             })
             .collect();
         let missing = site.missing.into_iter().map(|[level, group, switch, parent, cable]| {

@@ -1,6 +1,7 @@
 //! Readers: text in somebody's format to a [`Description`].
 
 mod absent;
+mod adapters;
 mod assemble;
 mod branches;
 mod bundles;

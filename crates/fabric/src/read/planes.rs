@@ -4,6 +4,9 @@
 //! above, for `a` in `0..parents`. So switches of one number in sibling groups share their
 //! parents: going down from the top, switches that share a parent of one plane are one plane.
 //! Going up from the hosts, the planes above plane `u` take the numbers `u * parents + a`.
+//!
+//! If the switches of each group share their parents (rails that meet in the spines), the level is joined: planes are told by
+//! the port of most cables that lead up to each switch, a host's port by its adapter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,6 +21,8 @@ pub(super) struct Planes {
     pub width: usize,
     /// Planes over each plane of the level below.
     pub parents: usize,
+    /// Whether all planes of the level below lead to the same planes of this one.
+    pub below_joined: bool,
     /// Number of the plane of each vertex of the level.
     pub of: HashMap<usize, usize>,
 }
@@ -37,18 +42,24 @@ pub(super) fn number_planes(
     let top = site.vertices.len() - 1;
     let mut classes: Vec<HashMap<usize, usize>> = vec![HashMap::new(); top + 1];
     classes[top] = site.vertices[top].iter().map(|&vertex| (vertex, vertex)).collect();
+    let meeting = meeting_level(levels, site);
     for level in (0..top).rev() {
-        classes[level] = classes_below(subnet, levels, site, level, &classes[level + 1])?;
+        classes[level] = if meeting == Some(level) {
+            classes_by_port(subnet, levels, site, level)?
+        } else {
+            classes_below(subnet, levels, site, level, &classes[level + 1])?
+        };
     }
     let hosts = Planes {
         width: 1,
         parents: 1,
+        below_joined: false,
         of: site.vertices[0].iter().map(|&vertex| (vertex, 0)).collect(),
     };
     let mut all = vec![hosts];
     for level in 1..=top {
-        let next = number(subnet, site, level, &classes[level], &all[level - 1]);
-        all.push(next);
+        let joined = meeting == Some(level - 1);
+        all.push(number(subnet, site, level, &classes[level], &all[level - 1], joined));
     }
     Ok(all)
 }
@@ -95,6 +106,97 @@ fn classes_below(
         }
     }
     Ok(merge(levels, site, level, members, whole))
+}
+
+/// The lowest level whose switches share their parents, if nodes hang on several leaf switches. Without rails, spines that
+/// share a switch above them are rather below a leaf whose hosts are all down.
+fn meeting_level(levels: &Levels, site: &SitePart) -> Option<usize> {
+    let leaf_groups = site.vertices.get(1)?.iter().map(|&leaf| levels.group_of[leaf]);
+    let has_rails = leaf_groups.into_iter().any(|group| levels.groups[1][group].switches.len() > 1);
+    has_rails.then(|| (1..site.uplinks.len()).find(|&level| shares_parents(levels, site, level)))?
+}
+
+/// Whether the switches of the groups of a level share their parents: of the pairs of a switch and a switch of the group
+/// above, three quarters are cabled, and some group has several switches.
+fn shares_parents(levels: &Levels, site: &SitePart, level: usize) -> bool {
+    let mut cabled: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut above_of: HashMap<usize, usize> = HashMap::new();
+    for link in &site.uplinks[level] {
+        let (lower, upper) = (link.lower.vertex, link.upper.vertex);
+        cabled.insert((lower, upper));
+        above_of.insert(levels.group_of[lower], levels.group_of[upper]);
+    }
+    let mut several = false;
+    let mut pairs = 0;
+    let mut seen = BTreeSet::new();
+    for vertex in &site.vertices[level] {
+        let group = levels.group_of[*vertex];
+        let switches = levels.groups[level][group].switches.len();
+        let above = above_of.get(&group).map_or(0, |&a| levels.groups[level + 1][a].switches.len());
+        if seen.insert(group) {
+            several |= switches > 1;
+            pairs += switches * above;
+        }
+    }
+    several && 4 * cabled.len() >= 3 * pairs && shares_one(levels, &cabled)
+}
+
+/// Whether two switches of one group have a parent in common.
+fn shares_one(levels: &Levels, cabled: &BTreeSet<(usize, usize)>) -> bool {
+    let mut seen = BTreeSet::new();
+    !cabled.iter().all(|&(lower, upper)| seen.insert((levels.group_of[lower], upper)))
+}
+
+/// Sorts the vertices of a joined level into planes by the port of most cables that lead up to each; if those do not tell, by
+/// the names of the switches.
+fn classes_by_port(
+    subnet: &Subnet,
+    levels: &Levels,
+    site: &SitePart,
+    level: usize,
+) -> Result<HashMap<usize, usize>, InputError> {
+    let mut votes: HashMap<usize, BTreeMap<u32, usize>> = HashMap::new();
+    for link in &site.uplinks[level - 1] {
+        *votes.entry(link.upper.vertex).or_default().entry(link.lower.port).or_default() += 1;
+    }
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for &vertex in &site.vertices[level] {
+        groups.entry(levels.group_of[vertex]).or_default().push(vertex);
+    }
+    let whole = groups.values().map(Vec::len).max().unwrap_or(1);
+    let usual = |vertex: &usize| {
+        let votes = votes.get(vertex)?;
+        votes.iter().max_by_key(|&(&port, &count)| (count, u32::MAX - port)).map(|(&port, _)| port)
+    };
+    let of_port: HashMap<usize, u32> =
+        site.vertices[level].iter().filter_map(|v| Some((*v, usual(v)?))).collect();
+    let ports: BTreeSet<u32> = of_port.values().copied().collect();
+    let tells = ports.len() == whole
+        && groups.values().all(|group| {
+            let distinct: BTreeSet<u32> =
+                group.iter().filter_map(|v| of_port.get(v).copied()).collect();
+            distinct.len() == group.len()
+        });
+    if tells {
+        let class = |port: u32| ports.range(..port).count();
+        return Ok(of_port.into_iter().map(|(vertex, port)| (vertex, class(port))).collect());
+    }
+    let mut classes = HashMap::new();
+    for group in groups.values_mut() {
+        if group.len() < whole {
+            let vertex = &subnet.vertices[group[0]];
+            let message = format!(
+                "switch {} and its like are {} where others are {whole}, and neither ports nor adapters tell which rail each \
+                 is of",
+                vertex.name,
+                group.len()
+            );
+            return Err(InputError::at(vertex.line, message));
+        }
+        group.sort_by(|&a, &b| natural_order(&subnet.vertices[a].name, &subnet.vertices[b].name));
+        classes.extend(group.iter().enumerate().map(|(class, &vertex)| (vertex, class)));
+    }
+    Ok(classes)
 }
 
 /// Joins planes that missing cables keep apart, until there are no more than `whole`: planes
@@ -162,6 +264,7 @@ fn number(
     level: usize,
     class_of: &HashMap<usize, usize>,
     below: &Planes,
+    below_joined: bool,
 ) -> Planes {
     let uplinks = &site.uplinks[level - 1];
     let ports = first_ports(uplinks, |vertex| class_of[&vertex]);
@@ -176,7 +279,8 @@ fn number(
     // All that lies below a class is of one plane: that is how the planes below were made.
     let mut over: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for link in uplinks {
-        over.entry(below.of[&link.lower.vertex]).or_default().insert(class_of[&link.upper.vertex]);
+        let plane = if below_joined { 0 } else { below.of[&link.lower.vertex] };
+        over.entry(plane).or_default().insert(class_of[&link.upper.vertex]);
     }
     let parents = over.values().map(BTreeSet::len).max().unwrap_or(1);
     let mut number_of = HashMap::new();
@@ -190,8 +294,9 @@ fn number(
         }
     }
     Planes {
-        width: below.width.saturating_mul(parents),
+        width: if below_joined { parents } else { below.width.saturating_mul(parents) },
         parents,
+        below_joined,
         of: class_of.iter().map(|(&vertex, class)| (vertex, number_of[class])).collect(),
     }
 }

@@ -195,7 +195,9 @@ impl Reader<'_> {
 pub(super) fn same_numbers(a: &Description, b: &Description) -> bool {
     a.sites.len() == b.sites.len()
         && a.sites.iter().zip(&b.sites).all(|(a, b)| {
-            let shape = |cabling: &crate::description::Cabling| (cabling.parents, cabling.cables);
+            let shape = |cabling: &crate::description::Cabling| {
+                (cabling.parents, cabling.cables, cabling.joined)
+            };
             a.missing == b.missing
                 && a.cabling.iter().map(shape).eq(b.cabling.iter().map(shape))
                 && same_groups(&a.root, &b.root)

@@ -29,7 +29,7 @@ pub fn slurm_topology(text: &str, kind: NodeKind) -> Result<Description, InputEr
     if switches.is_empty() {
         return Err(InputError::whole("there is no SwitchName= line"));
     }
-    let cabling = Cabling { parents: 1, cables: 1, bandwidth: QDR };
+    let cabling = Cabling::new(1, 1, QDR);
     let sites = assemble(switches)?
         .into_iter()
         .map(|tree| SiteDescription {

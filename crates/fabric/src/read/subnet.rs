@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::adapters::{Adapter, adapters};
 use super::lids::{Address, Lids};
 use crate::error::{InputError, shown};
 use crate::hostlist::plain;
@@ -44,29 +45,29 @@ const ADAPTER_PORTS: u32 = 256;
 const AGGREGATION: &str = "Aggregation Node";
 
 #[derive(Clone, Copy, PartialEq)]
-enum Role {
+pub(super) enum Role {
     Switch,
     Host,
     /// A router, or an adapter inside a switch: not a part of the tree.
     Other,
 }
 
-struct Device<'a> {
-    id: &'a str,
-    description: &'a str,
-    role: Role,
-    line: usize,
+pub(super) struct Device<'a> {
+    pub id: &'a str,
+    pub description: &'a str,
+    pub role: Role,
+    pub line: usize,
     /// A switch's own LIDs, and the identifier of the port that they are of.
     lids: Option<Lids>,
     guid: Option<u64>,
-    ports: Vec<Port<'a>>,
+    pub ports: Vec<Port<'a>>,
 }
 
-struct Port<'a> {
+pub(super) struct Port<'a> {
     number: u32,
-    peer: &'a str,
+    pub peer: &'a str,
     /// Port at the peer.
-    back: u32,
+    pub back: u32,
     bandwidth: f64,
     /// Of an adapter's port.
     lids: Option<Lids>,
@@ -94,7 +95,7 @@ impl Subnet {
             }
         }
         let mut subnet = Subnet::default();
-        let place = subnet.add_vertices(&devices);
+        let place = subnet.add_vertices(&devices, &adapters(&devices)?);
         subnet.add_addresses(&devices, &place);
         for (index, device) in devices.iter().enumerate() {
             for port in &device.ports {
@@ -127,10 +128,14 @@ impl Subnet {
 
     /// Adds a vertex for every switch, and one for all adapters of a host. Gives the vertex of
     /// each device and the number that its ports start from.
-    fn add_vertices(&mut self, devices: &[Device]) -> Vec<Option<(usize, u32)>> {
-        let names = switch_names(devices);
-        let mut hosts: HashMap<String, (usize, u32)> = HashMap::new();
-        // Adapters of one host count in the order of their descriptions, whatever the file's.
+    fn add_vertices(
+        &mut self,
+        devices: &[Device],
+        adapters: &[Option<Adapter>],
+    ) -> Vec<Option<(usize, u32)>> {
+        let mut names = switch_names(devices).into_iter();
+        let mut hosts: HashMap<&str, usize> = HashMap::new();
+        // Hosts in the order of their descriptions, whatever the file's; switches as they come.
         let mut order: Vec<usize> = (0..devices.len()).collect();
         order.sort_by_key(|&index| match devices[index].role {
             Role::Host => (devices[index].description, devices[index].id),
@@ -139,21 +144,17 @@ impl Subnet {
         let mut place = vec![None; devices.len()];
         for index in order {
             let device = &devices[index];
-            if device.ports.is_empty() && device.role != Role::Switch {
-                continue;
-            }
             let next = self.vertices.len();
-            let (vertex, first) = match device.role {
-                Role::Other => continue,
-                Role::Switch => (next, 0),
-                Role::Host => *hosts
-                    .entry(host_name(device).to_owned())
-                    .and_modify(|(_, first)| *first = first.saturating_add(ADAPTER_PORTS))
-                    .or_insert((next, 0)),
+            let (vertex, first, name) = match (device.role, &adapters[index]) {
+                (Role::Switch, _) => (next, 0, names.next().unwrap_or(device.id)),
+                (Role::Host, Some(adapter)) => {
+                    let vertex = *hosts.entry(adapter.host.as_str()).or_insert(next);
+                    (vertex, adapter.number.saturating_mul(ADAPTER_PORTS), adapter.host.as_str())
+                }
+                _ => continue,
             };
             if vertex == next {
                 let is_host = device.role == Role::Host;
-                let name = if is_host { host_name(device) } else { names[index] };
                 self.vertices.push(Vertex { name: plain(name), is_host, line: device.line });
             }
             place[index] = Some((vertex, first));
@@ -186,13 +187,13 @@ impl Subnet {
 }
 
 /// The first word of the description, without the adapter that follows it.
-fn host_name<'a>(device: &Device<'a>) -> &'a str {
+pub(super) fn host_name<'a>(device: &Device<'a>) -> &'a str {
     device.description.split_ascii_whitespace().next().unwrap_or(device.id)
 }
 
-/// The shortest name of each switch that is no other's: what stands between `MF0;` and the model
+/// The shortest name of each switch, in their order, that is no other's: what stands between `MF0;` and the model
 /// in a description that a managed switch makes, the description, or the identifier.
-fn switch_names<'a>(devices: &[Device<'a>]) -> Vec<&'a str> {
+pub(super) fn switch_names<'a>(devices: &[Device<'a>]) -> Vec<&'a str> {
     let short = |device: &Device<'a>| {
         let name = device.description.strip_prefix("MF0;").unwrap_or(device.description);
         if name.len() == device.description.len() {
@@ -212,7 +213,7 @@ fn switch_names<'a>(devices: &[Device<'a>]) -> Vec<&'a str> {
     let name = |device: &Device<'a>| {
         [short(device), device.description].into_iter().find(alone).unwrap_or(device.id)
     };
-    devices.iter().map(name).collect()
+    devices.iter().filter(|device| device.role == Role::Switch).map(name).collect()
 }
 
 fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {

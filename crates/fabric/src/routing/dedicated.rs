@@ -67,10 +67,10 @@ impl Dedicated {
     /// The tables for these jobs.
     ///
     /// # Errors
-    /// A machine whose nodes hang on several leaf switches each. Naming the job: a node, or a link,
+    /// Naming the job: a node, or a link,
     /// that the machine does not have or that another job has too; a missing cable; a link that
     /// joins no switches, that none of the job's nodes is below, or that is in a reserved slot; leaves
-    /// of the job that its links do not join.
+    /// of the job that its links do not join on every rail.
     pub fn new(
         fabric: &Arc<Fabric>,
         jobs: &[JobLinks],
@@ -107,6 +107,11 @@ impl Dedicated {
     /// node or a switch. `None` if there is none: no route is whole, the two are at different sites,
     /// or the destination is a switch that only a route down and up again would reach.
     pub fn step(&self, at: SwitchPlace, to: SwitchPlace) -> Option<Step> {
+        self.step_on(at, to, None)
+    }
+
+    /// The same to the adapter that a node has on a rail: a subnet addresses every adapter on its own.
+    pub fn step_on(&self, at: SwitchPlace, to: SwitchPlace, rail: Option<u32>) -> Option<Step> {
         let fabric = self.fabric();
         if fabric.site_of_group(at.level, at.group) != fabric.site_of_group(to.level, to.group) {
             return None;
@@ -117,13 +122,13 @@ impl Dedicated {
         }
         let node = to.group;
         self.own_routes(node)
-            .and_then(|routes| routes.step(at))
+            .and_then(|routes| routes.on_rail(rail).step(at))
             .or_else(|| {
                 let reserved = self.uplinks > 0 && (self.service[node as usize] || self.serves(at));
                 let routes = || Routes::new(fabric, Layer::Reserved(self.uplinks), to, node);
-                reserved.then(routes).and_then(|routes| routes.step(at))
+                reserved.then(routes).and_then(|routes| routes.on_rail(rail).step(at))
             })
-            .or_else(|| Routes::new(fabric, Layer::All, to, node).step(at))
+            .or_else(|| Routes::new(fabric, Layer::All, to, node).on_rail(rail).step(at))
     }
 
     /// The job with links, by its number among those, that owns a link.
@@ -165,9 +170,11 @@ impl Dedicated {
         let fabric = self.fabric();
         let mut leaves: Vec<GroupIndex> = nodes.iter().map(|&node| fabric.group(1, node)).collect();
         leaves.dedup();
-        let switch = |group| SwitchPlace { level: 1, group, number: 0 };
         let Some(links) = self.links.last() else { return Ok(()) };
-        for &to in &leaves {
+        let rails = leaves.first().map_or(1, |&leaf| fabric.rails(fabric.site_of_group(1, leaf)));
+        let pairs = (0..rails).flat_map(|rail| leaves.iter().map(move |&leaf| (rail, leaf)));
+        for (number, to) in pairs {
+            let switch = |group| SwitchPlace { level: 1, group, number };
             let routes = Routes::new(fabric, Layer::Dedicated(links), switch(to), 0);
             if let Some(&from) = leaves.iter().find(|&&from| !routes.arrives(switch(from))) {
                 let leaf = |group| fabric.group_name(1, group);

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::fixed::channel_of;
 use super::{Channel, Dedicated, Routing, Step, SwitchPlace, Unreachable};
-use crate::fabric::{Fabric, GroupIndex, NodeIndex};
+use crate::fabric::{Fabric, NodeIndex};
 
 /// [`Dedicated`] for callers that ask for many routes: past its own link a packet takes the same route to a destination from every node
 /// of a leaf, so that is remembered.
 #[derive(Debug)]
 pub struct Remembered {
     tables: Dedicated,
-    routes: Mutex<HashMap<(GroupIndex, NodeIndex), Path>>,
+    routes: Mutex<HashMap<(SwitchPlace, NodeIndex), Path>>,
 }
 
 /// From a leaf to a node; `None` where none is whole.
@@ -54,7 +54,7 @@ impl Routing for Remembered {
             return Err(Unreachable { from, to });
         };
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        let route = routes.entry((leaf.group, to)).or_insert_with(|| self.tables.route(leaf, to));
+        let route = routes.entry((leaf, to)).or_insert_with(|| self.tables.route(leaf, to));
         let Some(route) = route else { return Err(Unreachable { from, to }) };
         path.extend(link.map(channel_of));
         path.extend_from_slice(route);

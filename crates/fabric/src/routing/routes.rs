@@ -63,6 +63,8 @@ pub(super) struct Routes<'a> {
     node: NodeIndex,
     /// Number of the destination among those that share the layer.
     place: u32,
+    /// The rail by which a node is entered; any if `None`.
+    rail: Option<u32>,
 }
 
 impl<'a> Routes<'a> {
@@ -73,12 +75,23 @@ impl<'a> Routes<'a> {
         place: u32,
     ) -> Routes<'a> {
         let node = fabric.node_range(to.level, to.group).start;
-        Routes { fabric, layer, to, node, place }
+        Routes { fabric, layer, to, node, place, rail: None }
+    }
+
+    /// The same to the adapter of the node on that rail.
+    pub(super) fn on_rail(self, rail: Option<u32>) -> Routes<'a> {
+        Routes { rail, ..self }
     }
 
     /// The step from a switch or a node; `None` if the layer does not lead from there.
     pub(super) fn step(&self, at: SwitchPlace) -> Option<Step> {
-        if self.covers(at) { self.falls(at).then(|| self.down(at)) } else { self.up(at) }
+        if !self.covers(at) {
+            return self.up(at);
+        }
+        if self.falls(at) {
+            return Some(self.down(at));
+        }
+        if self.turns(at) { self.up(at) } else { None }
     }
 
     /// Whether the layer leads from a switch or a node to the destination, up and then down.
@@ -86,7 +99,7 @@ impl<'a> Routes<'a> {
         if at == self.to {
             return true;
         }
-        if self.covers(at) {
+        if self.covers(at) && (self.falls(at) || !self.turns(at)) {
             return self.falls(at);
         }
         if at.level == self.fabric.depth() {
@@ -124,9 +137,14 @@ impl<'a> Routes<'a> {
         (!open.is_empty()).then(|| step(open[turn % open.len()]))
     }
 
+    /// Whether a packet at a switch above the destination, but on another rail, may go on up to where the rails meet.
+    fn turns(&self, at: SwitchPlace) -> bool {
+        self.fabric.meets_from(self.fabric.site_of_group(at.level, at.group), at.level)
+    }
+
     /// The step down from a switch that [`Routes::falls`].
     fn down(&self, at: SwitchPlace) -> Step {
-        let (to, parent) = self.below(at);
+        let (to, parent) = self.fall(at).unwrap_or_else(|| self.first_below(at));
         let wanted = self.wanted(to.level, to.number).filter(|uplink| uplink.parent == parent);
         let cable = wanted.map_or_else(|| self.turn(to.level, to.number), |uplink| uplink.cable);
         let uplink = self.parallel(to, parent, cable);
@@ -148,7 +166,9 @@ impl<'a> Routes<'a> {
         }
         let own = SwitchPlace { level, group: self.fabric.group(level, self.node), number };
         let turn = self.turn(level, number) as usize;
-        self.uplinks(own).nth(turn % self.uplinks(own).count().max(1))
+        let uplinks =
+            || self.uplinks(own).filter(|uplink| level > 0 || self.is_entered(uplink.parent));
+        uplinks().nth(turn % uplinks().count().max(1))
     }
 
     /// Which turn a destination has among those that share a switch of that level and number:
@@ -156,9 +176,9 @@ impl<'a> Routes<'a> {
     fn turn(&self, level: usize, number: u32) -> u32 {
         let (mut routes, mut number) = (1u32, number);
         for level in (self.to.level..level).rev() {
-            let group = self.fabric.group(level, self.node);
-            number /= self.parents(level, group);
-            let own = SwitchPlace { level, group, number };
+            let group = self.fabric.group(level + 1, self.node);
+            let (own, _) = self.first_below(SwitchPlace { level: level + 1, group, number });
+            number = own.number;
             routes = routes.saturating_mul(self.planes(own).max(1));
         }
         self.place / routes
@@ -179,36 +199,67 @@ impl<'a> Routes<'a> {
 
     /// Whether the cables of the layer lead down from a switch above the destination.
     fn falls(&self, at: SwitchPlace) -> bool {
-        let mut at = at;
-        while at.level > self.to.level {
-            let (below, parent) = self.below(at);
-            let joined = if self.is_short(below) {
-                parent == 0 // the first parent stands for all that padding would have
-            } else {
-                self.uplinks(below).any(|uplink| uplink.parent == parent)
-            };
-            if !joined {
-                return false;
-            }
-            at = below;
-        }
-        at == self.to
+        at == self.to || (at.level > self.to.level && self.fall(at).is_some())
     }
 
-    /// The switch below towards the destination, and which of its parents this one is.
-    fn below(&self, at: SwitchPlace) -> (SwitchPlace, u32) {
+    /// The switch below from which the destination is reached, and which of its parents this one is.
+    fn fall(&self, at: SwitchPlace) -> Option<(SwitchPlace, u32)> {
+        self.below(at).find(|&(below, parent)| self.is_joined(below, parent) && self.falls(below))
+    }
+
+    /// Whether a cable of the layer leads from a switch down to one below, of which it is that parent.
+    fn is_joined(&self, below: SwitchPlace, parent: u32) -> bool {
+        if below.level == 0 && !self.is_entered(parent) {
+            return false;
+        }
+        if self.is_short(below) {
+            return parent == 0; // the first parent stands for all that padding would have
+        }
+        self.uplinks(below).any(|uplink| uplink.parent == parent)
+    }
+
+    /// Whether the destination, a node, may be entered from that parent of it.
+    fn is_entered(&self, parent: u32) -> bool {
+        self.rail.is_none_or(|rail| rail == parent)
+    }
+
+    /// The switches below towards the destination, and which of its parents this one is. At a joined level all switches of
+    /// the group are below; the one that the destination prefers comes first.
+    fn below(&self, at: SwitchPlace) -> impl Iterator<Item = (SwitchPlace, u32)> + '_ {
+        let (first, parent) = self.first_below(at);
+        let site = self.fabric.site_of_group(first.level, first.group);
+        let joined = self.fabric.cabling(site, first.level).joined;
+        let width = if joined { self.fabric.width(site, first.level) } else { 1 };
+        (0..width).map(move |next| {
+            let number = if joined { (first.number + next) % width } else { first.number };
+            (SwitchPlace { number, ..first }, parent)
+        })
+    }
+
+    fn first_below(&self, at: SwitchPlace) -> (SwitchPlace, u32) {
         let level = at.level - 1;
         let group = self.fabric.group(level, self.node);
-        let parents = self.parents(level, group);
-        (SwitchPlace { level, group, number: at.number / parents }, at.number % parents)
+        let cabling = self.fabric.cabling(self.fabric.site_of_group(level, group), level);
+        if cabling.joined {
+            let number = self.preferred(level);
+            return (SwitchPlace { level, group, number }, at.number);
+        }
+        let (number, parent) = (at.number / cabling.parents, at.number % cabling.parents);
+        (SwitchPlace { level, group, number }, parent)
+    }
+
+    /// The number of the switch of a level above the destination by which d-mod-k enters it.
+    fn preferred(&self, level: usize) -> u32 {
+        (self.to.level..level).fold(self.to.number, |number, level| {
+            let group = self.fabric.group(level, self.node);
+            let cabling = self.fabric.cabling(self.fabric.site_of_group(level, group), level);
+            let parent = self.wanted(level, number).map_or(0, |uplink| uplink.parent);
+            cabling.upper(number, parent)
+        })
     }
 
     fn above(&self, at: SwitchPlace, parent: u32) -> SwitchPlace {
         above(self.fabric, at, parent)
-    }
-
-    fn parents(&self, level: usize, group: GroupIndex) -> u32 {
-        self.fabric.cabling(self.fabric.site_of_group(level, group), level).parents
     }
 
     /// Whether the group is padding, which has no cables of its own.
@@ -260,10 +311,10 @@ struct Ports {
 
 /// The switch that a parent of a switch or a node is.
 pub(crate) fn above(fabric: &Fabric, at: SwitchPlace, parent: u32) -> SwitchPlace {
-    let parents = fabric.cabling(fabric.site_of_group(at.level, at.group), at.level).parents;
+    let cabling = fabric.cabling(fabric.site_of_group(at.level, at.group), at.level);
     SwitchPlace {
         level: at.level + 1,
         group: fabric.parent(at.level, at.group),
-        number: at.number * parents + parent,
+        number: cabling.upper(at.number, parent),
     }
 }

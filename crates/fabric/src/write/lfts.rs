@@ -6,7 +6,7 @@ use crate::error::InputError;
 use crate::nodeset::NodeSet;
 use crate::read::{LidEntry, Ports, Receiver, Source, To, lft_entries};
 use crate::route::Direction;
-use crate::routing::{Dedicated, SwitchPlace};
+use crate::routing::{Dedicated, Routing, SwitchPlace};
 
 /// The tables of every switch of a subnet.
 #[derive(Debug, Clone)]
@@ -122,12 +122,14 @@ fn port(routes: &Dedicated, ports: &Ports, at: SwitchPlace, receiver: &Receiver)
         To::Switch(place) => (place, None),
         To::Node(node, cable) => (SwitchPlace::node(node), Some(cable)),
     };
+    // A LID is of one adapter, so of one rail.
+    let rail = last.and_then(|cable| routes.fabric().cable_place(cable)).map(|place| place.3);
     let mut at = at;
     if at == to {
         return Some(0);
     }
     loop {
-        let step = routes.step(at, to)?;
+        let step = routes.step_on(at, to, rail)?;
         // The last step of several to one node is that of the port which the LID is of.
         let cable = if step.to == to && last.is_some() { last } else { step.link.map(|l| l.cable) };
         match (cable, step.link) {

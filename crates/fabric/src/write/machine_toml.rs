@@ -128,6 +128,10 @@ fn put_site(
     let cables: Vec<u32> = site.cabling.iter().map(|cabling| cabling.cables).collect();
     let bandwidth: Vec<f64> = site.cabling.iter().map(|cabling| cabling.bandwidth).collect();
     let _ = writeln!(text, "parents = {parents:?}\ncables = {cables:?}\nbandwidth = {bandwidth:?}");
+    if site.cabling.iter().any(|cabling| cabling.joined) {
+        let joined: Vec<bool> = site.cabling.iter().map(|cabling| cabling.joined).collect();
+        let _ = writeln!(text, "joined = {joined:?}");
+    }
     if !site.missing.is_empty() {
         let _ = writeln!(text, "missing = [ # level, group, switch, parent, cable");
         for cable in &site.missing {

@@ -131,6 +131,14 @@ fn put_site(text: &mut String, fabric: &Fabric, site: u32) {
         count(nodes.end - nodes.start, "node"),
         count(fabric.site_depth(site) as u32, "level"),
     );
+    if fabric.rails(site) > 1 {
+        let meeting = (1..depth).find(|&level| fabric.cabling(site, level).joined);
+        let whether = match meeting {
+            Some(level) => format!("meet at level {}", level + 1),
+            None => "do not meet".to_owned(),
+        };
+        let _ = writeln!(text, "  {} rails, which {whether}", fabric.rails(site));
+    }
     let missing = |level: usize| {
         let groups = fabric.level_range(site, level);
         let here = |id: &&u32| {

@@ -206,7 +206,7 @@ fn add_bundles(
                 0 => Device::Node(group),
                 _ => Device::Switch(first[level][group as usize] + switch as usize),
             };
-            let number = (switch * cabling.parents + parent) as usize * step;
+            let number = cabling.upper(switch, parent) as usize * step;
             bundles.push(Bundle {
                 lower,
                 upper: first[above][parent_group as usize] + number,

@@ -58,8 +58,7 @@ pub fn build(sites: &[Site], joined: bool) -> Arc<Fabric> {
             let leaves = leaves.map(|(l, &size)| leaf(&format!("{name}l{l}"), size, &mut next));
             below.push(group(name.clone(), Children::Groups(leaves.collect())));
         }
-        let cabling =
-            |level: usize| Cabling { parents: 1 + level.min(1) as u32, cables: 1, bandwidth: 1e9 };
+        let cabling = |level: usize| Cabling::new(1 + level.min(1) as u32, 1, 1e9);
         described.push(SiteDescription {
             root: group(format!("site{index}"), Children::Groups(below)),
             cabling: (0..depth).map(cabling).collect(),

@@ -173,7 +173,9 @@ impl Places {
 fn same_places(a: &Description, b: &Description) -> bool {
     a.sites.len() == b.sites.len()
         && a.sites.iter().zip(&b.sites).all(|(a, b)| {
-            let shape = |cabling: &crate::description::Cabling| (cabling.parents, cabling.cables);
+            let shape = |cabling: &crate::description::Cabling| {
+                (cabling.parents, cabling.cables, cabling.joined)
+            };
             a.missing == b.missing
                 && a.cabling.iter().map(shape).eq(b.cabling.iter().map(shape))
                 && a.root == b.root

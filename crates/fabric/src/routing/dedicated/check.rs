@@ -10,13 +10,6 @@ pub(super) fn jobs(
     jobs: &[JobLinks],
     service: &Service,
 ) -> Result<(), InputError> {
-    if let Some(site) = (0..fabric.sites()).find(|&site| fabric.cabling(site, 0).parents > 1) {
-        return Err(InputError::whole(format!(
-            "the nodes of {} hang on {} leaf switches each: dedicated links need nodes on one leaf switch",
-            fabric.group_name(fabric.depth(), site),
-            fabric.cabling(site, 0).parents
-        )));
-    }
     if let Some(node) = service.nodes.iter().find(|&&node| node >= fabric.nodes()) {
         return Err(InputError::whole(format!(
             "service node {node} is not among the {} nodes",
