@@ -5,6 +5,7 @@ mod cables;
 mod check;
 mod describe;
 mod domains;
+mod nesting;
 mod only;
 mod rails;
 

@@ -22,6 +22,7 @@ mod request;
 mod service;
 mod sharing;
 mod what_if;
+mod within;
 
 /// One file per policy.
 pub mod policies;
@@ -46,3 +47,4 @@ pub use repair::{Movable, Repair, repair};
 pub use request::{Request, Share};
 pub use sharing::LinkUse;
 pub use what_if::WhatIf;
+pub use within::{Level, NotWithin, Within};

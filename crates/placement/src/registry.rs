@@ -1,8 +1,8 @@
 //! Policies by name: one line each.
 
 use crate::policies::{
-    Bunch, Dedicated, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, Laas, LeastSlowdown,
-    QuietNeighborhoods, Random, Recorded, Scattered, SlurmTree, Spread,
+    Bunch, Dedicated, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, KueueProfile, KueueTas,
+    Laas, LeastSlowdown, QuietNeighborhoods, Random, Recorded, Scattered, SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -54,6 +54,24 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "Slurm's topology/tree: the lowest switch that holds the job, best fit on leaves",
         gives: Gives::Nodes,
         build: |_| Box::new(SlurmTree),
+    },
+    PolicyInfo {
+        name: "kueue-tas",
+        summary: "Kueue's topology-aware scheduling: the lowest group that holds the job, best fit; slices if jobs have segments",
+        gives: Gives::Nodes,
+        build: |_| Box::new(KueueTas { profile: KueueProfile::Mixed }),
+    },
+    PolicyInfo {
+        name: "kueue-tas-best-fit",
+        summary: "as kueue-tas, but best fit also for jobs that name no level (TASProfileMixed=false)",
+        gives: Gives::Nodes,
+        build: |_| Box::new(KueueTas { profile: KueueProfile::BestFit }),
+    },
+    PolicyInfo {
+        name: "kueue-tas-least-free",
+        summary: "as kueue-tas, but the groups with least room first (TASProfileLeastFreeCapacity=true)",
+        gives: Gives::Nodes,
+        build: |_| Box::new(KueueTas { profile: KueueProfile::LeastFree }),
     },
     PolicyInfo {
         name: "hop-bytes",

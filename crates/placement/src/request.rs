@@ -6,6 +6,7 @@ use topolane_fabric::{NodeIndex, NodeSet};
 
 use crate::amounts::Amounts;
 use crate::network_load::JobTraffic;
+use crate::within::{Level, Within};
 
 /// What one slot takes from its node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -52,6 +53,11 @@ pub struct Request {
     /// Nodes of each part of it that must lie in one domain of the machine ([`Fabric::domain`](topolane_fabric::Fabric::domain)),
     /// the last part being what is left; `None` for no such parts. Rules that know no domains ignore it.
     pub segment: Option<u32>,
+    /// What such a part must lie in; `None` for a domain or, on a machine without, a leaf. Only rules that can part
+    /// requests at every level read it.
+    pub segment_level: Option<Level>,
+    /// Which group it is to lie in, for rules that read it.
+    pub within: Within,
     /// Nodes that already run members of the same group, once per member; a request that names one
     /// that is not on the machine is never placed.
     pub members: Vec<NodeIndex>,
@@ -74,6 +80,14 @@ impl Request {
     /// A request for `nodes` whole nodes anywhere.
     pub fn whole_nodes(id: u64, nodes: u32, walltime: f64) -> Self {
         Request { id, nodes, walltime, ..Request::default() }
+    }
+
+    /// Whether a rule that looks at nothing else about two requests of one size must answer both alike.
+    pub fn is_like(&self, other: &Request) -> bool {
+        self.min_bandwidth == other.min_bandwidth
+            && self.segment == other.segment
+            && self.segment_level == other.segment_level
+            && self.within == other.within
     }
 
     /// Whether it takes whole nodes and any node will do: then only their number matters.

@@ -69,6 +69,7 @@ impl Fabric {
         fabric.check_joined()?;
         fabric.count_resources()?;
         fabric.domains = Domains::of(description, &fabric.node_by_name)?;
+        fabric.nest_domains();
         fabric.number_cables()?;
         fabric.mark_missing(description)?;
         fabric.join_sites(description)?;

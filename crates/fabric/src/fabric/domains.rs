@@ -19,6 +19,8 @@ pub(super) struct Domains {
     of_node: Vec<DomainIndex>,
     /// Ascending; empty if nobody chose them.
     block_sizes: Vec<u32>,
+    /// The level whose groups consist of domains, if they nest in the tree.
+    pub(super) level_above: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -30,6 +32,16 @@ struct Domain {
 }
 
 impl Domains {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The nodes of each domain; never empty.
+    pub(super) fn sets(&self) -> impl Iterator<Item = &[NodeIndex]> {
+        self.all.iter().map(|domain| &*domain.nodes)
+    }
+
     /// Checks the domains of a description whose nodes are laid out already.
     pub(super) fn of(
         description: &Description,

@@ -195,8 +195,7 @@ fn start_those_that_fit(
                 continue;
             }
         }
-        let alike =
-            job.request.is_plain() && job.request.min_bandwidth == kept.request.min_bandwidth;
+        let alike = job.request.is_plain() && job.request.is_like(&kept.request);
         let size = (by_size && alike).then_some(job.nodes);
         let late_size =
             size.or((head_counts && job.whole && job.request.is_plain()).then_some(job.nodes));

@@ -1,0 +1,35 @@
+//! Whether the domains of a machine are a level of its tree.
+
+use super::domains::Domains;
+use super::{Fabric, NodeIndex};
+
+impl Fabric {
+    /// The lowest level whose groups hold every domain whole, where the domains nest in the tree: each group below that
+    /// level then lies in one domain or in none. `None` where they do not nest, and on a machine without domains.
+    pub fn level_above_domains(&self) -> Option<usize> {
+        self.domains.level_above
+    }
+
+    /// Finds that level.
+    pub(super) fn nest_domains(&mut self) {
+        self.domains.level_above = self.nesting(&self.domains);
+    }
+
+    fn nesting(&self, domains: &Domains) -> Option<usize> {
+        if domains.is_empty() {
+            return None;
+        }
+        let above = (1..=self.depth())
+            .find(|&level| domains.sets().all(|nodes| self.is_in_one_group(level, nodes)))?;
+        let is_in_one_domain = |group| {
+            let mut nodes = self.node_range(above - 1, group);
+            let first = nodes.next().and_then(|node| self.domain(node));
+            nodes.all(|node| self.domain(node) == first)
+        };
+        (0..self.groups(above - 1)).all(is_in_one_domain).then_some(above)
+    }
+
+    fn is_in_one_group(&self, level: usize, nodes: &[NodeIndex]) -> bool {
+        nodes.iter().all(|&node| self.group(level, node) == self.group(level, nodes[0]))
+    }
+}

@@ -1,0 +1,114 @@
+//! The nested levels of a machine, and the free slots of their groups.
+
+use topolane_fabric::{Fabric, NodeIndex};
+
+use crate::{FreeSlots, Level};
+
+/// The levels from the nodes up: those of the tree, and the domains where they nest in it. After the domains their level has
+/// one more group for each group above: the nodes of it that are in no domain.
+pub(super) struct Levels<'a> {
+    fabric: &'a Fabric,
+    free: &'a FreeSlots<'a>,
+    levels: Vec<Level>,
+    /// The level of the tree above the domains, and free slots by group of their level.
+    domains: Option<(usize, Vec<u32>)>,
+}
+
+impl<'a> Levels<'a> {
+    pub(super) fn of(free: &'a FreeSlots<'a>) -> Self {
+        let fabric = free.fabric();
+        let mut levels = Vec::with_capacity(fabric.depth() + 2);
+        for level in 0..=fabric.depth() {
+            if fabric.level_above_domains() == Some(level) {
+                levels.push(Level::Domain);
+            }
+            levels.push(Level::Tree(level as u8));
+        }
+        let domains = fabric.level_above_domains().map(|above| (above, in_domains(free, above)));
+        Levels { fabric, free, levels, domains }
+    }
+
+    /// The number of a level, 0 for that of the nodes; `None` for one that the machine has not.
+    pub(super) fn number(&self, level: Level) -> Option<usize> {
+        self.levels.iter().position(|&of| of == level)
+    }
+
+    /// The level of domains or, where there are none or they do not nest, of leaves.
+    pub(super) fn of_domains(&self) -> usize {
+        self.number(Level::Domain).unwrap_or(1)
+    }
+
+    /// The highest level that a topology would name: that below the site or, of several sites, theirs.
+    pub(super) fn top(&self) -> usize {
+        let highest = self.levels.len() - 1;
+        if self.fabric.sites() > 1 { highest } else { highest.saturating_sub(1).max(1) }
+    }
+
+    /// How many groups a level has.
+    pub(super) fn groups(&self, at: usize) -> u32 {
+        match (self.levels[at], &self.domains) {
+            (Level::Tree(level), _) => self.fabric.groups(level.into()),
+            (Level::Domain, domains) => domains.as_ref().map_or(0, |(_, slots)| slots.len() as u32),
+        }
+    }
+
+    /// Free slots of a group.
+    pub(super) fn slots(&self, at: usize, group: u32) -> u32 {
+        match (self.levels[at], &self.domains) {
+            (Level::Domain, Some((_, slots))) => slots[group as usize],
+            (Level::Tree(level), _) => self.free.count(level.into(), group),
+            (Level::Domain, None) => 0,
+        }
+    }
+
+    /// The group of the next level that a group is in.
+    pub(super) fn above(&self, at: usize, group: u32) -> u32 {
+        let fabric = self.fabric;
+        match (self.levels[at], self.levels[at + 1]) {
+            (Level::Tree(level), Level::Tree(_)) => fabric.parent(level.into(), group),
+            (Level::Tree(level), Level::Domain) => {
+                let above = self.domains.as_ref().map_or(0, |(above, _)| *above);
+                domain_of(fabric, above, fabric.node_range(level.into(), group).start)
+            }
+            (Level::Domain, Level::Tree(level)) => match group.checked_sub(fabric.domains()) {
+                None => fabric.group(level.into(), fabric.domain_nodes(group)[0]),
+                Some(group) => group,
+            },
+            (Level::Domain, Level::Domain) => group,
+        }
+    }
+
+    /// Adds the groups one level below a group to `below`.
+    pub(super) fn below(&self, at: usize, group: u32, below: &mut Vec<u32>) {
+        let fabric = self.fabric;
+        match (self.levels[at], self.levels[at - 1]) {
+            (Level::Tree(level), Level::Tree(0)) => {
+                below.extend(fabric.node_range(level.into(), group));
+            }
+            (Level::Tree(level), Level::Tree(_)) => {
+                below.extend(fabric.children(level.into(), group));
+            }
+            (Level::Domain, Level::Tree(0)) if group < fabric.domains() => {
+                below.extend(fabric.domain_nodes(group));
+            }
+            _ => below.extend(
+                (0..self.groups(at - 1)).filter(|&child| self.above(at - 1, child) == group),
+            ),
+        }
+    }
+}
+
+/// The group of a node at the level of domains.
+fn domain_of(fabric: &Fabric, above: usize, node: NodeIndex) -> u32 {
+    fabric.domain(node).unwrap_or_else(|| fabric.domains() + fabric.group(above, node))
+}
+
+fn in_domains(free: &FreeSlots<'_>, above: usize) -> Vec<u32> {
+    let fabric = free.fabric();
+    let mut slots = vec![0u32; (fabric.domains() + fabric.groups(above)) as usize];
+    for node in free.nodes() {
+        let of = &mut slots[domain_of(fabric, above, node) as usize];
+        *of = of.saturating_add(free.count(0, node));
+    }
+    slots
+}

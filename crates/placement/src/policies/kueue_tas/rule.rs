@@ -1,0 +1,170 @@
+//! Kueue's assignment of pods to groups of nodes, rebuilt: where a whole request fits, then level by level down to nodes.
+
+use topolane_fabric::NodeIndex;
+
+use super::levels::Levels;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) slots: u32,
+    /// Slots of a slice, at most `slots`, and the level in a group of which each slice lies.
+    pub(super) slice: (u32, usize),
+    /// The level in a group of which everything is to lie; not below that of the slices.
+    pub(super) level: usize,
+    /// Whether it may go to no higher level.
+    pub(super) stays: bool,
+    /// Whether it may go to no second group.
+    pub(super) required: bool,
+}
+
+impl Wanted {
+    /// Slices, of which the last may be smaller; there must be room for a whole one all the same.
+    fn slices(&self) -> u32 {
+        self.slots.div_ceil(self.slice.0)
+    }
+}
+
+/// A group with its free slots and the whole slices that fit.
+#[derive(Debug, Clone, Copy)]
+struct Offer {
+    slices: u32,
+    slots: u32,
+    group: u32,
+}
+
+pub(super) struct Rule<'a> {
+    levels: Levels<'a>,
+    wanted: Wanted,
+    /// Whether the groups with least room go first, instead of those with most.
+    least_free: bool,
+    /// From the level of the slices up: how many fit in each group. Empty where a slice is one slot.
+    slices: Vec<Vec<u32>>,
+}
+
+impl<'a> Rule<'a> {
+    pub(super) fn new(levels: Levels<'a>, wanted: Wanted, least_free: bool) -> Self {
+        let mut slices: Vec<Vec<u32>> = Vec::new();
+        let (size, at) = wanted.slice;
+        if size > 1 {
+            slices
+                .push((0..levels.groups(at)).map(|group| levels.slots(at, group) / size).collect());
+            for level in at..levels.top().max(wanted.level) {
+                let mut above = vec![0u32; levels.groups(level + 1) as usize];
+                for (group, fit) in (0..).zip(&slices[level - at]) {
+                    above[levels.above(level, group) as usize] += fit;
+                }
+                slices.push(above);
+            }
+        }
+        Rule { levels, wanted, least_free, slices }
+    }
+
+    /// The groups that take the request and the slices of each, with their level.
+    ///
+    /// # Errors
+    /// The most slots that could be had.
+    pub(super) fn fit(&self) -> Result<(usize, Vec<(u32, u32)>), u32> {
+        let Wanted { level, stays, required, slice: (size, _), .. } = self.wanted;
+        let wanted = self.wanted.slices();
+        for level in level..=if stays { level } else { self.levels.top().max(level) } {
+            let groups = 0..self.levels.groups(level);
+            let holding = groups.map(|group| self.offer(level, group));
+            // The tightest of those that hold everything: the same group in both orders.
+            let tightest = holding
+                .filter(|offer| offer.slices >= wanted)
+                .min_by_key(|offer| (offer.slices, offer.slots, offer.group));
+            if let Some(offer) = tightest {
+                return Ok((level, vec![(offer.group, wanted)]));
+            }
+            if required {
+                let most =
+                    (0..self.levels.groups(level)).map(|group| self.offer(level, group).slices);
+                return Err(most.max().unwrap_or(0).saturating_mul(size));
+            }
+        }
+        let level = if stays { level } else { self.levels.top().max(level) };
+        let chosen = self.spread(level, 0..self.levels.groups(level), wanted, |offer| offer.slices);
+        let found: u32 = chosen.iter().map(|&(_, slices)| slices).sum();
+        if found < wanted { Err(found * size) } else { Ok((level, chosen)) }
+    }
+
+    /// The node of each slot, ascending.
+    ///
+    /// # Errors
+    /// The most slots that could be had.
+    pub(super) fn nodes(&self) -> Result<Vec<NodeIndex>, u32> {
+        let (mut level, mut chosen) = self.fit()?;
+        let (size, slice_level) = self.wanted.slice;
+        // Down to the slices all groups below those chosen are one choice: what a group was given does not bind.
+        while level > slice_level {
+            let mut below = Vec::new();
+            for &(group, _) in &chosen {
+                self.levels.below(level, group, &mut below);
+            }
+            level -= 1;
+            chosen = self.spread(level, below, self.wanted.slices(), |offer| offer.slices);
+        }
+        for (_, given) in &mut chosen {
+            *given *= size;
+        }
+        if let Some((_, last)) = chosen.last_mut() {
+            *last -= (size - self.wanted.slots % size) % size;
+        }
+        // Further down it does.
+        while level > 0 {
+            let mut next = Vec::with_capacity(self.wanted.slots as usize);
+            for &(group, given) in &chosen {
+                let mut below = Vec::new();
+                self.levels.below(level, group, &mut below);
+                next.extend(self.spread(level - 1, below, given, |offer| offer.slots));
+            }
+            level -= 1;
+            chosen = next;
+        }
+        chosen.sort_unstable();
+        let slots = chosen.iter().map(|&(node, given)| std::iter::repeat_n(node, given as usize));
+        Ok(slots.flatten().collect())
+    }
+
+    /// Gives the groups, in order, all that they have, `unit` by group, until `left` are given. Unless the least free go first,
+    /// the one that could hold all the rest makes way for the tightest that can.
+    fn spread(
+        &self,
+        level: usize,
+        groups: impl IntoIterator<Item = u32>,
+        mut left: u32,
+        unit: fn(&Offer) -> u32,
+    ) -> Vec<(u32, u32)> {
+        let offers = groups.into_iter().map(|group| self.offer(level, group));
+        let mut offers: Vec<Offer> = offers.filter(|offer| offer.slots > 0).collect();
+        let sign = if self.least_free { 1 } else { -1 };
+        offers.sort_unstable_by_key(|o| (sign * i64::from(o.slices), o.slots, o.group));
+        let mut chosen = Vec::new();
+        for (index, offer) in offers.iter().enumerate() {
+            if left == 0 {
+                break;
+            }
+            let mut offer = offer;
+            if !self.least_free && unit(offer) >= left {
+                let holding = offers[index..].iter().filter(|offer| unit(offer) >= left);
+                offer = holding.min_by_key(|offer| unit(offer)).unwrap_or(offer);
+            }
+            let given = unit(offer).min(left);
+            if given > 0 {
+                chosen.push((offer.group, given));
+            }
+            left -= given;
+        }
+        chosen
+    }
+
+    fn offer(&self, level: usize, group: u32) -> Offer {
+        let slots = self.levels.slots(level, group);
+        let slices = match level.checked_sub(self.wanted.slice.1) {
+            None => 0,
+            Some(up) => self.slices.get(up).map_or(slots, |fit| fit[group as usize]),
+        };
+        Offer { slices, slots, group }
+    }
+}
