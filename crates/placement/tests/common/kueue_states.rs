@@ -172,7 +172,7 @@ impl State {
         let domains_of = of_domains.then_some(&mut domains);
         let root = describe(&self.tree, &mut Counter::default(), domains_of);
         let depth = self.tree.depth() - usize::from(of_domains);
-        let cabling = (0..depth).map(|_| Cabling { parents: 1, cables: 1, bandwidth: 1e9 });
+        let cabling = (0..depth).map(|_| Cabling::new(1, 1, 1e9));
         let site = SiteDescription { root, cabling: cabling.collect(), missing: Vec::new() };
         let machine = Description {
             name: "state".to_owned(),
