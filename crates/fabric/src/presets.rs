@@ -21,6 +21,8 @@ pub const PRESETS: [(&str, &str); 6] = [
 
 /// Bandwidth of an InfiniBand QDR 4x cable: 32 Gbit/s of data.
 pub(crate) const QDR: f64 = 4e9;
+/// Of a node with four GPUs of NVLink 5, 900 GB/s each way (NVIDIA GB200 NVL72), bytes per second.
+pub(crate) const NVLINK: f64 = 3.6e12;
 
 /// The machine of that name; `None` where there is none.
 ///

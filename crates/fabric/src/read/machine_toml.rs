@@ -16,7 +16,7 @@ use crate::error::{InputError, is_printable, shown};
 use crate::fabric::{DEEPEST, MOST_SWITCHES, check_sizes, too_many_switches};
 use crate::hostlist::{LONGEST_NAME, MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::{NodeKind, Penalty};
-use crate::presets::{QDR, regular_group};
+use crate::presets::{NVLINK, QDR, regular_group};
 use crate::resources::Counts;
 
 /// The longest text that is parsed: each of its values takes many times its letters.
@@ -121,9 +121,8 @@ struct Domain {
     bandwidth: f64,
 }
 
-/// Of a node with four GPUs of NVLink 5, 900 GB/s each way (NVIDIA GB200 NVL72).
 fn nvlink() -> f64 {
-    3.6e12
+    NVLINK
 }
 
 /// One number for every level, or a number for each.

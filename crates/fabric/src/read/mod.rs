@@ -3,87 +3,68 @@
 mod absent;
 mod adapters;
 mod assemble;
+mod blocks;
 mod branches;
 mod bundles;
+mod format;
 mod ibnetdiscover;
+mod kubernetes;
+mod labels;
 mod levels;
 mod lfts;
 mod lids;
+mod lingjun;
 mod machine_toml;
 mod natural;
+mod paths;
 mod planes;
 mod ports;
 mod slurm_topology;
+mod slurm_yaml;
 mod subnet;
+mod topograph;
+mod yaml;
 
 pub use absent::absent;
 pub use branches::{Branch, branches};
+pub use format::{FORMATS, Format, FormatRow, machine, read};
 pub use ibnetdiscover::ibnetdiscover;
+pub use kubernetes::kubernetes;
 pub(crate) use lfts::{LidEntry, entries as lft_entries};
 pub use lfts::{Source, lfts};
+pub use lingjun::lingjun;
 pub use machine_toml::machine_toml;
 pub use ports::{Ports, Receiver, SwitchPorts, To, ports};
-pub use slurm_topology::slurm_topology;
+pub use slurm_topology::{slurm_conf, slurm_topology};
+pub use slurm_yaml::slurm_yaml;
 pub(crate) use subnet::SPEEDS;
+pub use topograph::topograph;
 
 use crate::description::Description;
-use crate::error::InputError;
-use crate::node_kind::NodeKind;
 
 /// Name of a machine read from a format that does not name it.
 const UNNAMED: &str = "machine";
 
-/// A format that describes a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Topolane's own: `machine.toml`.
-    Toml,
-    /// Slurm's `topology.conf` for `topology/tree`.
-    SlurmTopology,
-    /// What `ibnetdiscover` prints of an `InfiniBand` subnet.
-    Ibnetdiscover,
+/// What a reader makes of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    /// The machine.
+    pub description: Description,
+    /// What was assumed, chosen or left out, a sentence each.
+    pub notes: Vec<String>,
 }
 
-impl Format {
-    /// The format of a file, by the ending of its name and, where that says nothing, by its
-    /// text; `None` where neither tells.
-    pub fn guess(file_name: &str, text: &str) -> Option<Format> {
-        let ending = file_name.rsplit_once('.').map_or("", |(_, ending)| ending);
-        match ending.to_ascii_lowercase().as_str() {
-            "toml" => return Some(Format::Toml),
-            "conf" => return Some(Format::SlurmTopology),
-            "ibnetdiscover" | "ibnet" => return Some(Format::Ibnetdiscover),
-            _ => {}
-        }
-        text.lines().map(str::trim_start).find_map(|line| {
-            let starts = |word: &str| {
-                line.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-            };
-            if starts("switchname") {
-                Some(Format::SlurmTopology)
-            } else if ["vendid=", "switchguid=", "caguid=", "Switch\t", "Ca\t"]
-                .iter()
-                .any(|word| line.starts_with(word))
-            {
-                Some(Format::Ibnetdiscover)
-            } else if line.starts_with("name") || line.starts_with('[') {
-                Some(Format::Toml)
-            } else {
-                None
-            }
-        })
+impl Read {
+    fn of(description: Description) -> Read {
+        Read { description, notes: Vec::new() }
     }
 }
 
-/// Reads a machine. Formats that do not say what is inside a node get the default
-/// [`NodeKind`], and the machine is then named `machine`.
-///
-/// # Errors
-/// As the reader of that format.
-pub fn machine(text: &str, format: Format) -> Result<Description, InputError> {
-    match format {
-        Format::Toml => machine_toml(text),
-        Format::SlurmTopology => slurm_topology(text, NodeKind::default()),
-        Format::Ibnetdiscover => ibnetdiscover(text),
-    }
+/// What to read of a text that holds more than one machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The topology of that name.
+    pub topology: Option<String>,
+    /// Take accelerator sub-domains as the domains.
+    pub sub_domains: bool,
 }

@@ -1,0 +1,203 @@
+//! The formats of machines: one row for each.
+
+use super::{
+    Options, Read, ibnetdiscover, kubernetes, lingjun, machine_toml, slurm_conf, slurm_yaml,
+    topograph,
+};
+use crate::description::Description;
+use crate::error::{InputError, shown};
+use crate::fabric::Fabric;
+use crate::write;
+
+/// A format that describes a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Topolane's own: `machine.toml`.
+    Toml,
+    /// Slurm's `topology.conf`, for `topology/tree` or `topology/block`.
+    SlurmTopology,
+    /// Slurm's `topology.yaml`.
+    SlurmYaml,
+    /// What `ibnetdiscover` prints of an `InfiniBand` subnet.
+    Ibnetdiscover,
+    /// Nodes of Kubernetes with their labels, and Kueue's Topology objects.
+    Kubernetes,
+    /// The graph and the models of NVIDIA's topograph.
+    Topograph,
+    /// The table of switches in Alibaba's Lingjun data set.
+    Lingjun,
+}
+
+/// What is known of a format.
+pub struct FormatRow {
+    /// The format.
+    pub format: Format,
+    /// Its name, as options take it.
+    pub name: &'static str,
+    /// What it is, for lists and errors.
+    pub title: &'static str,
+    /// Endings of the names of its files.
+    endings: &'static [&'static str],
+    /// Whether a line of a text, without white space at its start, shows that the text is of this format.
+    marks: fn(&str) -> bool,
+    /// Whether it knows how many cables there are.
+    pub cables: bool,
+    /// Whether a text may hold several topologies.
+    pub topologies: bool,
+    read: fn(&str, &Options) -> Result<Read, InputError>,
+    /// Writes a machine, if that is possible.
+    pub write: Option<fn(&Fabric) -> String>,
+}
+
+/// Every format, in the order in which a text is compared with them.
+pub const FORMATS: &[FormatRow] = &[
+    FormatRow {
+        format: Format::Toml,
+        name: "toml",
+        title: "a TOML machine",
+        endings: &["toml"],
+        marks: is_toml,
+        cables: true,
+        topologies: false,
+        read: |text, _| machine_toml(text).map(Read::of),
+        write: Some(write::machine_toml),
+    },
+    FormatRow {
+        format: Format::SlurmTopology,
+        name: "slurm",
+        title: "a topology.conf",
+        endings: &["conf"],
+        marks: |line| ["switchname", "blockname", "blocksizes"].iter().any(|key| starts(line, key)),
+        cables: false,
+        topologies: false,
+        read: |text, _| slurm_conf(text),
+        write: Some(write::slurm_topology),
+    },
+    FormatRow {
+        format: Format::SlurmYaml,
+        name: "slurm-yaml",
+        title: "a topology.yaml",
+        endings: &[],
+        marks: |line| line.starts_with("- topology:") || line.starts_with("topology:"),
+        cables: false,
+        topologies: true,
+        read: slurm_yaml,
+        write: None,
+    },
+    FormatRow {
+        format: Format::Ibnetdiscover,
+        name: "ibnetdiscover",
+        title: "ibnetdiscover output",
+        endings: &["ibnetdiscover", "ibnet"],
+        marks: |line| {
+            ["vendid=", "switchguid=", "caguid=", "Switch\t", "Ca\t"]
+                .iter()
+                .any(|word| line.starts_with(word))
+        },
+        cables: true,
+        topologies: false,
+        read: |text, _| ibnetdiscover(text).map(Read::of),
+        write: Some(write::ibnetdiscover),
+    },
+    FormatRow {
+        format: Format::Kubernetes,
+        name: "kubernetes",
+        title: "nodes of Kubernetes",
+        endings: &[],
+        marks: |line| key_is(line, "kind") || key_is(line, "apiVersion"),
+        cables: false,
+        topologies: true,
+        read: kubernetes,
+        write: None,
+    },
+    FormatRow {
+        format: Format::Topograph,
+        name: "topograph",
+        title: "a graph or model of topograph",
+        endings: &[],
+        marks: |line| ["instances", "switches", "blocks"].iter().any(|key| key_is(line, key)),
+        cables: false,
+        topologies: false,
+        read: topograph,
+        write: None,
+    },
+    FormatRow {
+        format: Format::Lingjun,
+        name: "lingjun",
+        title: "the switches of Lingjun's hosts",
+        endings: &[],
+        marks: |line| line.starts_with("ip,DSW,"),
+        cables: false,
+        topologies: false,
+        read: lingjun,
+        write: None,
+    },
+];
+
+/// A header of a table, or a key and `=`.
+fn is_toml(line: &str) -> bool {
+    let header = line.trim_start_matches('[');
+    let key = line.strip_prefix("name").or(line.strip_prefix("block-sizes"));
+    (header.len() < line.len() && header.starts_with(|letter: char| letter.is_ascii_alphabetic()))
+        || key.is_some_and(|rest| rest.trim_start().starts_with('='))
+}
+
+/// Whether a line of YAML or JSON begins with a key.
+fn key_is(line: &str, key: &str) -> bool {
+    let line = line.trim_start_matches(['{', '[', '-', ' ']).trim_start_matches('"');
+    let rest = line.strip_prefix(key).map(|rest| rest.trim_start_matches('"').trim_start());
+    rest.is_some_and(|rest| rest.starts_with(':'))
+}
+
+fn starts(line: &str, key: &str) -> bool {
+    line.get(..key.len()).is_some_and(|start| start.eq_ignore_ascii_case(key))
+}
+
+impl Format {
+    /// What is known of the format.
+    pub fn row(self) -> &'static FormatRow {
+        FORMATS.iter().find(|row| row.format == self).unwrap_or(&FORMATS[0])
+    }
+
+    /// The format of that name.
+    pub fn named(name: &str) -> Option<Format> {
+        FORMATS.iter().find(|row| row.name == name).map(|row| row.format)
+    }
+
+    /// The format of a file, by the ending of its name and, where that says nothing, by its
+    /// text; `None` where neither tells.
+    pub fn guess(file_name: &str, text: &str) -> Option<Format> {
+        let ending = file_name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let by_name = FORMATS
+            .iter()
+            .find(|row| row.endings.iter().any(|known| known.eq_ignore_ascii_case(ending)));
+        let mark = |line: &str| FORMATS.iter().find(|row| (row.marks)(line));
+        let row = by_name.or_else(|| text.lines().map(str::trim_start).find_map(mark));
+        row.map(|row| row.format)
+    }
+}
+
+/// Reads a machine, without what was assumed on the way: see [`read`].
+///
+/// # Errors
+/// As the reader of that format.
+pub fn machine(text: &str, format: Format) -> Result<Description, InputError> {
+    read(text, format, &Options::default()).map(|read| read.description)
+}
+
+/// Reads a machine. Formats that do not say what is inside a node get the default
+/// [`NodeKind`](crate::NodeKind), and the machine is then named `machine`.
+///
+/// # Errors
+/// As the reader of that format; a topology that the format cannot have.
+pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, InputError> {
+    let row = format.row();
+    match &options.topology {
+        Some(name) if !row.topologies => Err(InputError::whole(format!(
+            "topology {} cannot be chosen: {} holds one topology",
+            shown(name),
+            row.title
+        ))),
+        _ => (row.read)(text, options),
+    }
+}

@@ -1,0 +1,267 @@
+//! Nodes of Kubernetes with their labels, and Kueue's Topology objects over them.
+
+use super::labels::{Labelled, Names, TIER, machine_of, told};
+use super::yaml::{Value, documents};
+use super::{Options, Read};
+use crate::error::{InputError, shown};
+use crate::node_kind::NodeKind;
+use crate::resources::{Counts, check_resource};
+
+/// The lowest level of a Topology that stands for the nodes themselves.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The resources that count GPUs.
+const GPUS: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
+/// The label of their type.
+const PRODUCT: &str = "nvidia.com/gpu.product";
+/// What is not read, and most of the text.
+const SKIPPED: [&str; 5] = ["annotations", "conditions", "images", "managedFields", "addresses"];
+
+/// Reads what `kubectl get nodes -o json` (or `-o yaml`) prints, with `topologies.kueue.x-k8s.io` if there are any.
+///
+/// Without a Topology the tree is that of the labels `fabric.topograph.run/tier-N`, or of the older
+/// `network.topology.nvidia.com/*`. With one, `options` choose which of several, it is that of the labels of its levels; a node
+/// that lacks one of them is left out, as Kueue does. Domains are those of `accelerator.topograph.run/domain`, of the older
+/// label, or of `nvidia.com/gpu.clique`. Cores, memory and GPUs are what a node can allocate.
+///
+/// # Errors
+/// With its line: another form, a node twice or without a name, a quantity that is none, labels that contradict each other, several
+/// topologies without a choice, no node with a label.
+pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
+    let documents = documents(text, &SKIPPED)?;
+    let mut objects = Objects::default();
+    for document in &documents {
+        objects.add(document)?;
+    }
+    if objects.nodes.is_empty() {
+        let Some((name, topology)) = objects.topologies.first() else {
+            return Err(InputError::whole("there is no node"));
+        };
+        return Err(topology.refuse(format!(
+            "Topology {} names labels, but there is no node: add the nodes (kubectl get nodes,topologies)",
+            shown(name)
+        )));
+    }
+    let levels = objects.levels(options)?;
+    let mut kinds = Kinds::default();
+    let (mut nodes, mut lacking) = (Vec::new(), Vec::new());
+    for value in &objects.nodes {
+        let (mut node, labels) = node_of(value)?;
+        if let Some((topology, levels)) = &levels {
+            let Some(way) = way_of(topology, levels, labels)? else {
+                lacking.push(node.node);
+                continue;
+            };
+            node.way = way;
+        }
+        node.kind = kinds.of(value, labels)?;
+        nodes.push(node);
+    }
+    if nodes.is_empty() {
+        let level = levels.iter().flat_map(|(_, levels)| levels).next().copied().unwrap_or(TIER);
+        return Err(InputError::whole(format!("no node has the label {}", shown(level))));
+    }
+    let names = if levels.is_some() { Names::ByPath } else { Names::Unique };
+    let mut read = machine_of(&nodes, kinds.all, names, options)?;
+    let lacking: Vec<&str> = lacking.iter().map(String::as_str).collect();
+    if let Some((topology, levels)) = levels {
+        let levels = levels.join(", ");
+        read.notes.insert(0, format!("the tree is that of Topology {}: {levels}", shown(topology)));
+        read.notes.extend(told(&lacking, "not all labels of the levels: left out"));
+    }
+    if objects.others > 0 {
+        read.notes.push(format!("{} objects that are no nodes are left out", objects.others));
+    }
+    Ok(read)
+}
+
+/// The objects of the documents.
+#[derive(Default)]
+struct Objects<'a> {
+    nodes: Vec<&'a Value>,
+    /// Topologies of Kueue by name.
+    topologies: Vec<(&'a str, &'a Value)>,
+    others: usize,
+}
+
+impl<'a> Objects<'a> {
+    fn add(&mut self, object: &'a Value) -> Result<(), InputError> {
+        let kind = object.get("kind").map_or(Ok(""), |kind| kind.text("kind"))?;
+        match kind {
+            "List" => {
+                for item in object.get("items").map_or(Ok(&[][..]), |items| items.list("items"))? {
+                    self.add(item)?;
+                }
+            }
+            "NodeList" => {
+                let items = object.get("items").map_or(Ok(&[][..]), |items| items.list("items"))?;
+                self.nodes.extend(items);
+            }
+            "TopologyList" => {
+                for item in object.get("items").map_or(Ok(&[][..]), |items| items.list("items"))? {
+                    self.add_topology(item)?;
+                }
+            }
+            "Node" => self.nodes.push(object),
+            "Topology" => self.add_topology(object)?,
+            "" => return Err(object.refuse("an object has no kind".to_owned())),
+            _ => self.others += 1,
+        }
+        Ok(())
+    }
+
+    fn add_topology(&mut self, object: &'a Value) -> Result<(), InputError> {
+        let name = name_of(object, "Topology")?;
+        if let Some((_, first)) = self.topologies.iter().find(|(known, _)| *known == name) {
+            let first = first.line;
+            let message = format!("Topology {} stands on line {first} already", shown(name));
+            return Err(object.refuse(message));
+        }
+        self.topologies.push((name, object));
+        Ok(())
+    }
+
+    /// The name of the topology that is meant and the labels of its levels, from the top down; none without one.
+    fn levels(&self, options: &Options) -> Result<Option<(&'a str, Vec<&'a str>)>, InputError> {
+        let names = || self.topologies.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let chosen = match (&options.topology, &self.topologies[..]) {
+            (None, []) => return Ok(None),
+            (None, [only]) => only,
+            (None, [_, (_, second), ..]) => {
+                let message = format!("several topologies ({}): --topology chooses", names());
+                return Err(second.refuse(message));
+            }
+            (Some(name), all) => all.iter().find(|(known, _)| known == name).ok_or_else(|| {
+                let message =
+                    format!("there is no Topology {}; there are: {}", shown(name), names());
+                InputError::whole(message)
+            })?,
+        };
+        let (name, object) = *chosen;
+        let what = format!("Topology {}", shown(name));
+        let levels = object.get("spec").and_then(|spec| spec.get("levels"));
+        let levels = levels.map_or(Ok(&[][..]), |levels| levels.list("levels"))?;
+        let mut labels = Vec::with_capacity(levels.len());
+        for level in levels {
+            let label = level
+                .get("nodeLabel")
+                .ok_or_else(|| level.refuse(format!("a level of {what} has no nodeLabel")))?;
+            let text = label.text("nodeLabel")?;
+            if labels.contains(&text) {
+                return Err(label.refuse(format!("{what} has level {} twice", shown(text))));
+            }
+            if labels.last() == Some(&HOSTNAME) {
+                return Err(
+                    label.refuse(format!("{what} has level {} below {HOSTNAME}", shown(text)))
+                );
+            }
+            labels.push(text);
+        }
+        if labels.is_empty() {
+            return Err(object.refuse(format!("{what} has no levels")));
+        }
+        Ok(Some((name, labels)))
+    }
+}
+
+fn name_of<'a>(object: &'a Value, what: &str) -> Result<&'a str, InputError> {
+    let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
+    let name = name.ok_or_else(|| object.refuse(format!("a {what} has no metadata.name")))?;
+    name.text("metadata.name")
+}
+
+fn node_of(value: &Value) -> Result<(Labelled, Option<&Value>), InputError> {
+    let name = name_of(value, "node")?;
+    let labels = value.get("metadata").and_then(|metadata| metadata.get("labels"));
+    Ok((Labelled::of(name, value.line, labels)?, labels))
+}
+
+/// The values of the levels above a node; none if it lacks one. Hosts alone hang on one switch of the topology's name.
+fn way_of(
+    topology: &str,
+    levels: &[&str],
+    labels: Option<&Value>,
+) -> Result<Option<Vec<String>>, InputError> {
+    let mut way = Vec::with_capacity(levels.len());
+    for level in levels {
+        let value = labels.and_then(|labels| labels.get(level));
+        match value.map(|value| value.text(level)).transpose()? {
+            _ if *level == HOSTNAME => {}
+            None | Some("") => return Ok(None),
+            Some(value) => way.push(value.to_owned()),
+        }
+    }
+    if way.is_empty() {
+        way.push(topology.to_owned());
+    }
+    Ok(Some(way))
+}
+
+/// The kinds of node so far.
+#[derive(Default)]
+struct Kinds {
+    all: Vec<NodeKind>,
+}
+
+impl Kinds {
+    /// Index of the kind of a node, by what it can allocate.
+    fn of(&mut self, node: &Value, labels: Option<&Value>) -> Result<u32, InputError> {
+        let status = node.get("status");
+        let found = |key| status.and_then(|status| status.get(key));
+        let amounts = found("allocatable").or(found("capacity"));
+        let amount = |key: &str| {
+            let value = amounts.and_then(|amounts| amounts.get(key));
+            value.map(|value| quantity(value, key)).transpose()
+        };
+        let mut kind = NodeKind::default();
+        if let Some(cores) = amount("cpu")?.map(f64::floor).filter(|&cores| cores >= 1.0) {
+            (kind.sockets, kind.cores_per_socket) = (1, cores as u32);
+        }
+        if let Some(memory) = amount("memory")?.filter(|&memory| memory >= 1.0) {
+            kind.memory = memory as u64;
+        }
+        let mut gpus = 0;
+        for key in GPUS {
+            gpus += amount(key)?.unwrap_or_default() as u32;
+        }
+        if gpus > 0 {
+            let product = labels.and_then(|labels| labels.get(PRODUCT));
+            let product = product.map(|value| value.text(PRODUCT)).transpose()?;
+            let of_type = product.map(|product| format!("gpu:{}", product.to_ascii_lowercase()));
+            let of_type = of_type.filter(|name| check_resource(name).is_ok());
+            let counts = std::iter::once("gpu".to_owned()).chain(of_type);
+            kind.resources = counts.map(|name| (name, gpus)).collect::<Counts>();
+        }
+        let index = self.all.iter().position(|known| *known == kind).unwrap_or(self.all.len());
+        if index == self.all.len() {
+            self.all.push(kind);
+        }
+        Ok(index as u32)
+    }
+}
+
+/// A quantity of Kubernetes: a number with a suffix of 1000 or 1024, or of a thousandth.
+fn quantity(value: &Value, key: &str) -> Result<f64, InputError> {
+    let text = value.text(key)?;
+    let digits = text.find(|letter: char| letter.is_ascii_alphabetic() && letter != 'e');
+    let (number, suffix) = text.split_at(digits.unwrap_or(text.len()));
+    let factor = match suffix {
+        "" => Some(1.0),
+        "m" => Some(1e-3),
+        "k" => Some(1e3),
+        "M" => Some(1e6),
+        "G" => Some(1e9),
+        "T" => Some(1e12),
+        "P" => Some(1e15),
+        "Ki" => Some(1024.0),
+        "Mi" => Some(1_048_576.0),
+        "Gi" => Some(1_073_741_824.0),
+        "Ti" => Some(1_099_511_627_776.0),
+        "Pi" => Some(1_125_899_906_842_624.0),
+        _ => None,
+    };
+    let number = number.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    match number.zip(factor) {
+        Some((number, factor)) => Ok(number * factor),
+        None => Err(value.refuse(format!("{key} of a node is {}, not a quantity", shown(text)))),
+    }
+}

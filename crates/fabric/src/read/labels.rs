@@ -1,0 +1,273 @@
+//! A machine from what labels say of each node: the switches above it, its domain, what is inside.
+
+use std::collections::{HashMap, HashSet};
+
+use super::paths::{Way, check_parents, tree};
+use super::yaml::Value;
+use super::{Options, Read, UNNAMED};
+use crate::description::{Description, DomainDescription};
+use crate::error::{InputError, shown};
+use crate::node_kind::NodeKind;
+use crate::presets::NVLINK;
+
+/// The NVLink domain, as topograph writes it.
+pub(super) const DOMAIN: &str = "accelerator.topograph.run/domain";
+/// A part of a domain, such as one of its racks.
+pub(super) const SUB_DOMAIN: &str = "accelerator.topograph.run/sub-domain";
+/// The switch N levels above a node, from 0.
+pub(super) const TIER: &str = "fabric.topograph.run/tier-";
+/// As topograph wrote labels until 2026.
+const OLD: &str = "network.topology.nvidia.com/";
+/// The old names of each tier, from the node up: of 2025 and of before.
+const OLD_TIERS: [[&str; 2]; 3] = [["leaf", "block"], ["spine", "spine"], ["core", "datacenter"]];
+/// As NVIDIA's GPU operator writes it: UUID of the domain, dot, number of its part.
+const CLIQUE: &str = "nvidia.com/gpu.clique";
+
+/// What labels say of a node.
+#[derive(Debug, Default)]
+pub(super) struct Labelled {
+    pub node: String,
+    pub line: usize,
+    /// The switches above it from the top down; empty if nothing is known of them.
+    pub way: Vec<String>,
+    pub domain: Option<String>,
+    pub sub_domain: Option<String>,
+    pub clique: Option<String>,
+    /// Index of its kind.
+    pub kind: u32,
+}
+
+impl Labelled {
+    /// What a map of labels says. An empty value says nothing.
+    pub fn of(node: &str, line: usize, labels: Option<&Value>) -> Result<Labelled, InputError> {
+        let mut found = Labelled { node: node.to_owned(), line, ..Labelled::default() };
+        let (mut tiers, mut old_tiers, mut old_domain) = (Vec::new(), Vec::new(), None);
+        for (key, value) in labels.map_or(Ok(&[][..]), |labels| labels.map("labels"))? {
+            if ![TIER, OLD, DOMAIN, SUB_DOMAIN, CLIQUE].iter().any(|known| key.starts_with(known)) {
+                continue;
+            }
+            let text = value.text(key)?.to_owned();
+            if text.is_empty() {
+                continue;
+            }
+            let tier = key.strip_prefix(TIER).map(|tier| tier.parse::<u8>().map_err(|_| tier));
+            let old = key.strip_prefix(OLD);
+            let old_tier =
+                old.and_then(|old| OLD_TIERS.iter().position(|tier| tier.contains(&old)));
+            match (key.as_str(), tier, old_tier) {
+                (DOMAIN, ..) => found.domain = Some(text),
+                (SUB_DOMAIN, ..) => found.sub_domain = Some(text),
+                (CLIQUE, ..) => found.clique = Some(text),
+                (_, Some(Ok(tier)), _) => tiers.push((usize::from(tier), text)),
+                (_, Some(Err(tier)), _) => {
+                    let message = format!("label {} has no tier {}", shown(key), shown(tier));
+                    return Err(value.refuse(message));
+                }
+                (_, _, Some(tier)) => old_tiers.push((tier, text)),
+                _ if old == Some("accelerator") => old_domain = Some(text),
+                _ => {}
+            }
+        }
+        found.agree(&tiers, &old_tiers, old_domain.as_ref())?;
+        found.domain = found.domain.or(old_domain);
+        let mut tiers = if tiers.is_empty() { old_tiers } else { tiers };
+        tiers.sort_by_key(|&(tier, _)| std::cmp::Reverse(tier));
+        tiers.dedup_by_key(|&mut (tier, _)| tier);
+        found.way = tiers.into_iter().map(|(_, switch)| switch).collect();
+        Ok(found)
+    }
+
+    /// Refuses old labels that say something else than the new ones.
+    fn agree(
+        &self,
+        tiers: &[(usize, String)],
+        old_tiers: &[(usize, String)],
+        old_domain: Option<&String>,
+    ) -> Result<(), InputError> {
+        let pairs = old_tiers.iter().filter_map(|(tier, old)| {
+            let new = tiers.iter().find(|(other, _)| other == tier);
+            let other = old_tiers.iter().find(|(other, _)| other == tier);
+            let (key, new) = match new {
+                Some((_, new)) => (format!("{TIER}{tier}"), new),
+                None => (format!("{OLD}{}", OLD_TIERS[*tier][1]), &other?.1),
+            };
+            Some((key, new, OLD_TIERS[*tier][0], old))
+        });
+        let domains = self.domain.as_ref().zip(old_domain);
+        let domains = domains.map(|(new, old)| (DOMAIN.to_owned(), new, "accelerator", old));
+        match pairs.chain(domains).find(|(_, new, _, old)| new != old) {
+            Some((key, new, old_key, old)) => Err(InputError::at(
+                self.line,
+                format!(
+                    "labels of node {} contradict each other: {key} is {}, {OLD}{old_key} is {}",
+                    shown(&self.node),
+                    shown(new),
+                    shown(old)
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What names a switch.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Names {
+    /// Its name alone: it hangs in one place.
+    Unique,
+    /// Its name and those of the switches above it.
+    ByPath,
+}
+
+/// The machine of the nodes. Without a label of a switch, domains are leaves under one root.
+///
+/// # Errors
+/// With its line: a node twice, labels that contradict each other, no node with a label.
+pub(super) fn machine_of(
+    all: &[Labelled],
+    kinds: Vec<NodeKind>,
+    names: Names,
+    options: &Options,
+) -> Result<Read, InputError> {
+    check_nodes(all)?;
+    check_parts(all, "sub-domain", |node| node.sub_domain.as_deref())?;
+    check_parts(all, "clique", |node| node.clique.as_deref())?;
+    let domain = |node: &'_ Labelled| -> Option<String> {
+        let of_domain = node.domain.as_ref().or(node.clique.as_ref());
+        let of_part = node.sub_domain.as_ref().filter(|_| options.sub_domains);
+        of_part.or(of_domain).cloned()
+    };
+    let domains: Vec<Option<String>> = all.iter().map(domain).collect();
+    let has_ways = all.iter().any(|node| !node.way.is_empty());
+    let (mut ways, mut left_out, mut of_no_domain) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sets = Sets::default();
+    for (node, domain) in all.iter().zip(&domains) {
+        let switches: Vec<&str> = match domain {
+            Some(domain) if !has_ways => vec![domain],
+            _ => node.way.iter().map(String::as_str).collect(),
+        };
+        if switches.is_empty() {
+            left_out.push(node.node.as_str());
+            continue;
+        }
+        match domain {
+            Some(domain) => sets.add(domain, &node.node),
+            None => of_no_domain.push(node.node.as_str()),
+        }
+        ways.push(Way { node: &node.node, switches, kind: node.kind, line: node.line });
+    }
+    if ways.is_empty() {
+        let message = format!("no node has a label of a switch ({TIER}0) or a domain ({DOMAIN})");
+        return Err(InputError::whole(message));
+    }
+    if names == Names::Unique {
+        check_parents(&ways)?;
+    }
+    let what = if has_ways { "no label of a switch" } else { "no label of a domain" };
+    let mut notes: Vec<String> =
+        told(&left_out, &format!("{what}: left out")).into_iter().collect();
+    if !sets.domains.is_empty() {
+        notes.extend(told(&of_no_domain, "no domain"));
+    }
+    let block_sizes = if options.sub_domains { sub_domain_sizes(all, &mut notes) } else { vec![] };
+    let description = Description {
+        name: UNNAMED.to_owned(),
+        sites: vec![tree(&ways)?],
+        wans: Vec::new(),
+        kinds,
+        domains: sets.domains,
+        block_sizes,
+    };
+    Ok(Read { description, notes })
+}
+
+/// A sentence on nodes that lack something; none for no node.
+pub(super) fn told(nodes: &[&str], what: &str) -> Option<String> {
+    match nodes {
+        [] => None,
+        [only] => Some(format!("node {} has {what}", shown(only))),
+        [first, ..] => {
+            Some(format!("{} nodes, such as {}, have {what}", nodes.len(), shown(first)))
+        }
+    }
+}
+
+/// Domains in order of first mention.
+#[derive(Default)]
+struct Sets {
+    domains: Vec<DomainDescription>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Sets {
+    fn add(&mut self, domain: &str, node: &str) {
+        let next = self.domains.len();
+        let index = *self.by_name.entry(domain.to_owned()).or_insert(next);
+        if index == next {
+            let name = domain.to_owned();
+            self.domains.push(DomainDescription { name, nodes: vec![], bandwidth: NVLINK });
+        }
+        self.domains[index].nodes.push(node.to_owned());
+    }
+}
+
+fn check_nodes(all: &[Labelled]) -> Result<(), InputError> {
+    let mut lines = HashMap::new();
+    for node in all {
+        if let Some(first) = lines.insert(&node.node, node.line) {
+            let message = format!("node {} stands on line {first} already", shown(&node.node));
+            return Err(InputError::at(node.line, message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a part of a domain that is in two.
+fn check_parts<'a>(
+    all: &'a [Labelled],
+    what: &str,
+    part: impl Fn(&'a Labelled) -> Option<&'a str>,
+) -> Result<(), InputError> {
+    let mut first_of: HashMap<&str, (&str, &Labelled)> = HashMap::new();
+    for node in all {
+        let (Some(part), Some(domain)) = (part(node), node.domain.as_deref()) else { continue };
+        let (known, first) = *first_of.entry(part).or_insert((domain, node));
+        if known != domain {
+            return Err(InputError::at(
+                node.line,
+                format!(
+                    "node {} says that {what} {} is in domain {}, node {} of line {} says in {}",
+                    shown(&node.node),
+                    shown(part),
+                    shown(domain),
+                    shown(&first.node),
+                    first.line,
+                    shown(known)
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Sub-domains as base blocks, and domains as blocks of them, if each has as many and Slurm could join them.
+fn sub_domain_sizes(all: &[Labelled], notes: &mut Vec<String>) -> Vec<u32> {
+    let mut parts_of: HashMap<&str, HashSet<&str>> = HashMap::new();
+    let mut sizes: HashMap<&str, u32> = HashMap::new();
+    for node in all {
+        if let (Some(domain), Some(part)) = (&node.domain, &node.sub_domain) {
+            parts_of.entry(domain).or_default().insert(part);
+            *sizes.entry(part).or_default() += 1;
+        }
+    }
+    let most = parts_of.values().map(HashSet::len).max().unwrap_or_default() as u32;
+    let fewest = parts_of.values().map(HashSet::len).min().unwrap_or_default() as u32;
+    let Some(base) = sizes.into_values().max() else { return Vec::new() };
+    if most == fewest && most.is_power_of_two() {
+        return if most == 1 { vec![base] } else { vec![base, base * most] };
+    }
+    notes.push(format!(
+        "domains have {fewest} to {most} sub-domains, not one power of two: domains are no blocks of sub-domains"
+    ));
+    vec![base]
+}

@@ -1,0 +1,49 @@
+//! The switches above every host in Alibaba's Lingjun data set of 2023.
+
+use super::labels::{Labelled, Names, machine_of};
+use super::{Options, Read};
+use crate::error::{InputError, is_printable, shown};
+use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
+use crate::node_kind::NodeKind;
+
+/// The first line: host, core, aggregation and access switch.
+const HEADER: &str = "ip,DSW,PSW,ASW";
+
+/// Reads the table of `ip,DSW,PSW,ASW`. An access switch is one below its aggregation switch only: names repeat under others.
+///
+/// # Errors
+/// With its line: another header, a row of another number of fields or with an empty one, a host twice, no host.
+pub fn lingjun(text: &str, options: &Options) -> Result<Read, InputError> {
+    let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
+    match lines.next() {
+        Some((HEADER, _)) => {}
+        Some((other, line)) => {
+            let message = format!("the header is {}, not {HEADER}", shown(other));
+            return Err(InputError::at(line, message));
+        }
+        None => return Err(InputError::whole("there is no host")),
+    }
+    let mut nodes = Vec::new();
+    for (row, line) in lines {
+        let fields: Vec<&str> = row.split(',').collect();
+        let [host, core, aggregation, access] = fields[..] else {
+            let message = format!("{} fields, not the 4 of {HEADER}: {}", fields.len(), shown(row));
+            return Err(InputError::at(line, message));
+        };
+        let is_bad = |field: &&&str| {
+            field.is_empty() || field.len() > LONGEST_NAME || !field.chars().all(is_printable)
+        };
+        if let Some(field) = fields.iter().find(is_bad) {
+            return Err(InputError::at(line, format!("{} is not a name", shown(field))));
+        }
+        if nodes.len() >= MOST_NAMES {
+            return Err(InputError::at(line, format!("more than {MOST_NAMES} hosts")));
+        }
+        let way = [core, aggregation, access].map(str::to_owned).to_vec();
+        nodes.push(Labelled { node: host.to_owned(), line, way, ..Labelled::default() });
+    }
+    if nodes.is_empty() {
+        return Err(InputError::whole("there is no host"));
+    }
+    machine_of(&nodes, vec![NodeKind::default()], Names::ByPath, options)
+}

@@ -1,0 +1,128 @@
+//! A tree from the way to each node, as labels of nodes tell it.
+
+use std::collections::HashMap;
+
+use super::UNNAMED;
+use crate::description::{Cabling, Children, Group, NodeDescription, SiteDescription};
+use crate::error::{InputError, shown};
+use crate::fabric::DEEPEST;
+use crate::presets::QDR;
+
+/// The way to a node: the switches above it from the top down.
+pub(super) struct Way<'a> {
+    pub node: &'a str,
+    pub switches: Vec<&'a str>,
+    /// Index of the kind of the node.
+    pub kind: u32,
+    pub line: usize,
+}
+
+/// Refuses ways that hang a switch in two places.
+pub(super) fn check_parents(ways: &[Way]) -> Result<(), InputError> {
+    let mut above: HashMap<&str, (Option<&str>, &Way)> = HashMap::new();
+    let hangs = |parent: Option<&str>| match parent {
+        Some(parent) => format!("hangs on {}", shown(parent)),
+        None => "hangs on no other".to_owned(),
+    };
+    for way in ways {
+        let mut parent = None;
+        for switch in &way.switches {
+            let (known, first) = *above.entry(switch).or_insert((parent, way));
+            if known != parent {
+                return Err(InputError::at(
+                    way.line,
+                    format!(
+                        "node {} says that switch {} {}, node {} of line {} says that it {}",
+                        shown(way.node),
+                        shown(switch),
+                        hangs(parent),
+                        shown(first.node),
+                        first.line,
+                        hangs(known)
+                    ),
+                ));
+            }
+            parent = Some(switch);
+        }
+    }
+    Ok(())
+}
+
+/// A switch while the tree grows.
+#[derive(Default)]
+struct Place<'a> {
+    name: &'a str,
+    below: Vec<usize>,
+    nodes: Vec<NodeDescription>,
+}
+
+/// The tree of the ways, a switch being its whole way from the top. Groups and nodes stand in order of first mention. Several
+/// switches at the top get a root above them. Every level has one parent and one cable of QDR's 4 GB/s.
+///
+/// # Errors
+/// With its line: a way of no or too many switches, a switch that has both nodes and switches.
+pub(super) fn tree(ways: &[Way]) -> Result<SiteDescription, InputError> {
+    let mut places = vec![Place { name: UNNAMED, ..Place::default() }];
+    let mut known: HashMap<(usize, &str), usize> = HashMap::new();
+    for way in ways {
+        // One level is left for a root above all.
+        if way.switches.is_empty() || way.switches.len() >= DEEPEST {
+            let message = format!(
+                "node {} lies below {} switches, not 1 to {}",
+                shown(way.node),
+                way.switches.len(),
+                DEEPEST - 1
+            );
+            return Err(InputError::at(way.line, message));
+        }
+        let mut at = 0;
+        for name in &way.switches {
+            let next = *known.entry((at, name)).or_insert(places.len());
+            if next == places.len() {
+                places.push(Place { name, ..Place::default() });
+                places[at].below.push(next);
+            }
+            at = next;
+        }
+        places[at].nodes.push(NodeDescription { name: way.node.to_owned(), kind: way.kind });
+        let is_mixed = |place: &Place| !place.below.is_empty() && !place.nodes.is_empty();
+        let parent = way.switches.len().checked_sub(2).map(|_| parent_of(&known, way));
+        for place in [Some(at), parent].into_iter().flatten().map(|index| &places[index]) {
+            if is_mixed(place) {
+                let message = format!(
+                    "switch {} has both nodes, such as {}, and switches below it",
+                    shown(place.name),
+                    shown(place.nodes.first().map_or("", |node| &node.name))
+                );
+                return Err(InputError::at(way.line, message));
+            }
+        }
+    }
+    let top = match places[0].below[..] {
+        [only] => only,
+        _ => 0,
+    };
+    let (root, depth) = group(&mut places, top);
+    let cabling = Cabling::new(1, 1, QDR);
+    Ok(SiteDescription { root, cabling: vec![cabling; depth], missing: Vec::new() })
+}
+
+/// The place of the last switch but one of a way.
+fn parent_of(known: &HashMap<(usize, &str), usize>, way: &Way) -> usize {
+    let above = &way.switches[..way.switches.len().saturating_sub(1)];
+    above.iter().fold(0, |at, name| known.get(&(at, *name)).copied().unwrap_or_default())
+}
+
+/// The group of a place, and its levels.
+fn group(places: &mut [Place], index: usize) -> (Group, usize) {
+    let place = std::mem::take(&mut places[index]);
+    let name = place.name.to_owned();
+    if place.below.is_empty() {
+        return (Group { name, switches: Vec::new(), children: Children::Nodes(place.nodes) }, 1);
+    }
+    let below: Vec<(Group, usize)> =
+        place.below.iter().map(|&child| group(places, child)).collect();
+    let depth = 1 + below.iter().map(|(_, depth)| *depth).max().unwrap_or_default();
+    let children = Children::Groups(below.into_iter().map(|(group, _)| group).collect());
+    (Group { name, switches: Vec::new(), children }, depth)
+}

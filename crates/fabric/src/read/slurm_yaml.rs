@@ -1,0 +1,233 @@
+//! Slurm's `topology.yaml`: several topologies in one file.
+
+use std::collections::{HashMap, HashSet};
+
+use super::assemble::{Below, Switch};
+use super::blocks::{Block, Sizes, blocks, leaf, site};
+use super::slurm_topology::{no_hostlist, trees};
+use super::yaml::{Value, documents};
+use super::{Options, Read, UNNAMED};
+use crate::description::Description;
+use crate::error::{InputError, shown};
+use crate::hostlist::expand;
+use crate::node_kind::NodeKind;
+
+/// One topology of the file.
+struct Topology<'a> {
+    name: &'a str,
+    is_default: bool,
+    kind: &'a str,
+    value: &'a Value,
+    line: usize,
+}
+
+/// Keys of a topology that say of which type it is.
+const TYPES: [&str; 5] = ["tree", "block", "flat", "ring", "torus3d"];
+
+/// Reads the topology of a `topology.yaml` that `options` name, the one with `cluster_default: true` if they name none, or the
+/// first of the file if none has that.
+///
+/// A topology is a `tree` of switches, a list of `block`s, or `flat`. A block is a domain. As a block topology says nothing of
+/// switches, its blocks become leaves under one root. A flat topology names no nodes: it has those that the other topologies of
+/// the file name, on one switch. Cables, speeds and the inside of nodes are as
+/// [`slurm_topology`](super::slurm_topology()) assumes them.
+///
+/// # Errors
+/// With its line: what is not YAML or has another form, two topologies of one name, a topology of no type, of several or of a
+/// ring or a torus, a name that no topology has, and what the readers of `topology.conf` refuse of switches and blocks.
+pub fn slurm_yaml(text: &str, options: &Options) -> Result<Read, InputError> {
+    let documents = documents(text, &[])?;
+    let mut topologies = Vec::new();
+    for document in &documents {
+        for value in document.list("topology.yaml")? {
+            topologies.push(Topology::of(value)?);
+        }
+    }
+    let mut lines = HashMap::new();
+    for topology in &topologies {
+        if let Some(first) = lines.insert(topology.name, topology.line) {
+            return Err(topology.refuse(format!("stands on line {first} already")));
+        }
+    }
+    let chosen = choose(&topologies, options)?;
+    let mut read = match chosen.kind {
+        "tree" => Ok(Read::of(trees(switches(chosen)?, NodeKind::default())?)),
+        "block" => block(chosen),
+        "flat" => flat(chosen, &topologies),
+        kind => Err(chosen.refuse(format!("is a {kind}; only tree, block and flat are read"))),
+    }?;
+    if topologies.len() > 1 && options.topology.is_none() {
+        let names: Vec<&str> = topologies.iter().map(|topology| topology.name).collect();
+        read.notes.insert(
+            0,
+            format!(
+                "topology {} is read, of {} ({}): --topology chooses",
+                shown(chosen.name),
+                topologies.len(),
+                names.join(", ")
+            ),
+        );
+    }
+    Ok(read)
+}
+
+impl<'a> Topology<'a> {
+    fn of(value: &'a Value) -> Result<Topology<'a>, InputError> {
+        value.map("a topology")?;
+        let name = value
+            .get("topology")
+            .ok_or_else(|| value.refuse("a topology has no key topology, its name".to_owned()))?;
+        let name = name.text("the name of a topology")?;
+        let what = format!("topology {}", shown(name));
+        value.only_keys(&what, &[&["topology", "cluster_default"][..], &TYPES].concat())?;
+        let is_default =
+            value.get("cluster_default").map_or(Ok(false), |v| v.truth("cluster_default"))?;
+        let is_off = |kind, inner: &Value| kind == "flat" && inner.truth(kind) == Ok(false);
+        let mut types = TYPES
+            .iter()
+            .filter_map(|&kind| value.get(kind).map(|inner| (kind, inner)))
+            .filter(|&(kind, inner)| !is_off(kind, inner));
+        let wants = "needs one of tree, block and flat";
+        let topology =
+            |(kind, inner)| Topology { name, is_default, kind, value: inner, line: value.line };
+        match (types.next(), types.next()) {
+            (Some(only), None) => Ok(topology(only)),
+            (Some((one, first)), Some((other, second))) => Err(InputError::at(
+                first.line.max(second.line),
+                format!("{what} {wants}; it has {one} and {other}"),
+            )),
+            (None, _) => Err(value.refuse(format!("{what} {wants}"))),
+        }
+    }
+
+    fn refuse(&self, what: String) -> InputError {
+        InputError::at(self.line, format!("topology {} {what}", shown(self.name)))
+    }
+}
+
+fn choose<'a>(
+    topologies: &'a [Topology<'a>],
+    options: &Options,
+) -> Result<&'a Topology<'a>, InputError> {
+    let chosen = match &options.topology {
+        Some(name) => topologies.iter().find(|topology| topology.name == name),
+        None => topologies.iter().find(|topology| topology.is_default).or(topologies.first()),
+    };
+    chosen.ok_or_else(|| match &options.topology {
+        Some(name) => {
+            let names: Vec<&str> = topologies.iter().map(|topology| topology.name).collect();
+            let message =
+                format!("there is no topology {}; there are {}", shown(name), names.join(", "));
+            InputError::whole(message)
+        }
+        None => InputError::whole("there is no topology"),
+    })
+}
+
+fn switches(topology: &Topology) -> Result<Vec<Switch>, InputError> {
+    topology.value.only_keys("tree", &["switches"])?;
+    let list = topology.value.get("switches").map_or(Ok(&[][..]), |list| list.list("switches"))?;
+    if list.is_empty() {
+        return Err(topology.refuse("has no switches".to_owned()));
+    }
+    list.iter().map(switch).collect()
+}
+
+fn switch(value: &Value) -> Result<Switch, InputError> {
+    value.only_keys("a switch", &["switch", "children", "nodes"])?;
+    let name = named(value, "switch")?;
+    let text = |key| value.get(key).map(|value| hosts(value, key)).transpose();
+    let below = match (text("nodes")?, text("children")?) {
+        (Some(nodes), None) => Below::Nodes(nodes),
+        (None, Some(children)) => Below::Switches(children),
+        (one, _) => {
+            let how = if one.is_some() {
+                "both nodes and children"
+            } else {
+                "neither nodes nor children"
+            };
+            return Err(value.refuse(format!("switch {name} has {how}")));
+        }
+    };
+    Ok(Switch { name, switches: Vec::new(), below, line: value.line })
+}
+
+fn named(value: &Value, key: &str) -> Result<String, InputError> {
+    let name =
+        value.get(key).map(|name| name.text(key)).transpose()?.filter(|name| !name.is_empty());
+    name.map(str::to_owned).ok_or_else(|| value.refuse(format!("a {key} has no name")))
+}
+
+/// A hostlist, unless it is one that only Slurm could expand.
+fn hosts(value: &Value, key: &str) -> Result<String, InputError> {
+    let hosts = value.text(key)?;
+    if no_hostlist(hosts) {
+        return Err(value.refuse(format!("{key} {} is no list of names", shown(hosts))));
+    }
+    Ok(hosts.to_owned())
+}
+
+fn block_list(topology: &Topology) -> Result<Vec<Block>, InputError> {
+    let list = topology.value.get("blocks").map_or(Ok(&[][..]), |list| list.list("blocks"))?;
+    if list.is_empty() {
+        return Err(topology.refuse("has no blocks".to_owned()));
+    }
+    let block = |value: &Value| {
+        value.only_keys("a block", &["block", "nodes"])?;
+        let nodes = value.get("nodes").map_or(Ok(String::new()), |nodes| hosts(nodes, "nodes"))?;
+        Ok(Block { name: named(value, "block")?, nodes, line: value.line })
+    };
+    list.iter().map(block).collect()
+}
+
+fn block(topology: &Topology) -> Result<Read, InputError> {
+    topology.value.only_keys("block", &["block_sizes", "blocks"])?;
+    let sizes = match topology.value.get("block_sizes") {
+        None => Sizes::default(),
+        Some(list) => {
+            let words = list.list("block_sizes")?.iter().map(|size| size.text("a block size"));
+            Sizes::of(&words.collect::<Result<Vec<_>, _>>()?, list.line)?
+        }
+    };
+    blocks(&block_list(topology)?, sizes)
+}
+
+/// All nodes that the other topologies of the file name, on one switch.
+fn flat(topology: &Topology, all: &[Topology]) -> Result<Read, InputError> {
+    let mut seen = HashSet::new();
+    let mut nodes = Vec::new();
+    for other in all {
+        let lists: Vec<(String, usize)> = match other.kind {
+            "tree" => switches(other)?
+                .into_iter()
+                .filter_map(|switch| match switch.below {
+                    Below::Nodes(nodes) => Some((nodes, switch.line)),
+                    Below::Switches(_) => None,
+                })
+                .collect(),
+            "block" => block_list(other)?.into_iter().map(|b| (b.nodes, b.line)).collect(),
+            _ => continue,
+        };
+        for (list, line) in lists {
+            let names = expand(&list).map_err(|error| super::assemble::at_line(error, line))?;
+            nodes.extend(names.into_iter().filter(|name| seen.insert(name.clone())));
+        }
+    }
+    if nodes.is_empty() {
+        return Err(
+            topology.refuse("is flat, and no other topology of the file names nodes".to_owned())
+        );
+    }
+    let count = nodes.len();
+    let description = Description {
+        name: UNNAMED.to_owned(),
+        sites: vec![site(vec![leaf(topology.name, &nodes)])],
+        kinds: vec![NodeKind::default()],
+        ..Description::default()
+    };
+    let note = format!(
+        "topology {} is flat and names no nodes: the {count} nodes of the other topologies hang on one switch",
+        shown(topology.name)
+    );
+    Ok(Read { description, notes: vec![note] })
+}

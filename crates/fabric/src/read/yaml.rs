@@ -1,0 +1,230 @@
+//! YAML, and JSON as a part of it, to values that know their lines.
+
+use std::collections::HashSet;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
+
+use crate::error::{InputError, is_printable, shown};
+
+/// The longest text that is parsed.
+const LONGEST_TEXT: usize = 256 << 20;
+/// The most values of a text: each takes many times its letters.
+const MOST_VALUES: usize = 8 << 20;
+/// The deepest nesting.
+const DEEPEST: usize = 64;
+
+/// A value and the line it starts on, from 1.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Value {
+    pub line: usize,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind {
+    /// Nothing: an empty value or `null`.
+    Null,
+    Text(String),
+    List(Vec<Value>),
+    /// In the order of the text, no key twice.
+    Map(Vec<(String, Value)>),
+}
+
+impl Value {
+    /// The value of a key of a map; `None` for other values, and for keys that are absent or null.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        let Kind::Map(entries) = &self.kind else { return None };
+        let found = entries.iter().find(|(name, _)| name == key);
+        found.map(|(_, value)| value).filter(|value| value.kind != Kind::Null)
+    }
+
+    /// The text of a value; `what` it is, for the error.
+    pub fn text(&self, what: &str) -> Result<&str, InputError> {
+        match &self.kind {
+            Kind::Text(text) if text.chars().all(is_printable) => Ok(text),
+            Kind::Text(text) => {
+                Err(self.refuse(format!("{what} holds a control character: {}", shown(text))))
+            }
+            _ => Err(self.wants(what, "a text")),
+        }
+    }
+
+    /// The items of a list; none of null.
+    pub fn list(&self, what: &str) -> Result<&[Value], InputError> {
+        match &self.kind {
+            Kind::List(items) => Ok(items),
+            Kind::Null => Ok(&[]),
+            _ => Err(self.wants(what, "a list")),
+        }
+    }
+
+    /// The entries of a map; none of null.
+    pub fn map(&self, what: &str) -> Result<&[(String, Value)], InputError> {
+        match &self.kind {
+            Kind::Map(entries) => Ok(entries),
+            Kind::Null => Ok(&[]),
+            _ => Err(self.wants(what, "a map")),
+        }
+    }
+
+    /// Whether it is true, as YAML 1.1 and 1.2 write it.
+    pub fn truth(&self, what: &str) -> Result<bool, InputError> {
+        match self.text(what)?.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => Ok(true),
+            "false" | "no" | "off" => Ok(false),
+            other => Err(self.refuse(format!("{what} is {}, not true or false", shown(other)))),
+        }
+    }
+
+    /// Refuses keys of a map other than those.
+    pub fn only_keys(&self, what: &str, known: &[&str]) -> Result<(), InputError> {
+        let entries = self.map(what)?;
+        match entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+            Some((key, value)) => Err(value.refuse(format!(
+                "unknown key {} of {what} (known are {})",
+                shown(key),
+                known.join(", ")
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    pub fn refuse(&self, message: String) -> InputError {
+        InputError::at(self.line, message)
+    }
+
+    fn wants(&self, what: &str, wanted: &str) -> InputError {
+        let is = match &self.kind {
+            Kind::Null => "nothing",
+            Kind::Text(_) => "a text",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a map",
+        };
+        self.refuse(format!("{what} is {is}, not {wanted}"))
+    }
+}
+
+/// The documents of a text, without the values of the keys in `skipped`, wherever they stand.
+///
+/// # Errors
+/// With its line: text that is not YAML, an alias, a key that is given twice or is not a text, a text too long, too deep or of
+/// too many values.
+pub(super) fn documents(text: &str, skipped: &[&str]) -> Result<Vec<Value>, InputError> {
+    if text.len() > LONGEST_TEXT {
+        let message = format!("{} bytes of YAML are more than {LONGEST_TEXT}", text.len());
+        return Err(InputError::whole(message));
+    }
+    let mut builder = Builder { skipped, documents: Vec::new(), open: Vec::new(), values: 0 };
+    let mut parser: Parser<StrInput> = Parser::new_from_str(text);
+    while let Some(event) = parser.next_event() {
+        let (event, span) = event.map_err(|error| not_yaml(&error))?;
+        builder.add(event, span)?;
+    }
+    Ok(builder.documents)
+}
+
+fn not_yaml(error: &ScanError) -> InputError {
+    let what = error.info();
+    InputError::at(error.marker().line(), format!("neither YAML nor JSON: {what}"))
+}
+
+/// A list or a map that is not closed yet.
+struct Open {
+    value: Value,
+    /// The key of a map that waits for its value.
+    key: Option<String>,
+    /// The keys of a map of many.
+    many: HashSet<String>,
+}
+
+/// From so many keys on a map keeps them as a set.
+const MANY: usize = 16;
+
+impl Open {
+    /// The line of an earlier entry of that key; 0 if its value was skipped.
+    fn repeated(&mut self, name: &str) -> Option<usize> {
+        let Kind::Map(entries) = &self.value.kind else { return None };
+        if entries.len() >= MANY {
+            if self.many.is_empty() {
+                self.many.extend(entries.iter().map(|(name, _)| name.clone()));
+            }
+            if self.many.insert(name.to_owned()) {
+                return None;
+            }
+        }
+        entries.iter().find(|(known, _)| known == name).map(|(_, value)| value.line)
+    }
+}
+
+struct Builder<'a> {
+    skipped: &'a [&'a str],
+    documents: Vec<Value>,
+    open: Vec<Open>,
+    values: usize,
+}
+
+impl Builder<'_> {
+    fn add(&mut self, event: Event, span: Span) -> Result<(), InputError> {
+        let line = span.start.line();
+        match event {
+            Event::Alias(_) => {
+                Err(InputError::at(line, "an alias (*name) stands here; aliases are not read"))
+            }
+            Event::Scalar(text, style, ..) => {
+                let is_null = style == ScalarStyle::Plain
+                    && matches!(text.as_ref(), "" | "~" | "null" | "Null" | "NULL");
+                let kind = if is_null { Kind::Null } else { Kind::Text(text.into_owned()) };
+                self.put(Value { line, kind })
+            }
+            Event::SequenceStart(..) => self.start(Value { line, kind: Kind::List(Vec::new()) }),
+            Event::MappingStart(..) => self.start(Value { line, kind: Kind::Map(Vec::new()) }),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(open) => self.put(open.value),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn start(&mut self, value: Value) -> Result<(), InputError> {
+        if self.open.len() >= DEEPEST {
+            return Err(value.refuse(format!("more than {DEEPEST} lists and maps in each other")));
+        }
+        self.open.push(Open { value, key: None, many: HashSet::new() });
+        Ok(())
+    }
+
+    /// Puts a value that is complete where it belongs.
+    fn put(&mut self, value: Value) -> Result<(), InputError> {
+        self.values += 1;
+        if self.values > MOST_VALUES {
+            return Err(value.refuse(format!("more than {MOST_VALUES} values")));
+        }
+        let Some(open) = self.open.last_mut() else {
+            if value.kind != Kind::Null {
+                self.documents.push(value);
+            }
+            return Ok(());
+        };
+        match (&mut open.value.kind, open.key.take()) {
+            (Kind::List(items), _) => items.push(value),
+            (Kind::Map(entries), Some(name)) if !self.skipped.contains(&name.as_str()) => {
+                entries.push((name, value));
+            }
+            (Kind::Map(_), None) => {
+                // It is a key.
+                let line = value.line;
+                let Kind::Text(name) = value.kind else {
+                    return Err(InputError::at(line, "a key is not a text"));
+                };
+                if let Some(first) = open.repeated(&name) {
+                    let message = format!("key {} stands on line {first} already", shown(&name));
+                    return Err(InputError::at(line, message));
+                }
+                open.key = Some(name);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
