@@ -67,6 +67,7 @@ __all__ = [
     "phases",
     "policies",
     "policy_name",
+    "machine_formats",
     "presets",
     "queues",
     "rank_k",
@@ -92,12 +93,23 @@ class Machine:
         """The machine of that name, or None if there is none."""
 
     @staticmethod
-    def parse(text: str, source: str, format: str | None = None) -> Machine:
+    def parse(
+        text: str,
+        source: str,
+        format: str | None = None,
+        *,
+        topology: str | None = None,
+        sub_domains: bool = False,
+    ) -> Machine:
         """The machine that `text` describes.
 
-        format: "toml", "slurm", "ibnetdiscover", or None to guess from the file's name `source`
-        and the text.
+        format: the name of one of `machine_formats`, or None to guess from the file's name `source` and the text. topology:
+        which one of a text that holds several. sub_domains: take accelerator sub-domains as the domains.
         """
+
+    @property
+    def notes(self) -> list[str]:
+        """What was assumed, chosen or left out when it was read, in sentences."""
 
     def joined(self, tree: Machine) -> tuple[Machine, list[str]]:
         """One machine of two that describe the same nodes: the cables of this one, and the nodes that only
@@ -122,7 +134,7 @@ class Machine:
         """The machine with only these nodes, those of a partition for instance."""
 
     def to(self, format: str) -> str:
-        """The machine in a format: "toml", "slurm", "ibnetdiscover" or "ibsim-net"."""
+        """The machine in a format: one of `machine_formats` that can be written, or "ibsim-net"."""
 
     def tree(self, limit: int) -> str:
         """The tree as text, `limit` lines of it."""
@@ -1288,6 +1300,9 @@ def policy_name(name: str) -> str:
 
 def queues() -> list[tuple[str, str]]:
     """(name, summary) of every queue discipline."""
+
+def machine_formats() -> list[tuple[str, str, bool, bool]]:
+    """(name, title, whether it knows cables, whether it can be written) of every format of machines."""
 
 def presets() -> list[tuple[str, str]]:
     """(name, summary) of every machine known by name."""

@@ -41,11 +41,8 @@ pub unsafe extern "C" fn topolane_machine_read(
             let source = text(source, "source")?;
             let bytes = array(content.cast::<u8>(), length, "content")?;
             let content = std::str::from_utf8(bytes).map_err(|_| format!("{source}: not UTF-8"))?;
-            let format = read::Format::guess(source, content).ok_or_else(|| {
-                format!(
-                    "{source}: neither a TOML machine, a topology.conf nor ibnetdiscover output"
-                )
-            })?;
+            let format =
+                read::Format::guess(source, content).ok_or_else(|| read::no_format(source))?;
             let in_file =
                 |problem: topolane_fabric::InputError| Problem(problem.in_file(source).to_string());
             let mut description = read::machine(content, format).map_err(in_file)?;

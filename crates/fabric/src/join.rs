@@ -1,5 +1,7 @@
 //! Two descriptions of the same machine made one.
 
+mod inside;
+
 use std::collections::HashMap;
 
 use crate::description::{Children, Description, Group, MissingCable, NodeDescription};
@@ -14,6 +16,8 @@ pub struct Joined {
     pub added: Vec<String>,
     /// Nodes that only the tree names and of whose leaves the wiring knows no other node: they are left out.
     pub left_out: Vec<String>,
+    /// What else was added or left out, a sentence each.
+    pub told: Vec<String>,
 }
 
 impl Joined {
@@ -37,6 +41,7 @@ impl Joined {
                 plural(&self.left_out)
             ));
         }
+        told.extend(self.told.iter().cloned());
         told
     }
 }
@@ -48,11 +53,31 @@ impl Joined {
 /// that were up. Nodes that only `wiring` names, such as file servers, stay. A node that is added is of the kind of the first
 /// node of its leaf. The nodes of a leaf stand in the order of `tree`.
 ///
+/// If `tree` has domains, as blocks of Slurm and labels of Kubernetes have, only these are taken, with their block sizes: the tree
+/// of such a file is often assumed. A node that only it names is left out and told. What is inside of nodes is taken if `wiring`
+/// knows nothing of it.
+///
 /// # Errors
-/// The nodes of one leaf of `tree` hang on two leaves of `wiring`, or those of two leaves on one.
+/// The nodes of one leaf of `tree` hang on two leaves of `wiring`, or those of two leaves on one; both have domains; no node is in
+/// both.
 pub fn join(wiring: &Description, tree: &Description) -> Result<Joined, InputError> {
-    let mut joined =
-        Joined { description: wiring.clone(), added: Vec::new(), left_out: Vec::new() };
+    let mut joined = if tree.domains.is_empty() {
+        leaves_joined(wiring, tree)?
+    } else {
+        inside::domains_joined(wiring, tree)?
+    };
+    inside::take_kinds(&mut joined, wiring, tree);
+    Ok(joined)
+}
+
+/// The machine of `wiring` with the nodes of the leaves of `tree`.
+fn leaves_joined(wiring: &Description, tree: &Description) -> Result<Joined, InputError> {
+    let mut joined = Joined {
+        description: wiring.clone(),
+        added: Vec::new(),
+        left_out: Vec::new(),
+        told: Vec::new(),
+    };
     let before: Vec<Vec<String>> = joined
         .description
         .sites

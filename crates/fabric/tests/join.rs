@@ -78,3 +78,50 @@ fn contradictions_are_refused() {
     let why = join(&wiring(WIRING), &twice).expect_err("one leaf, two switches").to_string();
     assert!(why.contains("\"a\" and \"b\" hang on one switch"), "{why}");
 }
+
+fn blocks(text: &str) -> topolane_fabric::Description {
+    read::machine(text, read::Format::SlurmTopology).expect("blocks")
+}
+
+/// Domains come by the names of nodes, wherever the cables put them; what only one machine knows is told.
+#[test]
+fn domains_join_cables() {
+    let racks = blocks(
+        "BlockSizes=2\nBlockName=r1 Nodes=n[1-4]\nBlockName=r2 Nodes=n5,x1\nBlockName=r3 Nodes=x2\n",
+    );
+    let joined = join(&wiring(WIRING), &racks).expect("they agree");
+    let fabric = Fabric::build(&joined.description).expect("a fabric");
+    assert_eq!((fabric.nodes(), fabric.domains(), fabric.block_sizes()), (12, 2, &[2][..]));
+    assert_eq!(fabric.domain_nodes(0), [0, 1, 2, 3], "n4 hangs on another leaf than n1");
+    assert_eq!(fabric.links(), Fabric::build(&wiring(WIRING)).expect("a fabric").links());
+    assert_eq!(
+        joined.sentences(),
+        [
+            "2 nodes, such as \"x1\", are not in the machine: left out of domains",
+            "domain \"r3\" is without a node of the machine: left out",
+            "7 nodes, such as \"n6\", are in no domain",
+        ]
+    );
+}
+
+/// Two machines without a node in common, and two with domains, are refused.
+#[test]
+fn domains_that_cannot_join_are_refused() {
+    let why = join(&wiring(WIRING), &blocks("BlockName=r Nodes=x1")).expect_err("no node");
+    assert_eq!(why.message, "no node is in both machines: one has \"n1\", the other \"x1\"");
+    let racks = blocks("BlockName=r Nodes=n1");
+    let why = join(&racks, &racks).expect_err("domains twice");
+    assert_eq!(why.message, "both machines have domains, such as \"r\" and \"r\"");
+}
+
+/// GPUs come with the domains if the machine with the cables knows nothing of the inside of nodes.
+#[test]
+fn the_inside_of_nodes_joins_cables() {
+    let labels = r#"{"kind": "Node", "metadata": {"name": "n2", "labels": {"accelerator.topograph.run/domain": "d"}},
+        "status": {"allocatable": {"nvidia.com/gpu": "8"}}}"#;
+    let labels = read::machine(labels, read::Format::Kubernetes).expect("a node");
+    let joined = join(&wiring(WIRING), &labels).expect("they agree");
+    let fabric = Fabric::build(&joined.description).expect("a fabric");
+    let gpu = fabric.resources().index("gpu").expect("GPUs");
+    assert_eq!((fabric.counts(0)[gpu], fabric.counts(1)[gpu]), (0, 8));
+}

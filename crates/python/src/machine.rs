@@ -19,6 +19,14 @@ use crate::tables::{LinkRow, link_rows};
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Machine {
     pub fabric: Arc<Fabric>,
+    /// What was assumed, chosen or left out when it was read.
+    pub notes: Vec<String>,
+}
+
+impl From<Fabric> for Machine {
+    fn from(fabric: Fabric) -> Machine {
+        Machine { fabric: Arc::new(fabric), notes: Vec::new() }
+    }
 }
 
 /// (start, end, name) of a group.
@@ -34,39 +42,38 @@ impl Machine {
         preset(name)
             .map(|description| description.and_then(|d| Fabric::build(&d)))
             .transpose()
-            .map(|fabric| fabric.map(|fabric| Machine { fabric: Arc::new(fabric) }))
+            .map(|fabric| fabric.map(Machine::from))
             .map_err(input_error)
     }
 
-    /// The machine that `text` describes; `format` is "toml", "slurm", "ibnetdiscover", or None to
-    /// guess from the file's name and its text.
+    /// The machine that `text` describes; `format` is the name of one of `machine_formats`, or None to guess from the file's
+    /// name and its text. Of several topologies in one text, `topology` is read.
     #[staticmethod]
-    #[pyo3(signature = (text, source, format=None))]
-    fn parse(text: &str, source: &str, format: Option<&str>) -> PyResult<Machine> {
+    #[pyo3(signature = (text, source, format=None, *, topology=None, sub_domains=false))]
+    fn parse(
+        text: &str,
+        source: &str,
+        format: Option<&str>,
+        topology: Option<String>,
+        sub_domains: bool,
+    ) -> PyResult<Machine> {
         let format = match format {
-            Some("toml") => read::Format::Toml,
-            Some("slurm") => read::Format::SlurmTopology,
-            Some("ibnetdiscover") => read::Format::Ibnetdiscover,
-            Some(name) => return Err(bad_input(format!("unknown machine format {name:?}"))),
-            None => read::Format::guess(source, text).ok_or_else(|| {
-                bad_input(format!(
-                    "{source}: neither a TOML machine, a topology.conf nor ibnetdiscover output"
-                ))
-            })?,
+            Some(name) => read::Format::named(name)
+                .ok_or_else(|| bad_input(format!("unknown machine format {name:?}")))?,
+            None => read::Format::guess(source, text)
+                .ok_or_else(|| bad_input(read::no_format(source)))?,
         };
-        let fabric = read::machine(text, format)
-            .map(|mut description| {
-                if format != read::Format::Toml {
-                    // Only our own format names the machine.
-                    let stem = std::path::Path::new(source).file_stem();
-                    description.name =
-                        stem.map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-                }
-                description
-            })
-            .and_then(|description| Fabric::build(&description))
-            .map_err(|error| input_error(error.in_file(source)))?;
-        Ok(Machine { fabric: Arc::new(fabric) })
+        let options = read::Options { topology, sub_domains };
+        let in_file = |error: topolane_fabric::InputError| input_error(error.in_file(source));
+        let read::Read { mut description, notes } =
+            read::read(text, format, &options).map_err(in_file)?;
+        if format != read::Format::Toml {
+            // Only our own format names the machine.
+            let stem = std::path::Path::new(source).file_stem();
+            description.name = stem.map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        }
+        let fabric = Fabric::build(&description).map_err(in_file)?;
+        Ok(Machine { fabric: Arc::new(fabric), notes })
     }
 
     /// One machine of two that describe the same nodes: the cables of this one, and the nodes that
@@ -75,17 +82,13 @@ impl Machine {
         let joined = join(&self.fabric.description(), &tree.fabric.description());
         let joined = joined.map_err(input_error)?;
         let fabric = Fabric::build(&joined.description).map_err(input_error)?;
-        Ok((Machine { fabric: Arc::new(fabric) }, joined.sentences()))
+        Ok((Machine::from(fabric), joined.sentences()))
     }
 
     /// The format of a file, by its name and text, as `parse` guesses it; None where neither tells.
     #[staticmethod]
     fn format_of(text: &str, source: &str) -> Option<&'static str> {
-        read::Format::guess(source, text).map(|format| match format {
-            read::Format::Toml => "toml",
-            read::Format::SlurmTopology => "slurm",
-            read::Format::Ibnetdiscover => "ibnetdiscover",
-        })
+        read::Format::guess(source, text).map(|format| format.row().name)
     }
 
     /// The machine of leaves, each (groups above it from its site down and itself last, hosts).
@@ -94,25 +97,30 @@ impl Machine {
         let fabric = read::branches(name, &leaves, NodeKind::default())
             .and_then(|description| Fabric::build(&description))
             .map_err(input_error)?;
-        Ok(Machine { fabric: Arc::new(fabric) })
+        Ok(Machine::from(fabric))
     }
 
     /// The machine with only these nodes, those of a partition for instance.
     fn only(&self, nodes: Vec<u32>) -> PyResult<Machine> {
         let nodes = NodeSet::of(self.fabric.nodes(), nodes);
         let fabric = self.fabric.only(&nodes).map_err(input_error)?;
-        Ok(Machine { fabric: Arc::new(fabric) })
+        Ok(Machine::from(fabric))
     }
 
-    /// The machine in a format: "toml", "slurm", "ibnetdiscover" or "ibsim-net".
+    /// The machine in a format: one of `machine_formats` that can be written, or "ibsim-net".
     fn to(&self, format: &str) -> PyResult<String> {
-        match format {
-            "toml" => Ok(write::machine_toml(&self.fabric)),
-            "slurm" => Ok(write::slurm_topology(&self.fabric)),
-            "ibnetdiscover" => Ok(write::ibnetdiscover(&self.fabric)),
-            "ibsim-net" => Ok(write::ibsim_net(&self.fabric)),
-            _ => Err(bad_input(format!("unknown machine format {format:?}"))),
+        let named = read::Format::named(format).and_then(|format| format.row().write);
+        match (format, named) {
+            (_, Some(write)) => Ok(write(&self.fabric)),
+            ("ibsim-net", _) => Ok(write::ibsim_net(&self.fabric)),
+            _ => Err(bad_input(format!("no machine can be written as {format:?}"))),
         }
+    }
+
+    /// What was assumed, chosen or left out when it was read, in sentences.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 
     /// The tree as text, `limit` lines of it.
@@ -421,4 +429,14 @@ impl Machine {
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str)> {
     PRESETS.to_vec()
+}
+
+/// Name, title, whether it knows cables, whether it can be written.
+type FormatEntry = (&'static str, &'static str, bool, bool);
+
+/// (name, title, whether it knows cables, whether it can be written) of every format of machines.
+#[pyfunction]
+pub fn machine_formats() -> Vec<FormatEntry> {
+    let entry = |row: &read::FormatRow| (row.name, row.title, row.cables, row.write.is_some());
+    read::FORMATS.iter().map(entry).collect()
 }

@@ -69,7 +69,7 @@ impl StateView {
             crossing: (0..=fabric.depth())
                 .map(|level| crossing(level).into_pyarray(py).unbind())
                 .collect(),
-            machine: Py::new(py, Machine { fabric: Arc::clone(fabric) })?,
+            machine: Py::new(py, Machine { fabric: Arc::clone(fabric), notes: Vec::new() })?,
         })
     }
 }

@@ -201,3 +201,9 @@ pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, Input
         _ => (row.read)(text, options),
     }
 }
+
+/// A sentence for a text of no format.
+pub fn no_format(source: &str) -> String {
+    let titles: Vec<&str> = FORMATS.iter().map(|row| row.title).collect();
+    format!("{source}: no format of machines shows: neither {}", titles.join(", nor "))
+}

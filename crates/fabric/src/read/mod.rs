@@ -27,7 +27,7 @@ mod yaml;
 
 pub use absent::absent;
 pub use branches::{Branch, branches};
-pub use format::{FORMATS, Format, FormatRow, machine, read};
+pub use format::{FORMATS, Format, FormatRow, machine, no_format, read};
 pub use ibnetdiscover::ibnetdiscover;
 pub use kubernetes::kubernetes;
 pub(crate) use lfts::{LidEntry, entries as lft_entries};
