@@ -13,6 +13,7 @@ use crate::moving::{Move, Moving, meet};
 use crate::network::{Coupling, Network};
 use crate::outages::{Outage, Outages};
 use crate::recorded::RecordedNodes;
+use crate::room::{RoomFacts, RoomLog};
 use crate::scenario::Scenario;
 use crate::widths::{Width, Widths};
 use crate::workload::{Job, Workload};
@@ -108,6 +109,8 @@ pub struct Outcome {
     pub searches: (u64, u64),
     /// Of every channel of the network the seconds at full rate that all jobs needed it for.
     pub channel_busy: Vec<f64>,
+    /// How much more would have fitted; `None` on a machine without GPUs.
+    pub room: Option<RoomFacts>,
 }
 
 /// Told the share of jobs that have ended, after every event; an error stops the run.
@@ -156,6 +159,7 @@ pub fn simulate<E: From<InputError>>(
     let mut recorded = RecordedNodes::on(fabric);
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut outages = Outages::new(&options.outages, first);
+    let mut room = RoomLog::of(workload, fabric);
     let mut elsewhere = None;
     let mut next = 0;
     let mut begin = None;
@@ -173,6 +177,9 @@ pub fn simulate<E: From<InputError>>(
                 (now - first) / 86_400.0
             );
             return Err(InputError::whole(message).into());
+        }
+        if let Some(room) = &mut room {
+            room.follow(now, run.scheduler.occupancy(), run.scheduler.policy());
         }
         run.scheduler.set_time(now);
         run.complete(now);
@@ -224,6 +231,7 @@ pub fn simulate<E: From<InputError>>(
     let (searches, cut_short) = policy.searches();
     run.outcome.searches = (searches - before.0, cut_short - before.1);
     run.outcome.fragmented_jobs = run.fragmented.len();
+    run.outcome.room = room.and_then(RoomLog::into_facts);
     Ok(run.outcome)
 }
 

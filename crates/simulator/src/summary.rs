@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::metrics::Metrics;
 use crate::network::Network;
+use crate::room::RoomFacts;
 use crate::simulate::{JobOutcome, Options, Outcome};
 use crate::workload::Workload;
 
@@ -64,6 +65,9 @@ pub struct Summary {
     pub late_against_log: usize,
     /// Jobs that did not run, by reason.
     pub left_out: BTreeMap<String, u64>,
+    /// How much more would have fitted; nothing on a machine without GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room: Option<RoomFacts>,
     /// What outages did; of a run without, nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutageFacts>,
@@ -201,6 +205,7 @@ impl Summary {
             without_walltime: workload.without_walltime(),
             late_against_log: outcome.late_against_log,
             left_out: left_out(workload, outcome),
+            room: outcome.room.clone(),
             outages: (!options.outages.is_empty())
                 .then(|| OutageFacts::of(workload, outcome, options.outages.len())),
             contention: options.network.as_ref().map(|network| Contention::of(outcome, network)),

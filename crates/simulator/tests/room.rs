@@ -1,0 +1,57 @@
+//! How much more would have fitted on a machine with GPUs in the course of a run.
+
+#![allow(clippy::unwrap_used, clippy::float_cmp)] // Helpers may fail; values are exact.
+
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, InputError, preset};
+use topolane_placement::{Share, policy};
+use topolane_simulator::workload::{Job, Workload};
+use topolane_simulator::{Metrics, Options, Outcome, Summary, simulate};
+
+fn job(id: u64, submit: f64, run: f64, nodes: u32) -> Job {
+    Job { id, submit, run, walltime: None, nodes, share: Share::Whole, recorded: None }
+}
+
+fn run(machine: &str, jobs: Vec<Job>) -> (Workload, Arc<Fabric>, Outcome) {
+    let fabric = Arc::new(Fabric::build(&preset(machine).unwrap().unwrap()).unwrap());
+    let workload = Workload { jobs, ..Workload::default() };
+    let first_fit = Arc::from(policy("first-fit", 0).unwrap());
+    let queue = topolane_scheduler::queue("easy").unwrap();
+    let outcome = simulate::<InputError>(
+        &workload,
+        &fabric,
+        &first_fit,
+        queue,
+        &Options::default(),
+        &mut |_| Ok(()),
+    )
+    .unwrap();
+    (workload, fabric, outcome)
+}
+
+#[test]
+fn the_largest_job_could_have_started_while_enough_nodes_were_idle() {
+    // 144 nodes. One job holds 100 of them for the first half; another of 100 nodes comes at its end.
+    let (workload, fabric, outcome) =
+        run("nvl72(units=1)", vec![job(1, 0.0, 7_200.0, 100), job(2, 14_400.0, 60.0, 100)]);
+    let room = outcome.room.clone().unwrap();
+    assert_eq!((room.largest.id, room.largest.nodes), (2, 100));
+    assert!((room.largest.share_of_time - 0.5).abs() < 0.002, "{room:?}");
+    // In the first half 44 nodes are idle, in the second all 144.
+    assert!((room.free / 4.0 - 94.0).abs() < 0.2, "{room:?}");
+    let of_two_nodes = room.fits.iter().find(|fit| fit.size == 8).unwrap();
+    let racks = room.levels.iter().position(|level| level == "domain").unwrap();
+    // First fit leaves 44 idle nodes in racks of 8, 18 and 18.
+    assert!((of_two_nodes.jobs[racks] - f64::from(22 + 72) / 2.0).abs() < 0.2, "{room:?}");
+    assert!(of_two_nodes.share_of_time[racks] == 1.0);
+    let metrics = Metrics::of(&workload, &fabric, &outcome);
+    let summary = Summary::of(&workload, fabric.nodes(), &outcome, &metrics, &Options::default());
+    assert_eq!(summary.room, Some(room));
+}
+
+#[test]
+fn a_machine_without_gpus_has_no_such_figures() {
+    let (_, _, outcome) = run("fat-tree(radix=4)", vec![job(1, 0.0, 60.0, 1)]);
+    assert_eq!(outcome.room, None);
+}
