@@ -91,6 +91,24 @@ fn a_host_without_one_adapter_keeps_its_others_on_their_rails() {
 }
 
 #[test]
+fn one_cable_on_another_rail_does_not_change_the_order_of_rails() {
+    // The adapters of host c are swapped.
+    let fabric = machine(&[
+        ("x-1", 1, "a mlx5_0"),
+        ("y-1", 1, "a mlx5_1"),
+        ("x-1", 2, "b mlx5_0"),
+        ("y-1", 2, "b mlx5_1"),
+        ("x-1", 3, "c mlx5_1"),
+        ("y-1", 3, "c mlx5_0"),
+        ("x-2", 1, "d mlx5_0"),
+        ("y-2", 1, "d mlx5_1"),
+    ])
+    .unwrap();
+    assert_eq!(fabric.switch_names(1, 0), ["x-1", "y-1"]);
+    assert!(fabric.missing_cables().is_empty());
+}
+
+#[test]
 fn adapters_without_names_are_told_by_their_ports() {
     // Port 2 is one host. Ports 3 and 4 are crossed on the second rail, so they count in their order.
     let fabric = machine(&[

@@ -91,14 +91,25 @@ fn four_levels() {
     isolates_up_to(&fabric, "dedicated", 8, LimitKind::Levels);
 }
 
-/// Nodes on two leaf switches: jobs stay inside a leaf, nobody is promised links of one of the two.
+/// Rails that meet in the spines of a pod: jobs stay inside a pod, because no rail has links above to itself. Rails that meet in
+/// the core, or never, are no limit.
 #[test]
 fn rails() {
-    let fabric = machine("children = [4, 2, 2]\nparents = [2, 4, 4]");
-    assert_eq!(said(&fabric).len(), 1);
-    assert!(said(&fabric)[0].starts_with("leaf0, leaf1, leaf2 and 1 more have several switches: "));
+    let fabric =
+        machine("children = [4, 2, 2]\nparents = [2, 4, 4]\njoined = [false, true, false]");
+    let says = "pod0 and pod1 have switches that all rails share: a job that owns links and has nodes there stays inside \
+                one of them";
+    assert_eq!(said(&fabric), [says]);
     for rule in RULES {
-        isolates_up_to(&fabric, rule, 4, LimitKind::SeveralSwitches);
+        isolates_up_to(&fabric, rule, 8, LimitKind::RailsMeet);
+    }
+    for joined in ["[false, false, false]", "[false, false, true]"] {
+        let fabric =
+            machine(&format!("children = [4, 2, 2]\nparents = [2, 4, 4]\njoined = {joined}"));
+        assert_eq!(said(&fabric), [""; 0]);
+        for rule in RULES {
+            isolates_up_to(&fabric, rule, 16, LimitKind::Shape);
+        }
     }
 }
 

@@ -47,6 +47,21 @@ impl Fabric {
         self.rails(site) == 1 || self.meets_from(site, 1)
     }
 
+    /// Parallel switches of a group of `level` that lead to one rail: all of them where rails have met below. Switch number
+    /// `n` of a group of several rails is number `n % rail_width` of rail `n / rail_width`.
+    pub fn rail_width(&self, site: u32, level: usize) -> u32 {
+        let own = &self.sites[site as usize].cabling;
+        own[..level]
+            .iter()
+            .skip(1)
+            .fold(1, |width, cabling| cabling.width_above(width).unwrap_or(u32::MAX))
+    }
+
+    /// Rails that have switches of their own at `level`: 1 where rails have met below, and at the level of the nodes.
+    pub fn rails_at(&self, site: u32, level: usize) -> u32 {
+        self.width(site, level) / self.rail_width(site, level)
+    }
+
     /// Whether parallel switches of a site are joined at `level` or above.
     pub(crate) fn meets_from(&self, site: u32, level: usize) -> bool {
         self.sites[site as usize].cabling.iter().skip(level).any(|cabling| cabling.joined)

@@ -58,8 +58,8 @@ pub(super) fn number_planes(
     };
     let mut all = vec![hosts];
     for level in 1..=top {
-        let joined = meeting == Some(level - 1);
-        all.push(number(subnet, site, level, &classes[level], &all[level - 1], joined));
+        let (joined, in_order) = (meeting == Some(level - 1), meeting == Some(level));
+        all.push(number(subnet, site, level, &classes[level], &all[level - 1], joined, in_order));
     }
     Ok(all)
 }
@@ -257,7 +257,7 @@ fn first_ports(uplinks: &[&Uplink], class: impl Fn(usize) -> usize) -> HashMap<u
 }
 
 /// Numbers the planes of `level` upwards from those below: by the ports that lead to them, then
-/// by the names of their switches.
+/// by the names of their switches; those of a level where rails meet are in order as they are.
 fn number(
     subnet: &Subnet,
     site: &SitePart,
@@ -265,9 +265,14 @@ fn number(
     class_of: &HashMap<usize, usize>,
     below: &Planes,
     below_joined: bool,
+    in_order: bool,
 ) -> Planes {
     let uplinks = &site.uplinks[level - 1];
-    let ports = first_ports(uplinks, |vertex| class_of[&vertex]);
+    let mut ports = first_ports(uplinks, |vertex| class_of[&vertex]);
+    if in_order {
+        // Told by most cables; a single one that leads astray must not change the order.
+        ports = class_of.values().map(|&class| (class, class as u32)).collect();
+    }
     let mut names: HashMap<usize, &str> = HashMap::new();
     for (vertex, class) in class_of {
         let name = subnet.vertices[*vertex].name.as_str();

@@ -116,10 +116,15 @@ impl Owner {
         }
         let mut slots: BTreeMap<GroupIndex, u32> = BTreeMap::new();
         let mut core: BTreeMap<(GroupIndex, u32), u32> = BTreeMap::new();
+        let site = placement.nodes().first().map_or(0, |&node| fabric.site_of_group(0, node));
+        let planes = if fabric.depth() > 2 { fabric.rail_width(site, 2) } else { 0 };
         for &link in placement.links() {
+            // What it owns in the other rails is the same.
             match fabric.cable_place(link) {
-                Some((1, leaf, ..)) => *slots.entry(leaf).or_default() += 1,
-                Some((2, pod, plane, ..)) => *core.entry((pod, plane)).or_default() += 1,
+                Some((1, leaf, 0, ..)) => *slots.entry(leaf).or_default() += 1,
+                Some((2, pod, plane, ..)) if plane < planes => {
+                    *core.entry((pod, plane)).or_default() += 1;
+                }
                 _ => {}
             }
         }

@@ -9,8 +9,8 @@ use crate::dedicated::uplink_slots::MOST_UPLINKS;
 /// Why a part of a machine cannot be isolated by links that jobs own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitKind {
-    /// The nodes hang on several switches.
-    SeveralSwitches,
+    /// All rails share its switches.
+    RailsMeet,
     /// A switch has more uplinks than are kept count of.
     Uplinks,
     /// It is joined to the rest above the third level of switches.
@@ -30,7 +30,7 @@ pub enum LimitKind {
 impl std::fmt::Display for LimitKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            LimitKind::SeveralSwitches => "uplinks of leaves with several switches are not owned",
+            LimitKind::RailsMeet => "uplinks of switches that rails share are not owned",
             LimitKind::Uplinks => "uplinks of a switch with more than 64 are not owned",
             LimitKind::Levels => "links above the third level of switches are not owned",
             LimitKind::ShortBranch => "links of a branch shorter than others are not owned",
@@ -69,7 +69,9 @@ impl Limit {
         let inside = format!("a job that owns links and has nodes there stays inside {them}");
         let site = self.groups.first().map_or(0, |&group| fabric.site_of_group(self.level, group));
         match self.kind {
-            LimitKind::SeveralSwitches => format!("{names} {have} several switches: {inside}"),
+            LimitKind::RailsMeet => {
+                format!("{names} {have} switches that all rails share: {inside}")
+            }
             LimitKind::Uplinks => {
                 let cabling = fabric.cabling(site, self.level);
                 let uplinks = cabling.parents * cabling.cables;
@@ -162,8 +164,8 @@ fn kind_of(fabric: &Fabric, level: usize, group: GroupIndex) -> Option<LimitKind
     if level > 2 {
         return Some(LimitKind::Levels);
     }
-    if level == 1 && fabric.width(site, 1) > 1 {
-        return Some(LimitKind::SeveralSwitches);
+    if fabric.rails_at(site, level) < fabric.rails(site) {
+        return Some(LimitKind::RailsMeet);
     }
     if cabling.parents * cabling.cables > MOST_UPLINKS {
         return Some(LimitKind::Uplinks);
@@ -189,7 +191,8 @@ fn share(fabric: &Fabric, level: usize, group: GroupIndex) -> f64 {
     let site = fabric.site_of_group(level, group);
     let bandwidth = |level| fabric.cabling(site, level).bandwidth;
     let nodes = fabric.node_range(level, group).len() as f64;
-    (uplinks * bandwidth(level) / (nodes * bandwidth(0))).min(1.0)
+    let rails = f64::from(fabric.rails(site));
+    (uplinks * bandwidth(level) / (nodes * bandwidth(0) * rails)).min(1.0)
 }
 
 /// Some of the names, and how many more there are.

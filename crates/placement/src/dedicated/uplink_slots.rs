@@ -11,7 +11,10 @@ pub(crate) const MOST_UPLINKS: u32 = u64::BITS;
 ///
 /// Lane `a * cables + j` of a switch is there if more than `j` of its parallel cables to parent `a` are free: they
 /// are alike, so what two switches have in common is the intersection of their slots. A switch with more than 64
-/// uplinks has no slots, nor has one of several that the nodes of a leaf hang on.
+/// uplinks has no slots, nor has one that several rails share.
+///
+/// A slot is one in all rails: switch `n` of a group stands for its switches of that number in every rail. It is free if all
+/// of them have it free, and its cables are one of each. docs/explanation/dedicated-links.md says what that costs.
 #[derive(Debug)]
 pub(crate) struct UplinkSlots {
     plan: Arc<Plan>,
@@ -19,8 +22,10 @@ pub(crate) struct UplinkSlots {
     taken: NodeSet,
     /// Cables that have failed.
     failed: NodeSet,
-    /// Free slots of every switch.
+    /// Free slots of every switch; of a switch that stands for those of several rails, what all have free.
     free: Vec<u64>,
+    /// Free slots of every switch for itself; empty on machines without rails.
+    own: Vec<u64>,
     /// Placements that cross the group of every switch and own no link: they may use any.
     strangers: Vec<u32>,
 }
@@ -45,6 +50,21 @@ struct Switch {
     cables: u32,
     /// Whether its uplinks can be owned.
     has_slots: bool,
+    /// The switches of the same number in all rails: the first, how many, and how far apart their numbers are.
+    rails: Rails,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Rails {
+    first: u32,
+    count: u32,
+    apart: u32,
+}
+
+impl Rails {
+    fn switches(self) -> impl Iterator<Item = u32> {
+        (0..self.count).map(move |rail| self.first + rail * self.apart)
+    }
 }
 
 impl Clone for UplinkSlots {
@@ -54,16 +74,18 @@ impl Clone for UplinkSlots {
             taken: self.taken.clone(),
             failed: self.failed.clone(),
             free: self.free.clone(),
+            own: self.own.clone(),
             strangers: self.strangers.clone(),
         }
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let UplinkSlots { plan, taken, failed, free, strangers } = source;
+        let UplinkSlots { plan, taken, failed, free, own, strangers } = source;
         self.plan.clone_from(plan);
         self.taken.clone_from(taken);
         self.failed.clone_from(failed);
         self.free.clone_from(free);
+        self.own.clone_from(own);
         self.strangers.clone_from(strangers);
     }
 }
@@ -92,13 +114,15 @@ impl Plan {
         let site = fabric.site_of_group(level, group);
         let cabling = fabric.cabling(site, level);
         let ports = if uplinks.is_empty() { 0 } else { cabling.parents * cabling.cables };
-        let is_leaf_of_several = level == 1 && fabric.width(site, 1) > 1;
-        let has_slots = !is_leaf_of_several && ports <= MOST_UPLINKS;
+        let (apart, count) = (fabric.rail_width(site, level), fabric.rails_at(site, level));
+        let has_slots = count == fabric.rails(site) && ports <= MOST_UPLINKS;
+        let first_switch = self.switches.len() as u32;
         for switch in 0..fabric.width(site, level) {
-            let number = self.switches.len() as u32;
+            let number = first_switch + switch;
+            let rails = Rails { first: first_switch + switch % apart, count, apart };
             let first = uplinks.start + switch * ports;
             let parents = ports / cabling.cables.max(1);
-            self.switches.push(Switch { first, parents, cables: cabling.cables, has_slots });
+            self.switches.push(Switch { first, parents, cables: cabling.cables, has_slots, rails });
             for port in 0..ports {
                 self.of_cable[(first + port) as usize] = Some((number, port));
             }
@@ -110,10 +134,12 @@ impl UplinkSlots {
     pub fn new(fabric: &Fabric) -> Self {
         let plan = Arc::new(Plan::of(fabric));
         let switches = plan.switches.len();
+        let has_rails = plan.switches.iter().any(|switch| switch.rails.count > 1);
         let mut slots = UplinkSlots {
             taken: NodeSet::empty(fabric.links()),
             failed: NodeSet::empty(fabric.links()),
             free: vec![0; switches],
+            own: vec![0; if has_rails { switches } else { 0 }],
             strangers: vec![0; switches],
             plan,
         };
@@ -125,7 +151,7 @@ impl UplinkSlots {
         slots
     }
 
-    /// The free slots of a switch.
+    /// The free slots of a switch, which has a number below [`Fabric::rail_width`]: in all rails.
     #[inline]
     pub fn free(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
         let number = (self.plan.first_switch[level][group as usize] + switch) as usize;
@@ -137,7 +163,7 @@ impl UplinkSlots {
         place.is_some_and(|(switch, _)| self.strangers[switch as usize] == 0 && self.is_idle(cable))
     }
 
-    /// The cables of `slots` of a switch, of which all are free.
+    /// The cables of `slots` of a switch in every rail, of which all are free.
     pub fn cables(
         &self,
         (level, group, switch): (usize, GroupIndex, u32),
@@ -145,7 +171,13 @@ impl UplinkSlots {
         cables: &mut Vec<CableId>,
     ) {
         let number = self.plan.first_switch[level][group as usize] + switch;
-        let Switch { first, cables: parallel, .. } = self.plan.switches[number as usize];
+        for member in self.plan.switches[number as usize].rails.switches() {
+            self.cables_of_one(member, slots, cables);
+        }
+    }
+
+    fn cables_of_one(&self, switch: u32, slots: u64, cables: &mut Vec<CableId>) {
+        let Switch { first, cables: parallel, .. } = self.plan.switches[switch as usize];
         let mut left = slots;
         while left != 0 {
             let parent = left.trailing_zeros() / parallel;
@@ -226,15 +258,22 @@ impl UplinkSlots {
 
     /// Sets the slots of a switch to one of its parents anew.
     fn count(&mut self, switch: u32, parent: u32) {
-        let Switch { first, cables, has_slots, .. } = self.plan.switches[switch as usize];
+        let Switch { first, cables, has_slots, rails, .. } = self.plan.switches[switch as usize];
         if !has_slots {
             return;
         }
         let start = first + parent * cables;
         let idle = (start..start + cables).filter(|&cable| self.is_idle(cable)).count() as u32;
         let shift = parent * cables;
-        let free = &mut self.free[switch as usize];
-        *free = *free & !(bits(cables) << shift) | bits(idle) << shift;
+        let set = |free: u64| free & !(bits(cables) << shift) | bits(idle) << shift;
+        if self.own.is_empty() {
+            let free = &mut self.free[switch as usize];
+            *free = set(*free);
+            return;
+        }
+        self.own[switch as usize] = set(self.own[switch as usize]);
+        let common = rails.switches().fold(!0, |all, member| all & self.own[member as usize]);
+        self.free[rails.first as usize] = common;
     }
 }
 

@@ -269,7 +269,8 @@ impl Occupancy {
 
     /// Free slots of a switch of a group of a level from 1 to below the top, one bit each: what is left of its
     /// uplinks for jobs that own theirs. None where a placement without links of its own crosses the group, and
-    /// none where a switch has more than 64 uplinks, or a leaf several switches.
+    /// none where a switch has more than 64 uplinks, or all rails share it. On rails, `switch` stands for the switches of
+    /// that number in all of them: a slot is free if it is in every one.
     #[inline]
     pub fn free_uplink_slots(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
         self.slots.free(level, group, switch)

@@ -13,7 +13,8 @@ use crate::dedicated::condition::partition::{Cables, Partition, PodPart};
 use crate::dedicated::condition::violation::Violation;
 
 /// Whether a job on these nodes that owns these cables has a share `bandwidth_share` of full bandwidth (over 0 and up to 1), as
-/// docs/explanation/dedicated-links.md has it. Cables beyond what it needs do no harm.
+/// docs/explanation/dedicated-links.md has it. Cables beyond what it needs do no harm. On a machine with rails, the cables of
+/// every rail must meet the condition on their own.
 ///
 /// # Errors
 /// What is not enough, or not on the machine.
@@ -23,7 +24,19 @@ pub fn check(
     links: &[CableId],
     bandwidth_share: f64,
 ) -> Result<(), Violation> {
-    let job = Partition::of(fabric, nodes, links)?;
+    let site = nodes.first().filter(|&&node| node < fabric.nodes());
+    let rails = site.map_or(1, |&node| fabric.rails(fabric.site_of_group(0, node)));
+    (0..rails).try_for_each(|rail| check_rail(fabric, nodes, links, bandwidth_share, rail))
+}
+
+fn check_rail(
+    fabric: &Fabric,
+    nodes: &[NodeIndex],
+    links: &[CableId],
+    bandwidth_share: f64,
+    rail: u32,
+) -> Result<(), Violation> {
+    let job = Partition::of(fabric, nodes, links, rail)?;
     if job.leaves.len() < 2 {
         return Ok(());
     }

@@ -94,7 +94,7 @@ impl Need {
     }
 }
 
-/// Uplinks of a group of `level` for each node in it, no more than carry what the node can send; the least of all groups
+/// Uplinks of a group of `level` in one rail for each node in it, no more than carry what the node can send; the least of all groups
 /// of that level that have uplinks.
 fn share(fabric: &Fabric, level: usize) -> f64 {
     let of_site = |site: u32| {
@@ -102,9 +102,10 @@ fn share(fabric: &Fabric, level: usize) -> f64 {
         bandwidth(0) / bandwidth(level)
     };
     let of_group = |group| {
-        let uplinks = fabric.uplinks(level, group).len() as f64;
+        let site = fabric.site_of_group(level, group);
+        let uplinks = fabric.uplinks(level, group).len() as f64 / f64::from(fabric.rails(site));
         let nodes = fabric.node_range(level, group).len() as f64;
-        (uplinks > 0.0).then(|| of_site(fabric.site_of_group(level, group)).min(uplinks / nodes))
+        (uplinks > 0.0).then(|| of_site(site).min(uplinks / nodes))
     };
     (0..fabric.groups(level)).filter_map(of_group).fold(f64::INFINITY, f64::min)
 }

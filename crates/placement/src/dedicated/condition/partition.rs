@@ -37,8 +37,13 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Sorts nodes and cables; cables of leaves and pods that the job is not in are left out.
-    pub fn of(fabric: &Fabric, nodes: &[NodeIndex], links: &[CableId]) -> Result<Self, Violation> {
+    /// Sorts nodes and cables; cables of leaves and pods that the job is not in are left out, and those of other rails.
+    pub fn of(
+        fabric: &Fabric,
+        nodes: &[NodeIndex],
+        links: &[CableId],
+        rail: u32,
+    ) -> Result<Self, Violation> {
         let mut nodes = nodes.to_vec();
         nodes.sort_unstable();
         nodes.dedup();
@@ -47,38 +52,41 @@ impl Partition {
         }
         let mut partition = Partition { nodes: nodes.len() as u32, ..Partition::default() };
         for node in nodes {
-            partition.add_node(fabric, node)?;
+            partition.add_node(fabric, node);
         }
-        partition.add_links(fabric, links)?;
+        partition.add_links(fabric, links, rail)?;
         Ok(partition)
     }
 
-    fn add_node(&mut self, fabric: &Fabric, node: NodeIndex) -> Result<(), Violation> {
+    fn add_node(&mut self, fabric: &Fabric, node: NodeIndex) {
         let leaf = fabric.group(1, node);
         if let Some(part) = self.leaves.last_mut().filter(|part| part.leaf == leaf) {
             part.nodes += 1;
             self.pods[part.pod].nodes += 1;
-            return Ok(());
+            return;
         }
         let site = fabric.site_of_group(1, leaf);
-        if fabric.width(site, 1) > 1 {
-            return Err(Violation::SeveralSwitches { leaf });
-        }
         let parents = |level| {
             if level < fabric.depth() { fabric.cabling(site, level).parents as usize } else { 0 }
         };
         let pod = if fabric.depth() > 1 { fabric.group(2, node) } else { leaf };
         if self.pods.last().is_none_or(|part| part.pod != pod) {
-            let planes = vec![vec![0; parents(2)]; parents(1)];
+            // No link above the switches in which rails meet is owned.
+            let own = fabric.depth() > 2 && fabric.rails_at(site, 2) == fabric.rails(site);
+            let planes = vec![vec![0; if own { parents(2) } else { 0 }]; parents(1)];
             self.pods.push(PodPart { pod, nodes: 0, planes });
         }
         let at = self.pods.len() - 1;
         self.pods[at].nodes += 1;
         self.leaves.push(LeafPart { leaf, pod: at, nodes: 1, cables: vec![0; parents(1)] });
-        Ok(())
     }
 
-    fn add_links(&mut self, fabric: &Fabric, links: &[CableId]) -> Result<(), Violation> {
+    fn add_links(
+        &mut self,
+        fabric: &Fabric,
+        links: &[CableId],
+        rail: u32,
+    ) -> Result<(), Violation> {
         let leaves: BTreeMap<GroupIndex, usize> =
             self.leaves.iter().enumerate().map(|(at, part)| (part.leaf, at)).collect();
         let pods: BTreeMap<GroupIndex, usize> =
@@ -93,14 +101,19 @@ impl Partition {
                 return Err(Violation::CableTwice { cable });
             }
             match fabric.cable_place(cable) {
-                Some((1, leaf, _, parent, _)) => {
+                Some((1, leaf, switch, parent, _)) if switch == rail => {
                     if let Some(&at) = leaves.get(&leaf) {
                         self.leaves[at].cables[parent as usize] += 1;
                     }
                 }
                 Some((2, pod, plane, parent, _)) => {
-                    if let Some(&at) = pods.get(&pod) {
-                        self.pods[at].planes[plane as usize][parent as usize] += 1;
+                    let width = fabric.rail_width(fabric.site_of_group(2, pod), 2);
+                    let plane = plane.checked_sub(rail * width).filter(|&plane| plane < width);
+                    let (Some(plane), Some(&at)) = (plane, pods.get(&pod)) else { continue };
+                    if let Some(cables) =
+                        self.pods[at].planes[plane as usize].get_mut(parent as usize)
+                    {
+                        *cables += 1;
                     }
                 }
                 _ => {}

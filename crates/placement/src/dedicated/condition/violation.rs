@@ -22,11 +22,6 @@ pub enum Violation {
         /// Its number.
         cable: CableId,
     },
-    /// The nodes of a leaf hang on several switches.
-    SeveralSwitches {
-        /// The leaf.
-        leaf: GroupIndex,
-    },
     /// The nodes are in parts of the machine that no third-level switch joins.
     TooFar,
     /// A leaf owns too few uplinks in common with the other leaves.
@@ -57,9 +52,6 @@ impl fmt::Display for Violation {
             Violation::NoSuchNode { node } => write!(f, "there is no node {node}"),
             Violation::NoSuchCable { cable } => write!(f, "there is no cable {cable}"),
             Violation::CableTwice { cable } => write!(f, "cable {cable} is owned twice"),
-            Violation::SeveralSwitches { leaf } => {
-                write!(f, "the nodes of leaf {leaf} hang on several switches")
-            }
             Violation::TooFar => write!(f, "no switch of the third level joins all nodes"),
             Violation::Leaf { leaf, needed, common } => write!(
                 f,

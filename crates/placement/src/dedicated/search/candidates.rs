@@ -90,7 +90,7 @@ impl<'a> Candidates<'a> {
 
     /// Free uplink slots towards the core of every plane of a pod.
     pub fn core(&self, pod: GroupIndex) -> Vec<u64> {
-        let width = self.fabric.width(self.fabric.site_of_group(2, pod), 2);
+        let width = self.fabric.rail_width(self.fabric.site_of_group(2, pod), 2);
         (0..width).map(|plane| self.occupancy.free_uplink_slots(2, pod, plane)).collect()
     }
 

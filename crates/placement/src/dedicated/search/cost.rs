@@ -47,7 +47,8 @@ pub fn waste(weights: &Weights, placement: &Placement, occupancy: &Occupancy) ->
     nodes.sort_unstable();
     let own = |&&cable: &&u32| {
         let place = fabric.cable_place(cable);
-        place.and_then(|(level, group, ..)| (level == 1).then_some(group))
+        // A slot is a cable in every rail.
+        place.and_then(|(level, group, switch, ..)| (level == 1 && switch == 0).then_some(group))
     };
     let mut slots: Vec<u32> = placement.links().iter().filter_map(|cable| own(&cable)).collect();
     slots.sort_unstable();
