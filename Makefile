@@ -183,7 +183,8 @@ bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
 bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/sites/run.py $(BENCH)
 
-# The plugin inside a real slurmctld, as root: make bench-slurm BENCH="scale", "soak" or "cab", and options behind it.
+# The plugin inside a real slurmctld, as root: make bench-slurm BENCH="scale", "soak" or "cab", and options behind it;
+# BENCH="block" holds policy slurm-block against a stock slurmctld.
 bench-slurm: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python benches/slurm/run.py $(BENCH)
 

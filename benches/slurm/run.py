@@ -1,6 +1,7 @@
-"""Measures the plugin inside a real slurmctld on this machine: `make bench-slurm BENCH="scale"`, `soak` or `cab`.
+"""Measures the plugin inside a real slurmctld on this machine: `make bench-slurm BENCH="scale"`, `soak` or `cab`; `block` holds
+a policy against a slurmctld without it.
 
-`python benches/slurm/run.py scale|soak|cab [OPTION]...`, as root on Debian with mmdebstrap and the packages that
+`python benches/slurm/run.py scale|soak|cab|block [OPTION]...`, as root on Debian with mmdebstrap and the packages that
 `tests/slurm/cluster.sh check` wants, with the interpreter in which Topolane is installed. `--help` after the name lists the
 options. docs/explanation/benchmarks.md says what is measured. The exit code is 1 if a target was missed or something was given
 twice, and 2 for wrong options or a missing component.
@@ -15,13 +16,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "slurm")]
 
+import block
 import cab
 import scale
 import slurm_sites
 import soak
 from topolane import InputError
 
-BENCHES = {"scale": scale, "soak": soak, "cab": cab}
+BENCHES = {"block": block, "scale": scale, "soak": soak, "cab": cab}
 
 
 def main(words: list[str]) -> int:

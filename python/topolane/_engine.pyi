@@ -1178,11 +1178,13 @@ class State:
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
         slots: Sequence[int] | None = None,
+        segment: int | None = None,
         seed: int = 0,
     ) -> Decision | Refusal:
         """Asks a policy for nodes; the state stays as it is.
 
-        `slots`: the free slots of every node where another system keeps count of them.
+        `slots`: the free slots of every node where another system keeps count of them. `segment`: nodes of each part of
+        the request that must lie in one domain.
         """
 
     def costs(

@@ -2,7 +2,8 @@
 
 use crate::policies::{
     Bunch, Dedicated, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, KueueProfile, KueueTas,
-    Laas, LeastSlowdown, QuietNeighborhoods, Random, Recorded, Scattered, SlurmTree, Spread,
+    Laas, LeastSlowdown, QuietNeighborhoods, Random, Recorded, Scattered, SlurmBlock, SlurmTree,
+    Spread,
 };
 use crate::policy::Policy;
 
@@ -54,6 +55,12 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "Slurm's topology/tree: the lowest switch that holds the job, best fit on leaves",
         gives: Gives::Nodes,
         build: |_| Box::new(SlurmTree),
+    },
+    PolicyInfo {
+        name: "slurm-block",
+        summary: "Slurm's topology/block: the fullest block that holds the job, each segment in one base block",
+        gives: Gives::Nodes,
+        build: |_| Box::new(SlurmBlock),
     },
     PolicyInfo {
         name: "kueue-tas",

@@ -156,7 +156,7 @@ impl State {
     }
 
     /// Asks a policy for nodes; the state stays as it is.
-    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, seed=0))]
+    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, segment=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn place(
         &self,
@@ -168,8 +168,12 @@ impl State {
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
         slots: Option<Vec<u32>>,
+        segment: Option<u32>,
         seed: u64,
     ) -> PyResult<Answer> {
+        if segment == Some(0) {
+            return Err(bad_input("a segment has at least 1 node, not 0"));
+        }
         let fabric = self.occupancy.fabric();
         if let Some(eligible) = &eligible {
             self.check(eligible, "eligible node")?;
@@ -179,8 +183,13 @@ impl State {
             Ok(share) => share,
             Err(refusal) => return Ok(Answer::Refusal(refusal.into())),
         };
-        let request =
-            Request { id, share, eligible, ..self.request(nodes, members, slots, stacked)? };
+        let request = Request {
+            id,
+            share,
+            eligible,
+            segment,
+            ..self.request(nodes, members, slots, stacked)?
+        };
         let (policy, raised) = policy_from(policy, seed)?;
         let answer = policy.place(&request, &self.occupancy);
         if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {

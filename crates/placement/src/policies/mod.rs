@@ -13,6 +13,7 @@ mod quiet_neighborhoods;
 mod random;
 mod recorded;
 mod scattered;
+mod slurm_block;
 mod slurm_tree;
 mod spread;
 
@@ -31,5 +32,6 @@ pub use quiet_neighborhoods::QuietNeighborhoods;
 pub use random::Random;
 pub use recorded::Recorded;
 pub use scattered::Scattered;
+pub use slurm_block::SlurmBlock;
 pub use slurm_tree::SlurmTree;
 pub use spread::Spread;

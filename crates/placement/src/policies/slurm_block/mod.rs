@@ -1,0 +1,90 @@
+mod base;
+mod loose;
+mod part;
+
+use topolane_fabric::Fabric;
+
+use self::base::BaseBlocks;
+use self::loose::take_runs;
+use self::part::{Part, Sizes};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
+
+/// The rule of Slurm's topology/block, as a running Slurm 24.11 applies it to whole nodes of one weight.
+///
+/// The base blocks are the domains of the machine; on a machine without domains they are the leaves. A block is 1, 2, 4, ...
+/// base blocks side by side, as the sizes permit ([`Fabric::block_sizes`](topolane_fabric::Fabric::block_sizes)). A job goes
+/// into one block of the smallest size that could hold it, of those with room into the one with the fewest free nodes, of
+/// equals the last. A job with segments is placed segment by segment, each in one base block. Nodes outside of all domains are
+/// given only to requests that can use no others, in runs of consecutive nodes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SlurmBlock;
+
+impl Policy for SlurmBlock {
+    fn name(&self) -> &'static str {
+        "slurm-block"
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { depends_only_on_size: true, ..Traits::NONE }
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        _: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let base = BaseBlocks::of(free);
+        let counts = base.counts();
+        if counts.iter().all(|&count| count == 0) {
+            return Ok(Choice::nodes(take_runs(free, request.nodes)));
+        }
+        let part = part_of(request, free.fabric(), &counts)?;
+        let mut nodes = Vec::with_capacity(request.nodes as usize);
+        for (block, &count) in (0..).zip(&lay(request.nodes, &part, counts)?) {
+            base.take(block, count, &mut nodes);
+        }
+        // Slurm numbers ranks by node, whichever segment a node belongs to.
+        nodes.sort_unstable();
+        Ok(Choice::nodes(nodes))
+    }
+}
+
+/// The parts that a request is placed in: its segments, or itself. Slurm refuses a job that is no multiple of its segment,
+/// and a segment over the size of the base block, even where base blocks have more nodes than that. It has no requests for
+/// several slots of one node, and sizes in nodes say nothing of these: they go into one base block if one has room.
+fn part_of(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<Part, Refusal> {
+    let wanted = request.nodes;
+    let segment = request.segment.unwrap_or(wanted);
+    let never = |most| Err(Refusal::Never { wanted, most });
+    match wanted.checked_rem(segment) {
+        None => return never(0),
+        Some(0) => {}
+        Some(rest) => return never(wanted - rest),
+    }
+    if request.stacked {
+        return Ok(Part::anywhere(segment, counts));
+    }
+    let sizes = Sizes::of(fabric);
+    if request.segment.is_some() && segment > sizes.base() {
+        return never(0);
+    }
+    Ok(Part::new(segment, counts.len(), &sizes))
+}
+
+/// The nodes that a request takes from each base block, one part after another.
+fn lay(wanted: u32, part: &Part, mut free: Vec<u32>) -> Result<Vec<u32>, Refusal> {
+    let mut given = vec![0; free.len()];
+    let mut left = wanted;
+    while left > 0 {
+        let taken = part
+            .choose(&free)
+            .map_err(|most| Refusal::NotNow { wanted, free: wanted - left + most })?;
+        for (block, nodes) in taken {
+            free[block] -= nodes;
+            given[block] += nodes;
+            left -= nodes;
+        }
+    }
+    Ok(given)
+}
