@@ -756,8 +756,9 @@ class Workload:
         cores_per_node: int | None = None,
         partition: str | None = None,
         shared: bool = False,
+        gpus_per_node: int | None = None,
     ) -> Workload:
-        """Reads a log: SWF, CSV or the output of `sacct -P`, plain or gzipped."""
+        """Reads a log: SWF, CSV, the output of `sacct -P` or a trace of GPU jobs, plain or gzipped."""
 
     @staticmethod
     def generate(name: str, seed: int) -> Workload:

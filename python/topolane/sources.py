@@ -48,6 +48,11 @@ class Shape:
         "N: turn processors of the log into nodes of N cores [default: as its header says]. auto or fixed:K, with "
         "--network: cores of each node that a job uses (docs/guides/cores-per-node.md).",
     )
+    gpus_per_node: int | None = option(
+        None,
+        "If the log counts only GPUs (the Philly and Lingjun traces): GPUs of a node. A job of fewer GPUs shares a "
+        "node, others take whole nodes.",
+    )
     limit: int | None = option(
         None, "Use only the first so many jobs by submission, counted after all others that are left out."
     )
@@ -68,7 +73,7 @@ class Shape:
 def workload(
     source: str | Path, machine_nodes: int | None = None, *, seed: int = 0, shape: Shape = Shape()
 ) -> Workload:
-    """A month made up by name, or the jobs of a log (SWF, CSV, `sacct -P`; gzipped or not).
+    """A month made up by name, or the jobs of a log (SWF, CSV, `sacct -P`, traces of GPU jobs; gzipped or not).
 
     With `machine_nodes`, jobs wider than that are left out and counted, and the shape's changes
     are made. Raises InputError for an unknown name and for a log that does not parse.
@@ -81,6 +86,7 @@ def workload(
             cores_per_node=shape.cores_per_node,
             partition=shape.partition,
             shared=shape.shared,
+            gpus_per_node=shape.gpus_per_node,
         )
     else:
         try:

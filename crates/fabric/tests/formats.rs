@@ -361,3 +361,28 @@ fn models_of_topograph_are_read() {
         assert_eq!(found, (nodes, leaves, domains), "{name}");
     }
 }
+
+/// Nodes of openb: one switch, kinds by cores, memory, GPUs and their type. What cannot be read is named with its line.
+#[test]
+fn nodes_of_openb_are_read() {
+    const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model\n";
+    let text = format!("{HEADER}a,32000,2,0,\nb,96000,4,8,G2\nc,96000,4,8,G2\n");
+    let description = read::openb(&text).unwrap().description;
+    assert_eq!(description.kinds.len(), 2);
+    let fabric = Fabric::build(&description).unwrap();
+    let resources = fabric.resources();
+    let of = |node, name| fabric.counts(node)[resources.index(name).unwrap()];
+    assert_eq!(["cores", "memory", "gpu", "gpu:G2"].map(|name| of(0, name)), [32, 2 << 20, 0, 0]);
+    assert_eq!(["cores", "memory", "gpu", "gpu:G2"].map(|name| of(2, name)), [96, 4 << 20, 8, 8]);
+    for (row, why) in [
+        ("a,x,1,0,", "cpu_milli \"x\" is not a number"),
+        ("a,100,1,0,", "cpu_milli 100 is less than a core"),
+        ("a,1000,1,-1,", "gpu \"-1\" is not a number"),
+        ("a,1000,1,1,a b", "\"gpu:a b\" is no name of a resource"),
+        ("a,1000,1,1", "4 fields, not the 5"),
+        (",1000,1,1,", "\"\" is not a name"),
+    ] {
+        let error = read::openb(&format!("{HEADER}{row}\n")).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("line 2: {why}")), "{error}");
+    }
+}

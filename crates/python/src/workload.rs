@@ -17,17 +17,18 @@ pub struct Workload {
 
 #[pymethods]
 impl Workload {
-    /// Reads a log: SWF, CSV or the output of `sacct -P`, plain or gzipped.
+    /// Reads a log: SWF, CSV, the output of `sacct -P` or a trace of GPU jobs, plain or gzipped.
     #[staticmethod]
-    #[pyo3(signature = (path, *, cores_per_node=None, partition=None, shared=false))]
+    #[pyo3(signature = (path, *, cores_per_node=None, partition=None, shared=false, gpus_per_node=None))]
     fn read(
         py: Python<'_>,
         path: &str,
         cores_per_node: Option<u32>,
         partition: Option<String>,
         shared: bool,
+        gpus_per_node: Option<u32>,
     ) -> PyResult<Workload> {
-        let options = workload::ReadOptions { cores_per_node, partition, shared };
+        let options = workload::ReadOptions { cores_per_node, gpus_per_node, partition, shared };
         let jobs = py.detach(|| workload::read(path, &options)).map_err(input_error)?;
         Ok(Workload { jobs })
     }

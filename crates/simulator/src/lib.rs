@@ -1,6 +1,7 @@
 //! A month of jobs in a second: workloads, the event loop, metrics and outputs.
 
 mod ends;
+mod gpu_types;
 mod links_held;
 mod metrics;
 mod moving;

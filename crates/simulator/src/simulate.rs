@@ -8,6 +8,7 @@ use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share};
 use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
+use crate::gpu_types::GpuTypes;
 use crate::links_held::{LinkLog, LinksHeld};
 use crate::moving::{Move, Moving, meet};
 use crate::network::{Coupling, Network};
@@ -160,6 +161,7 @@ pub fn simulate<E: From<InputError>>(
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut outages = Outages::new(&options.outages, first);
     let mut room = RoomLog::of(workload, fabric);
+    let mut gpu_types = GpuTypes::default();
     let mut elsewhere = None;
     let mut next = 0;
     let mut begin = None;
@@ -199,6 +201,13 @@ pub fn simulate<E: From<InputError>>(
                 }
             };
             let mut request = request_of(index, job, share, options);
+            match gpu_types.nodes(job, fabric) {
+                Ok(nodes) => request.eligible = nodes,
+                Err(refusal) => {
+                    run.outcome.refused.push((index, refusal));
+                    continue;
+                }
+            }
             if policy.name() == "recorded" {
                 match recorded.nodes(job)? {
                     Ok(nodes) => request.recorded = nodes,
@@ -243,6 +252,7 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
         share,
         walltime: walltime_of(job, options),
         min_bandwidth: options.min_bandwidth,
+        segment: job.segment,
         ..Request::default()
     }
 }

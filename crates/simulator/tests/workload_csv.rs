@@ -9,7 +9,7 @@ fn read(text: &str) -> Result<Vec<Job>, String> {
 }
 
 fn whole(id: u64, submit: f64, run: f64, walltime: Option<f64>, nodes: u32) -> Job {
-    Job { id, submit, run, walltime, nodes, share: Share::Whole, recorded: None }
+    Job { id, submit, run, walltime, nodes, ..Job::default() }
 }
 
 #[test]
@@ -91,6 +91,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             nodes,
             share,
             recorded,
+            ..Job::default()
         })
 }
 

@@ -34,7 +34,7 @@ fn taken(workload: &Workload) -> Vec<Option<Vec<(&str, u64)>>> {
 /// A value in one of these columns, even 0, makes a job share its nodes, with a core if it says no more.
 #[test]
 fn columns_of_a_csv_count_resources() {
-    let text = "id,submit,run,nodes,cores,memory,gpus,resource:nic,resource:gpu:h100\n\
+    let text = "id,submit,run,nodes,cores,memory,gpus_per_node,resource:nic,resource:gpu:h100\n\
                 1,0,1,2,4,100,2,,\n2,0,1,2,,,,,3\n3,0,1,2,,,,,\n4,0,1,2,,7,0,1,\n5,0,1,2,2,,3,,1\n";
     let workload = read(text).unwrap();
     let expected = [
@@ -58,7 +58,14 @@ fn bad_columns_are_refused() {
     };
     for (column, value, wanted) in [
         ("gpus", "-1", "line 2: gpus '-1' is not a count"),
-        ("gpus", "1.5", "line 2: gpus '1.5' is not a count"),
+        ("gpus", "1.5", "line 2: gpus 1.5: a job takes whole GPUs, or a part of one below 1"),
+        ("gpus", "0.0004", "line 2: gpus 0.0004 is less than a thousandth of a GPU"),
+        ("gpus", "-.5", "line 2: gpus '-.5' is not a number of GPUs"),
+        ("gpus,gpu_type", "0,a", "line 2: gpu_type 'a' without gpus"),
+        ("gpu_type", "a", "line 2: gpu_type 'a' without gpus"),
+        ("gpus,gpu_type", "1,a b", "line 2: \"gpu:a b\" is no name of a resource"),
+        ("gpus,resource:gpu:a", "0.5,2", "line 2: 0.5 of a GPU and 2 whole ones for one job"),
+        ("segment", "0", "line 2: segment '0' is not a whole number"),
         ("gpus", "many", "line 2: gpus 'many' is not a count"),
         ("gpus", "99999999999999999999", "line 2: gpus '99999999999999999999' is not a count"),
         ("resource:nic", "P", "line 2: resource:nic 'P' is not a count"),

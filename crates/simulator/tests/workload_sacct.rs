@@ -41,6 +41,7 @@ JobIDRaw|JobName|User|Account|Partition|Submit|Eligible|Start|End|ElapsedRaw|Tim
         nodes: 4,
         share: Share::Whole,
         recorded: Some(Recorded { start: 2.0, hosts: "cab[7-10]".into() }),
+        ..Job::default()
     };
     assert_eq!(workload.jobs, [expected]);
     // 2026-11-21T19:12:48 as UTC.

@@ -34,6 +34,7 @@ fn every_field_used_has_the_meaning_the_format_gives_it() {
         nodes: 8,
         share: Share::Whole,
         recorded: Some(Recorded { start: 120.0, hosts: String::new() }),
+        ..Job::default()
     };
     assert_eq!(read(&text).jobs, [job]);
 }

@@ -16,6 +16,7 @@ fn workload(jobs: &[(f64, f64, u32)]) -> Workload {
         nodes,
         share: Share::Whole,
         recorded: Some(Recorded { start: submit, hosts: String::new() }),
+        ..Job::default()
     });
     Workload { jobs: jobs.collect(), ..Workload::default() }
 }

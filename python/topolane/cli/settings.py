@@ -52,6 +52,7 @@ HOW: dict[str, dict[str, Any]] = {
     "min_bandwidth": {"type": float, "metavar": "SHARE"},
     "limit": {"type": click.IntRange(1, 2**63)},
     "cores_per_node": {"type": str, "metavar": "N|auto|fixed:K", "callback": _cores},
+    "gpus_per_node": {"type": click.IntRange(1, 128)},
     "defrag": {"type": Number(0, 100), "metavar": "MOVES", "callback": _defrag},
     "outages": {"type": str, "metavar": "FILE.csv"},
     "model": {"type": str, "default": None},

@@ -1,7 +1,7 @@
 //! The formats of machines: one row for each.
 
 use super::{
-    Options, Read, ibnetdiscover, kubernetes, lingjun, machine_toml, slurm_conf, slurm_yaml,
+    Options, Read, ibnetdiscover, kubernetes, lingjun, machine_toml, openb, slurm_conf, slurm_yaml,
     topograph,
 };
 use crate::description::Description;
@@ -26,6 +26,8 @@ pub enum Format {
     Topograph,
     /// The table of switches in Alibaba's Lingjun data set.
     Lingjun,
+    /// The table of nodes in Alibaba's openb data set.
+    Openb,
 }
 
 /// What is known of a format.
@@ -130,6 +132,17 @@ pub const FORMATS: &[FormatRow] = &[
         cables: false,
         topologies: false,
         read: lingjun,
+        write: None,
+    },
+    FormatRow {
+        format: Format::Openb,
+        name: "openb",
+        title: "the nodes of openb",
+        endings: &[],
+        marks: |line| line.starts_with("sn,cpu_milli,"),
+        cables: false,
+        topologies: false,
+        read: |text, _| openb(text),
         write: None,
     },
 ];

@@ -36,7 +36,8 @@ impl NodeGpus<'_> {
         gpus.is_in(self.available()) && self.layout.types.iter().all(typed)
     }
 
-    /// Whole GPUs out of `available`: first of the types wanted, then of other types, so that more slots of the same kind fit.
+    /// Whole GPUs out of `available`: those of the types wanted, and for GPUs of any type first those without a type, then those of
+    /// other types than wanted, so that slots that name a type find theirs.
     pub(crate) fn whole(&self, amounts: &Amounts, available: GpuSet) -> Option<GpuSet> {
         let (layout, mut available) = (self.layout, available);
         let (mut taken, mut of_wanted_types) = (GpuSet::EMPTY, GpuSet::EMPTY);
@@ -47,13 +48,15 @@ impl NodeGpus<'_> {
             (taken, available) = (taken | chosen, available - chosen);
             of_wanted_types = of_wanted_types | of_type;
         }
-        let rest = usize::try_from(amounts.get(layout.gpu)).ok()?.saturating_sub(taken.len());
-        let others = available - of_wanted_types;
-        if let Some(chosen) = together(others, rest) {
-            return Some(taken | chosen);
+        let mut rest = usize::try_from(amounts.get(layout.gpu)).ok()?.saturating_sub(taken.len());
+        let untyped = available - layout.typed(self.has);
+        let others = available - untyped - of_wanted_types;
+        for pool in [untyped, others, available & of_wanted_types] {
+            let count = rest.min(pool.len());
+            taken = taken | together(pool, count)?;
+            rest -= count;
         }
-        let more = together(available & of_wanted_types, rest - others.len())?;
-        Some(taken | others | more)
+        (rest == 0).then_some(taken)
     }
 
     /// The GPU for a part of one: of those already cut the one with the least left that suffices, then the lowest. If no cut one

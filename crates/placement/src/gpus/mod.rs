@@ -74,6 +74,11 @@ impl GpuLayout {
         GpuSet::range(first, has[resource] as usize)
     }
 
+    /// The GPUs that have a type, of a node that has these counts.
+    fn typed(&self, has: &[u64]) -> GpuSet {
+        GpuSet::range(0, self.types.iter().map(|&kind| has[kind] as usize).sum())
+    }
+
     /// The type of a GPU, as an index of a resource: `gpu` for one without a type.
     pub(crate) fn type_of(&self, has: &[u64], gpu: usize) -> usize {
         let holds = |&&kind: &&usize| self.of_type(has, kind).contains(gpu);

@@ -1,57 +1,33 @@
 //! Comma-separated workloads with a header line; the job tables of Batsim are read too.
 
 use std::io::BufRead;
+use std::sync::Arc;
 
 use csv::StringRecord;
 use topolane_fabric::InputError;
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
 use topolane_placement::{Amounts, Share};
 
+use super::gpus::{Asked, gpus, share, types};
 use super::job::{Job, Recorded, Workload};
-use super::parse::{Kept, Records, amount, count, seconds, shown, unreadable};
+use super::parse::{Kept, amount, count, seconds, shown};
+use super::rows::{find, need, rows};
 
 /// Reads comma-separated jobs; seconds and bytes, columns in any order, others passed over.
 ///
 /// # Errors
-/// A missing or doubled column, a row of another length, a value that cannot be read, the same
-/// job twice, a record of more than a mebibyte, an input without rows.
+/// A missing or doubled column, a row of another length, a value that cannot be read, numbers of GPUs and of nodes that do not fit,
+/// the same job twice, a record of more than a mebibyte, an input without rows.
 pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
-    let mut reader =
-        csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(Records::new(input));
-    let header = reader.headers().map_err(|error| broken(1, &error))?;
-    let mut kept = Kept::default();
-    let columns =
-        Columns::new(header, &mut kept.resources).map_err(|message| InputError::at(1, message))?;
-    let mut row = StringRecord::new();
-    let mut rows = false;
-    loop {
-        reader.get_mut().begin();
-        let line = reader.position().line() as usize;
-        if !reader.read_record(&mut row).map_err(|error| broken(line, &error))? {
-            break;
-        }
-        rows = true;
-        columns.job(&row, &kept.resources).and_then(|job| kept.keep(job)).map_err(|message| {
-            InputError::at(row.position().map_or(0, |at| at.line() as usize), message)
-        })?;
-    }
-    if !rows {
-        return Err(InputError::whole("a header line and no jobs"));
-    }
+    let begin = |header: &StringRecord| {
+        let mut kept = Kept::default();
+        Ok((Columns::new(header, &mut kept.resources)?, kept))
+    };
+    let (_, kept) = rows(input, begin, |(columns, kept), row| {
+        let job = columns.job(row, &mut kept.resources)?;
+        kept.keep(job)
+    })?;
     Ok(kept.into_workload(1))
-}
-
-/// An error of the csv crate in our words, about the record that begins at a line.
-fn broken(line: usize, error: &csv::Error) -> InputError {
-    let line = error.position().map_or(line, |at| at.line() as usize);
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            InputError::at(line, format!("{len} fields, where the header has {expected_len}"))
-        }
-        csv::ErrorKind::Utf8 { .. } => InputError::at(line, "not UTF-8 text"),
-        csv::ErrorKind::Io(error) => unreadable(line, error),
-        _ => InputError::at(line, error.to_string()),
-    }
 }
 
 /// Where each column stands.
@@ -59,12 +35,17 @@ struct Columns {
     id: usize,
     submit: usize,
     run: usize,
-    nodes: usize,
+    nodes: Option<usize>,
     walltime: Option<usize>,
     cores: Option<usize>,
     memory: Option<usize>,
     /// Of each further resource.
     others: Vec<Resource>,
+    /// GPUs in all, those of each node, and their type.
+    gpus: Option<usize>,
+    gpus_per_node: Option<usize>,
+    gpu_type: Option<usize>,
+    segment: Option<usize>,
     start: Option<usize>,
     hosts: Option<usize>,
 }
@@ -78,40 +59,46 @@ struct Resource {
 
 impl Columns {
     fn new(header: &StringRecord, resources: &mut Resources) -> Result<Self, String> {
-        let find = |names: &[&str]| {
-            let mut places = header
-                .iter()
-                .enumerate()
-                .filter(|(_, name)| names.contains(name))
-                .map(|(at, _)| at);
-            match (places.next(), places.next()) {
-                (first, None) => Ok(first),
-                _ => Err(format!("two columns {}", names.join(" or "))),
-            }
-        };
-        let need = |names: &[&str]| {
-            find(names)?.ok_or_else(|| format!("no column {}", names.join(" or ")))
-        };
+        let find = |names: &[&str]| find(header, names);
+        let need = |names: &[&str]| need(header, names);
+        let id = need(&["id", "job_id"])?;
+        let submit = need(&["submit", "submission_time"])?;
+        let run = need(&["run", "execution_time"])?;
+        let (gpus, gpus_per_node) = (find(&["gpus"])?, find(&["gpus_per_node"])?);
+        let nodes = ["nodes", "requested_number_of_resources"];
+        // GPUs in all and on each node say how many nodes there are.
+        let can_tell_nodes = gpus.is_some() && gpus_per_node.is_some();
+        let nodes = if can_tell_nodes { find(&nodes)? } else { Some(need(&nodes)?) };
         Ok(Columns {
-            id: need(&["id", "job_id"])?,
-            submit: need(&["submit", "submission_time"])?,
-            run: need(&["run", "execution_time"])?,
-            nodes: need(&["nodes", "requested_number_of_resources"])?,
+            id,
+            submit,
+            run,
+            nodes,
             walltime: find(&["walltime", "requested_time"])?,
             cores: find(&["cores"])?,
             memory: find(&["memory"])?,
             others: Columns::others(header, resources)?,
+            gpus,
+            gpus_per_node,
+            gpu_type: find(&["gpu_type"])?,
+            segment: find(&["segment"])?,
             start: find(&["start", "starting_time"])?,
             hosts: find(&["hosts"])?,
         })
     }
 
-    /// `gpus`, and `resource:NAME` of any name.
+    /// `resource:NAME` of any name.
     fn others(header: &StringRecord, resources: &mut Resources) -> Result<Vec<Resource>, String> {
         let mut others: Vec<Resource> = Vec::new();
         for (column, title) in header.iter().enumerate() {
-            let name = if title == "gpus" { Some("gpu") } else { title.strip_prefix("resource:") };
-            let Some(name) = name else { continue };
+            let of_gpus = |title: &str| title == "gpus" || title == "gpus_per_node";
+            if of_gpus(title) {
+                resources.add("gpu")?;
+            }
+            let Some(name) = title.strip_prefix("resource:") else { continue };
+            if name == "gpu" && header.iter().any(of_gpus) {
+                return Err("two columns for resource gpu".into());
+            }
             let index = resources.add(name)?;
             if index <= MEMORY {
                 return Err(format!("column {title}: {name} has a column of its own, {name}"));
@@ -124,7 +111,7 @@ impl Columns {
         Ok(others)
     }
 
-    fn job(&self, row: &StringRecord, resources: &Resources) -> Result<Job, String> {
+    fn job(&self, row: &StringRecord, resources: &mut Resources) -> Result<Job, String> {
         let at = |column: usize| row.get(column).unwrap_or_default();
         let given = |column: Option<usize>| column.map(at).filter(|text| !text.is_empty());
         let id = at(self.id);
@@ -134,47 +121,73 @@ impl Columns {
         if start.is_none() && !hosts.is_empty() {
             return Err(format!("hosts {} without a start", shown(hosts.as_bytes())));
         }
-        let cores = given(self.cores).map(|text| count("cores", text)).transpose()?;
-        let memory = given(self.memory).map(bytes).transpose()?;
+        let asked = Asked {
+            all: given(self.gpus).map(|text| gpus("gpus", text)).transpose()?,
+            per_node: given(self.gpus_per_node)
+                .map(|text| gpus("gpus_per_node", text))
+                .transpose()?,
+            nodes: match self.nodes {
+                Some(column) if self.gpus_per_node.is_none() || !at(column).is_empty() => {
+                    Some(count("nodes", at(column))?)
+                }
+                _ => None,
+            },
+        };
+        let (nodes, gpus) = asked.settled()?;
+        let (share, gpu_types) = self.share(row, resources, gpus)?;
         Ok(Job {
             id: id.parse().map_err(|_| format!("id {} is not a number", shown(id.as_bytes())))?,
             submit: not_negative("submit", at(self.submit))?,
             run: not_negative("run", at(self.run))?,
             // Batsim writes -1 where no time was requested.
             walltime: walltime.filter(|&walltime| walltime > 0.0),
-            nodes: count("nodes", at(self.nodes))?,
-            share: self.share(row, resources, cores, memory)?,
+            nodes,
+            share,
+            gpu_types,
+            segment: given(self.segment).map(|text| count("segment", text)).transpose()?,
             recorded: start.map(|start| Recorded { start, hosts: hosts.to_string() }),
         })
     }
 
-    /// What it takes of each node: the whole where none of these columns has a value.
+    /// What it takes of each node, with GPUs in thousandths: the whole where none of the columns has a value. And the types of GPU
+    /// that will do, if several will.
     fn share(
         &self,
         row: &StringRecord,
-        resources: &Resources,
-        cores: Option<u32>,
-        memory: Option<u64>,
-    ) -> Result<Share, String> {
+        resources: &mut Resources,
+        gpus: Option<u64>,
+    ) -> Result<(Share, Option<Arc<[String]>>), String> {
+        let given = |column: Option<usize>| {
+            column.and_then(|column| row.get(column)).filter(|text| !text.is_empty())
+        };
+        let cores = given(self.cores).map(|text| count("cores", text)).transpose()?;
+        let memory = given(self.memory).map(bytes).transpose()?;
         let mut counts = vec![0; resources.names().len()];
-        let mut is_whole = cores.is_none();
+        let mut is_whole = cores.is_none() && gpus.is_none();
         for Resource { column, name, index } in &self.others {
             if let Some(text) = row.get(*column).filter(|text| !text.is_empty()) {
                 counts[*index] = amount(name, text)?;
                 is_whole = false;
             }
         }
+        let gpu_type = given(self.gpu_type);
+        if let (Some(gpu_type), None | Some(0)) = (gpu_type, gpus) {
+            return Err(format!("gpu_type {} without gpus", shown(gpu_type.as_bytes())));
+        }
         if is_whole {
-            return if memory.is_some() {
-                Err("memory without cores".into())
-            } else {
-                Ok(Share::Whole)
+            return match memory {
+                Some(_) => Err("memory without cores".into()),
+                None => Ok((Share::Whole, None)),
             };
         }
         counts[CORES] = u64::from(cores.unwrap_or(1));
         counts[MEMORY] = memory.unwrap_or(0);
+        let types = gpu_type.map(types).transpose()?.unwrap_or_default();
+        if let Some(gpus) = gpus {
+            return share(resources, counts, gpus, &types);
+        }
         resources.include_types(&mut counts);
-        Ok(Share::Part(Amounts::of(&counts)))
+        Ok((Share::Part(Amounts::of(&counts)), None))
     }
 }
 

@@ -1,13 +1,14 @@
 //! Jobs as a log or a generator gives them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use topolane_fabric::Fabric;
 use topolane_fabric::resources::Resources;
 use topolane_placement::{Refusal, Share};
 
 /// One job of a workload.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Job {
     /// The job's number in its log; unique in the workload.
     pub id: u64,
@@ -21,6 +22,11 @@ pub struct Job {
     pub nodes: u32,
     /// What it takes of each node, in the order of the workload's resources.
     pub share: Share,
+    /// The types of GPU that will do, if several will: it may use nodes whose GPUs are all of one of them. One type alone is among
+    /// what it takes.
+    pub gpu_types: Option<Arc<[String]>>,
+    /// Nodes of each part of it that must lie in one domain of the machine; `None` for no such parts.
+    pub segment: Option<u32>,
     /// What really happened to it, where the log says.
     pub recorded: Option<Recorded>,
 }

@@ -1,9 +1,13 @@
 //! Workloads: read from logs, written, made up, and changed.
 
 mod csv;
+mod gpus;
 mod job;
+mod openb;
 mod parse;
 mod read;
+mod rfold;
+mod rows;
 mod sacct;
 mod swf;
 mod synthetic;
@@ -12,7 +16,9 @@ mod write;
 
 pub use csv::csv;
 pub use job::{Job, Recorded, Workload};
+pub use openb::openb;
 pub use read::{ReadOptions, read};
+pub use rfold::rfold;
 pub use sacct::sacct;
 pub use swf::swf;
 pub use synthetic::{

@@ -9,13 +9,15 @@ use topolane_fabric::{InputError, is_printable};
 
 use super::job::Workload;
 use super::parse::unreadable;
-use super::{csv::csv, sacct::sacct, swf::swf};
+use super::{csv::csv, openb, rfold, sacct::sacct, swf::swf};
 
 /// How to read a log. What does not apply to its format is not looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadOptions {
     /// Cores of a node, to turn processors into nodes; by default the log's header says.
     pub cores_per_node: Option<u32>,
+    /// GPUs of a node, to turn GPUs into nodes where a log counts only GPUs (Philly, Lingjun).
+    pub gpus_per_node: Option<u32>,
     /// Only the jobs of this partition (SWF: its number or name; sacct: its name).
     pub partition: Option<String>,
     /// Jobs take cores and memory of nodes that others may share (sacct); else whole nodes.
@@ -28,6 +30,8 @@ enum Format {
     Swf,
     Csv,
     Sacct,
+    Rfold,
+    Openb,
 }
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -67,13 +71,15 @@ fn read_plain(
     }
     match format(path, start) {
         Some(Format::Swf) => swf(input, options),
-        Some(Format::Csv) if options.partition.is_some() => {
+        Some(Format::Csv | Format::Rfold | Format::Openb) if options.partition.is_some() => {
             Err(InputError::whole("a CSV log names no partitions, so none can be chosen"))
         }
         Some(Format::Csv) => csv(input),
         Some(Format::Sacct) => sacct(input, options),
+        Some(Format::Rfold) => rfold::rfold(input, options),
+        Some(Format::Openb) => openb::openb(input),
         None => Err(InputError::whole(
-            "not a log known here: SWF, CSV with a header line, or the output of sacct -P",
+            "not a log known here: SWF, CSV with a header line, the output of sacct -P, or a trace of GPU jobs",
         )),
     }
 }
@@ -86,7 +92,11 @@ fn format(path: &Path, start: &[u8]) -> Option<Format> {
         let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
         name.is_some_and(|name| name.trim_end_matches(".gz").ends_with(extension))
     };
-    if line[0] == b';' || has_extension(".swf") {
+    if line.starts_with(rfold::BEGINS) {
+        Some(Format::Rfold)
+    } else if line.starts_with(openb::BEGINS) {
+        Some(Format::Openb)
+    } else if line[0] == b';' || has_extension(".swf") {
         Some(Format::Swf)
     } else if has_extension(".csv") {
         Some(Format::Csv)

@@ -169,6 +169,7 @@ impl Columns {
                 start,
                 hosts: at(self.hosts).unwrap_or_default().to_string(),
             }),
+            ..Job::default()
         }))
     }
 

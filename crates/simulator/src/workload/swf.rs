@@ -3,7 +3,6 @@
 use std::io::BufRead;
 
 use topolane_fabric::InputError;
-use topolane_placement::Share;
 
 use super::job::{Job, Recorded, Workload};
 use super::parse::{
@@ -221,8 +220,8 @@ fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> 
         run,
         walltime: Some(fields[WALLTIME]).filter(|&walltime| walltime > 0.0),
         nodes: (processors / f64::from(setting.cores_per_node)).ceil() as u32,
-        share: Share::Whole,
         recorded: (wait >= 0.0).then(|| Recorded { start: submit + wait, hosts: String::new() }),
+        ..Job::default()
     })
 }
 

@@ -6,6 +6,7 @@ use topolane_fabric::InputError;
 use topolane_fabric::resources::MEMORY;
 use topolane_placement::Share;
 
+use super::gpus::Said;
 use super::job::{Job, Workload};
 use crate::FORMULA;
 
@@ -79,9 +80,14 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
     let others = if shares { &workload.resources.names()[MEMORY + 1..] } else { &[] };
     text.push_str(if shares { ",cores,memory" } else { "" });
     for name in others {
-        let column = if name == "gpu" { "gpus".to_owned() } else { format!("resource:{name}") };
+        let column =
+            if name == "gpu" { "gpus_per_node".to_owned() } else { format!("resource:{name}") };
         let _ = write!(text, ",{column}");
     }
+    let typed = workload.jobs.iter().any(|job| gpu_type(job, workload).is_some());
+    let segments = workload.jobs.iter().any(|job| job.segment.is_some());
+    text.push_str(if typed { ",gpu_type" } else { "" });
+    text.push_str(if segments { ",segment" } else { "" });
     text.push_str(if recorded { ",start,hosts\n" } else { "\n" });
     for job in &workload.jobs {
         let walltime = job.walltime.map(|walltime| walltime.to_string()).unwrap_or_default();
@@ -91,7 +97,13 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
             Share::Part(amounts) => {
                 let mut columns = String::new();
                 for index in 0..others.len() + 2 {
-                    let _ = write!(columns, ",{}", amounts.get(index));
+                    let part = amounts.gpu_part().filter(|_| {
+                        others.get(index.wrapping_sub(2)).is_some_and(|name| name == "gpu")
+                    });
+                    let _ = match part {
+                        Some(part) => write!(columns, ",{}", Said.gpus(part.thousandths().into())),
+                        None => write!(columns, ",{}", amounts.get(index)),
+                    };
                 }
                 columns
             }
@@ -109,10 +121,29 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
             }
             Some(recorded) => format!(",{},{}", recorded.start, quoted(&recorded.hosts)),
         };
+        let mut more = String::new();
+        if typed {
+            let _ = write!(more, ",{}", gpu_type(job, workload).unwrap_or_default());
+        }
+        if segments {
+            let segment = job.segment.map(|segment| segment.to_string()).unwrap_or_default();
+            let _ = write!(more, ",{segment}");
+        }
         let Job { id, submit, run, nodes, .. } = job;
-        line(&mut text, format_args!("{id},{submit},{run},{walltime},{nodes}{share}{history}"));
+        let row = format_args!("{id},{submit},{run},{walltime},{nodes}{share}{more}{history}");
+        line(&mut text, row);
     }
     Ok(text)
+}
+
+/// The types of GPU that will do, or the one that a part of a GPU is of; types of whole GPUs have columns of their own.
+fn gpu_type(job: &Job, workload: &Workload) -> Option<String> {
+    if let Some(types) = &job.gpu_types {
+        return Some(types.join("|"));
+    }
+    let Share::Part(amounts) = &job.share else { return None };
+    let name = workload.resources.names().get(amounts.gpu_part()?.resource())?;
+    Some(name.strip_prefix("gpu:")?.to_owned())
 }
 
 /// A field in quotes, since hostlists hold commas.

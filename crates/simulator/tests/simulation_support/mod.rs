@@ -37,7 +37,7 @@ pub fn rule(name: &str) -> Arc<dyn Policy> {
 }
 
 pub fn job(id: u64, submit: f64, run: f64, walltime: Option<f64>, nodes: u32) -> Job {
-    Job { id, submit, run, walltime, nodes, share: Share::Whole, recorded: None }
+    Job { id, submit, run, walltime, nodes, ..Job::default() }
 }
 
 /// A job that a log says ran on these nodes from then on.

@@ -4,7 +4,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp};
 use topolane_fabric::InputError;
-use topolane_placement::Share;
 
 use crate::workload::job::{Job, Workload};
 
@@ -49,8 +48,7 @@ pub fn exponential(mix: &Exponential, seed: u64) -> Result<Workload, InputError>
         run: f64::from(random.random_range(shortest..=longest)),
         walltime: None,
         nodes: sizes.sample(&mut random).ceil().max(1.0) as u32,
-        share: Share::Whole,
-        recorded: None,
+        ..Job::default()
     });
     let mut workload = Workload {
         name: format!("exp-{mean}"),

@@ -58,7 +58,7 @@ pub fn gpu_month(seed: u64) -> Workload {
             };
             let submit = submission(&mut random);
             let walltime = Some(walltime(EXACT_SHARE, LONGEST, run, &mut random));
-            Job { id: 0, submit, run, walltime, nodes, share, recorded: None }
+            Job { submit, run, walltime, nodes, share, ..Job::default() }
         })
         .collect();
     jobs.sort_by(|a, b| a.submit.total_cmp(&b.submit));

@@ -5,7 +5,6 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Gamma};
-use topolane_placement::Share;
 
 use super::arrivals::{Arrivals, arrivals};
 use crate::workload::job::{Job, Workload};
@@ -98,8 +97,7 @@ pub fn generate(month: &Month, seed: u64) -> Workload {
             run,
             walltime: Some(walltime(month.killed_share, month.longest, run, &mut random)),
             nodes,
-            share: Share::Whole,
-            recorded: None,
+            ..Job::default()
         })
         .collect();
     jobs.sort_by(|a, b| a.submit.total_cmp(&b.submit));

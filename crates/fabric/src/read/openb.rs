@@ -1,0 +1,95 @@
+//! The nodes of Alibaba's cluster-trace-gpu-v2023 ("openb", Weng et al., USENIX ATC'23).
+//!
+//! `sn,cpu_milli,memory_mib,gpu,model`: thousandths of processors, mebibytes, GPUs and their type. The trace says nothing of the
+//! network, so all nodes hang on one switch.
+
+use super::Read;
+use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
+use crate::error::{InputError, is_printable, shown};
+use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
+use crate::node_kind::NodeKind;
+use crate::resources::Counts;
+
+/// The first line.
+const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model";
+
+/// Reads the table of nodes.
+///
+/// # Errors
+/// With its line: another header, a row of another number of fields, a value that cannot be read, no node.
+pub fn openb(text: &str) -> Result<Read, InputError> {
+    let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
+    match lines.next() {
+        Some((HEADER, _)) => {}
+        Some((other, line)) => {
+            let message = format!("the header is {}, not {HEADER}", shown(other));
+            return Err(InputError::at(line, message));
+        }
+        None => return Err(InputError::whole("there is no node")),
+    }
+    let (mut kinds, mut nodes): (Vec<NodeKind>, Vec<NodeDescription>) = (Vec::new(), Vec::new());
+    for (row, line) in lines {
+        let (name, kind) = node(row).map_err(|message| InputError::at(line, message))?;
+        if nodes.len() >= MOST_NAMES {
+            return Err(InputError::at(line, format!("more than {MOST_NAMES} nodes")));
+        }
+        let known = kinds.iter().position(|other| *other == kind);
+        let index = known.unwrap_or_else(|| {
+            kinds.push(kind);
+            kinds.len() - 1
+        });
+        nodes.push(NodeDescription { name, kind: index as u32 });
+    }
+    if nodes.is_empty() {
+        return Err(InputError::whole("there is no node"));
+    }
+    let children = Children::Nodes(nodes);
+    let root = Group { name: "openb".to_owned(), switches: Vec::new(), children };
+    let bandwidth = NodeKind::default().nic_bandwidth;
+    let cabling = vec![Cabling { parents: 1, cables: 1, bandwidth }];
+    let sites = vec![SiteDescription { root, cabling, missing: Vec::new() }];
+    let description =
+        Description { name: "openb".to_owned(), sites, kinds, ..Description::default() };
+    let notes =
+        vec!["The trace says nothing of the network: all nodes hang on one switch.".to_owned()];
+    Ok(Read { description, notes })
+}
+
+/// The name of a node, and its kind.
+fn node(row: &str) -> Result<(String, NodeKind), String> {
+    let fields: Vec<&str> = row.split(',').map(str::trim).collect();
+    let [name, cpu, memory, gpus, model] = fields[..] else {
+        return Err(format!("{} fields, not the 5 of {HEADER}: {}", fields.len(), shown(row)));
+    };
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_printable) {
+        return Err(format!("{} is not a name", shown(name)));
+    }
+    let cores = number("cpu_milli", cpu)? / 1000;
+    if cores == 0 {
+        return Err(format!("cpu_milli {cpu} is less than a core"));
+    }
+    let (memory, gpus) = (number("memory_mib", memory)?, number("gpu", gpus)?);
+    let mut counts = vec![("gpu".to_owned(), gpus)];
+    if !model.is_empty() {
+        crate::resources::check_resource(&format!("gpu:{model}"))?;
+        counts.push((format!("gpu:{model}"), gpus));
+    }
+    let counts: Counts = counts.into_iter().collect();
+    counts.check()?;
+    let memory = u64::from(memory) << 20;
+    Ok((
+        name.to_owned(),
+        NodeKind {
+            sockets: 1,
+            cores_per_socket: cores,
+            memory,
+            resources: counts,
+            ..NodeKind::default()
+        },
+    ))
+}
+
+fn number(what: &str, text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| format!("{what} {} is not a number from 0 to {}", shown(text), u32::MAX))
+}

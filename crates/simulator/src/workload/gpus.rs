@@ -1,0 +1,147 @@
+//! GPUs of jobs: how many, on how many nodes, of which type.
+
+use std::sync::Arc;
+
+use topolane_fabric::resources::Resources;
+use topolane_placement::{Amounts, GpuPart, Share};
+
+use super::parse::{amount, shown};
+
+/// Thousandths of one GPU.
+pub(super) const WHOLE: u64 = 1000;
+
+/// A number of GPUs, in thousandths: whole ones, or a part of one to the nearest thousandth.
+///
+/// # Errors
+/// What is no number, is below a thousandth, or is over 1 and not whole.
+pub(super) fn gpus(what: &str, text: &str) -> Result<u64, String> {
+    if !text.contains('.') {
+        return amount(what, text).map(|whole| whole.saturating_mul(WHOLE));
+    }
+    let wrong = || format!("{what} {} is not a number of GPUs", shown(text.as_bytes()));
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number: f64 = text.parse().ok().filter(|_| is_number).ok_or_else(wrong)?;
+    let thousandths = (number * WHOLE as f64).round();
+    if number > 1.0 && number.fract() != 0.0 {
+        return Err(format!("{what} {text}: a job takes whole GPUs, or a part of one below 1"));
+    }
+    if number > 0.0 && thousandths == 0.0 {
+        return Err(format!("{what} {text} is less than a thousandth of a GPU"));
+    }
+    if thousandths > f64::from(u32::MAX) * WHOLE as f64 {
+        return Err(wrong());
+    }
+    Ok(thousandths as u64)
+}
+
+/// What a job says of its GPUs, in thousandths, and of its nodes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked {
+    /// GPUs in all.
+    pub(super) all: Option<u64>,
+    /// GPUs of each node.
+    pub(super) per_node: Option<u64>,
+    pub(super) nodes: Option<u32>,
+}
+
+impl Asked {
+    /// Nodes, and thousandths of GPUs on each if GPUs are asked for.
+    ///
+    /// # Errors
+    /// Numbers that do not fit each other, or too few of them.
+    pub(super) fn settled(self) -> Result<(u32, Option<u64>), String> {
+        let said = Said;
+        match self {
+            Asked { all: None, per_node, nodes: Some(nodes) } => Ok((nodes, per_node)),
+            Asked { all: None, .. } => Err("a job without nodes".into()),
+            Asked { all: Some(all), per_node: None, nodes: Some(nodes) } => {
+                let per_node = all / u64::from(nodes);
+                let is_even = all.is_multiple_of(u64::from(nodes));
+                if nodes > 1 && !(is_even && per_node.is_multiple_of(WHOLE)) {
+                    let all = said.gpus(all);
+                    return Err(format!("gpus {all} cannot be divided among {nodes} nodes"));
+                }
+                Ok((nodes, Some(per_node)))
+            }
+            Asked { all: Some(all), per_node: None, nodes: None } => {
+                Err(format!("gpus {} without nodes or gpus_per_node", said.gpus(all)))
+            }
+            Asked { all: Some(all), per_node: Some(per_node), nodes } => {
+                let needed = all.checked_div(per_node).filter(|_| all.is_multiple_of(per_node));
+                let needed = needed.and_then(|needed| u32::try_from(needed).ok());
+                match (needed, nodes) {
+                    (Some(needed), None) if needed > 0 => Ok((needed, Some(per_node))),
+                    (needed, Some(nodes)) if needed == Some(nodes) || all == 0 && per_node == 0 => {
+                        Ok((nodes, Some(per_node)))
+                    }
+                    (_, Some(nodes)) => Err(format!(
+                        "gpus {} are not gpus_per_node {} on {nodes} nodes",
+                        said.gpus(all),
+                        said.gpus(per_node)
+                    )),
+                    _ => Err(format!(
+                        "gpus {} cannot be divided by gpus_per_node {}",
+                        said.gpus(all),
+                        said.gpus(per_node)
+                    )),
+                }
+            }
+        }
+    }
+}
+
+/// How many GPUs messages and files show: `4`, `0.46`.
+#[derive(Clone, Copy)]
+pub(super) struct Said;
+
+impl Said {
+    pub(super) fn gpus(self, thousandths: u64) -> String {
+        (thousandths as f64 / WHOLE as f64).to_string()
+    }
+}
+
+/// The types in `T4` or `V100M16|V100M32`, each once, by name.
+///
+/// # Errors
+/// What is no name of a type.
+pub(super) fn types(text: &str) -> Result<Vec<&str>, String> {
+    let mut types: Vec<&str> = text.split('|').map(str::trim).collect();
+    types.sort_unstable();
+    types.dedup();
+    for kind in &types {
+        topolane_fabric::resources::check_resource(&format!("gpu:{kind}"))?;
+        if kind.contains(':') {
+            return Err(format!("gpu_type {} is not a type of GPU", shown(text.as_bytes())));
+        }
+    }
+    Ok(types)
+}
+
+/// What a slot takes of a node, with GPUs (thousandths) of the one type in `types` or of any; and the types if there are several:
+/// then a job may use the nodes that have one of them.
+///
+/// # Errors
+/// A name that cannot be a resource, and whole GPUs in `counts` with a part of one.
+pub(super) fn share(
+    resources: &mut Resources,
+    mut counts: Vec<u64>,
+    gpus: u64,
+    types: &[&str],
+) -> Result<(Share, Option<Arc<[String]>>), String> {
+    let index = match types {
+        [kind] => resources.add(&format!("gpu:{kind}"))?,
+        _ => resources.add("gpu")?,
+    };
+    counts.resize(resources.names().len(), 0);
+    let part = u16::try_from(gpus).ok().and_then(|gpus| GpuPart::new(index, gpus));
+    if part.is_none() {
+        counts[index] = counts[index].max(gpus / WHOLE);
+    }
+    resources.include_types(&mut counts);
+    let whole = resources.index("gpu").map_or(0, |gpu| counts[gpu]);
+    if part.is_some() && whole > 0 {
+        return Err(format!("{} of a GPU and {whole} whole ones for one job", Said.gpus(gpus)));
+    }
+    let several = (types.len() > 1).then(|| types.iter().map(|&kind| kind.to_owned()).collect());
+    Ok((Share::Part(Amounts::of(&counts).with_gpu_part(part)), several))
+}

@@ -1,0 +1,122 @@
+//! Tasks of Alibaba's cluster-trace-gpu-v2023 ("openb", Weng et al., USENIX ATC'23).
+//!
+//! `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time`: each task runs on
+//! one node and takes thousandths of a processor, mebibytes, and whole GPUs or thousandths of one.
+
+use std::io::BufRead;
+
+use topolane_fabric::InputError;
+use topolane_placement::{Amounts, Share};
+
+use super::gpus::{WHOLE, share, types};
+use super::job::{Job, Recorded, Workload};
+use super::parse::{Kept, LeftOut, amount, seconds, shown};
+use super::rows::{need, rows};
+
+/// How the header line begins.
+pub(super) const BEGINS: &[u8] = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli";
+
+const MEBIBYTE: u64 = 1 << 20;
+
+/// Reads such a trace. Processors are rounded up to whole cores. The number of a job is that at the end of its name. A task that was
+/// never scheduled is left out.
+///
+/// # Errors
+/// A missing column, a value that cannot be read, a part over a whole GPU, the same job twice, an input without rows.
+pub fn openb(input: impl BufRead) -> Result<Workload, InputError> {
+    let mut kept = Kept::default();
+    rows(input, Columns::new, |columns, row| match columns.job(row, &mut kept)? {
+        Ok(job) => kept.keep(job),
+        Err(why) => {
+            kept.leave_out(why);
+            Ok(())
+        }
+    })?;
+    Ok(kept.into_workload(1))
+}
+
+/// Where each column stands.
+struct Columns {
+    name: usize,
+    cpu: usize,
+    memory: usize,
+    gpus: usize,
+    milli: usize,
+    spec: usize,
+    created: usize,
+    deleted: usize,
+    scheduled: usize,
+}
+
+impl Columns {
+    fn new(header: &csv::StringRecord) -> Result<Self, String> {
+        let need = |name| need(header, &[name]);
+        Ok(Columns {
+            name: need("name")?,
+            cpu: need("cpu_milli")?,
+            memory: need("memory_mib")?,
+            gpus: need("num_gpu")?,
+            milli: need("gpu_milli")?,
+            spec: need("gpu_spec")?,
+            created: need("creation_time")?,
+            deleted: need("deletion_time")?,
+            scheduled: need("scheduled_time")?,
+        })
+    }
+
+    /// The job of a row, or why it is none.
+    fn job(
+        &self,
+        row: &csv::StringRecord,
+        kept: &mut Kept,
+    ) -> Result<Result<Job, LeftOut>, String> {
+        let at = |column: usize| row.get(column).unwrap_or_default();
+        let amounts = vec![
+            amount("cpu_milli", at(self.cpu))?.div_ceil(1000),
+            amount("memory_mib", at(self.memory))? * MEBIBYTE,
+        ];
+        let number = at(self.name).rsplit('-').next().and_then(|digits| digits.parse().ok());
+        let submit = seconds("creation_time", at(self.created))?;
+        let gpus = self.gpus(amount("num_gpu", at(self.gpus))?, at(self.milli))?;
+        if at(self.scheduled).is_empty() || at(self.deleted).is_empty() {
+            return Ok(Err(LeftOut::NeverStarted));
+        }
+        let start = seconds("scheduled_time", at(self.scheduled))?;
+        let run = seconds("deletion_time", at(self.deleted))? - start;
+        if run < 0.0 {
+            return Ok(Err(LeftOut::EndBeforeStart));
+        }
+        let (share, gpu_types) = if gpus == 0 {
+            (Share::Part(Amounts::of(&amounts)), None)
+        } else {
+            let spec = Some(at(self.spec)).filter(|spec| !spec.is_empty());
+            let types = spec.map(types).transpose()?.unwrap_or_default();
+            share(&mut kept.resources, amounts, gpus, &types)?
+        };
+        Ok(Ok(Job {
+            id: number.ok_or_else(|| {
+                format!("name {} does not end in a number", shown(at(self.name).as_bytes()))
+            })?,
+            submit,
+            run,
+            nodes: 1,
+            share,
+            gpu_types,
+            recorded: Some(Recorded { start, hosts: String::new() }),
+            ..Job::default()
+        }))
+    }
+
+    /// Thousandths of GPUs: `gpu_milli` is what it takes of each.
+    fn gpus(&self, gpus: u64, milli: &str) -> Result<u64, String> {
+        let milli_each = amount("gpu_milli", milli)?;
+        match (gpus, milli_each) {
+            (0, _) => Ok(0),
+            (_, WHOLE) => Ok(gpus * WHOLE),
+            (1, part) if part < WHOLE => Ok(part),
+            _ => Err(format!(
+                "gpu_milli {milli} of each of {gpus} GPUs: a job takes whole GPUs, or a part of one"
+            )),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Traces of GPU jobs as RFold redistributes them: Microsoft's Philly (2017) and Alibaba's Lingjun (2023).
+//!
+//! `#job id,arrival time (sec),topology,shape,size,duration (sec)`: the size is in GPUs, and no node is named.
+
+use std::io::BufRead;
+
+use topolane_fabric::InputError;
+use topolane_placement::Share;
+
+use super::gpus::{WHOLE, share};
+use super::job::{Job, Workload};
+use super::parse::{Kept, count, seconds, shown};
+use super::read::ReadOptions;
+use super::rows::{need, rows};
+
+/// How the header line begins.
+pub(super) const BEGINS: &[u8] = b"#job id,";
+
+/// Reads such a trace. A job of fewer GPUs than a node has takes so many of one node, and one core. Another takes whole nodes, the
+/// last one perhaps with GPUs to spare.
+///
+/// # Errors
+/// No GPUs per node among the options, a missing column, a value that cannot be read, the same job twice, an input without rows.
+pub fn rfold(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
+    let Some(per_node) = options.gpus_per_node else {
+        let message =
+            "the log counts GPUs, not nodes: say how many a node has with --gpus-per-node";
+        return Err(InputError::whole(message));
+    };
+    let mut kept = Kept::default();
+    let begin = |header: &csv::StringRecord| {
+        let need = |name| need(header, &[name]);
+        Ok([need("#job id")?, need("arrival time (sec)")?, need("size")?, need("duration (sec)")?])
+    };
+    rows(input, begin, |&mut [id, arrival, size, duration], row| {
+        let at = |column: usize| row.get(column).unwrap_or_default();
+        let gpus = count("size", at(size))?;
+        let mut part = || share(&mut kept.resources, vec![1], u64::from(gpus) * WHOLE, &[]);
+        let share = if gpus < per_node { part()?.0 } else { Share::Whole };
+        let (submit, run) =
+            (seconds("arrival time", at(arrival))?, seconds("duration", at(duration))?);
+        if submit < 0.0 || run < 0.0 {
+            return Err(format!("arrival time {submit} or duration {run} is negative"));
+        }
+        kept.keep(Job {
+            id: at(id)
+                .parse()
+                .map_err(|_| format!("job id {} is not a number", shown(at(id).as_bytes())))?,
+            submit,
+            run,
+            nodes: gpus.div_ceil(per_node),
+            share,
+            ..Job::default()
+        })
+    })?;
+    Ok(kept.into_workload(1))
+}

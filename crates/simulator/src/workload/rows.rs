@@ -1,0 +1,72 @@
+//! Rows of comma-separated files with a header line.
+
+use std::io::BufRead;
+
+use csv::StringRecord;
+use topolane_fabric::InputError;
+
+use super::parse::{Records, unreadable};
+
+/// Gives the header to `begin` and then every row, with what `begin` made of the header, to `each`.
+///
+/// # Errors
+/// What `begin` and `each` find wrong, with the line; a row of another length, a record of more than a mebibyte, an input without
+/// rows.
+pub(super) fn rows<C>(
+    input: impl BufRead,
+    begin: impl FnOnce(&StringRecord) -> Result<C, String>,
+    mut each: impl FnMut(&mut C, &StringRecord) -> Result<(), String>,
+) -> Result<C, InputError> {
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(Records::new(input));
+    let header = reader.headers().map_err(|error| broken(1, &error))?;
+    let mut columns = begin(header).map_err(|message| InputError::at(1, message))?;
+    let mut row = StringRecord::new();
+    let mut any = false;
+    loop {
+        reader.get_mut().begin();
+        let line = reader.position().line() as usize;
+        if !reader.read_record(&mut row).map_err(|error| broken(line, &error))? {
+            break;
+        }
+        any = true;
+        each(&mut columns, &row).map_err(|message| {
+            InputError::at(row.position().map_or(0, |at| at.line() as usize), message)
+        })?;
+    }
+    if any { Ok(columns) } else { Err(InputError::whole("a header line and no jobs")) }
+}
+
+/// An error of the csv crate in our words, about the record that begins at a line.
+fn broken(line: usize, error: &csv::Error) -> InputError {
+    let line = error.position().map_or(line, |at| at.line() as usize);
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            InputError::at(line, format!("{len} fields, where the header has {expected_len}"))
+        }
+        csv::ErrorKind::Utf8 { .. } => InputError::at(line, "not UTF-8 text"),
+        csv::ErrorKind::Io(error) => unreadable(line, error),
+        _ => InputError::at(line, error.to_string()),
+    }
+}
+
+/// Where a column stands that has one of these names; `None` if there is none.
+///
+/// # Errors
+/// Two such columns.
+pub(super) fn find(header: &StringRecord, names: &[&str]) -> Result<Option<usize>, String> {
+    let mut places =
+        header.iter().enumerate().filter(|(_, name)| names.contains(name)).map(|(at, _)| at);
+    match (places.next(), places.next()) {
+        (first, None) => Ok(first),
+        _ => Err(format!("two columns {}", names.join(" or "))),
+    }
+}
+
+/// Where a column stands that has one of these names.
+///
+/// # Errors
+/// No such column, and two of them.
+pub(super) fn need(header: &StringRecord, names: &[&str]) -> Result<usize, String> {
+    find(header, names)?.ok_or_else(|| format!("no column {}", names.join(" or ")))
+}
