@@ -367,9 +367,7 @@ fn models_of_topograph_are_read() {
 fn nodes_of_openb_are_read() {
     const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model\n";
     let text = format!("{HEADER}a,32000,2,0,\nb,96000,4,8,G2\nc,96000,4,8,G2\n");
-    let description = read::openb(&text).unwrap().description;
-    assert_eq!(description.kinds.len(), 2);
-    let fabric = Fabric::build(&description).unwrap();
+    let (fabric, _) = get(Format::Openb, &text, None).unwrap();
     let resources = fabric.resources();
     let of = |node, name| fabric.counts(node)[resources.index(name).unwrap()];
     assert_eq!(["cores", "memory", "gpu", "gpu:G2"].map(|name| of(0, name)), [32, 2 << 20, 0, 0]);
@@ -382,7 +380,7 @@ fn nodes_of_openb_are_read() {
         ("a,1000,1,1", "4 fields, not the 5"),
         (",1000,1,1,", "\"\" is not a name"),
     ] {
-        let error = read::openb(&format!("{HEADER}{row}\n")).unwrap_err().to_string();
+        let error = get(Format::Openb, &format!("{HEADER}{row}\n"), None).unwrap_err().to_string();
         assert!(error.starts_with(&format!("line 2: {why}")), "{error}");
     }
 }

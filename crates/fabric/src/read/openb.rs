@@ -46,7 +46,7 @@ pub fn openb(text: &str) -> Result<Read, InputError> {
     let children = Children::Nodes(nodes);
     let root = Group { name: "openb".to_owned(), switches: Vec::new(), children };
     let bandwidth = NodeKind::default().nic_bandwidth;
-    let cabling = vec![Cabling { parents: 1, cables: 1, bandwidth }];
+    let cabling = vec![Cabling::new(1, 1, bandwidth)];
     let sites = vec![SiteDescription { root, cabling, missing: Vec::new() }];
     let description =
         Description { name: "openb".to_owned(), sites, kinds, ..Description::default() };
