@@ -10,7 +10,7 @@ use topolane_simulator::workload::{Job, Workload};
 use topolane_simulator::{Metrics, Options, Outcome, Summary, simulate};
 
 fn job(id: u64, submit: f64, run: f64, nodes: u32) -> Job {
-    Job { id, submit, run, walltime: None, nodes, share: Share::Whole, recorded: None }
+    Job { id, submit, run, nodes, ..Job::default() }
 }
 
 fn run(machine: &str, jobs: Vec<Job>) -> (Workload, Arc<Fabric>, Outcome) {

@@ -34,7 +34,12 @@ fn read(bytes: &[u8], options: &ReadOptions) {
 fn options() -> impl Strategy<Value = ReadOptions> {
     let partition = prop_oneof![Just(None), Just(Some("pbatch".to_string()))];
     (prop::option::of(0..9_u32), partition, any::<bool>()).prop_map(
-        |(cores_per_node, partition, shared)| ReadOptions { cores_per_node, partition, shared },
+        |(cores_per_node, partition, shared)| ReadOptions {
+            cores_per_node,
+            partition,
+            shared,
+            gpus_per_node: cores_per_node,
+        },
     )
 }
 
