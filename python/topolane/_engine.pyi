@@ -1024,6 +1024,7 @@ class Scheduler:
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
         traffic: tuple[Traffic, float] | None = None,
+        within: str | None = None,
         phi: float | None = None,
     ) -> Refusal | None:
         """Queues a request behind those of higher priority, and of its own that are not later by `order`.
@@ -1031,7 +1032,8 @@ class Scheduler:
         It gets `nodes`, or as many up to `most` as there are when its turn comes (a job that overtakes
         others gets `nodes`). min_bandwidth: the minimum share of full bandwidth that it accepts on dedicated links,
         above 0 and up to 1; None for all of it; formerly `phi`. traffic: what its ranks send, which lie on its slots
-        evenly and in blocks, and the part of its time for which they do; only `traffic_policies` look at it. Returns None, or the reason why it can never be placed;
+        evenly and in blocks, and the part of its time for which they do; only `traffic_policies` look at it. within: where it is to lie, for policies
+        that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`). Returns None, or the reason why it can never be placed;
         it is not queued then.
         """
 
@@ -1180,12 +1182,14 @@ class State:
         eligible: Sequence[int] | None = None,
         slots: Sequence[int] | None = None,
         segment: int | None = None,
+        within: str | None = None,
         seed: int = 0,
     ) -> Decision | Refusal:
         """Asks a policy for nodes; the state stays as it is.
 
         `slots`: the free slots of every node where another system keeps count of them. `segment`: nodes of each part of
         the request that must lie in one domain.
+        `within`: where the request is to lie, for policies that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`).
         """
 
     def costs(
@@ -1269,6 +1273,7 @@ def simulate(
     seed: int = 0,
     default_walltime: float | None = None,
     min_bandwidth: float | None = None,
+    within: str | None = None,
     phi: float | None = None,
     moving: tuple[int, float, float] | None = None,
     network: Network | None = None,
@@ -1277,6 +1282,7 @@ def simulate(
 ) -> Outcome:
     """Runs a workload on a machine under a policy and a queue.
 
+    within: where each job is to lie, for policies that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`).
     outages: cables that fail together, and from when until when, in seconds; either may be infinite.
     progress: called now and then with the share of jobs that have ended.
     """

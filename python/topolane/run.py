@@ -96,6 +96,12 @@ class Settings:
         "Minimum share of full bandwidth, above 0 and up to 1, that jobs accept on dedicated links [default: 1].",
     )
     """Only policies that give dedicated links use it."""
+    within: str | None = option(
+        None,
+        "Where each job is to lie, for kueue-tas: unconstrained, preferred:LEVEL or required:LEVEL; LEVEL is node, leaf, "
+        "pod, domain or a number [default: preferred, in a domain or else under a leaf switch].",
+    )
+    """Only policies that ask every job use it."""
     defrag: Defrag | None = option(
         None,
         "Move up to three running jobs at a time to make room for a job that is refused because of links. MOVES limits "
@@ -221,6 +227,7 @@ def simulate(
         seed=how.seed,
         default_walltime=how.default_walltime,
         min_bandwidth=how.min_bandwidth,
+        within=how.within,
         moving=dataclasses.astuple(how.defrag) if how.defrag else None,
         network=how.network.on(machine, how.seed) if how.network else None,
         outages=[(outage.cables, outage.start, outage.end) for outage in failing],

@@ -1,4 +1,5 @@
-//! How long one decision of `isolated` takes on a machine of 10,648 nodes that is 95 % full.
+//! How long one decision of `isolated` takes on a machine of 10,648 nodes that is 95 % full; of another policy or machine:
+//! `cargo bench -p topolane-placement --bench isolated -- kueue-tas nvl72-5000`, and a segment's nodes as a third argument.
 //!
 //! Jobs come and go at random, placed by the policy itself, until the machine is 95 % full; then
 //! fresh requests are placed, each timed alone, and not kept. Prints one line of JSON:
@@ -12,8 +13,7 @@ use std::time::Instant;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use topolane_fabric::{Fabric, preset};
-use topolane_placement::policies::Isolated;
-use topolane_placement::{Occupancy, Placement, Policy, Request};
+use topolane_placement::{Occupancy, Placement, Policy, Request, policy};
 
 const MACHINE: &str = "sc18-network";
 const SEED: u64 = 1;
@@ -25,8 +25,12 @@ const IDLE_SHARE: f64 = 0.05;
 const CLASSES: [(u32, u32); 3] = [(1, 22), (23, 484), (485, 2_000)];
 
 fn main() {
-    let fabric = Fabric::build(&preset(MACHINE).unwrap().unwrap()).unwrap();
-    let mut machine = Machine::new(Arc::new(fabric));
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let word = |index: usize, or: &'static str| words.get(index).map_or(or, String::as_str);
+    let fabric = Fabric::build(&preset(word(1, MACHINE)).unwrap().unwrap()).unwrap();
+    let segment = words.get(2).map(|nodes| nodes.parse().unwrap());
+    let rule = policy(word(0, "isolated"), SEED).unwrap();
+    let mut machine = Machine::new(Arc::new(fabric), rule, segment);
     let mut placed = Vec::new();
     let mut refused = Vec::new();
     for _ in 0..STATES {
@@ -35,7 +39,7 @@ fn main() {
         for _ in 0..DECISIONS_PER_STATE {
             let request = machine.request(machine.occupancy.idle_nodes());
             let started = Instant::now();
-            let answer = black_box(policy().place(black_box(&request), &machine.occupancy));
+            let answer = black_box(machine.rule.place(black_box(&request), &machine.occupancy));
             let taken = started.elapsed().as_nanos() as u64;
             let kept = if answer.is_ok() { &mut placed } else { &mut refused };
             kept.push((taken, request.nodes));
@@ -44,23 +48,22 @@ fn main() {
     println!("{{\"placed\": {}, \"refused\": {}}}", summary(&placed), summary(&refused));
 }
 
-fn policy() -> &'static dyn Policy {
-    &Isolated
-}
-
 /// A machine with jobs on it that come and go.
 struct Machine {
     occupancy: Occupancy,
     running: Vec<Placement>,
+    rule: Box<dyn Policy>,
+    segment: Option<u32>,
     random: ChaCha8Rng,
     full: u32,
 }
 
 impl Machine {
-    fn new(fabric: Arc<Fabric>) -> Self {
+    fn new(fabric: Arc<Fabric>, rule: Box<dyn Policy>, segment: Option<u32>) -> Self {
         let full = (f64::from(fabric.nodes()) * IDLE_SHARE) as u32;
         let random = ChaCha8Rng::seed_from_u64(SEED);
-        Machine { occupancy: Occupancy::new(fabric), running: Vec::new(), random, full }
+        let occupancy = Occupancy::new(fabric);
+        Machine { occupancy, running: Vec::new(), rule, segment, random, full }
     }
 
     /// A request of a class drawn evenly and a size drawn evenly in its logarithm, at most `most`.
@@ -69,7 +72,8 @@ impl Machine {
         let (low, high) = CLASSES[self.random.random_range(0..possible)];
         let (low, high) = (f64::from(low).ln(), f64::from(high.min(most) + 1).ln());
         let nodes = (low + (high - low) * self.random.random::<f64>()).exp() as u32;
-        Request::whole_nodes(0, nodes.clamp(1, most), 3_600.0)
+        let segment = self.segment;
+        Request { segment, ..Request::whole_nodes(0, nodes.clamp(1, most), 3_600.0) }
     }
 
     /// A third of the jobs end.
@@ -84,7 +88,7 @@ impl Machine {
     fn fill(&mut self) {
         while self.occupancy.idle_nodes() > self.full {
             let request = self.request(self.occupancy.idle_nodes() - self.full);
-            if let Ok(placement) = policy().place(&request, &self.occupancy) {
+            if let Ok(placement) = self.rule.place(&request, &self.occupancy) {
                 self.occupancy.claim(&placement).unwrap();
                 self.running.push(placement);
             }

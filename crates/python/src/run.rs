@@ -15,6 +15,7 @@ use crate::former;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::policy::{policy_from, queue_names};
+use crate::state::within_from;
 use crate::table::Table;
 use crate::workload::Workload;
 
@@ -34,7 +35,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, phi=None, moving=None, network=None, outages=vec![], progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -46,6 +47,7 @@ pub fn simulate(
     seed: u64,
     default_walltime: Option<f64>,
     min_bandwidth: Option<f64>,
+    within: Option<&str>,
     phi: Option<f64>,
     moving: Option<(u32, f64, f64)>,
     network: Option<&Network>,
@@ -60,6 +62,7 @@ pub fn simulate(
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
     let min_bandwidth = former::min_bandwidth(min_bandwidth, phi)?;
+    let within = within_from(within)?;
     let moving = moving.map(|(most, per_start, pause)| Moving { most, per_start, pause });
     if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
         return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));
@@ -82,8 +85,16 @@ pub fn simulate(
         failing.push(Outage { cables, from, until });
     }
     let outages = failing;
-    let options =
-        Options { scenario, seed, default_walltime, min_bandwidth, moving, network, outages };
+    let options = Options {
+        scenario,
+        seed,
+        default_walltime,
+        min_bandwidth,
+        within,
+        moving,
+        network,
+        outages,
+    };
     let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
         let mut last = Instant::now();
         let mut report = |share: f64| -> Result<(), RunError> {

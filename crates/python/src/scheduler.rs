@@ -14,7 +14,7 @@ use crate::network::check_share;
 use crate::policy::{Raised, policy_from, queue_names};
 use crate::rank_k::{Profile, Rank, RankKArguments};
 use crate::routing::Routing;
-use crate::state::{ShareArg, share_from};
+use crate::state::{ShareArg, share_from, within_from};
 use crate::traffic::Traffic;
 
 /// What a job sends in one iteration, and the part of its time for which it communicates.
@@ -60,7 +60,7 @@ impl Scheduler {
     /// Queues a request for `nodes`, or as many up to `most` as there are when its turn comes,
     /// behind those of higher priority, and of its own that are not later by `order`. Answers
     /// None, or the reason why it can never be placed; it is not queued then.
-    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, traffic=None, phi=None))]
+    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, traffic=None, within=None, phi=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
         &mut self,
@@ -76,6 +76,7 @@ impl Scheduler {
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
         traffic: Option<TrafficArg>,
+        within: Option<&str>,
         phi: Option<f64>,
     ) -> PyResult<Option<Refusal>> {
         let all = self.scheduler.occupancy().fabric().nodes();
@@ -111,6 +112,7 @@ impl Scheduler {
             eligible,
             min_bandwidth: phi,
             traffic: traffic.map(traffic_from).transpose()?,
+            within: within_from(within)?,
             ..Request::default()
         };
         let answer = self.scheduler.submit(request, priority).err().map(Refusal::from);

@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use topolane_fabric::resources::check_resource;
 use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
-    Amounts, FreeSlots, Holder, Move, Occupancy, Placement, Refusal, Request, Running, Share, moves,
+    Amounts, FreeSlots, Holder, Move, NotWithin, Occupancy, Placement, Refusal, Request, Running,
+    Share, Within, moves,
 };
 
 use crate::decision::{Answer, Decision};
@@ -156,7 +157,7 @@ impl State {
     }
 
     /// Asks a policy for nodes; the state stays as it is.
-    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, segment=None, seed=0))]
+    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, segment=None, within=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn place(
         &self,
@@ -169,6 +170,7 @@ impl State {
         eligible: Option<Vec<u32>>,
         slots: Option<Vec<u32>>,
         segment: Option<u32>,
+        within: Option<&str>,
         seed: u64,
     ) -> PyResult<Answer> {
         if segment == Some(0) {
@@ -183,13 +185,9 @@ impl State {
             Ok(share) => share,
             Err(refusal) => return Ok(Answer::Refusal(refusal.into())),
         };
-        let request = Request {
-            id,
-            share,
-            eligible,
-            segment,
-            ..self.request(nodes, members, slots, stacked)?
-        };
+        let within = within_from(within)?;
+        let asked = self.request(nodes, members, slots, stacked)?;
+        let request = Request { id, share, eligible, segment, within, ..asked };
         let (policy, raised) = policy_from(policy, seed)?;
         let answer = policy.place(&request, &self.occupancy);
         if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
@@ -295,6 +293,12 @@ impl State {
         let slots = slots.map(Arc::from);
         Ok(Request { nodes, members, slots, stacked, ..Request::default() })
     }
+}
+
+/// Which group a request is to lie in, as a caller says it.
+pub fn within_from(text: Option<&str>) -> PyResult<Within> {
+    let within = text.map(str::parse).transpose();
+    Ok(within.map_err(|error: NotWithin| bad_input(error.to_string()))?.unwrap_or_default())
 }
 
 /// What a slot takes, as a caller says it.

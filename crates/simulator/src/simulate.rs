@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
-use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share};
+use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Within};
 use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
@@ -34,6 +34,8 @@ pub struct Options {
     pub default_walltime: Option<f64>,
     /// The least share of full bandwidth that jobs accept on links of their own; `None`: all of it.
     pub min_bandwidth: Option<f64>,
+    /// Which group of the machine every job is to lie in, for policies that ask jobs.
+    pub within: Within,
     /// Whether running jobs may be moved to make room, and what it costs them.
     pub moving: Option<Moving>,
     /// How jobs meet on the network; `None`: they do not slow each other down.
@@ -253,6 +255,7 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
         walltime: walltime_of(job, options),
         min_bandwidth: options.min_bandwidth,
         segment: job.segment,
+        within: options.within,
         ..Request::default()
     }
 }

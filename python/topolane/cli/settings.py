@@ -50,6 +50,7 @@ def pattern_names(text: str) -> tuple[str, ...]:
 HOW: dict[str, dict[str, Any]] = {
     "seed": {"type": WORD},
     "min_bandwidth": {"type": float, "metavar": "SHARE"},
+    "within": {"type": str, "metavar": "WHERE"},
     "limit": {"type": click.IntRange(1, 2**63)},
     "cores_per_node": {"type": str, "metavar": "N|auto|fixed:K", "callback": _cores},
     "gpus_per_node": {"type": click.IntRange(1, 128)},

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_fabric::{Description, Fabric, InputError, pgft};
-use topolane_placement::{Policy, Share, policy};
+use topolane_placement::{Policy, Share, Within, policy};
 use topolane_scheduler::queue;
 use topolane_simulator::workload::{Job, Recorded, Workload};
 use topolane_simulator::{Options, Outcome, Scenario, simulate};
@@ -17,6 +17,7 @@ pub const PLAIN: Options = Options {
     seed: 0,
     default_walltime: None,
     min_bandwidth: None,
+    within: Within::Unsaid,
     moving: None,
     network: None,
     outages: Vec::new(),
