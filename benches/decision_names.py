@@ -17,6 +17,7 @@ SPEED_UP = "scenario"
 """The option for the cut in run time that isolation brings."""
 
 HALF: dict[str, Any] = {BANDWIDTH_SHARE: 0.5}
+SEGMENT: dict[str, Any] = {"segment": 8}
 MOVED: dict[str, Any] = {MOVES: (3, 0.05, 10.0)}
 
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -32,6 +33,11 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "least-slowdown": ("least-slowdown", {}),
     "bunch": ("bunch", {}),
     "spread": ("spread", {}),
+    "segments": ("segments", {}),
+    "segments-8": ("segments", SEGMENT),
+    "segments-isolated": ("segments-isolated", {}),
+    "segments-dedicated": ("segments-dedicated", {}),
+    "segments-dedicated-8": ("segments-dedicated", SEGMENT),
     "isolated": ("isolated", {}),
     "isolated-hop-bytes": ("isolated-hop-bytes", {}),
     "owned": ("dedicated", {}),

@@ -1025,6 +1025,7 @@ class Scheduler:
         eligible: Sequence[int] | None = None,
         traffic: tuple[Traffic, float] | None = None,
         within: str | None = None,
+        segment: int | None = None,
         phi: float | None = None,
     ) -> Refusal | None:
         """Queues a request behind those of higher priority, and of its own that are not later by `order`.
@@ -1032,7 +1033,8 @@ class Scheduler:
         It gets `nodes`, or as many up to `most` as there are when its turn comes (a job that overtakes
         others gets `nodes`). min_bandwidth: the minimum share of full bandwidth that it accepts on dedicated links,
         above 0 and up to 1; None for all of it; formerly `phi`. traffic: what its ranks send, which lie on its slots
-        evenly and in blocks, and the part of its time for which they do; only `traffic_policies` look at it. within: where it is to lie, for policies
+        evenly and in blocks, and the part of its time for which they do; only `traffic_policies` look at it. segment:
+        nodes of each part of it that must lie in one domain. within: where it is to lie, for policies
         that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`). Returns None, or the reason why it can never be placed;
         it is not queued then.
         """
@@ -1278,12 +1280,14 @@ def simulate(
     moving: tuple[int, float, float] | None = None,
     network: Network | None = None,
     outages: Sequence[tuple[Sequence[int], float, float]] = ...,
+    segment: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Outcome:
     """Runs a workload on a machine under a policy and a queue.
 
     within: where each job is to lie, for policies that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`).
     outages: cables that fail together, and from when until when, in seconds; either may be infinite.
+    segment: nodes of each part of a job that must lie in one domain.
     progress: called now and then with the share of jobs that have ended.
     """
 

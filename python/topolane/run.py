@@ -102,6 +102,12 @@ class Settings:
         "pod, domain or a number [default: preferred, in a domain or else under a leaf switch].",
     )
     """Only policies that ask every job use it."""
+    segment: int | None = option(
+        None,
+        "Nodes of each part of a job that must lie in one domain (or under one leaf switch), for jobs that name no such "
+        "size [default: a job lies in one domain if one is large enough].",
+    )
+    """Only policies that know domains use it."""
     defrag: Defrag | None = option(
         None,
         "Move up to three running jobs at a time to make room for a job that is refused because of links. MOVES limits "
@@ -228,6 +234,7 @@ def simulate(
         default_walltime=how.default_walltime,
         min_bandwidth=how.min_bandwidth,
         within=how.within,
+        segment=how.segment,
         moving=dataclasses.astuple(how.defrag) if how.defrag else None,
         network=how.network.on(machine, how.seed) if how.network else None,
         outages=[(outage.cables, outage.start, outage.end) for outage in failing],

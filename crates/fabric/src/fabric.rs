@@ -1,5 +1,6 @@
 //! The machine laid out in arrays: groups by level, node ranges, hops.
 
+mod blocks;
 mod build;
 mod cables;
 mod check;
@@ -16,6 +17,7 @@ use crate::description::Cabling;
 use crate::node_kind::NodeKind;
 use crate::resources::Resources;
 
+pub use blocks::BlockIndex;
 pub use domains::DomainIndex;
 pub(crate) use domains::check_sizes;
 pub use rails::{CrossRail, RailRoute};
@@ -84,6 +86,7 @@ pub struct Fabric {
     node_names: Vec<String>,
     node_by_name: HashMap<String, NodeIndex>,
     domains: domains::Domains,
+    blocks: blocks::Blocks,
     /// Ascending.
     missing: Vec<CableId>,
     /// Links climbed from a node's leaf to each level: `climb[node * depth + level - 1]`; empty

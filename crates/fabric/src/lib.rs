@@ -23,7 +23,9 @@ pub use description::{
     SiteDescription, WanDescription,
 };
 pub use error::{InputError, is_printable, printable, shown};
-pub use fabric::{CableId, CrossRail, DomainIndex, Fabric, GroupIndex, NodeIndex, RailRoute};
+pub use fabric::{
+    BlockIndex, CableId, CrossRail, DomainIndex, Fabric, GroupIndex, NodeIndex, RailRoute,
+};
 pub use hostlist::{compress, expand};
 pub use join::{Joined, join};
 pub use node_kind::{NodeKind, Penalty};

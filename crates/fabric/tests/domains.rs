@@ -26,6 +26,18 @@ fn nodes_know_their_domain() {
     assert_eq!((none.domains(), none.domain(0)), (0, None));
 }
 
+/// Every node is in one block: its domain, or with the nodes of its leaf that are in none.
+#[test]
+fn blocks_are_the_domains_and_the_rest_of_each_leaf() {
+    let fabric = Fabric::build(&machine_toml(&machine(TWO)).unwrap()).unwrap();
+    let blocks: Vec<_> = (0..fabric.blocks()).map(|block| fabric.block_nodes(block)).collect();
+    assert_eq!(blocks, [&[0, 3][..], &[1, 2, 4], &[5]]);
+    assert_eq!((fabric.block(4), fabric.block(5), fabric.largest_block()), (1, 2, 3));
+    let none = Fabric::build(&machine_toml(&machine("")).unwrap()).unwrap();
+    let blocks: Vec<_> = (0..none.blocks()).map(|block| none.block_nodes(block)).collect();
+    assert_eq!(blocks, [&[0, 1, 2][..], &[3, 4, 5]], "without domains the leaves");
+}
+
 /// A part of a machine has the domains of its nodes; those without a node are gone.
 #[test]
 fn a_part_keeps_its_domains() {

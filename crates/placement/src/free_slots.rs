@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use topolane_fabric::{Fabric, GroupIndex, NodeIndex, NodeSet};
+use topolane_fabric::{BlockIndex, Fabric, GroupIndex, NodeIndex, NodeSet};
 
 use crate::occupancy::Occupancy;
 use crate::request::{Request, Share};
@@ -17,6 +17,8 @@ pub struct FreeSlots<'a> {
     counts: Cow<'a, [Vec<u32>]>,
     /// Slots of every node where they can be more than one.
     stack: Option<Vec<u32>>,
+    /// Slots of every block, if the occupancy counts them.
+    in_blocks: Option<&'a [u32]>,
 }
 
 impl<'a> FreeSlots<'a> {
@@ -37,6 +39,7 @@ impl<'a> FreeSlots<'a> {
                 nodes: Cow::Borrowed(occupancy.idle()),
                 counts: Cow::Borrowed(occupancy.idle_counts()),
                 stack: None,
+                in_blocks: Some(occupancy.idle_in_blocks()),
             },
             (Share::Whole, Some(eligible)) => {
                 let mut nodes = occupancy.idle().clone();
@@ -85,7 +88,8 @@ impl<'a> FreeSlots<'a> {
                     .fold(0, u32::saturating_add);
             }
         }
-        FreeSlots { fabric, nodes: Cow::Owned(nodes), counts: Cow::Owned(counts), stack }
+        let (nodes, counts) = (Cow::Owned(nodes), Cow::Owned(counts));
+        FreeSlots { fabric, nodes, counts, stack, in_blocks: None }
     }
 
     /// The slots that a job may use if no link of it may be shared. The link of a node is one of them: a job of several nodes
@@ -130,6 +134,19 @@ impl<'a> FreeSlots<'a> {
         }
     }
 
+    /// Slots of every block ([`Fabric::block`]) by index. For plain requests they are counted already.
+    pub fn in_blocks(&self) -> Cow<'_, [u32]> {
+        if let Some(counts) = self.in_blocks {
+            return Cow::Borrowed(counts);
+        }
+        let mut counts = vec![0u32; self.fabric.blocks() as usize];
+        for node in self.nodes.iter() {
+            let count = &mut counts[self.fabric.block(node) as usize];
+            *count = count.saturating_add(self.count(0, node));
+        }
+        Cow::Owned(counts)
+    }
+
     /// Whether the node has a slot.
     pub fn contains(&self, node: NodeIndex) -> bool {
         self.nodes.contains(node)
@@ -149,8 +166,24 @@ impl<'a> FreeSlots<'a> {
         wanted: u32,
         taken: &mut Vec<NodeIndex>,
     ) -> u32 {
+        self.take_from(self.nodes.iter_in(self.fabric.node_range(level, group)), wanted, taken)
+    }
+
+    /// The same for a block.
+    pub fn take_in_block(&self, block: BlockIndex, wanted: u32, taken: &mut Vec<NodeIndex>) -> u32 {
+        let nodes = self.fabric.block_nodes(block).iter().copied();
+        self.take_from(nodes.filter(|&node| self.nodes.contains(node)), wanted, taken)
+    }
+
+    /// The same for some nodes with slots.
+    fn take_from(
+        &self,
+        nodes: impl Iterator<Item = NodeIndex>,
+        wanted: u32,
+        taken: &mut Vec<NodeIndex>,
+    ) -> u32 {
         let mut left = wanted;
-        for node in self.nodes.iter_in(self.fabric.node_range(level, group)) {
+        for node in nodes {
             if left == 0 {
                 break;
             }

@@ -2,8 +2,8 @@
 
 use crate::policies::{
     Bunch, Dedicated, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, KueueProfile, KueueTas,
-    Laas, LeastSlowdown, QuietNeighborhoods, Random, Recorded, Scattered, SlurmBlock, SlurmTree,
-    Spread,
+    Laas, LeastSlowdown, LinkedSegments, QuietNeighborhoods, Random, Recorded, Scattered, Segments,
+    SlurmBlock, SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -151,6 +151,24 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "no link shared: blocks of 1, 2, 4, ... leaves or pods (IPDPS'15, rebuilt)",
         gives: Gives::Links,
         build: |_| Box::new(QuietNeighborhoods),
+    },
+    PolicyInfo {
+        name: "segments",
+        summary: "segments of jobs in one domain each; small jobs stay out of empty domains while others have room",
+        gives: Gives::Nodes,
+        build: |_| Box::new(Segments),
+    },
+    PolicyInfo {
+        name: "segments-isolated",
+        summary: "as segments, and no link shared by two jobs",
+        gives: Gives::Nodes,
+        build: |_| Box::new(LinkedSegments::isolated()),
+    },
+    PolicyInfo {
+        name: "segments-dedicated",
+        summary: "as segments, with dedicated links for every job",
+        gives: Gives::LinksByPhi,
+        build: |_| Box::new(LinkedSegments::dedicated()),
     },
     PolicyInfo {
         name: "recorded",

@@ -35,7 +35,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], segment=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -52,6 +52,7 @@ pub fn simulate(
     moving: Option<(u32, f64, f64)>,
     network: Option<&Network>,
     outages: Vec<(Vec<u32>, f64, f64)>,
+    segment: Option<u32>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let (policy, raised) = policy_from(policy, seed)?;
@@ -66,6 +67,9 @@ pub fn simulate(
     let moving = moving.map(|(most, per_start, pause)| Moving { most, per_start, pause });
     if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
         return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));
+    }
+    if segment == Some(0) {
+        return Err(bad_input("a segment has at least 1 node, not 0"));
     }
     let scenario: Scenario = scenario.parse().map_err(input_error)?;
     let jobs = &workload.get().jobs;
@@ -92,6 +96,7 @@ pub fn simulate(
         min_bandwidth,
         within,
         moving,
+        segment,
         network,
         outages,
     };

@@ -60,7 +60,7 @@ impl Scheduler {
     /// Queues a request for `nodes`, or as many up to `most` as there are when its turn comes,
     /// behind those of higher priority, and of its own that are not later by `order`. Answers
     /// None, or the reason why it can never be placed; it is not queued then.
-    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, traffic=None, within=None, phi=None))]
+    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, traffic=None, within=None, segment=None, phi=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
         &mut self,
@@ -77,6 +77,7 @@ impl Scheduler {
         eligible: Option<Vec<u32>>,
         traffic: Option<TrafficArg>,
         within: Option<&str>,
+        segment: Option<u32>,
         phi: Option<f64>,
     ) -> PyResult<Option<Refusal>> {
         let all = self.scheduler.occupancy().fabric().nodes();
@@ -89,6 +90,7 @@ impl Scheduler {
             || walltime < 0.0
             || !begin.is_finite()
             || priority.is_nan()
+            || segment == Some(0)
         {
             return Err(bad_input(format!(
                 "request {id}: {nodes} nodes for {walltime} s from {begin} s cannot be asked for"
@@ -111,6 +113,7 @@ impl Scheduler {
             members,
             eligible,
             min_bandwidth: phi,
+            segment,
             traffic: traffic.map(traffic_from).transpose()?,
             within: within_from(within)?,
             ..Request::default()

@@ -38,6 +38,8 @@ pub struct Options {
     pub within: Within,
     /// Whether running jobs may be moved to make room, and what it costs them.
     pub moving: Option<Moving>,
+    /// Nodes of each part of a job that must lie in one domain, for jobs that do not say; `None`: no such parts.
+    pub segment: Option<u32>,
     /// How jobs meet on the network; `None`: they do not slow each other down.
     pub network: Option<Network>,
     /// Links that fail. Nobody is placed on them meanwhile; who is there stays, as fast as before.
@@ -147,6 +149,7 @@ pub fn simulate<E: From<InputError>>(
         options,
         replay,
         speeds_up: policy.traits().isolates,
+        counts_only: policy.traits().count_only,
         ends: Ends::default(),
         coupling: options.network.as_ref().map(|network| Coupling::new(network, options.seed)),
         widths,
@@ -254,7 +257,7 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
         share,
         walltime: walltime_of(job, options),
         min_bandwidth: options.min_bandwidth,
-        segment: job.segment,
+        segment: job.segment.or(options.segment),
         within: options.within,
         ..Request::default()
     }
@@ -280,6 +283,7 @@ struct Run<'a> {
     /// Whether start times come from the log.
     replay: bool,
     speeds_up: bool,
+    counts_only: bool,
     ends: Ends,
     coupling: Option<Coupling<'a>>,
     widths: Option<Widths<'a>>,
@@ -504,7 +508,14 @@ impl Run<'_> {
             last.reservation.is_some_and(|next| next.id == kept.id && kept.at <= next.at)
         });
         self.promise = kept.or(last.reservation);
-        if let Some((id, Refusal::WouldShareLinks { wanted, .. })) = last.refusal {
+        // One that only counts nodes has never refused a job that enough are free for.
+        let counts = self.counts_only;
+        let wanted = match last.refusal {
+            Some((id, Refusal::WouldShareLinks { wanted, .. })) => Some((id, wanted)),
+            Some((id, Refusal::NotNow { wanted, .. })) if !counts => Some((id, wanted)),
+            _ => None,
+        };
+        if let Some((id, wanted)) = wanted {
             // Those started after the head was refused may have left too little.
             let head = self.scheduler.waiting().iter().find(|waiting| waiting.request.id == id);
             let free =

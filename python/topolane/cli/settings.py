@@ -49,6 +49,7 @@ def pattern_names(text: str) -> tuple[str, ...]:
 
 HOW: dict[str, dict[str, Any]] = {
     "seed": {"type": WORD},
+    "segment": {"type": click.IntRange(1, 2**32 - 1), "metavar": "NODES"},
     "min_bandwidth": {"type": float, "metavar": "SHARE"},
     "within": {"type": str, "metavar": "WHERE"},
     "limit": {"type": click.IntRange(1, 2**63)},

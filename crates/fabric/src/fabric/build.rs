@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::blocks::Blocks;
 use super::check::{
     MOST_NODES, MOST_SWITCHES, check_cabling, check_kinds, check_name, check_sites, check_wan,
     depth_of, most_cables, too_many_cables, too_many_nodes, too_many_switches,
@@ -45,6 +46,7 @@ impl Fabric {
             node_names: Vec::new(),
             node_by_name: HashMap::new(),
             domains: Domains::default(),
+            blocks: Blocks::default(),
             missing: Vec::new(),
             climb: Vec::new(),
             cables: 0,
@@ -70,6 +72,7 @@ impl Fabric {
         fabric.count_resources()?;
         fabric.domains = Domains::of(description, &fabric.node_by_name)?;
         fabric.nest_domains();
+        fabric.blocks = Blocks::of(&fabric);
         fabric.number_cables()?;
         fabric.mark_missing(description)?;
         fabric.join_sites(description)?;

@@ -117,6 +117,9 @@ impl Occupancy {
                 Share::Part(amounts) => self.overlay_amounts(node, amounts),
             }
             self.held[node as usize] += 1;
+            if self.held(node) == 1 {
+                self.blocks.set_held(&self.fabric, node, true);
+            }
             if self.idle.contains(node) {
                 self.mark_busy(node);
             }
@@ -143,6 +146,7 @@ impl Occupancy {
         }
         self.held[index] += 1;
         if self.held(node) == 1 {
+            self.blocks.set_held(&self.fabric, node, true);
             self.mark_busy(node);
         }
     }
@@ -155,8 +159,11 @@ impl Occupancy {
             Share::Part(amounts) => self.change_amounts(node, amounts, gpus, false),
         }
         self.held[index] -= 1;
-        if self.held[index] == 0 && self.in_service.contains(node) {
-            self.mark_idle(node);
+        if self.held[index] == 0 {
+            self.blocks.set_held(&self.fabric, node, false);
+            if self.in_service.contains(node) {
+                self.mark_idle(node);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Who holds what at this moment: the only mutable state.
 
+mod blocks;
 mod claims;
 mod free;
 mod gpus;
@@ -17,6 +18,7 @@ use crate::placement::Placement;
 use crate::request::Request;
 use crate::service::CutOff;
 use crate::what_if::WhatIf;
+use blocks::BlockCounts;
 use gpus::Gpus;
 
 /// Marks a node that is held whole, among the slots held on it.
@@ -44,6 +46,7 @@ pub struct Occupancy {
     idle: NodeSet,
     /// Idle nodes of every group by level; level 0 is left empty.
     idle_in: Vec<Vec<u32>>,
+    blocks: BlockCounts,
     /// Placements that cross each group, by level; at level 0 only those that share nodes.
     crossing: Vec<Vec<u32>>,
     /// Those of them that own their links.
@@ -90,6 +93,7 @@ impl Clone for Occupancy {
             in_service,
             idle,
             idle_in,
+            blocks,
             crossing,
             isolated_crossing,
             slots,
@@ -107,6 +111,7 @@ impl Clone for Occupancy {
         self.in_service.clone_from(in_service);
         self.idle.clone_from(idle);
         self.idle_in.clone_from(idle_in);
+        self.blocks.clone_from(blocks);
         self.crossing.clone_from(crossing);
         self.isolated_crossing.clone_from(isolated_crossing);
         self.slots.clone_from(slots);
@@ -142,6 +147,7 @@ impl Occupancy {
             in_service: NodeSet::full(nodes),
             idle: NodeSet::full(nodes),
             idle_in,
+            blocks: BlockCounts::of(&fabric),
             crossing: (0..=fabric.depth()).map(per_group).collect(),
             isolated_crossing: (0..=fabric.depth()).map(per_group).collect(),
             cut_off: CutOff::of(&fabric, &slots),
@@ -173,6 +179,7 @@ impl Occupancy {
             in_service: self.in_service.clone(),
             idle: self.idle.clone(),
             idle_in: self.idle_in.clone(),
+            blocks: self.blocks.clone(),
             crossing: self.crossing.clone(),
             isolated_crossing: self.isolated_crossing.clone(),
             slots: self.slots.clone(),
@@ -323,6 +330,7 @@ impl Occupancy {
     #[inline]
     fn mark_idle(&mut self, node: NodeIndex) {
         self.idle.insert(node);
+        self.blocks.set_idle(&self.fabric, node, true);
         for level in 1..=self.fabric.depth() {
             self.idle_in[level][self.fabric.group(level, node) as usize] += 1;
         }
@@ -331,6 +339,7 @@ impl Occupancy {
     #[inline]
     fn mark_busy(&mut self, node: NodeIndex) {
         self.idle.remove(node);
+        self.blocks.set_idle(&self.fabric, node, false);
         for level in 1..=self.fabric.depth() {
             self.idle_in[level][self.fabric.group(level, node) as usize] -= 1;
         }

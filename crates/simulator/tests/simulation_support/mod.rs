@@ -18,6 +18,7 @@ pub const PLAIN: Options = Options {
     default_walltime: None,
     min_bandwidth: None,
     within: Within::Unsaid,
+    segment: None,
     moving: None,
     network: None,
     outages: Vec::new(),

@@ -1,0 +1,56 @@
+//! Parts of jobs that lie in one domain each.
+
+mod linked;
+mod parts;
+mod plan;
+
+pub use linked::LinkedSegments;
+use parts::Parts;
+use plan::Plan;
+
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
+
+/// Segments: every part of `request.segment` nodes lies in one block, and so does what is left over. A block is a domain
+/// (of NVLink, say); nodes in none form a block with the others of their leaf.
+///
+/// A request that names no segment lies in one block if any block is large enough, and otherwise anywhere, in few blocks.
+///
+/// A request that fits a block takes the tightest of those that jobs are on already. Only if it fits none of them, whole or in
+/// segments, does it take the smallest empty one. A larger request takes its segments where they leave the fewest nodes over, and
+/// what is left over where it fits most tightly.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Segments;
+
+impl Policy for Segments {
+    fn name(&self) -> &'static str {
+        "segments"
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { depends_only_on_size: true, ..Traits::NONE }
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let parts = Parts::of(request, occupancy);
+        let counts = free.in_blocks();
+        let is_empty = |block| occupancy.held_in_block(block) == 0;
+        let plan = Plan::of(parts, &counts, is_empty).ok_or_else(|| parts.refusal(&counts))?;
+        Ok(Choice::nodes(plan.nodes(free)))
+    }
+
+    fn has_place(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
+        let parts = Parts::of(request, occupancy);
+        let counts = free.in_blocks();
+        if parts.fit_in(counts.iter().copied()) { Ok(()) } else { Err(parts.refusal(&counts)) }
+    }
+}

@@ -1,0 +1,128 @@
+//! Which block takes how much of a request.
+
+use std::cmp::Reverse;
+
+use topolane_fabric::{BlockIndex, NodeIndex};
+
+use super::Parts;
+use crate::FreeSlots;
+
+/// Slots to take from blocks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Blocks and the slots of whole segments to take from each, in ascending order once made.
+    whole: Vec<(BlockIndex, u32)>,
+    /// The block of what is left over, and how much that is.
+    rest: Option<(BlockIndex, u32)>,
+}
+
+/// A block that can take part.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    index: BlockIndex,
+    free: u32,
+    is_empty: bool,
+}
+
+impl Block {
+    /// Tightest first; those that jobs are on before empty ones.
+    fn tightness(&self) -> (bool, u32, BlockIndex) {
+        (self.is_empty, self.free, self.index)
+    }
+}
+
+impl Plan {
+    /// Of these free slots by block; `None` if the parts do not fit.
+    pub fn of(parts: Parts, counts: &[u32], is_empty: impl Fn(BlockIndex) -> bool) -> Option<Plan> {
+        let wanted = parts.wanted();
+        let holding = |(index, &free): (BlockIndex, &u32)| {
+            (free >= wanted).then(|| Block { index, free, is_empty: is_empty(index) })
+        };
+        let one = (0..).zip(counts).filter_map(holding).min_by_key(Block::tightness);
+        let in_one = |block: Block| Plan::in_one(parts, block.index);
+        match one {
+            Some(block) if !block.is_empty => return Some(in_one(block)),
+            Some(block) if parts.segment == wanted => return Some(in_one(block)),
+            None if parts.segment == wanted => return None,
+            _ => {}
+        }
+        let block = |(index, &free)| Block { index, free, is_empty: is_empty(index) };
+        let blocks: Vec<Block> = (0..).zip(counts).map(block).filter(|b| b.free > 0).collect();
+        let Some(one) = one else { return Plan::over(parts, blocks) };
+        let with_jobs = blocks.into_iter().filter(|block| !block.is_empty).collect();
+        Plan::over(parts, with_jobs).or_else(|| Some(in_one(one)))
+    }
+
+    fn in_one(parts: Parts, block: BlockIndex) -> Plan {
+        let rest = (parts.rest > 0).then_some((block, parts.rest));
+        Plan { whole: vec![(block, parts.whole * parts.segment)], rest }
+    }
+
+    /// Over several blocks.
+    fn over(parts: Parts, mut blocks: Vec<Block>) -> Option<Plan> {
+        if !parts.fit_in(blocks.iter().map(|block| block.free)) {
+            return None;
+        }
+        let Parts { segment, .. } = parts;
+        blocks.sort_unstable_by_key(|b| (b.free % segment, Reverse(b.free), b.index));
+        let most = blocks.iter().map(|block| block.free).max().unwrap_or(0);
+        let mut plan = Plan::default();
+        let (mut left, mut next) = (parts.whole, 0);
+        while left > 0 {
+            // The tightest that holds all that is left, if one does.
+            let all = left * segment + parts.rest;
+            if all <= most
+                && let Some(last) = tightest(&blocks[next..], all)
+            {
+                plan.whole.push((last, left * segment));
+                plan.rest = (parts.rest > 0).then_some((last, parts.rest));
+                return Some(plan.sorted());
+            }
+            let block = blocks.get_mut(next)?;
+            let segments = (block.free / segment).min(left);
+            if segments > 0 {
+                plan.whole.push((block.index, segments * segment));
+                block.free -= segments * segment;
+                block.is_empty = false;
+                left -= segments;
+            }
+            next += 1;
+        }
+        if parts.rest > 0 {
+            plan.rest = Some((tightest(&blocks, parts.rest)?, parts.rest));
+        }
+        Some(plan.sorted())
+    }
+
+    /// Blocks that take part.
+    pub fn blocks(&self) -> usize {
+        let of_rest = self.rest.filter(|rest| self.whole.iter().all(|whole| whole.0 != rest.0));
+        self.whole.len() + usize::from(of_rest.is_some())
+    }
+
+    fn sorted(mut self) -> Plan {
+        self.whole.sort_unstable();
+        self
+    }
+
+    /// The nodes: segment after segment, and at the end what is left over.
+    pub fn nodes(&self, free: &FreeSlots<'_>) -> Vec<NodeIndex> {
+        let (mut nodes, mut last) = (Vec::new(), Vec::new());
+        for &(block, slots) in &self.whole {
+            let rest = self.rest.filter(|rest| rest.0 == block).map_or(0, |rest| rest.1);
+            free.take_in_block(block, slots + rest, &mut nodes);
+            last.extend(nodes.drain(nodes.len().saturating_sub(rest as usize)..));
+        }
+        if let Some((block, rest)) = self.rest.filter(|_| last.is_empty()) {
+            free.take_in_block(block, rest, &mut last);
+        }
+        nodes.append(&mut last);
+        nodes
+    }
+}
+
+/// The block that holds so many slots and has the fewest over, an empty one last.
+fn tightest(blocks: &[Block], slots: u32) -> Option<BlockIndex> {
+    let holding = blocks.iter().filter(|block| block.free >= slots);
+    holding.min_by_key(|block| block.tightness()).map(|block| block.index)
+}

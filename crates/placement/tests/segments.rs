@@ -1,0 +1,243 @@
+//! Segments of jobs lie in one domain each, and small jobs leave empty domains to large ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use common::{rule, whole};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use topolane_fabric::{DomainDescription, Fabric, NodeIndex, pgft};
+use topolane_placement::{LinkUse, Occupancy, Placement, Refusal, Request};
+
+/// A machine of two levels whose domains need not nest in its leaves: `of` gives each node its domain, 0 for none.
+fn machine(leaves: [u32; 2], of: &[u32]) -> Arc<Fabric> {
+    let mut described = pgft("n", &leaves, &[1, 1], &[1, 1]);
+    let names = Fabric::build(&described).unwrap();
+    for domain in 1..5 {
+        let inside = (0..names.nodes()).filter(|&node| of[node as usize % of.len()] == domain);
+        let nodes: Vec<String> = inside.map(|node| names.node_name(node).to_owned()).collect();
+        if !nodes.is_empty() {
+            let name = format!("d{domain}");
+            described.domains.push(DomainDescription { name, nodes, bandwidth: 1e12 });
+        }
+    }
+    Arc::new(Fabric::build(&described).unwrap())
+}
+
+/// A machine, who holds nodes on it, and which are out of service.
+#[derive(Debug, Clone)]
+struct Scene {
+    leaves: [u32; 2],
+    of: Vec<u32>,
+    jobs: Vec<Vec<Index>>,
+    out: Vec<Index>,
+}
+
+fn scene() -> impl Strategy<Value = Scene> {
+    let some = |most| prop::collection::vec(any::<Index>(), 0..most);
+    let jobs = prop::collection::vec(some(5), 0..6);
+    let of = prop::collection::vec(0u32..5, 1..30);
+    ((1u32..6, 1u32..6), of, jobs, some(4)).prop_map(|((a, b), of, jobs, out)| Scene {
+        leaves: [a, b],
+        of,
+        jobs,
+        out,
+    })
+}
+
+impl Scene {
+    fn occupancy(&self) -> (Occupancy, Vec<Placement>) {
+        let fabric = machine(self.leaves, &self.of);
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        let mut held = Vec::new();
+        for job in &self.jobs {
+            let nodes: BTreeSet<NodeIndex> =
+                job.iter().map(|at| at.index(fabric.nodes() as usize) as NodeIndex).collect();
+            let placement = whole(&fabric, &nodes.into_iter().collect::<Vec<_>>());
+            if !placement.nodes().is_empty() && occupancy.claim(&placement).is_ok() {
+                held.push(placement);
+            }
+        }
+        for out in &self.out {
+            occupancy.set_in_service(out.index(fabric.nodes() as usize) as NodeIndex, false);
+        }
+        (occupancy, held)
+    }
+}
+
+/// Free nodes of every block, counted one by one.
+fn free(occupancy: &Occupancy) -> Vec<u32> {
+    let fabric = occupancy.fabric();
+    let idle = |block| fabric.block_nodes(block).iter().filter(|&&n| occupancy.idle().contains(n));
+    (0..fabric.blocks()).map(|block| idle(block).count() as u32).collect()
+}
+
+/// Whether blocks with so much room hold the parts: the block of what is left over is tried out.
+fn fits(room: &[u32], nodes: u32, segment: u32) -> bool {
+    let (whole, rest) = (nodes / segment, nodes % segment);
+    (0..room.len()).any(|of_rest| {
+        let left = |block: usize| room[block].checked_sub(if block == of_rest { rest } else { 0 });
+        let segments = |block| left(block).map(|left| left / segment);
+        (0..room.len()).map(segments).sum::<Option<u32>>().is_some_and(|found| found >= whole)
+    })
+}
+
+/// The segment by which the rule parts a request, as its description says.
+fn segment_of(request: &Request, fabric: &Fabric) -> u32 {
+    match request.segment {
+        Some(segment) => segment.min(request.nodes),
+        None if request.nodes <= fabric.largest_block() => request.nodes,
+        None => 1,
+    }
+}
+
+fn request(nodes: Index, segment: Option<u32>, fabric: &Fabric) -> Request {
+    let nodes = 1 + nodes.index(fabric.nodes() as usize) as u32;
+    Request { segment, ..Request::whole_nodes(1, nodes, 1.0) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// In rank order every segment lies in one block, and so does what is left over. A request is placed exactly if there are
+    /// such parts among the free nodes.
+    #[test]
+    fn segments_are_never_split(scene in scene(), nodes: Index, segment in prop::option::of(1u32..8)) {
+        let (occupancy, _) = scene.occupancy();
+        let fabric = occupancy.fabric();
+        let request = request(nodes, segment, fabric);
+        let segment = segment_of(&request, fabric);
+        let placed = rule("segments").place(&request, &occupancy);
+        prop_assert_eq!(placed.is_ok(), fits(&free(&occupancy), request.nodes, segment));
+        if let Ok(placement) = placed {
+            for part in placement.nodes().chunks(segment as usize) {
+                let blocks: BTreeSet<_> = part.iter().map(|&node| fabric.block(node)).collect();
+                prop_assert_eq!(blocks.len(), 1, "{:?}", part);
+            }
+        }
+    }
+
+    /// A request that would fit an empty block touches none while the blocks with jobs have room for its parts; of those that
+    /// hold it whole it takes the tightest.
+    #[test]
+    fn small_jobs_stay_out_of_empty_domains(scene in scene(), nodes: Index, segment in prop::option::of(1u32..8)) {
+        let (occupancy, _) = scene.occupancy();
+        let fabric = occupancy.fabric();
+        let all = free(&occupancy);
+        let most = all.iter().copied().max().unwrap_or(0);
+        prop_assume!(most > 0);
+        let request = Request { segment, ..Request::whole_nodes(1, 1 + nodes.index(most as usize) as u32, 1.0) };
+        let has_jobs = |block: usize| occupancy.held_in_block(block as u32) > 0;
+        let with_jobs: Vec<u32> =
+            all.iter().enumerate().map(|(block, &room)| if has_jobs(block) { room } else { 0 }).collect();
+        if !fits(&with_jobs, request.nodes, segment_of(&request, fabric)) {
+            return Ok(());
+        }
+        let placement = rule("segments").place(&request, &occupancy).unwrap();
+        let taken: BTreeSet<_> = placement.nodes().iter().map(|&node| fabric.block(node)).collect();
+        prop_assert!(taken.iter().all(|&block| has_jobs(block as usize)), "{:?}", taken);
+        if let Some(tightest) = with_jobs.iter().filter(|&&room| room >= request.nodes).min() {
+            let rooms: Vec<u32> = taken.iter().map(|&block| with_jobs[block as usize]).collect();
+            prop_assert_eq!(rooms, [*tightest], "one block, with no more room than another that holds it");
+        }
+    }
+
+    /// A request too large for any block leaves as few nodes over in the blocks that it enters as any choice of as many segments:
+    /// it never enters a block and leaves room there for a segment that it has elsewhere, but for the last.
+    #[test]
+    fn large_jobs_fill_the_blocks_they_enter(scene in scene(), nodes: Index, segment in 1u32..5) {
+        let (occupancy, _) = scene.occupancy();
+        let fabric = occupancy.fabric();
+        let request = request(nodes, Some(segment), fabric);
+        let before = free(&occupancy);
+        prop_assume!(before.iter().all(|&room| room < request.nodes));
+        let Ok(placement) = rule("segments").place(&request, &occupancy) else { return Ok(()) };
+        let mut after = occupancy.clone();
+        after.claim(&placement).unwrap();
+        let after = free(&after);
+        let with_room = (0..before.len()).filter(|&block| after[block] < before[block] && after[block] >= segment);
+        prop_assert!(with_room.count() <= 2, "the last, and the block of what is left over");
+    }
+
+    /// With links, segments are not split either, and the jobs present and the new one meet on no link.
+    #[test]
+    fn segments_with_links_keep_both_promises(scene in scene(), sizes: Vec<(Index, Option<u8>)>) {
+        let fabric = machine(scene.leaves, &scene.of);
+        for name in ["segments-isolated", "segments-dedicated"] {
+            let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+            let mut placed = Vec::new();
+            for (index, (nodes, segment)) in sizes.iter().take(8).enumerate() {
+                let nodes = 1 + nodes.index(fabric.nodes() as usize) as u32;
+                let segment = segment.map(|segment| 1 + u32::from(segment % 7));
+                let request = Request { segment, ..Request::whole_nodes(index as u64, nodes, 1.0) };
+                let Ok(placement) = rule(name).place(&request, &occupancy) else { continue };
+                for part in placement.nodes().chunks(segment_of(&request, &fabric) as usize) {
+                    let blocks: BTreeSet<_> = part.iter().map(|&node| fabric.block(node)).collect();
+                    prop_assert_eq!(blocks.len(), 1, "{}: {:?}", name, part);
+                }
+                occupancy.claim(&placement).unwrap();
+                placed.push((index as u64, placement));
+            }
+            let jobs: Vec<_> = placed.iter().map(|(id, placement)| (*id, placement)).collect();
+            prop_assert_eq!(LinkUse::of(&fabric, &jobs).shared(), 0, "{}", name);
+        }
+    }
+
+    /// The counts by block are those of the nodes, whoever comes, leaves, or goes out of service.
+    #[test]
+    fn counts_by_block_follow_the_nodes(scene in scene(), leaving: Vec<bool>, back: Vec<Index>) {
+        let (mut occupancy, held) = scene.occupancy();
+        let fabric = Arc::clone(occupancy.fabric());
+        for (placement, _) in held.iter().zip(leaving).filter(|(_, leaves)| *leaves) {
+            occupancy.release(placement);
+        }
+        for node in back {
+            occupancy.set_in_service(node.index(fabric.nodes() as usize) as NodeIndex, true);
+        }
+        let held = |block: u32| fabric.block_nodes(block).iter().filter(|&&n| occupancy.held(n) > 0).count();
+        prop_assert_eq!(occupancy.idle_in_blocks(), free(&occupancy));
+        for block in 0..fabric.blocks() {
+            prop_assert_eq!(occupancy.held_in_block(block) as usize, held(block));
+        }
+    }
+}
+
+/// Four racks of 18 nodes, 36 nodes under a leaf: 2, 10, 0 and 0 nodes are held.
+fn racks() -> Occupancy {
+    let of: Vec<u32> = (0..72).map(|node| 1 + node / 18).collect();
+    let fabric = machine([36, 2], &of);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    occupancy.claim(&whole(&fabric, &[0, 1])).unwrap();
+    occupancy.claim(&whole(&fabric, &(18..28).collect::<Vec<_>>())).unwrap();
+    occupancy
+}
+
+fn racks_of(request: &Request) -> Result<Vec<(u32, usize)>, Refusal> {
+    let occupancy = racks();
+    let placement = rule("segments").place(request, &occupancy)?;
+    let of = |rack| placement.nodes().iter().filter(|&&node| node / 18 == rack).count();
+    Ok((0..4).map(|rack| (rack, of(rack))).filter(|&(_, count)| count > 0).collect())
+}
+
+/// 8 nodes are free on rack 1 and 16 on rack 0: a job of 8 takes what rack 1 has, one of 16 what rack 0 has, one of 17 an
+/// empty rack. In segments of 16, 48 nodes take the rest of rack 0 and two empty racks, and of 49 the one left over lies beside
+/// the last segment. In segments of 17, 38 nodes take the empty racks, and the 4 left over rack 1.
+#[test]
+fn on_four_racks() {
+    let ask =
+        |nodes, segment| racks_of(&Request { segment, ..Request::whole_nodes(1, nodes, 1.0) });
+    assert_eq!(ask(8, None).unwrap(), [(1, 8)]);
+    assert_eq!(ask(16, Some(16)).unwrap(), [(0, 16)]);
+    assert_eq!(ask(17, None).unwrap(), [(2, 17)]);
+    assert_eq!(ask(48, Some(16)).unwrap(), [(0, 16), (2, 16), (3, 16)]);
+    assert_eq!(ask(49, Some(16)).unwrap(), [(0, 16), (2, 16), (3, 17)]);
+    assert_eq!(ask(38, Some(17)).unwrap(), [(1, 4), (2, 17), (3, 17)]);
+    assert_eq!(ask(54, Some(18)), Err(Refusal::NotNow { wanted: 54, free: 52 }));
+    let empty = Occupancy::new(Arc::clone(racks().fabric()));
+    let wider = Request { segment: Some(20), ..Request::whole_nodes(1, 40, 1.0) };
+    let never = rule("segments").never(&wider, &empty);
+    assert_eq!(never, Some(Refusal::Never { wanted: 40, most: 18 }), "no rack has 20 nodes");
+}
