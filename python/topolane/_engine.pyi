@@ -59,6 +59,8 @@ __all__ = [
     "isolating_policies",
     "linking_policies",
     "links_shared",
+    "machine_formats",
+    "machine_writers",
     "map_ranks",
     "max_min",
     "models",
@@ -67,7 +69,6 @@ __all__ = [
     "phases",
     "policies",
     "policy_name",
-    "machine_formats",
     "presets",
     "queues",
     "rank_k",
@@ -134,7 +135,21 @@ class Machine:
         """The machine with only these nodes, those of a partition for instance."""
 
     def to(self, format: str) -> str:
-        """The machine in a format: one of `machine_formats` that can be written, or "ibsim-net"."""
+        """The machine in a format: one of `machine_writers`."""
+
+    def lost(self, format: str) -> list[str]:
+        """What the machine has and that format cannot say, in sentences."""
+
+    def with_notes(self, notes: Sequence[str]) -> Machine:
+        """The same machine with other notes."""
+
+    def domains(self) -> list[tuple[str, list[int], float]]:
+        """(name, nodes, bandwidth of a node inside in B/s) of every domain."""
+
+    @property
+    def block_sizes(self) -> list[int]:
+        """The sizes of the blocks of domains that a scheduler plans with, in nodes."""
+
 
     def tree(self, limit: int) -> str:
         """The tree as text, `limit` lines of it."""
@@ -1314,8 +1329,11 @@ def policy_name(name: str) -> str:
 def queues() -> list[tuple[str, str]]:
     """(name, summary) of every queue discipline."""
 
-def machine_formats() -> list[tuple[str, str, bool, bool]]:
-    """(name, title, whether it knows cables, whether it can be written) of every format of machines."""
+def machine_formats() -> list[tuple[str, str, bool]]:
+    """(name, title, whether it knows cables) of every format that machines are read from."""
+
+def machine_writers() -> list[str]:
+    """The formats that machines are written in."""
 
 def presets() -> list[tuple[str, str]]:
     """(name, summary) of every machine known by name."""

@@ -15,6 +15,8 @@ def routing(
     *,
     format: str | None = None,
     nodes: str | None = None,
+    topology: str | None = None,
+    join: str | Path | None = None,
     seed: int = 0,
 ) -> tuple[Machine, Routing]:
     """A machine and the routes between its nodes.
@@ -28,7 +30,7 @@ def routing(
     """
     names = [known for known, _ in _engine.routings()]
     if str(name) in names:
-        fabric = sources.machine(machine, format, nodes=nodes)
+        fabric = sources.machine(machine, format, nodes=nodes, topology=topology, join=join)
         return fabric, fabric.routing(str(name), seed)
     if not Path(name).exists():
         raise InputError(
@@ -41,6 +43,8 @@ def routing(
         )
     if nodes is not None:
         raise InputError(f"{name}: forwarding tables go with the whole machine, not with some of its nodes")
+    if join is not None or topology is not None:
+        raise InputError(f"{name}: forwarding tables go with the file of ibnetdiscover alone")
     fabric = sources.machine(machine, "ibnetdiscover")
     tables, net = texts.read_text(name, texts.LARGE), texts.read_text(machine)
     return fabric, fabric.tables(tables, net, str(name), str(machine))

@@ -11,32 +11,80 @@ from topolane._engine import InputError, Machine, Workload
 from topolane.options import option
 
 
-def machine(source: str | Path, format: str | None = None, *, nodes: str | None = None) -> Machine:
+def machine(
+    source: str | Path,
+    format: str | None = None,
+    *,
+    nodes: str | None = None,
+    topology: str | None = None,
+    join: str | Path | None = None,
+    sub_domains: bool = False,
+) -> Machine:
     """The machine known by that name, or the one a file describes.
 
-    A file is our own TOML, Slurm's topology.conf or the output of ibnetdiscover; `format` (`toml`,
-    `slurm`, `ibnetdiscover`) is guessed from its name and text unless given. `nodes`, a hostlist,
-    takes a part of it: the nodes of a partition with the switches above them.
-    Raises InputError for an unknown name and for a file that does not parse or is not a tree.
+    format: one of `_engine.machine_formats`; guessed from the name of the file and its text unless given.
+    nodes: a hostlist takes a part of it: the nodes of a partition with the switches above them.
+    topology: which topology of a file that holds several.
+    join: another file on the same nodes. Domains, block sizes and the inside of nodes come from it, or the nodes that only it
+    names. If only that file knows cables, the two change places.
+    sub_domains: take accelerator sub-domains as the domains.
+
+    What was assumed or left out is in `Machine.notes`. Raises InputError for an unknown name and for a file that does not parse or
+    is not a tree.
     """
-    whole = _whole_machine(source, format)
-    return whole if nodes is None else whole.only(whole.nodes_named(nodes))
+    whole = _whole_machine(source, format, topology, sub_domains=sub_domains)
+    if join is not None:
+        whole = _joined(whole, source, join, format, sub_domains=sub_domains)
+    if nodes is None:
+        return whole
+    return whole.only(whole.nodes_named(nodes))
 
 
-def _whole_machine(source: str | Path, format: str | None) -> Machine:
+def _joined(
+    first: Machine, source: str | Path, join: str | Path, format: str | None, *, sub_domains: bool
+) -> Machine:
+    second = _whole_machine(join, None, None, sub_domains=sub_domains)
+    knows_cables = {name: cables for name, _, cables in _engine.machine_formats()}
+    form = format or _format_of(source)
+    if not knows_cables.get(form, True) and knows_cables.get(_format_of(join), True):
+        first, second = second, first
+    try:
+        joined, told = first.joined(second)
+    except InputError as error:
+        raise InputError(f"{source} with --join {join}: {error}") from error
+    return joined.with_notes([*first.notes, *second.notes, *told])
+
+
+def _format_of(source: str | Path) -> str:
+    """The format of a file; TOML for a machine known by name."""
+    if Machine.preset(str(source)) is not None:
+        return "toml"
+    return Machine.format_of(_text(source), str(source)) or "toml"
+
+
+def _whole_machine(
+    source: str | Path, format: str | None, topology: str | None, *, sub_domains: bool
+) -> Machine:
     preset = Machine.preset(str(source))
     if preset is not None:
+        if topology is not None:
+            raise InputError(f"--topology {texts.shown(topology)}: machine {source} has one topology")
         return preset
+    text = _text(source)
+    if not text.strip():
+        raise InputError(f"{source}: the file is empty")
+    return Machine.parse(text, str(source), format, topology=topology, sub_domains=sub_domains)
+
+
+def _text(source: str | Path) -> str:
     try:
-        text = texts.read_text(source)
+        content = texts.read_bytes(source)
     except texts.NoFileError:
         names = ", ".join(name for name, _ in _engine.presets())
         raise InputError(
             f"no machine and no file is called {texts.shown(str(source), texts.PATH)}; there are {names}"
         ) from None
-    if not text.strip():
-        raise InputError(f"{source}: the file is empty")
-    return Machine.parse(text, str(source), format)
+    return texts.decoded(texts.unzipped(content, str(source)), str(source))
 
 
 @dataclasses.dataclass(frozen=True)

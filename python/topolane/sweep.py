@@ -41,17 +41,29 @@ class Task(Settings):
     shape: Shape = dataclasses.field(default_factory=Shape)
     machine_format: str | None = None
     nodes: str | None = None
+    topology: str | None = None
+    """Which topology of a machine file that holds several."""
+    join: str | None = None
+    """Another file on the same nodes, see `topolane.machine`."""
 
     def fabric(self) -> Machine:
         """The machine, or the part of it that is meant."""
-        return machine(self.machine, self.machine_format, nodes=self.nodes)
+        return machine(
+            self.machine, self.machine_format, nodes=self.nodes, topology=self.topology, join=self.join
+        )
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
         """Does it here and now."""
         fabric, network = self.fabric(), self.network
         if network is not None and isinstance(network.routing, str):
             fabric, paths = routing(
-                self.machine, network.routing, format=self.machine_format, nodes=self.nodes, seed=self.seed
+                self.machine,
+                network.routing,
+                format=self.machine_format,
+                nodes=self.nodes,
+                topology=self.topology,
+                join=self.join,
+                seed=self.seed,
             )
             network = dataclasses.replace(network, routing=paths)
         jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import stat
 import unicodedata
+import zlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from topolane._engine import InputError
 
@@ -56,7 +59,18 @@ def read_bytes(source: str | Path, most: int = MEDIUM) -> bytearray:
         raise InputError(f"{str(source)!r} is no name of a file") from error
 
 
-def read_stream(stream: BinaryIO, source: str, most: int) -> bytearray:
+def unzipped(content: bytes | bytearray, source: str, most: int = MEDIUM) -> bytes | bytearray:
+    """The content, expanded if gzip made it. Raises InputError for a damaged archive and for more bytes than `most`."""
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        with gzip.open(io.BytesIO(content)) as stream:
+            return read_stream(stream, source, most)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{source}: a damaged gzip archive: {error}") from error
+
+
+def read_stream(stream: IO[bytes], source: str, most: int) -> bytearray:
     """All bytes of a stream. Raises InputError if there are more than `most`."""
     content = bytearray()
     # In small parts: one read of so many bytes would take the memory for all of them.

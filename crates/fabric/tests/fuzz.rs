@@ -6,20 +6,20 @@ mod common;
 use common::damage::{apply, damage};
 use common::machine;
 use proptest::prelude::*;
-use topolane_fabric::read::{Format, machine as read_machine};
+use topolane_fabric::read::{FORMATS, Format, machine as read_machine};
+use topolane_fabric::write::WRITERS;
 use topolane_fabric::{Fabric, write};
 
-const FORMATS: [Format; 3] = [Format::Toml, Format::SlurmTopology, Format::Ibnetdiscover];
-
 fn read_all(text: &str) {
-    for format in FORMATS {
-        match read_machine(text, format) {
+    for row in FORMATS {
+        match read_machine(text, row.format) {
             Ok(description) => {
                 if let Ok(fabric) = Fabric::build(&description) {
                     // What was read can be written in every format.
-                    write::machine_toml(&fabric);
-                    write::slurm_topology(&fabric);
-                    write::ibnetdiscover(&fabric);
+                    for writer in WRITERS {
+                        (writer.write)(&fabric);
+                        writer.lost(&fabric);
+                    }
                     write::tree(&fabric, 40);
                 }
             }
@@ -44,6 +44,11 @@ proptest! {
         "[[site.switch]]\n", "switches = 'm'\n", "Switch\t4 \"S-1\"\t# \"a\"\n",
         "Ca\t1 \"H-1\"\t# \"n1\"\n", "[1]\t\"H-1\"[1](1) \t# \"n1\" lid 1 4xQDR\n",
         "[1](1)\t\"S-1\"[1]\t# \"a\" lid 1 4xQDR\n", "[2]\t\"S-1\"[2]\t# 4xQDR\n",
+        "BlockName=a ", "BlockSizes=1,2\n", "- topology: a\n", "  flat: true\n", "  tree: {switches: [{switch: a, nodes: n1}]}\n",
+        "  block: {block_sizes: [1], blocks: [{block: b, nodes: n[1-2]}]}\n", "kind: Node\n", "kind: List\nitems:\n", "- kind: Node\n",
+        "  metadata: {name: n1, labels: {fabric.topograph.run/tier-0: a}}\n", "metadata: {name: t}\n", "kind: Topology\n",
+        "spec: {levels: [{nodeLabel: a}]}\n", "---\n", "{\"instances\": [", "{\"id\": \"a\", \"network_layers\": [\"s\"]},", "]}",
+        "switches: {a: {switches: [b]}}\n", "blocks: [{switch: a, nodes: [n1]}]\n", "ip,DSW,PSW,ASW\n", "h,a,b,c\n", "&a ", "*a ",
     ]), 0..24)) {
         read_all(&words.concat());
     }
@@ -51,12 +56,11 @@ proptest! {
     #[test]
     fn damaged_files(
         machine in machine(),
-        format in 0usize..3,
+        writer in 0..WRITERS.len(),
         damages in prop::collection::vec(damage(), 1..6),
     ) {
         let fabric = Fabric::build(&machine).unwrap();
-        let write = [write::machine_toml, write::slurm_topology, write::ibnetdiscover][format];
-        let mut text = write(&fabric);
+        let mut text = (WRITERS[writer].write)(&fabric);
         for damage in &damages {
             text = apply(&text, damage);
         }

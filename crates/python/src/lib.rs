@@ -53,7 +53,7 @@ mod _engine {
     #[pymodule_export]
     use crate::link_use::{LinkUse, crossings, links_shared};
     #[pymodule_export]
-    use crate::machine::{Machine, machine_formats, presets};
+    use crate::machine::{Machine, machine_formats, machine_writers, presets};
     #[pymodule_export]
     use crate::mapping::{Mapping, assign, efforts, map_ranks, parts};
     #[pymodule_export]

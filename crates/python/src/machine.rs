@@ -107,14 +107,35 @@ impl Machine {
         Ok(Machine::from(fabric))
     }
 
-    /// The machine in a format: one of `machine_formats` that can be written, or "ibsim-net".
+    /// The machine in a format: one of `machine_writers`.
     fn to(&self, format: &str) -> PyResult<String> {
-        let named = read::Format::named(format).and_then(|format| format.row().write);
-        match (format, named) {
-            (_, Some(write)) => Ok(write(&self.fabric)),
-            ("ibsim-net", _) => Ok(write::ibsim_net(&self.fabric)),
-            _ => Err(bad_input(format!("no machine can be written as {format:?}"))),
-        }
+        Ok((writer(format)?.write)(&self.fabric))
+    }
+
+    /// What the machine has and that format cannot say, in sentences.
+    fn lost(&self, format: &str) -> PyResult<Vec<String>> {
+        Ok(writer(format)?.lost(&self.fabric))
+    }
+
+    /// The same machine with other notes.
+    fn with_notes(&self, notes: Vec<String>) -> Machine {
+        Machine { fabric: Arc::clone(&self.fabric), notes }
+    }
+
+    /// (name, nodes, bandwidth of a node inside in B/s) of every domain.
+    fn domains(&self) -> Vec<(&str, Vec<u32>, f64)> {
+        let fabric = &self.fabric;
+        let row = |domain| {
+            let nodes = fabric.domain_nodes(domain).to_vec();
+            (fabric.domain_name(domain), nodes, fabric.domain_bandwidth(domain))
+        };
+        (0..fabric.domains()).map(row).collect()
+    }
+
+    /// The sizes of the blocks of domains that a scheduler plans with, in nodes.
+    #[getter]
+    fn block_sizes(&self) -> Vec<u32> {
+        self.fabric.block_sizes().to_vec()
     }
 
     /// What was assumed, chosen or left out when it was read, in sentences.
@@ -431,12 +452,19 @@ pub fn presets() -> Vec<(&'static str, &'static str)> {
     PRESETS.to_vec()
 }
 
-/// Name, title, whether it knows cables, whether it can be written.
-type FormatEntry = (&'static str, &'static str, bool, bool);
-
-/// (name, title, whether it knows cables, whether it can be written) of every format of machines.
+/// (name, title, whether it knows cables) of every format that machines are read from.
 #[pyfunction]
-pub fn machine_formats() -> Vec<FormatEntry> {
-    let entry = |row: &read::FormatRow| (row.name, row.title, row.cables, row.write.is_some());
-    read::FORMATS.iter().map(entry).collect()
+pub fn machine_formats() -> Vec<(&'static str, &'static str, bool)> {
+    read::FORMATS.iter().map(|row| (row.name, row.title, row.cables)).collect()
+}
+
+/// The formats that machines are written in.
+#[pyfunction]
+pub fn machine_writers() -> Vec<&'static str> {
+    write::WRITERS.iter().map(|writer| writer.name).collect()
+}
+
+fn writer(name: &str) -> PyResult<&'static write::Writer> {
+    write::Writer::named(name)
+        .ok_or_else(|| bad_input(format!("no machine is written in a format {name:?}")))
 }

@@ -178,6 +178,16 @@ const TOML: &str = "name = \"toy\"\n[node]\nsockets = 2\n[[node-kind]]\nnodes = 
     between = [\"core\", \"east\"]\nlatency = 0.1\nbandwidth = 1e9\n";
 const CONF: &str = "# a comment\nSwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-6],n7 LinkSpeed=1\n\
     SwitchName=c \\\n Switches=a,b\n";
+const BLOCKS: &str = "BlockSizes=2,4\nBlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n[3-4],n7\n";
+const YAML: &str = "---\n- topology: t\n  cluster_default: true\n  tree:\n    switches:\n      - switch: top\n        \
+    children: s[1-2]\n      - switch: s1\n        nodes: n1\n      - {switch: s2, nodes: \"n[2-3]\"}\n- topology: b\n  block:\n    \
+    block_sizes: [1, 2]\n    blocks:\n      - {block: x, nodes: \"n[1-3]\"}\n";
+const NODES: &str = r#"{"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "a", "labels": {
+    "fabric.topograph.run/tier-0": "l", "fabric.topograph.run/tier-1": "t", "accelerator.topograph.run/domain": "d"}},
+    "status": {"allocatable": {"cpu": "95500m", "memory": "1Gi", "nvidia.com/gpu": "8"}}},
+    {"kind": "Topology", "metadata": {"name": "x"}, "spec": {"levels": [{"nodeLabel": "fabric.topograph.run/tier-0"}]}}]}"#;
+const GRAPH: &str = r#"{"instances": [{"id": "a", "network_layers": ["l", "t"], "labels": {}}, {"id": "b",
+    "network_layers": ["m", "t"]}]}"#;
 const DUMP: &str = "Unicast lids [0-53] of switch Lid 2 guid 0x0000000000200000 ('leaf0'):\n\
     0x0001 001 # Channel Adapter portguid 0x0000000000100001: 'toy1'\n53 lids dumped\n";
 
@@ -189,6 +199,26 @@ fn machine_toml() {
 #[test]
 fn topology_conf() {
     fuzz_machine("topology.conf", Format::SlurmTopology, CONF);
+}
+
+#[test]
+fn topology_conf_of_blocks() {
+    fuzz_machine("blocks", Format::SlurmTopology, BLOCKS);
+}
+
+#[test]
+fn topology_yaml() {
+    fuzz_machine("topology.yaml", Format::SlurmYaml, YAML);
+}
+
+#[test]
+fn kubernetes() {
+    fuzz_machine("kubernetes", Format::Kubernetes, NODES);
+}
+
+#[test]
+fn topograph() {
+    fuzz_machine("topograph", Format::Topograph, GRAPH);
 }
 
 #[test]

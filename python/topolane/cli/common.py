@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from topolane import files, texts
+from topolane import _engine, files, texts
 from topolane._engine import InputError
 from topolane.writing import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from topolane._engine import Machine
 
 
 HOUR = 3600.0
@@ -48,6 +50,19 @@ def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
+FORMATS = [name for name, *_ in _engine.machine_formats()]
+"""Formats of machines that are read."""
+WRITTEN = _engine.machine_writers()
+"""Formats of machines that are written."""
+
+join_options = options(
+    click.option("--topology", help="The topology of that name, if the machine file holds several."),
+    click.option(
+        "--join",
+        help="Another file on the same nodes: domains, block sizes and GPUs for a file that knows cables, or the other way round.",
+    ),
+)
+
 machine_options = options(
     click.option(
         "--machine",
@@ -56,15 +71,21 @@ machine_options = options(
         help="Machine: a name (`topolane machine show` lists them) or a file.",
     ),
     click.option(
-        "--machine-format",
-        type=click.Choice(["toml", "slurm", "ibnetdiscover"]),
-        help="Format of the machine file [default: guessed].",
+        "--machine-format", type=click.Choice(FORMATS), help="Format of the machine file [default: guessed]."
     ),
     click.option(
         "--nodes",
         help="Use only these nodes of the machine, as a host list (for example those of a partition).",
     ),
+    join_options,
 )
+
+
+def tell(fabric: Machine) -> Machine:
+    """The machine; what was assumed or left out when it was read goes to standard error."""
+    for note in fabric.notes:
+        click.echo(f"note: {note}", err=True)
+    return fabric
 
 
 def moment(_: click.Context, __: click.Parameter, hours: float | None) -> float | None:

@@ -71,6 +71,8 @@ def command(
     machine: str,
     machine_format: str | None,
     nodes: str | None,
+    topology: str | None,
+    join: str | None,
     routing: str,
     file: str,
     pattern: str,
@@ -93,7 +95,10 @@ def command(
     A job may name a file of traffic (column or key `traffic`) instead of a pattern. Every node of
     a job runs one rank, in the order given.
     """
-    fabric, chosen_routing = routes.routing(machine, routing, format=machine_format, nodes=nodes, seed=seed)
+    fabric, chosen_routing = routes.routing(
+        machine, routing, format=machine_format, nodes=nodes, topology=topology, join=join, seed=seed
+    )
+    common.tell(fabric)
     jobs = placed.jobs(fabric, file, pattern=pattern, seed=seed)
     loads = Loads(chosen_routing, [(job.nodes, job.traffic) for job in jobs])
     links = Links(fabric)

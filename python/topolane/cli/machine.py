@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 import topolane
 from topolane import _engine
 from topolane.cli import common, machine_route
 
-FORMATS = ["toml", "slurm", "ibnetdiscover"]
+reading_options = common.options(
+    click.option(
+        "--format",
+        "machine_format",
+        type=click.Choice(common.FORMATS),
+        help="Format of the file [default: guessed].",
+    ),
+    common.join_options,
+    click.option(
+        "--sub-domains",
+        is_flag=True,
+        help="Take accelerator sub-domains, such as the racks of a domain of several, as the domains.",
+    ),
+)
+
+
+def read(machine: str, machine_format: str | None, **reading: Any) -> Machine:
+    """The machine; notes go to standard error."""
+    return common.tell(topolane.machine(machine, machine_format, **reading))
 
 
 @click.group("machine")
@@ -21,9 +41,7 @@ command.add_command(machine_route.command)
 
 @command.command()
 @click.argument("machine", required=False)
-@click.option(
-    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file [default: guessed]."
-)
+@reading_options
 @click.option(
     "--lines",
     type=click.IntRange(1, 2**31),
@@ -32,12 +50,12 @@ command.add_command(machine_route.command)
     help="Most lines of the tree to print.",
 )
 @common.json_option
-def show(machine: str | None, machine_format: str | None, lines: int, as_json: bool) -> None:
+def show(machine: str | None, lines: int, as_json: bool, **reading: Any) -> None:
     """Print a machine as a tree. Without a name, list the built-in machines."""
     if machine is None:
         common.print_known(_engine.presets(), as_json)
         return
-    fabric = topolane.machine(machine, machine_format)
+    fabric = read(machine, **reading)
     if not as_json:
         click.echo(fabric.tree(lines), nl=False)
         return
@@ -53,6 +71,11 @@ def show(machine: str | None, machine_format: str | None, lines: int, as_json: b
             "links": fabric.links,
             "missing_cables": fabric.missing_cables,
             "levels": levels,
+            "domains": [
+                {"name": name, "nodes": fabric.hostlist(nodes), "bandwidth": bandwidth}
+                for name, nodes, bandwidth in fabric.domains()
+            ],
+            "block_sizes": fabric.block_sizes,
             "rails": [{"rails": rails, "meet": meet} for rails, meet in fabric.rails()],
         }
     )
@@ -61,26 +84,25 @@ def show(machine: str | None, machine_format: str | None, lines: int, as_json: b
 @command.command()
 @click.argument("machine")
 @click.option(
-    "--to", "target", required=True, type=click.Choice([*FORMATS, "ibsim-net"]), help="Format to write."
+    "--to", "target", required=True, type=click.Choice(common.WRITTEN), help="Format to write."
 )
-@click.option(
-    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file [default: guessed]."
-)
+@reading_options
 @click.option("--out", help="File to write to [default: standard output].")
-def convert(machine: str, target: str, machine_format: str | None, out: str | None) -> None:
+def convert(machine: str, target: str, out: str | None, **reading: Any) -> None:
     """Write a machine in another format."""
-    text = topolane.machine(machine, machine_format).to(target)
+    fabric = read(machine, **reading)
+    for lost in fabric.lost(target):
+        click.echo(f"note: {lost}", err=True)
+    text = fabric.to(target)
     common.write_text(out, text)
 
 
 @command.command()
 @click.argument("machine")
-@click.option(
-    "--format", "machine_format", type=click.Choice(FORMATS), help="Format of the file [default: guessed]."
-)
-def check(machine: str, machine_format: str | None) -> None:
+@reading_options
+def check(machine: str, **reading: Any) -> None:
     """Check whether a machine can be used. If not, say why and exit with code 2."""
-    fabric = topolane.machine(machine, machine_format)
+    fabric = read(machine, **reading)
     click.echo(
         f"{fabric.name}: {fabric.nodes:,} nodes, {fabric.depth} levels of switches, "
         f"{fabric.links:,} links, {fabric.missing_cables:,} of them missing"

@@ -63,6 +63,8 @@ def command(
     machine: str,
     machine_format: str | None,
     nodes: str | None,
+    topology: str | None,
+    join: str | None,
     source: str,
     ranks: int | None,
     ranks_per_node: int,
@@ -88,7 +90,9 @@ def command(
         raise InputError("--out needs --format: name the format to write")
     if hosts is not None and state is not None:
         raise InputError("--hosts and --state exclude each other: the nodes are either given or chosen")
-    fabric = topolane.machine(machine, machine_format, nodes=nodes)
+    fabric = common.tell(
+        topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join)
+    )
     traffic = traffic_of(source, ranks, seed)
     ranks = ranks or traffic.ranks
     if traffic.ranks > ranks:

@@ -55,6 +55,8 @@ def command(
     machine: str,
     machine_format: str | None,
     nodes: str | None,
+    topology: str | None,
+    join: str | None,
     state: str | None,
     run: str | None,
     at: float | None,
@@ -78,6 +80,8 @@ def command(
     """
     if nodes is not None:
         raise InputError("--nodes: forwarding tables are for the whole machine")
+    if topology is not None or join is not None:
+        raise InputError("--topology and --join: forwarding tables are for cables that one file knows")
     if service_uplinks and service is None:
         raise InputError("--service-uplinks reserves uplink slots for nodes: name these nodes with --service")
     if (state is None) == (run is None):

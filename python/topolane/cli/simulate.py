@@ -40,6 +40,7 @@ def command(
         network=settings.network_of(others),
         **others,
     )
+    common.tell(task.fabric())
     with common.outputs(out) as directory:
         with common.progress_bar("simulating", 1) as show:
             run = task.run(show)

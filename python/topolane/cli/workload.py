@@ -25,6 +25,8 @@ def show(
     machine: str,
     machine_format: str | None,
     nodes: str | None,
+    topology: str | None,
+    join: str | None,
     workload: str | None,
     trace: str | None,
     seed: int,
@@ -35,7 +37,9 @@ def show(
     if workload is None and trace is None:
         common.print_known(_engine.workload_presets(), as_json)
         return
-    fabric = topolane.machine(machine, machine_format, nodes=nodes)
+    fabric = common.tell(
+        topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join)
+    )
     shape = settings.shape_alone(others)
     jobs = topolane.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
     columns = jobs.columns()
@@ -70,7 +74,13 @@ def show(
 def write(source: str, to: str, out: str | None, seed: int, options: dict[str, Any]) -> None:
     """Writes a workload, shaped for a machine if one is named."""
     shape = settings.shape_alone(options)
-    fabric = topolane.machine(options["machine"], options["machine_format"], nodes=options["nodes"])
+    fabric = topolane.machine(
+        options["machine"],
+        options["machine_format"],
+        nodes=options["nodes"],
+        topology=options["topology"],
+        join=options["join"],
+    )
     common.write_text(out, topolane.workload(source, fabric.nodes, seed=seed, shape=shape).to(to))
 
 

@@ -6,8 +6,6 @@ use super::{
 };
 use crate::description::Description;
 use crate::error::{InputError, shown};
-use crate::fabric::Fabric;
-use crate::write;
 
 /// A format that describes a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +45,6 @@ pub struct FormatRow {
     /// Whether a text may hold several topologies.
     pub topologies: bool,
     read: fn(&str, &Options) -> Result<Read, InputError>,
-    /// Writes a machine, if that is possible.
-    pub write: Option<fn(&Fabric) -> String>,
 }
 
 /// Every format, in the order in which a text is compared with them.
@@ -62,7 +58,6 @@ pub const FORMATS: &[FormatRow] = &[
         cables: true,
         topologies: false,
         read: |text, _| machine_toml(text).map(Read::of),
-        write: Some(write::machine_toml),
     },
     FormatRow {
         format: Format::SlurmTopology,
@@ -73,7 +68,6 @@ pub const FORMATS: &[FormatRow] = &[
         cables: false,
         topologies: false,
         read: |text, _| slurm_conf(text),
-        write: Some(write::slurm_topology),
     },
     FormatRow {
         format: Format::SlurmYaml,
@@ -84,7 +78,6 @@ pub const FORMATS: &[FormatRow] = &[
         cables: false,
         topologies: true,
         read: slurm_yaml,
-        write: None,
     },
     FormatRow {
         format: Format::Ibnetdiscover,
@@ -99,7 +92,6 @@ pub const FORMATS: &[FormatRow] = &[
         cables: true,
         topologies: false,
         read: |text, _| ibnetdiscover(text).map(Read::of),
-        write: Some(write::ibnetdiscover),
     },
     FormatRow {
         format: Format::Kubernetes,
@@ -110,7 +102,6 @@ pub const FORMATS: &[FormatRow] = &[
         cables: false,
         topologies: true,
         read: kubernetes,
-        write: None,
     },
     FormatRow {
         format: Format::Topograph,
@@ -121,7 +112,6 @@ pub const FORMATS: &[FormatRow] = &[
         cables: false,
         topologies: false,
         read: topograph,
-        write: None,
     },
     FormatRow {
         format: Format::Lingjun,
@@ -132,7 +122,6 @@ pub const FORMATS: &[FormatRow] = &[
         cables: false,
         topologies: false,
         read: lingjun,
-        write: None,
     },
     FormatRow {
         format: Format::Openb,

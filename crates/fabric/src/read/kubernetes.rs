@@ -8,11 +8,13 @@ use crate::node_kind::NodeKind;
 use crate::resources::{Counts, check_resource};
 
 /// The lowest level of a Topology that stands for the nodes themselves.
-const HOSTNAME: &str = "kubernetes.io/hostname";
+pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The resources that count GPUs.
-const GPUS: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
+const GPUS: [&str; 2] = [GPU, "amd.com/gpu"];
+/// The resource that counts NVIDIA's.
+pub(crate) const GPU: &str = "nvidia.com/gpu";
 /// The label of their type.
-const PRODUCT: &str = "nvidia.com/gpu.product";
+pub(crate) const PRODUCT: &str = "nvidia.com/gpu.product";
 /// What is not read, and most of the text.
 const SKIPPED: [&str; 5] = ["annotations", "conditions", "images", "managedFields", "addresses"];
 

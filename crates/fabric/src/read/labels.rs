@@ -11,11 +11,11 @@ use crate::node_kind::NodeKind;
 use crate::presets::NVLINK;
 
 /// The NVLink domain, as topograph writes it.
-pub(super) const DOMAIN: &str = "accelerator.topograph.run/domain";
+pub(crate) const DOMAIN: &str = "accelerator.topograph.run/domain";
 /// A part of a domain, such as one of its racks.
 pub(super) const SUB_DOMAIN: &str = "accelerator.topograph.run/sub-domain";
 /// The switch N levels above a node, from 0.
-pub(super) const TIER: &str = "fabric.topograph.run/tier-";
+pub(crate) const TIER: &str = "fabric.topograph.run/tier-";
 /// As topograph wrote labels until 2026.
 const OLD: &str = "network.topology.nvidia.com/";
 /// The old names of each tier, from the node up: of 2025 and of before.

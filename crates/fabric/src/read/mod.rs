@@ -31,6 +31,8 @@ pub use branches::{Branch, branches};
 pub use format::{FORMATS, Format, FormatRow, machine, no_format, read};
 pub use ibnetdiscover::ibnetdiscover;
 pub use kubernetes::kubernetes;
+pub(crate) use kubernetes::{GPU, HOSTNAME, PRODUCT};
+pub(crate) use labels::{DOMAIN, TIER};
 pub(crate) use lfts::{LidEntry, entries as lft_entries};
 pub use lfts::{Source, lfts};
 pub use lingjun::lingjun;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use super::domains::put_domains;
 use crate::fabric::{Fabric, GroupIndex};
 use crate::hostlist::compress;
 
@@ -27,6 +28,7 @@ pub fn tree(fabric: &Fabric, limit: usize) -> String {
         count(fabric.sites(), "site"),
     );
     put_kinds(&mut text, fabric);
+    put_domains(&mut text, fabric);
     let shapes = Shapes::of(fabric);
     for site in 0..fabric.sites() {
         put_site(&mut text, fabric, site);
@@ -55,7 +57,7 @@ pub fn tree(fabric: &Fabric, limit: usize) -> String {
     text
 }
 
-fn thousands(number: u32) -> String {
+pub(super) fn thousands(number: u32) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -77,7 +79,7 @@ fn count(number: u32, what: &str) -> String {
 }
 
 /// The number to three decimals, without zeros at the end.
-fn short(number: f64) -> f64 {
+pub(super) fn short(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
 

@@ -1,0 +1,179 @@
+//! Labels of nodes: for Kubernetes, for Kueue's Topology over them, and as topograph's graph.
+
+use std::fmt::Write;
+
+use super::wiring::Names;
+use crate::fabric::{Fabric, GroupIndex, NodeIndex};
+use crate::hostlist::plain;
+use crate::read::{DOMAIN, GPU, HOSTNAME, PRODUCT, TIER};
+
+/// The longest value of a label.
+const LONGEST: usize = 63;
+
+/// The nodes with the labels that topograph writes (`fabric.topograph.run/tier-N`, `accelerator.topograph.run/domain`), and what
+/// they can allocate: cores, memory, GPUs. A `List` in YAML for `kubectl apply` or `kubectl create`.
+pub fn kubernetes(fabric: &Fabric) -> String {
+    let names = LabelNames::of(fabric);
+    let mut text = "apiVersion: v1\nkind: List\nitems:\n".to_owned();
+    for node in 0..fabric.nodes() {
+        let name = plain(fabric.node_name(node));
+        let _ = write!(
+            text,
+            "- apiVersion: v1\n  kind: Node\n  metadata:\n    name: \"{name}\"\n    labels:\n      {HOSTNAME}: \"{name}\"\n"
+        );
+        for (tier, switch) in names.tiers(fabric, node).iter().enumerate() {
+            let _ = writeln!(text, "      {TIER}{tier}: \"{switch}\"");
+        }
+        if let Some(domain) = fabric.domain(node) {
+            let _ = writeln!(text, "      {DOMAIN}: \"{}\"", names.domains[domain as usize]);
+        }
+        put_amounts(&mut text, fabric, node);
+    }
+    text
+}
+
+/// The type of the GPUs as a label, and the status.
+fn put_amounts(text: &mut String, fabric: &Fabric, node: NodeIndex) {
+    let kind = fabric.kind(node);
+    let gpus = kind.resources.iter().find(|(name, _)| *name == "gpu");
+    let types: Vec<&str> =
+        kind.resources.iter().filter_map(|(name, _)| name.strip_prefix("gpu:")).collect();
+    let gpus = gpus.map_or_else(
+        || kind.resources.iter().filter(|(name, _)| name.starts_with("gpu:")).map(|(_, n)| n).sum(),
+        |(_, count)| count,
+    );
+    if let [product] = types[..] {
+        let _ = writeln!(text, "      {PRODUCT}: \"{}\"", value_of(product));
+    }
+    text.push_str("  status:\n");
+    for key in ["capacity", "allocatable"] {
+        let (cores, memory) = (kind.cores(), kind.memory);
+        let _ = write!(text, "    {key}: {{cpu: \"{cores}\", memory: \"{memory}\"");
+        let _ = match gpus {
+            0 => writeln!(text, "}}"),
+            _ => writeln!(text, ", {GPU}: \"{gpus}\"}}"),
+        };
+    }
+}
+
+/// A Topology of Kueue over the labels of [`kubernetes`]: the tiers from the top down, the domain where it nests between two of
+/// them, the nodes.
+pub fn kueue(fabric: &Fabric) -> String {
+    let name = value_of(fabric.name()).to_ascii_lowercase().replace(['_', '.'], "-");
+    let name = name.trim_matches('-');
+    let mut text = format!(
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata:\n  name: \"{}\"\nspec:\n  levels:\n",
+        if name.is_empty() { "machine" } else { name }
+    );
+    let domain = domain_level(fabric);
+    for level in (1..=fabric.depth()).rev() {
+        if domain == Some(level) {
+            let _ = writeln!(text, "  - nodeLabel: {DOMAIN}");
+        }
+        let _ = writeln!(text, "  - nodeLabel: {TIER}{}", level - 1);
+    }
+    if domain == Some(0) {
+        let _ = writeln!(text, "  - nodeLabel: {DOMAIN}");
+    }
+    let _ = writeln!(text, "  - nodeLabel: {HOSTNAME}");
+    text
+}
+
+/// The highest level whose groups each lie in one domain while the domains lie in groups of the level above; `None` if domains do
+/// not nest in the tree, or not all nodes are in one, or branches differ in their levels.
+pub(super) fn domain_level(fabric: &Fabric) -> Option<usize> {
+    let in_domains = (0..fabric.nodes()).all(|node| fabric.domain(node).is_some());
+    if fabric.domains() == 0 || !in_domains || fabric.is_padded() {
+        return None;
+    }
+    let groups_nest = |level: usize| {
+        (0..fabric.groups(level)).all(|group| {
+            let nodes = fabric.node_range(level, group);
+            let first = fabric.domain(nodes.start);
+            nodes.into_iter().all(|node| fabric.domain(node) == first)
+        })
+    };
+    let domains_nest = |level: usize| {
+        level > fabric.depth()
+            || (0..fabric.domains()).all(|domain| {
+                let nodes = fabric.domain_nodes(domain);
+                let first = nodes.first().map(|&node| fabric.group(level, node));
+                nodes.iter().all(|&node| Some(fabric.group(level, node)) == first)
+            })
+    };
+    (0..=fabric.depth()).find(|&level| groups_nest(level) && domains_nest(level + 1))
+}
+
+/// The machine as topograph's graph engine writes it: JSON with the switches above each node, from the node up, and its domain.
+pub fn topograph(fabric: &Fabric) -> String {
+    let names = LabelNames::of(fabric);
+    let mut text = "{\n  \"instances\": [".to_owned();
+    for node in 0..fabric.nodes() {
+        let comma = if node == 0 { "" } else { "," };
+        let layers = names.tiers(fabric, node).join("\", \"");
+        let _ = write!(
+            text,
+            "{comma}\n    {{\"id\": \"{}\", \"network_layers\": [\"{layers}\"]",
+            plain(fabric.node_name(node))
+        );
+        if let Some(domain) = fabric.domain(node) {
+            let domain = &names.domains[domain as usize];
+            let _ = write!(text, ", \"labels\": {{\"{DOMAIN}\": \"{domain}\"}}");
+        }
+        text.push('}');
+    }
+    text.push_str("\n  ]\n}\n");
+    text
+}
+
+/// Names of groups and domains as values of labels, each given once.
+struct LabelNames {
+    /// By level from 1 and by group.
+    groups: Vec<Vec<String>>,
+    domains: Vec<String>,
+}
+
+impl LabelNames {
+    fn of(fabric: &Fabric) -> LabelNames {
+        let mut taken = Names::default();
+        let mut groups = Vec::with_capacity(fabric.depth());
+        for level in 1..=fabric.depth() {
+            let of_level = (0..fabric.groups(level)).map(|group| {
+                let site = fabric.site_of_group(level, group);
+                let site = fabric.group_name(fabric.depth(), site);
+                // The leaf of a short branch stands once more above itself; that has no name.
+                if fabric.is_padding(level, group) {
+                    return String::new();
+                }
+                taken.unique(&value_of(fabric.group_name(level, group)), &value_of(site))
+            });
+            groups.push(of_level.collect());
+        }
+        let mut taken = Names::default();
+        let domains = (0..fabric.domains())
+            .map(|domain| taken.unique(&value_of(fabric.domain_name(domain)), "domain"))
+            .collect();
+        LabelNames { groups, domains }
+    }
+
+    /// The switches above a node from its leaf up.
+    fn tiers(&self, fabric: &Fabric, node: NodeIndex) -> Vec<&str> {
+        let group = |level: usize| -> GroupIndex { fabric.group(level, node) };
+        (1..=fabric.depth())
+            .filter(|&level| !fabric.is_padding(level, group(level)))
+            .map(|level| self.groups[level - 1][group(level) as usize].as_str())
+            .collect()
+    }
+}
+
+/// The name as the value of a label: up to 63 letters, digits, dots, dashes and underscores, a letter or digit at both ends.
+fn value_of(name: &str) -> String {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let value: String = name
+        .chars()
+        .map(|letter| if allowed(letter) { letter } else { '_' })
+        .take(LONGEST)
+        .collect();
+    let value = value.trim_matches(['.', '_', '-']);
+    if value.is_empty() { "x".to_owned() } else { value.to_owned() }
+}

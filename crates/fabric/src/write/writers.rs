@@ -1,0 +1,84 @@
+//! The formats in which machines are written, and what each cannot say.
+
+use super::{
+    ibnetdiscover, ibsim_net, kubernetes, kueue, machine_toml, slurm_blocks, slurm_topology,
+    slurm_yaml, topograph,
+};
+use crate::fabric::Fabric;
+use crate::node_kind::NodeKind;
+
+/// A format that machines are written in.
+pub struct Writer {
+    /// Its name, as options take it.
+    pub name: &'static str,
+    /// Writes a machine.
+    pub write: fn(&Fabric) -> String,
+    says: &'static [Part],
+}
+
+/// A part of the description of a machine.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Tree,
+    Cables,
+    Domains,
+    Inside,
+    Wans,
+}
+
+use Part::{Cables, Domains, Inside, Tree, Wans};
+
+/// Every format that machines are written in.
+pub const WRITERS: &[Writer] = &[
+    Writer { name: "toml", write: machine_toml, says: &[Tree, Cables, Domains, Inside, Wans] },
+    Writer { name: "slurm", write: slurm_topology, says: &[Tree] },
+    Writer { name: "slurm-block", write: slurm_blocks, says: &[Domains] },
+    Writer { name: "slurm-yaml", write: slurm_yaml, says: &[Tree, Domains] },
+    Writer { name: "ibnetdiscover", write: ibnetdiscover, says: &[Tree, Cables] },
+    Writer { name: "ibsim-net", write: ibsim_net, says: &[Tree, Cables] },
+    Writer { name: "kubernetes", write: kubernetes, says: &[Tree, Domains, Inside] },
+    Writer { name: "kueue", write: kueue, says: &[Tree, Domains, Inside] },
+    Writer { name: "topograph", write: topograph, says: &[Tree, Domains] },
+];
+
+impl Writer {
+    /// The writer of that name.
+    pub fn named(name: &str) -> Option<&'static Writer> {
+        WRITERS.iter().find(|writer| writer.name == name)
+    }
+
+    /// What the machine has and the format cannot say, a sentence each.
+    pub fn lost(&self, fabric: &Fabric) -> Vec<String> {
+        let name = self.name;
+        let left = |part: Part| !self.says.contains(&part);
+        let mut lost = Vec::new();
+        if left(Tree) && fabric.depth() > 1 {
+            lost.push(format!("{name} does not say which switches there are: they are left out"));
+        }
+        let assumed = (0..fabric.sites()).all(|site| {
+            (0..fabric.depth()).all(|level| {
+                let cabling = fabric.cabling(site, level);
+                cabling.parents == 1 && cabling.cables == 1
+            })
+        });
+        if left(Cables) && !assumed {
+            lost.push(format!("{name} does not say how many cables there are: they are left out"));
+        }
+        if left(Domains) && fabric.domains() > 0 {
+            let domains = fabric.domains();
+            lost.push(format!("{name} does not say domains: {domains} are left out"));
+        }
+        let default = NodeKind::default();
+        if left(Inside) && fabric.kinds().iter().any(|kind| *kind != default) {
+            lost.push(format!("{name} does not say what is inside of nodes: it is left out"));
+        }
+        if left(Wans) && fabric.wans().next().is_some() {
+            lost.push(format!("{name} does not say links between sites: they are left out"));
+        }
+        let outside = (0..fabric.nodes()).filter(|&node| fabric.domain(node).is_none()).count();
+        if left(Tree) && outside > 0 {
+            lost.push(format!("{name} names the nodes of domains only: {outside} are left out"));
+        }
+        lost
+    }
+}

@@ -1,0 +1,164 @@
+//! What a format can say of a machine is there again after writing and reading.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::machine;
+use proptest::prelude::*;
+use topolane_fabric::read::{Format, Options, read};
+use topolane_fabric::write::{WRITERS, Writer};
+use topolane_fabric::{Description, Fabric, preset, read as readers};
+
+fn written(fabric: &Fabric, writer: &str) -> String {
+    (Writer::named(writer).expect(writer).write)(fabric)
+}
+
+fn again(text: &str, format: Format, topology: Option<&str>) -> Fabric {
+    let options = Options { topology: topology.map(str::to_owned), sub_domains: false };
+    let read = read(text, format, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    Fabric::build(&read.description).expect("a fabric")
+}
+
+type Sets = BTreeSet<BTreeSet<String>>;
+
+/// The nodes of every group, without groups that only fill up short branches; and all nodes.
+fn groups(fabric: &Fabric) -> Sets {
+    let nodes =
+        |range: std::ops::Range<u32>| range.map(|n| fabric.node_name(n).to_owned()).collect();
+    let mut sets: Sets = (1..=fabric.depth())
+        .flat_map(|level| (0..fabric.groups(level)).map(move |group| (level, group)))
+        .filter(|&(level, group)| !fabric.is_padding(level, group))
+        .map(|(level, group)| nodes(fabric.node_range(level, group)))
+        .collect();
+    sets.insert(nodes(0..fabric.nodes()));
+    sets
+}
+
+fn domains(fabric: &Fabric) -> Vec<(String, BTreeSet<String>)> {
+    let of = |domain| {
+        let nodes = fabric.domain_nodes(domain).iter();
+        let nodes = nodes.map(|&node| fabric.node_name(node).to_owned()).collect();
+        (fabric.domain_name(domain).to_owned(), nodes)
+    };
+    (0..fabric.domains()).map(of).collect()
+}
+
+fn racks() -> Fabric {
+    let mut racks: Description = preset("nvl72(units=2)").expect("known").expect("sound");
+    racks.block_sizes = vec![16, 32];
+    Fabric::build(&racks).expect("a fabric")
+}
+
+/// Domains across leaves, nodes in none, branches of different length, and a kind of node with GPUs.
+fn odd() -> Fabric {
+    let text = "name = \"odd\"\nblock-sizes = [2]\n[[node-kind]]\nnodes = \"n[1-3]\"\nresources = { gpu = 8, \"gpu:h100\" = 8 }\n\
+        [[site]]\nname = \"s\"\n[[site.switch]]\nname = \"a\"\nnodes = \"n[1-3]\"\n[[site.switch]]\nname = \"b\"\nnodes = \"n[4-6]\"\n\
+        [[site.switch]]\nname = \"pod\"\nswitches = \"b\"\n[[site.switch]]\nname = \"top\"\nswitches = \"a,pod\"\n\
+        [[domain]]\nname = \"x\"\nnodes = \"n[1,4]\"\n[[domain]]\nname = \"y\"\nnodes = \"n[2-3,5]\"\n";
+    Fabric::build(&readers::machine_toml(text).expect("TOML")).expect("a fabric")
+}
+
+/// Domains, their order and their names, and block sizes where the format has them.
+#[test]
+fn domains_stay() {
+    for fabric in [racks(), odd()] {
+        for (writer, format, topology, has_sizes) in [
+            ("toml", Format::Toml, None, true),
+            ("slurm-block", Format::SlurmTopology, None, true),
+            ("slurm-yaml", Format::SlurmYaml, Some("blocks"), true),
+            ("kubernetes", Format::Kubernetes, None, false),
+            ("topograph", Format::Topograph, None, false),
+        ] {
+            let back = again(&written(&fabric, writer), format, topology);
+            assert_eq!(domains(&back), domains(&fabric), "{writer}");
+            let sizes = if has_sizes { fabric.block_sizes() } else { &[] };
+            assert_eq!(back.block_sizes(), sizes, "{writer}");
+        }
+    }
+}
+
+/// The default topology of a topology.yaml is the tree.
+#[test]
+fn trees_stay() {
+    for fabric in [racks(), odd()] {
+        for (writer, format) in [
+            ("slurm", Format::SlurmTopology),
+            ("slurm-yaml", Format::SlurmYaml),
+            ("kubernetes", Format::Kubernetes),
+            ("topograph", Format::Topograph),
+        ] {
+            assert_eq!(groups(&again(&written(&fabric, writer), format, None)), groups(&fabric));
+        }
+    }
+}
+
+/// Kubernetes says what is inside of nodes: cores, memory, GPUs and their type.
+#[test]
+fn gpus_stay() {
+    for fabric in [racks(), odd()] {
+        let back = again(&written(&fabric, "kubernetes"), Format::Kubernetes, None);
+        for node in 0..fabric.nodes() {
+            let other = back.node_named(fabric.node_name(node)).expect("the node");
+            let (one, two) = (fabric.kind(node), back.kind(other));
+            assert_eq!((one.cores(), one.memory), (two.cores(), two.memory));
+            assert_eq!(one.resources, two.resources);
+        }
+    }
+}
+
+/// A Topology names the domains as a level where they nest, and is read over the nodes that it goes with.
+#[test]
+fn a_topology_of_kueue_stays() {
+    let fabric = racks();
+    let kueue = written(&fabric, "kueue");
+    let levels: Vec<&str> =
+        kueue.lines().filter_map(|l| l.trim().strip_prefix("- nodeLabel: ")).collect();
+    assert_eq!(
+        levels,
+        [
+            "fabric.topograph.run/tier-2",
+            "fabric.topograph.run/tier-1",
+            "fabric.topograph.run/tier-0",
+            "accelerator.topograph.run/domain",
+            "kubernetes.io/hostname"
+        ]
+    );
+    let text = format!("{}---\n{kueue}", written(&fabric, "kubernetes"));
+    let back = again(&text, Format::Kubernetes, None);
+    assert_eq!(groups(&back), groups(&fabric), "a rack is a leaf");
+    assert!(!written(&odd(), "kueue").contains("accelerator"), "domains of odd do not nest");
+}
+
+/// A writer tells what it leaves out, and nothing if it leaves out nothing.
+#[test]
+fn what_is_lost_is_told() {
+    let fabric = racks();
+    let lost = |writer: &str| Writer::named(writer).expect(writer).lost(&fabric).join("; ");
+    assert_eq!(lost("toml"), "");
+    assert!(lost("slurm").contains("domains: 16 are left out") && lost("slurm").contains("cables"));
+    assert!(lost("slurm-block").contains("which switches there are"));
+    assert!(
+        lost("kubernetes").contains("how many cables") && !lost("kubernetes").contains("inside")
+    );
+    let outside = Writer::named("slurm-block").expect("a writer").lost(&odd()).join("; ");
+    assert!(outside.contains("the nodes of domains only: 1 are left out"), "{outside}");
+    let plain = again("SwitchName=a Nodes=n[1-2]", Format::SlurmTopology, None);
+    for writer in WRITERS.iter().filter(|writer| writer.name != "slurm-block") {
+        assert!(writer.lost(&plain).is_empty(), "{}: {:?}", writer.name, writer.lost(&plain));
+    }
+}
+
+proptest! {
+    /// The groups of any machine stay; several sites get a root above them.
+    #[test]
+    fn any_tree_stays(machine in machine()) {
+        let fabric = Fabric::build(&machine).unwrap();
+        for (writer, format) in [("slurm-yaml", Format::SlurmYaml), ("kubernetes", Format::Kubernetes),
+                ("topograph", Format::Topograph)] {
+            let back = again(&written(&fabric, writer), format, None);
+            prop_assert_eq!(groups(&back), groups(&fabric), "{}", writer);
+        }
+    }
+}
