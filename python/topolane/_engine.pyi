@@ -140,6 +140,10 @@ class Machine:
     def lost(self, format: str) -> list[str]:
         """What the machine has and that format cannot say, in sentences."""
 
+    @property
+    def knows_cables(self) -> bool:
+        """Whether the file that it was read from records cables; if not, one is assumed everywhere."""
+
     def with_notes(self, notes: Sequence[str]) -> Machine:
         """The same machine with other notes."""
 
@@ -149,7 +153,6 @@ class Machine:
     @property
     def block_sizes(self) -> list[int]:
         """The sizes of the blocks of domains that a scheduler plans with, in nodes."""
-
 
     def tree(self, limit: int) -> str:
         """The tree as text, `limit` lines of it."""

@@ -34,32 +34,21 @@ def machine(
     """
     whole = _whole_machine(source, format, topology, sub_domains=sub_domains)
     if join is not None:
-        whole = _joined(whole, source, join, format, sub_domains=sub_domains)
+        whole = _joined(whole, source, join, sub_domains=sub_domains)
     if nodes is None:
         return whole
     return whole.only(whole.nodes_named(nodes))
 
 
-def _joined(
-    first: Machine, source: str | Path, join: str | Path, format: str | None, *, sub_domains: bool
-) -> Machine:
+def _joined(first: Machine, source: str | Path, join: str | Path, *, sub_domains: bool) -> Machine:
     second = _whole_machine(join, None, None, sub_domains=sub_domains)
-    knows_cables = {name: cables for name, _, cables in _engine.machine_formats()}
-    form = format or _format_of(source)
-    if not knows_cables.get(form, True) and knows_cables.get(_format_of(join), True):
+    if second.knows_cables and not first.knows_cables:
         first, second = second, first
     try:
         joined, told = first.joined(second)
     except InputError as error:
         raise InputError(f"{source} with --join {join}: {error}") from error
     return joined.with_notes([*first.notes, *second.notes, *told])
-
-
-def _format_of(source: str | Path) -> str:
-    """The format of a file; TOML for a machine known by name."""
-    if Machine.preset(str(source)) is not None:
-        return "toml"
-    return Machine.format_of(_text(source), str(source)) or "toml"
 
 
 def _whole_machine(

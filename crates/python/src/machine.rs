@@ -21,11 +21,13 @@ pub struct Machine {
     pub fabric: Arc<Fabric>,
     /// What was assumed, chosen or left out when it was read.
     pub notes: Vec<String>,
+    /// Whether the format that it was read from records cables.
+    pub knows_cables: bool,
 }
 
 impl From<Fabric> for Machine {
     fn from(fabric: Fabric) -> Machine {
-        Machine { fabric: Arc::new(fabric), notes: Vec::new() }
+        Machine { fabric: Arc::new(fabric), notes: Vec::new(), knows_cables: true }
     }
 }
 
@@ -69,11 +71,12 @@ impl Machine {
             read::read(text, format, &options).map_err(in_file)?;
         if format != read::Format::Toml {
             // Only our own format names the machine.
-            let stem = std::path::Path::new(source).file_stem();
+            let unzipped = source.strip_suffix(".gz").unwrap_or(source);
+            let stem = std::path::Path::new(unzipped).file_stem();
             description.name = stem.map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         }
         let fabric = Fabric::build(&description).map_err(in_file)?;
-        Ok(Machine { fabric: Arc::new(fabric), notes })
+        Ok(Machine { fabric: Arc::new(fabric), notes, knows_cables: format.row().cables })
     }
 
     /// One machine of two that describe the same nodes: the cables of this one, and the nodes that
@@ -82,7 +85,8 @@ impl Machine {
         let joined = join(&self.fabric.description(), &tree.fabric.description());
         let joined = joined.map_err(input_error)?;
         let fabric = Fabric::build(&joined.description).map_err(input_error)?;
-        Ok((Machine::from(fabric), joined.sentences()))
+        let machine = Machine { knows_cables: self.knows_cables, ..Machine::from(fabric) };
+        Ok((machine, joined.sentences()))
     }
 
     /// The format of a file, by its name and text, as `parse` guesses it; None where neither tells.
@@ -104,7 +108,7 @@ impl Machine {
     fn only(&self, nodes: Vec<u32>) -> PyResult<Machine> {
         let nodes = NodeSet::of(self.fabric.nodes(), nodes);
         let fabric = self.fabric.only(&nodes).map_err(input_error)?;
-        Ok(Machine::from(fabric))
+        Ok(Machine { knows_cables: self.knows_cables, ..Machine::from(fabric) })
     }
 
     /// The machine in a format: one of `machine_writers`.
@@ -117,9 +121,15 @@ impl Machine {
         Ok(writer(format)?.lost(&self.fabric))
     }
 
+    /// Whether the file that it was read from records cables; if not, one is assumed everywhere.
+    #[getter]
+    fn knows_cables(&self) -> bool {
+        self.knows_cables
+    }
+
     /// The same machine with other notes.
     fn with_notes(&self, notes: Vec<String>) -> Machine {
-        Machine { fabric: Arc::clone(&self.fabric), notes }
+        Machine { fabric: Arc::clone(&self.fabric), notes, knows_cables: self.knows_cables }
     }
 
     /// (name, nodes, bandwidth of a node inside in B/s) of every domain.

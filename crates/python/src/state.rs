@@ -70,7 +70,10 @@ impl StateView {
             crossing: (0..=fabric.depth())
                 .map(|level| crossing(level).into_pyarray(py).unbind())
                 .collect(),
-            machine: Py::new(py, Machine { fabric: Arc::clone(fabric), notes: Vec::new() })?,
+            machine: Py::new(
+                py,
+                Machine { fabric: Arc::clone(fabric), notes: Vec::new(), knows_cables: true },
+            )?,
         })
     }
 }

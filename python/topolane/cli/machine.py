@@ -10,6 +10,9 @@ import topolane
 from topolane import _engine
 from topolane.cli import common, machine_route
 
+if TYPE_CHECKING:
+    from topolane import Machine
+
 reading_options = common.options(
     click.option(
         "--format",
@@ -27,8 +30,11 @@ reading_options = common.options(
 
 
 def read(machine: str, machine_format: str | None, **reading: Any) -> Machine:
-    """The machine; notes go to standard error."""
-    return common.tell(topolane.machine(machine, machine_format, **reading))
+    """The machine; what was assumed or left out goes to standard error."""
+    fabric = common.tell(topolane.machine(machine, machine_format, **reading))
+    if not fabric.knows_cables:
+        click.echo("note: the file says nothing of cables: one of 4 GB/s is assumed everywhere", err=True)
+    return fabric
 
 
 @click.group("machine")
@@ -83,9 +89,7 @@ def show(machine: str | None, lines: int, as_json: bool, **reading: Any) -> None
 
 @command.command()
 @click.argument("machine")
-@click.option(
-    "--to", "target", required=True, type=click.Choice(common.WRITTEN), help="Format to write."
-)
+@click.option("--to", "target", required=True, type=click.Choice(common.WRITTEN), help="Format to write.")
 @reading_options
 @click.option("--out", help="File to write to [default: standard output].")
 def convert(machine: str, target: str, out: str | None, **reading: Any) -> None:

@@ -90,9 +90,7 @@ def command(
         raise InputError("--out needs --format: name the format to write")
     if hosts is not None and state is not None:
         raise InputError("--hosts and --state exclude each other: the nodes are either given or chosen")
-    fabric = common.tell(
-        topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join)
-    )
+    fabric = common.tell(topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
     traffic = traffic_of(source, ranks, seed)
     ranks = ranks or traffic.ranks
     if traffic.ranks > ranks:

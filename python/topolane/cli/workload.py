@@ -37,9 +37,7 @@ def show(
     if workload is None and trace is None:
         common.print_known(_engine.workload_presets(), as_json)
         return
-    fabric = common.tell(
-        topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join)
-    )
+    fabric = common.tell(topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
     shape = settings.shape_alone(others)
     jobs = topolane.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
     columns = jobs.columns()

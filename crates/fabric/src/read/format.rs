@@ -132,7 +132,6 @@ pub const FORMATS: &[FormatRow] = &[
         cables: false,
         topologies: false,
         read: |text, _| openb(text),
-        write: None,
     },
 ];
 
@@ -207,5 +206,5 @@ pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, Input
 /// A sentence for a text of no format.
 pub fn no_format(source: &str) -> String {
     let titles: Vec<&str> = FORMATS.iter().map(|row| row.title).collect();
-    format!("{source}: no format of machines shows: neither {}", titles.join(", nor "))
+    format!("{source}: this is none of {}", titles.join(", "))
 }

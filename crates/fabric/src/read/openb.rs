@@ -50,9 +50,8 @@ pub fn openb(text: &str) -> Result<Read, InputError> {
     let sites = vec![SiteDescription { root, cabling, missing: Vec::new() }];
     let description =
         Description { name: "openb".to_owned(), sites, kinds, ..Description::default() };
-    let notes =
-        vec!["The trace says nothing of the network: all nodes hang on one switch.".to_owned()];
-    Ok(Read { description, notes })
+    let assumed = "the trace says nothing of the network: all nodes hang on one switch";
+    Ok(Read { description, notes: vec![assumed.to_owned()] })
 }
 
 /// The name of a node, and its kind.
