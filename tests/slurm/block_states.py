@@ -48,7 +48,7 @@ class Layout:
             del order[rng.randrange(nodes * 3 // 4, nodes) :]
         base = rng.choice((1, 2, 3, 4, 4, 5, 6, 8, 9, 12))
         most_spare = rng.choice((0, 0, 0, 1, 2, 5))
-        blocks = []
+        blocks: list[int] = []
         while len(order) >= base:
             # The first block is the smallest: without BlockSizes its size is that of the base block.
             size = base + (rng.randint(0, most_spare) if blocks else 0)

@@ -130,7 +130,7 @@ pub(crate) fn check_sizes(sizes: &[u32]) -> Result<(), String> {
 impl Fabric {
     /// Sizes of the blocks that a scheduler plans with (`BlockSizes` of Slurm's topology/block), in nodes and ascending: the base
     /// block, then power-of-two multiples of it. Empty if nobody chose them; Slurm then takes the size of the first block times
-    /// 1, 2, 4 and 8. A domain may have more nodes than the base block.
+    /// 1, 2, 4, 8 and 16. A domain may have more nodes than the base block.
     pub fn block_sizes(&self) -> &[u32] {
         &self.domains.block_sizes
     }

@@ -1,0 +1,96 @@
+//! How long one decision takes on a machine of 5,040 nodes in domains of 18 that is 95 % full.
+//!
+//! `domains [POLICY]...`, by default `slurm-block`. Jobs come and go at random, placed by the policy itself, until the machine
+//! is 95 % full or the policy refuses what is asked for; then fresh requests are placed, each timed alone, and not kept. Half
+//! of those of several domains have segments of 16. Prints a line of JSON for each policy.
+#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use topolane_fabric::{Fabric, preset};
+use topolane_placement::{Occupancy, Placement, Policy, Request, policy};
+
+const MACHINE: &str = "nvl72-5000";
+const SEED: u64 = 1;
+const STATES: usize = 100;
+const DECISIONS_PER_STATE: usize = 50;
+/// Idle nodes at which the machine counts as full: 5 %.
+const IDLE_SHARE: f64 = 0.05;
+/// So many refusals one after another end the filling.
+const REFUSALS: usize = 200;
+const SEGMENT: u32 = 16;
+/// Sizes: one node, inside a domain, over several.
+const CLASSES: [(u32, u32); 3] = [(1, 1), (2, 18), (19, 1_024)];
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let names = if words.is_empty() { vec!["slurm-block".to_owned()] } else { words };
+    let fabric = Arc::new(Fabric::build(&preset(MACHINE).unwrap().unwrap()).unwrap());
+    for name in names {
+        println!("{}", measure(&name, &*policy(&name, SEED).unwrap(), &fabric));
+    }
+}
+
+fn measure(name: &str, policy: &dyn Policy, fabric: &Arc<Fabric>) -> String {
+    let mut random = ChaCha8Rng::seed_from_u64(SEED);
+    let mut occupancy = Occupancy::new(Arc::clone(fabric));
+    let mut running: Vec<Placement> = Vec::new();
+    let full = (f64::from(fabric.nodes()) * IDLE_SHARE) as u32;
+    let (mut placed, mut refused, mut idle) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..STATES {
+        for _ in 0..running.len() / 3 {
+            let index = random.random_range(0..running.len());
+            occupancy.release(&running.swap_remove(index));
+        }
+        let mut refusals = 0;
+        while occupancy.idle_nodes() > full && refusals < REFUSALS {
+            let asked = request(&mut random, occupancy.idle_nodes() - full);
+            let Ok(placement) = policy.place(&asked, &occupancy) else {
+                refusals += 1;
+                continue;
+            };
+            occupancy.claim(&placement).unwrap();
+            running.push(placement);
+            refusals = 0;
+        }
+        idle += occupancy.idle_nodes();
+        for _ in 0..DECISIONS_PER_STATE {
+            let asked = request(&mut random, occupancy.idle_nodes());
+            let started = Instant::now();
+            let answer = black_box(policy.place(black_box(&asked), &occupancy));
+            let taken = started.elapsed().as_nanos() as u64;
+            if answer.is_ok() { placed.push(taken) } else { refused.push(taken) }
+        }
+    }
+    let share = 1.0 - f64::from(idle) / (STATES as f64 * f64::from(fabric.nodes()));
+    let (placed, refused) = (summary(placed), summary(refused));
+    format!(
+        "{{\"policy\": \"{name}\", \"full\": {share:.3}, \"placed\": {placed}, \"refused\": {refused}}}"
+    )
+}
+
+/// A request of a class drawn evenly and a size drawn evenly in its logarithm, at most `most`.
+fn request(random: &mut ChaCha8Rng, most: u32) -> Request {
+    let possible = CLASSES.iter().filter(|class| class.0 <= most).count();
+    let (low, high) = CLASSES[random.random_range(0..possible)];
+    let logarithm = random.random_range(f64::from(low).ln()..f64::from(high.min(most) + 1).ln());
+    let nodes = (logarithm.exp() as u32).clamp(1, most);
+    let in_segments = nodes >= SEGMENT && random.random_bool(0.5);
+    let segment = in_segments.then_some(SEGMENT);
+    let nodes = if in_segments { nodes - nodes % SEGMENT } else { nodes };
+    Request { segment, ..Request::whole_nodes(0, nodes, 3_600.0) }
+}
+
+/// Count and times of decisions given in nanoseconds.
+fn summary(mut times: Vec<u64>) -> String {
+    times.sort_unstable();
+    let at = |part: f64| {
+        times.get((times.len() as f64 * part) as usize).map_or(0.0, |&time| time as f64 / 1e3)
+    };
+    let (count, median, p99) = (times.len(), at(0.5), at(0.99));
+    format!("{{\"count\": {count}, \"median_us\": {median}, \"p99_us\": {p99}}}")
+}
