@@ -106,3 +106,20 @@ fn bad_domains_are_refused() {
         assert!(error.to_string().contains(words), "{error} should say {words}");
     }
 }
+
+/// Domains nest in the tree if each lies in one group and no group below it lies in two; they are a level if each is a group.
+#[test]
+fn domains_may_nest_in_the_tree() {
+    let levels = |domains: &str| {
+        let fabric = Fabric::build(&machine_toml(&machine(domains)).unwrap()).unwrap();
+        (fabric.level_above_domains(), fabric.level_of_domains())
+    };
+    let domain = |name: &str, nodes: &str| {
+        format!("[[domain]]\nname = \"{name}\"\nnodes = \"{nodes}\"\nbandwidth = 1e12\n")
+    };
+    assert_eq!(levels(""), (None, None));
+    assert_eq!(levels(TWO), (None, None), "they lie across leaves");
+    assert_eq!(levels(&(domain("a", "n[1-3]") + &domain("b", "n[4-6]"))), (Some(1), Some(1)));
+    assert_eq!(levels(&(domain("a", "n[1-2]") + &domain("b", "n[4-6]"))), (Some(1), None));
+    assert_eq!(levels(&domain("a", "n[1-6]")), (Some(2), Some(2)));
+}

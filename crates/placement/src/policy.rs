@@ -90,6 +90,12 @@ pub trait Policy: Send + Sync {
         self.choose(request, free, occupancy).map(drop)
     }
 
+    /// Whether enough slots are all that this request needs, wherever they are: for rules that need more for some requests
+    /// only.
+    fn counts_only(&self, _request: &Request) -> bool {
+        self.traits().count_only
+    }
+
     /// What stands in the way of a request that the rule refuses for its links, and the level of the groups one of
     /// which must hold it. By default these are uplinks of other jobs if the rule dedicates links; otherwise the groups
     /// that isolated jobs cross.
@@ -236,7 +242,11 @@ impl dyn Policy + '_ {
     /// The refusal that `place` would give.
     pub fn can_place(&self, request: &Request, occupancy: &Occupancy) -> Result<(), Refusal> {
         in_regions(request, occupancy, |free| {
-            if self.traits().count_only { Ok(()) } else { self.has_place(request, free, occupancy) }
+            if self.counts_only(request) {
+                Ok(())
+            } else {
+                self.has_place(request, free, occupancy)
+            }
         })
     }
 }

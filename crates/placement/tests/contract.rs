@@ -44,7 +44,7 @@ fn contract_of(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
     }
     let enough = room_of_a_region(request, occupancy) >= request.nodes;
     assert!(enough || answer.is_err());
-    if policy.traits().count_only {
+    if policy.counts_only(request) {
         assert_eq!(answer.is_ok(), enough, "{}: slots are all it needs", policy.name());
     }
     if let Err(Refusal::Never { wanted, most }) = answer

@@ -21,6 +21,8 @@ pub(super) struct Domains {
     block_sizes: Vec<u32>,
     /// The level whose groups consist of domains, if they nest in the tree.
     pub(super) level_above: Option<usize>,
+    /// The level whose groups are the domains.
+    pub(super) level_of: Option<usize>,
 }
 
 #[derive(Debug, Clone)]

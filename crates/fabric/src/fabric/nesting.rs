@@ -10,9 +10,22 @@ impl Fabric {
         self.domains.level_above
     }
 
-    /// Finds that level.
+    /// The level of which each group is one whole domain, if there is one.
+    pub fn level_of_domains(&self) -> Option<usize> {
+        self.domains.level_of
+    }
+
+    /// Finds those levels.
     pub(super) fn nest_domains(&mut self) {
         self.domains.level_above = self.nesting(&self.domains);
+        self.domains.level_of = self.domains.level_above.filter(|&level| self.are_domains(level));
+    }
+
+    fn are_domains(&self, level: usize) -> bool {
+        let is_whole = |nodes: &[NodeIndex]| {
+            nodes.len() == self.node_range(level, self.group(level, nodes[0])).len()
+        };
+        self.groups(level) == self.domains() && self.domains.sets().all(is_whole)
     }
 
     fn nesting(&self, domains: &Domains) -> Option<usize> {

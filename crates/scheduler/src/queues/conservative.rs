@@ -99,10 +99,10 @@ struct Plan {
 
 impl Plan {
     fn of(view: &View<'_>, mut promises: HashMap<u64, Promise>) -> Self {
-        let counting = view.policy.traits().count_only
-            && !view.running.any_sharing()
+        let counts = |request| Request::is_plain(request) && view.policy.counts_only(request);
+        let counting = !view.running.any_sharing()
             && view.occupancy.is_joined()
-            && view.waiting.iter().all(|waiting| waiting.request.is_plain());
+            && view.waiting.iter().all(|waiting| counts(&waiting.request));
         let mut idle = Profile::new(view.now, i64::from(view.occupancy.idle_nodes()));
         for job in view.running.jobs() {
             let in_service = |&node: &u32| view.occupancy.in_service().contains(node);

@@ -165,7 +165,7 @@ fn start_those_that_fit(
     let by_size = view.policy.traits().depends_only_on_size;
     // Then whether the head can be placed beside a job depends on its size alone, also where the policy looks at more to
     // choose its nodes, and where some nodes are out of service.
-    let head_counts = view.policy.traits().count_only
+    let head_counts = view.policy.counts_only(&kept.request)
         && kept.request.is_plain()
         && !view.running.any_sharing()
         && view.occupancy.is_joined();
@@ -302,7 +302,7 @@ impl Shadow {
         occupancy: &mut Occupancy,
         policy: &dyn Policy,
     ) -> Shadow {
-        let counting = policy.traits().count_only
+        let counting = policy.counts_only(head)
             && head.is_plain()
             && !running.any_sharing()
             && occupancy.is_joined()
@@ -311,7 +311,7 @@ impl Shadow {
             return Shadow::by_count(head, now, running, occupancy);
         }
         // The answer of a policy that only counts does not depend on traffic.
-        let mut then = if policy.traits().count_only {
+        let mut then = if policy.counts_only(head) {
             occupancy.what_if_without_network()
         } else {
             occupancy.what_if()

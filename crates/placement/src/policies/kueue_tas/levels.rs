@@ -4,7 +4,7 @@ use topolane_fabric::{Fabric, NodeIndex};
 
 use crate::{FreeSlots, Level};
 
-/// The levels from the nodes up: those of the tree, and the domains where they nest in it. After the domains their level has
+/// The levels from the nodes up: those of the tree and, where they nest in it and are none of its levels, the domains. After the domains their level has
 /// one more group for each group above: the nodes of it that are in no domain.
 pub(super) struct Levels<'a> {
     fabric: &'a Fabric,
@@ -17,19 +17,25 @@ pub(super) struct Levels<'a> {
 impl<'a> Levels<'a> {
     pub(super) fn of(free: &'a FreeSlots<'a>) -> Self {
         let fabric = free.fabric();
+        let own = fabric.level_of_domains().is_none();
+        let above = fabric.level_above_domains().filter(|_| own);
         let mut levels = Vec::with_capacity(fabric.depth() + 2);
         for level in 0..=fabric.depth() {
-            if fabric.level_above_domains() == Some(level) {
+            if above == Some(level) {
                 levels.push(Level::Domain);
             }
             levels.push(Level::Tree(level as u8));
         }
-        let domains = fabric.level_above_domains().map(|above| (above, in_domains(free, above)));
+        let domains = above.map(|above| (above, in_domains(free, above)));
         Levels { fabric, free, levels, domains }
     }
 
     /// The number of a level, 0 for that of the nodes; `None` for one that the machine has not.
     pub(super) fn number(&self, level: Level) -> Option<usize> {
+        let level = match (level, self.fabric.level_of_domains()) {
+            (Level::Domain, Some(same)) => Level::Tree(same as u8),
+            _ => level,
+        };
         self.levels.iter().position(|&of| of == level)
     }
 

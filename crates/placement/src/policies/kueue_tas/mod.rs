@@ -81,6 +81,11 @@ impl Policy for KueueTas {
         Traits { depends_only_on_size: true, ..Traits::NONE }
     }
 
+    /// Requests without slices that require no level: those that find no group take several.
+    fn counts_only(&self, request: &Request) -> bool {
+        request.segment.is_none() && matches!(request.within, Within::Unsaid | Within::Anywhere)
+    }
+
     fn choose(
         &self,
         request: &Request,
