@@ -281,10 +281,13 @@ impl Fabric {
     }
 
     /// Hops between two nodes: inter-switch links on the route, the node-to-leaf link not
-    /// counted (0 on one leaf, 2 in one pod, 4 across pods; a WAN link counts 1). `None` where
-    /// no link joins their sites. Takes O(depth).
+    /// counted (0 on one leaf, 2 in one pod, 4 across pods; a WAN link counts 1). 0 in one domain, whose own network
+    /// joins them. `None` where no link joins their sites. Takes O(depth).
     #[inline]
     pub fn hops(&self, a: NodeIndex, b: NodeIndex) -> Option<u32> {
+        if self.share_domain(a, b) {
+            return Some(0);
+        }
         match self.common_level(a, b) {
             Some(0) => Some(0),
             Some(level) => Some(self.climb(a, level) + self.climb(b, level)),

@@ -21,7 +21,11 @@ fn nodes_know_their_domain() {
     assert_eq!(of, [Some(0), Some(1), Some(1), Some(0), Some(1), None]);
     assert_eq!([fabric.domain_nodes(0), fabric.domain_nodes(1)], [&[0, 3][..], &[1, 2, 4]]);
     assert_eq!((fabric.domain_name(1), fabric.domain_bandwidth(1)), ("b", 1e12));
-    assert_eq!(fabric.hops(0, 3), Some(2), "hops are those of the tree");
+    assert_eq!(fabric.hops(0, 3), Some(0), "in one domain, which spans two leaves");
+    assert_eq!(fabric.hops(0, 4), Some(2), "in two domains: hops are those of the tree");
+    assert!(fabric.share_domain(0, 3) && !fabric.share_domain(0, 1) && !fabric.share_domain(5, 5));
+    assert!(fabric.lie_in_one_domain(&[1, 2, 4]) && !fabric.lie_in_one_domain(&[1, 2, 5]));
+    assert!(fabric.domains_span_leaves());
     let none = Fabric::build(&machine_toml(&machine("")).unwrap()).unwrap();
     assert_eq!((none.domains(), none.domain(0)), (0, None));
 }

@@ -38,7 +38,7 @@ pub use gpus::{GpuSet, MOST_GPUS, WHOLE_GPU};
 pub use moves::{Move, Running, moves};
 pub use network_load::{JobTraffic, LaidTraffic, NetworkLoad};
 pub use occupancy::{Occupancy, OccupancyError};
-pub use placement::{Placement, crossed_groups};
+pub use placement::{Placement, crossed_groups, groups_crossed};
 pub use policies::homes;
 pub use policy::{Choice, DedicatesLinks, Policy, QueueRule, SlotCosts, Traits};
 pub use quality::{Quality, least_aph};

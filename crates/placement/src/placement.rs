@@ -14,9 +14,8 @@ pub struct Placement {
     nodes: Box<[NodeIndex]>,
     share: Share,
     is_isolated: bool,
-    /// Whether it holds more than the machine has.
-    reaches_beyond: bool,
-    /// Groups of level 1 and above with nodes of the placement inside and outside.
+    reach: Reach,
+    /// Groups of level 1 and above with nodes of the placement inside and outside; none in one domain.
     crossed: Box<[(u8, GroupIndex)]>,
     /// Ascending.
     links: Box<[CableId]>,
@@ -26,27 +25,37 @@ pub struct Placement {
     /// Of each slot held; empty if they are not named.
     gpus: Box<[GpuSet]>,
     traffic: Option<LaidTraffic>,
-    /// Whether its links count as used by nobody.
-    is_beside: bool,
+}
+
+/// Over what its nodes reach each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Links of the tree, if it has several nodes.
+    Tree,
+    /// The network of the one domain that all its nodes are in.
+    Domain,
+    /// Links of the tree, which count as used by nobody.
+    Beside,
+    /// It has a part where the machine does not reach.
+    Beyond,
 }
 
 impl Placement {
     /// A placement of slots that each take `share` on `nodes`.
     pub fn new(fabric: &Fabric, nodes: Vec<NodeIndex>, share: Share) -> Self {
-        let crossed =
-            crossed_groups(fabric.depth(), |level, node| fabric.group(level, node), &nodes);
+        let reach = if fabric.lie_in_one_domain(&nodes) { Reach::Domain } else { Reach::Tree };
+        let crossed = groups_crossed(fabric, &nodes);
         Placement {
             nodes: nodes.into(),
             share,
             is_isolated: false,
-            reaches_beyond: false,
+            reach,
             crossed: crossed.into(),
             links: Box::default(),
             bandwidth_share: 1.0,
             spare: Box::default(),
             gpus: Box::default(),
             traffic: None,
-            is_beside: false,
         }
     }
 
@@ -83,7 +92,7 @@ impl Placement {
         let groups =
             |level| self.nodes.iter().map(move |&node| (level as u8, fabric.group(level, node)));
         let crossed: BTreeSet<_> = (1..=fabric.depth()).flat_map(groups).collect();
-        Placement { crossed: crossed.into_iter().collect(), reaches_beyond: true, ..self }
+        Placement { crossed: crossed.into_iter().collect(), reach: Reach::Beyond, ..self }
     }
 
     /// The same, on links that nobody else may use if `is_isolated`.
@@ -95,7 +104,8 @@ impl Placement {
     /// The same on nodes alone: other jobs are placed as if it used no link.
     #[must_use]
     pub fn beside_links(self) -> Self {
-        Placement { crossed: Box::default(), is_beside: true, ..self }
+        let reach = if self.reach == Reach::Beyond { Reach::Beyond } else { Reach::Beside };
+        Placement { crossed: Box::default(), reach, ..self }
     }
 
     /// The nodes in rank order.
@@ -140,7 +150,7 @@ impl Placement {
         self.is_isolated
     }
 
-    /// The groups it crosses, level 1 and above: it may use their uplinks.
+    /// The groups it crosses, level 1 and above: it may use their uplinks. None for a job in one domain.
     pub fn crossed(&self) -> &[(u8, GroupIndex)] {
         &self.crossed
     }
@@ -169,11 +179,24 @@ impl Placement {
         }
     }
 
-    /// Whether it holds more than one node, and so uses the links of its nodes.
+    /// Whether it holds more than one node, not all in one domain, and so uses the links of its nodes.
     pub fn spans_nodes(&self) -> bool {
-        self.reaches_beyond
-            || !self.is_beside && self.nodes.iter().any(|&node| node != self.nodes[0])
+        match self.reach {
+            Reach::Tree => self.nodes.iter().any(|&node| node != self.nodes[0]),
+            Reach::Domain | Reach::Beside => false,
+            Reach::Beyond => true,
+        }
     }
+}
+
+/// The groups whose uplinks a job on these nodes may use, by level and index: none if all are in one domain, otherwise those
+/// that hold some of the nodes but not all. A pair of nodes in one domain does not use them; but if a group has nodes of the
+/// job inside and outside, all such pairs are in one domain only if all nodes of the job are.
+pub fn groups_crossed(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<(u8, GroupIndex)> {
+    if fabric.lie_in_one_domain(nodes) {
+        return Vec::new();
+    }
+    crossed_groups(fabric.depth(), |level, node| fabric.group(level, node), nodes)
 }
 
 /// Groups of levels 1 to `depth` that hold some of `nodes` but not all of them, by level and index: the nodes' job

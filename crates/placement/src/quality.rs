@@ -1,5 +1,7 @@
 //! How good a placement is: hops between its nodes, and the least there could be.
 
+use std::collections::BTreeMap;
+
 use topolane_fabric::{Fabric, NodeIndex};
 
 /// Hop measures of a set of nodes.
@@ -24,21 +26,41 @@ impl Quality {
             &sorted
         };
         let n = nodes.len() as f64;
-        let mut pair_hops = 0.0;
-        for level in 1..fabric.depth() {
-            // Pairs apart at this level climb one link more on either side, unless the level
-            // above is padding.
-            for run in nodes.chunk_by(|&a, &b| fabric.group(level, a) == fabric.group(level, b)) {
-                let above = fabric.group(level + 1, run[0]);
-                if !fabric.is_padding(level + 1, above) {
-                    pair_hops += run.len() as f64 * (n - run.len() as f64);
-                }
-            }
-        }
-        pair_hops += wan_hops(fabric, nodes);
+        let pair_hops = tree_hops(fabric, nodes) - saved_in_domains(fabric, nodes);
         let pairs = n * (n - 1.0) / 2.0;
         Quality { pair_hops, aph: if pairs > 0.0 { pair_hops / pairs } else { 0.0 } }
     }
+}
+
+/// Sum over unordered pairs of the hops on the tree.
+fn tree_hops(fabric: &Fabric, nodes: &[NodeIndex]) -> f64 {
+    let n = nodes.len() as f64;
+    let mut pair_hops = 0.0;
+    for level in 1..fabric.depth() {
+        // Pairs apart at this level climb one link more on either side, unless the level
+        // above is padding.
+        for run in nodes.chunk_by(|&a, &b| fabric.group(level, a) == fabric.group(level, b)) {
+            let above = fabric.group(level + 1, run[0]);
+            if !fabric.is_padding(level + 1, above) {
+                pair_hops += run.len() as f64 * (n - run.len() as f64);
+            }
+        }
+    }
+    pair_hops + wan_hops(fabric, nodes)
+}
+
+/// The part of it that pairs in one domain do not take. Nothing where domains lie on one leaf each.
+fn saved_in_domains(fabric: &Fabric, nodes: &[NodeIndex]) -> f64 {
+    if !fabric.domains_span_leaves() {
+        return 0.0;
+    }
+    let mut by_domain: BTreeMap<u32, Vec<NodeIndex>> = BTreeMap::new();
+    for &node in nodes {
+        if let Some(domain) = fabric.domain(node) {
+            by_domain.entry(domain).or_default().push(node);
+        }
+    }
+    by_domain.values().map(|nodes| tree_hops(fabric, nodes)).sum()
 }
 
 fn wan_hops(fabric: &Fabric, sorted: &[NodeIndex]) -> f64 {
@@ -62,7 +84,8 @@ fn wan_hops(fabric: &Fabric, sorted: &[NodeIndex]) -> f64 {
 /// The least APH of 1, 2, ... nodes on the empty machine: `least[n - 1]` for n nodes.
 ///
 /// Filling the largest groups first is optimal on a tree whose groups are all of one size (the
-/// counts per group majorise all others at every level); on an uneven tree it is an upper bound.
+/// counts per group majorise all others at every level); on an uneven tree it is an upper bound. So it is for jobs larger
+/// than every domain, if domains span leaves; smaller jobs have 0 in a domain.
 pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     let depth = fabric.depth();
     let mut order = Vec::new();
@@ -70,6 +93,8 @@ pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     // A node added to c others in its group of `level` saves one climb to each on either side.
     let mut inside: Vec<Vec<f64>> =
         (0..=depth).map(|level| vec![0.0; fabric.groups(level) as usize]).collect();
+    let of_domain = |domain| fabric.domain_nodes(domain).len();
+    let in_domain = (0..fabric.domains()).map(of_domain).max().unwrap_or(0);
     let mut total = 0.0;
     let mut in_sites = vec![0.0; fabric.sites() as usize];
     let mut least = Vec::with_capacity(order.len());
@@ -85,7 +110,8 @@ pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
         }
         in_sites[site as usize] += 1.0;
         let pairs = count as f64 * (count as f64 + 1.0) / 2.0;
-        least.push(if pairs > 0.0 { total / pairs } else { 0.0 });
+        let is_far = pairs > 0.0 && count >= in_domain;
+        least.push(if is_far { total / pairs } else { 0.0 });
     }
     least
 }

@@ -19,6 +19,8 @@ pub(super) struct Domains {
     of_node: Vec<DomainIndex>,
     /// Ascending; empty if nobody chose them.
     block_sizes: Vec<u32>,
+    /// Whether one has nodes on several leaves.
+    pub(super) span_leaves: bool,
     /// The level whose groups consist of domains, if they nest in the tree.
     pub(super) level_above: Option<usize>,
     /// The level whose groups are the domains.
@@ -146,6 +148,28 @@ impl Fabric {
     #[inline]
     pub fn domain(&self, node: NodeIndex) -> Option<DomainIndex> {
         self.domains.of_node.get(node as usize).copied().filter(|&domain| domain != u32::MAX)
+    }
+
+    /// Whether two nodes are in one domain: what they send each other takes no link of the tree. Costs nothing on a machine
+    /// without domains.
+    #[inline]
+    pub fn share_domain(&self, a: NodeIndex, b: NodeIndex) -> bool {
+        !self.domains.of_node.is_empty()
+            && self.domain(a).is_some()
+            && self.domain(a) == self.domain(b)
+    }
+
+    /// Whether all of these nodes are in one domain, and so use no link of the tree.
+    pub fn lie_in_one_domain(&self, nodes: &[NodeIndex]) -> bool {
+        let Some(&first) = nodes.first().filter(|_| !self.domains.of_node.is_empty()) else {
+            return false;
+        };
+        nodes.iter().all(|&node| self.share_domain(first, node))
+    }
+
+    /// Whether a domain has nodes on several leaves. If not, a job in one domain crosses no leaf anyhow.
+    pub fn domains_span_leaves(&self) -> bool {
+        self.domains.span_leaves
     }
 
     /// The nodes of a domain, ascending. They need not lie side by side.

@@ -19,6 +19,8 @@ impl Fabric {
     pub(super) fn nest_domains(&mut self) {
         self.domains.level_above = self.nesting(&self.domains);
         self.domains.level_of = self.domains.level_above.filter(|&level| self.are_domains(level));
+        let span_leaves = self.domains.sets().any(|nodes| !self.is_in_one_group(1, nodes));
+        self.domains.span_leaves = span_leaves;
     }
 
     fn are_domains(&self, level: usize) -> bool {

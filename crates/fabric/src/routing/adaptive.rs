@@ -92,6 +92,9 @@ impl Routing for Adaptive {
         to: NodeIndex,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
+        if self.fabric().share_domain(from, to) {
+            return Ok(());
+        }
         if !self.joins(from, to) {
             return Err(Unreachable { from, to });
         }

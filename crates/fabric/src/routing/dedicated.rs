@@ -209,6 +209,9 @@ impl Routing for Dedicated {
         to: NodeIndex,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
+        if self.fabric().share_domain(from, to) {
+            return Ok(());
+        }
         if self.fabric().common_level(from, to).is_none() {
             return self.all.path(from, to, path);
         }

@@ -93,6 +93,9 @@ impl Routing for Fixed {
         to: NodeIndex,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
+        if self.fabric().share_domain(from, to) {
+            return Ok(());
+        }
         let route = self.fabric.route_by(self.rule, from, to).ok_or(Unreachable { from, to })?;
         path.extend(route.into_iter().map(channel_of));
         Ok(())

@@ -50,7 +50,8 @@ pub trait Routing: fmt::Debug + Send + Sync {
     }
 
     /// Appends the channels from one node to another in order, node links included; nothing from
-    /// a node to itself.
+    /// a node to itself, and nothing between nodes of one domain, which do not use the tree
+    /// ([`Fabric::share_domain`]).
     ///
     /// # Errors
     /// Two nodes that no route joins; nothing is appended then.

@@ -44,6 +44,9 @@ impl Routing for Remembered {
         to: NodeIndex,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
+        if self.fabric().share_domain(from, to) {
+            return Ok(());
+        }
         let fabric = self.fabric();
         if from == to || fabric.common_level(from, to).is_none() {
             return self.tables.path(from, to, path);

@@ -200,7 +200,7 @@ impl Routing for Tables {
         to: NodeIndex,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
-        if from == to {
+        if from == to || self.fabric.share_domain(from, to) {
             return Ok(());
         }
         let before = path.len();

@@ -11,7 +11,10 @@ use crate::{Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Re
 /// class k lies inside one group of level k, and in every group below that it touches it is the
 /// only one to cross it, so that no other job uses the uplinks it may use.
 ///
-/// Choice, as in the paper: groups that can hold the whole job are tried least available first;
+/// A job that lies in one domain uses no link of the tree, so it conflicts with none. Where domains span leaves, a job that
+/// fits in one goes there, to the domain with the fewest free slots that are enough.
+///
+/// Choice otherwise, as in the paper: groups that can hold the whole job are tried least available first;
 /// inside, the groups that it may cross are filled most available first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Isolated;
@@ -31,6 +34,9 @@ impl Policy for Isolated {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
+        if let Some(nodes) = in_one_domain(request, free) {
+            return Ok(Choice::nodes(nodes));
+        }
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         search(request, free, occupancy, |search, home| {
             search.fill(search.class, home, request.nodes, &mut nodes);
@@ -45,6 +51,9 @@ impl Policy for Isolated {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
+        if in_one_domain(request, free).is_some() {
+            return Ok(());
+        }
         search(request, free, occupancy, |_, _| ())
     }
 
@@ -53,6 +62,27 @@ impl Policy for Isolated {
         let class = class_of(looking.request, looking.occupancy).unwrap_or(top);
         (class, looking.crossed(class, true))
     }
+}
+
+/// Slots for the whole job in one domain, if domains span leaves: of the domains with room the one with the fewest free slots.
+fn in_one_domain(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeIndex>> {
+    let fabric = free.fabric();
+    if !fabric.domains_span_leaves() || !request.members.is_empty() {
+        return None;
+    }
+    let slots = |domain| {
+        let nodes = fabric.domain_nodes(domain).iter();
+        nodes.map(|&node| free.count(0, node)).fold(0, u32::saturating_add)
+    };
+    let rooms = (0..fabric.domains()).map(|domain| (slots(domain), domain));
+    let (_, domain) = rooms.filter(|&(slots, _)| slots >= request.nodes).min()?;
+    let mut taken = Vec::with_capacity(request.nodes as usize);
+    for &node in fabric.domain_nodes(domain) {
+        let left = request.nodes - taken.len() as u32;
+        let count = free.count(0, node).min(left);
+        taken.extend(std::iter::repeat_n(node, count as usize));
+    }
+    Some(taken)
 }
 
 /// Finds the group for the job and hands it to `found`.

@@ -94,9 +94,13 @@ impl<'a> Outlook<'a> {
             self.sent[node as usize] = 0.0;
         }
         let node = |rank: u32| node_of.get(rank as usize).copied();
+        let routing = self.routing;
+        let fabric = routing.fabric();
         let ends = |entry: &crate::Entry| {
             let ends = node(entry.from).zip(node(entry.to));
-            ends.filter(|(from, to)| from != to && entry.bytes > 0.0)
+            ends.filter(|&(from, to)| {
+                from != to && entry.bytes > 0.0 && !fabric.share_domain(from, to)
+            })
         };
         for entry in self.traffic.entries() {
             if let Some((from, _)) = ends(entry) {

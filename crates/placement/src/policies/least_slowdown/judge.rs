@@ -4,7 +4,7 @@ use topolane_fabric::NodeIndex;
 use topolane_traffic::Outlook;
 
 use crate::network_load::Newcomer;
-use crate::{FreeSlots, crossed_groups};
+use crate::{FreeSlots, groups_crossed};
 
 /// A decision looks at about so many flows: each set of nodes that is tried takes as many as the job has.
 const MOST_FLOWS: usize = 10_000;
@@ -80,8 +80,7 @@ impl<'a> Judge<'a> {
     /// What later jobs are taken to lose on the uplinks that the job may use.
     fn later(&self, nodes: &[NodeIndex]) -> f64 {
         let fabric = self.free.fabric();
-        let crossed =
-            crossed_groups(fabric.depth(), |level, node| fabric.group(level, node), nodes);
+        let crossed = groups_crossed(fabric, nodes);
         let of_group = |&(level, group): &(u8, u32)| {
             let level = usize::from(level);
             let range = fabric.node_range(level, group);

@@ -7,7 +7,7 @@ mod tests;
 
 use crate::{
     Choice, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request, Traits,
-    crossed_groups,
+    groups_crossed,
 };
 
 use super::SlurmTree;
@@ -45,9 +45,7 @@ impl Policy for LeastSlowdown {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let usual = SlurmTree.choose(request, free, occupancy)?;
-        let fabric = free.fabric();
-        let crossed =
-            crossed_groups(fabric.depth(), |level, node| fabric.group(level, node), &usual.nodes);
+        let crossed = groups_crossed(free.fabric(), &usual.nodes);
         let network = occupancy.network();
         let Some(newcomer) = network.and_then(|network| network.newcomer(request)) else {
             return Ok(usual);
