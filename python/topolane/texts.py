@@ -70,7 +70,7 @@ def unzipped(content: bytes | bytearray, source: str, most: int = MEDIUM) -> byt
         raise InputError(f"{source}: a damaged gzip archive: {error}") from error
 
 
-def read_stream(stream: IO[bytes], source: str, most: int) -> bytearray:
+def read_stream(stream: IO[bytes] | gzip.GzipFile, source: str, most: int) -> bytearray:
     """All bytes of a stream. Raises InputError if there are more than `most`."""
     content = bytearray()
     # In small parts: one read of so many bytes would take the memory for all of them.
