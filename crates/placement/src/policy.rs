@@ -5,6 +5,7 @@ use topolane_fabric::{CableId, Fabric, NodeIndex};
 use crate::dedicated::{Limit, limit_for, limits};
 use crate::explain::{Looking, Obstacle};
 use crate::free_slots::FreeSlots;
+use crate::gpus::GpuSet;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::refusal::Refusal;
@@ -21,12 +22,20 @@ pub struct Choice {
     pub bandwidth_share: f64,
     /// Nodes that are held with those and not used, from a rule that gives more than was asked for.
     pub spare: Vec<NodeIndex>,
+    /// The GPUs of each slot; empty for those of the state's own rule ([`Occupancy::name_gpus`]).
+    pub gpus: Vec<GpuSet>,
 }
 
 impl Choice {
     /// Nodes without links of their own.
     pub fn nodes(nodes: Vec<NodeIndex>) -> Self {
-        Choice { nodes, links: Vec::new(), bandwidth_share: 1.0, spare: Vec::new() }
+        Choice {
+            nodes,
+            links: Vec::new(),
+            bandwidth_share: 1.0,
+            spare: Vec::new(),
+            gpus: Vec::new(),
+        }
     }
 }
 
@@ -196,14 +205,16 @@ impl dyn Policy + '_ {
     /// The policy's refusal, or that there are too few slots now or at all.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
-        let Choice { nodes, links, bandwidth_share, spare } = in_regions(request, occupancy, ask)?;
+        let Choice { nodes, links, bandwidth_share, spare, gpus } =
+            in_regions(request, occupancy, ask)?;
         let traffic = occupancy.lay(request, &nodes);
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
         let placement = placement
             .with_traffic(traffic)
             .isolated(self.traits().isolates)
             .with_links(links, bandwidth_share)
-            .with_spare(spare);
+            .with_spare(spare)
+            .with_gpus(gpus);
         Ok(occupancy.name_gpus(placement))
     }
 

@@ -1,9 +1,9 @@
 //! Policies by name: one line each.
 
 use crate::policies::{
-    Bunch, Dedicated, FirstFit, HopBytes, HopBytesExact, Isolated, Jigsaw, KueueProfile, KueueTas,
-    Laas, LeastSlowdown, LinkedSegments, QuietNeighborhoods, Random, Recorded, Scattered, Segments,
-    SlurmBlock, SlurmTree, Spread,
+    BestFit, Bunch, Dedicated, FirstFit, Gradient, HopBytes, HopBytesExact, Isolated, Jigsaw,
+    KueueProfile, KueueTas, Laas, LeastSlowdown, LinkedSegments, QuietNeighborhoods, Random,
+    Recorded, Scattered, Segments, SlurmBlock, SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -151,6 +151,24 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "no link shared: blocks of 1, 2, 4, ... leaves or pods (IPDPS'15, rebuilt)",
         gives: Gives::Links,
         build: |_| Box::new(QuietNeighborhoods),
+    },
+    PolicyInfo {
+        name: "best-fit",
+        summary: "the node with the least left: for jobs that share nodes",
+        gives: Gives::Nodes,
+        build: |_| Box::new(BestFit),
+    },
+    PolicyInfo {
+        name: "fgd",
+        summary: "the node and GPU with the least new fragmentation for the jobs seen so far (USENIX ATC'23, rebuilt)",
+        gives: Gives::Nodes,
+        build: |_| Box::new(Gradient::fragmentation()),
+    },
+    PolicyInfo {
+        name: "gpu-packing",
+        summary: "as fgd, and fewer GPUs whose node lacks cores or memory",
+        gives: Gives::Nodes,
+        build: |_| Box::new(Gradient::packing()),
     },
     PolicyInfo {
         name: "segments",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use topolane_fabric::{CableId, Fabric, NodeIndex, Routing};
 use topolane_placement::{
     Decision, Explanation, Holder, JobTraffic, Lent, Occupancy, OccupancyError, Placement, Policy,
-    Refusal, Request, lend,
+    Refusal, Request, SeenRequests, lend,
 };
 
 use crate::defrag::Defrag;
@@ -36,6 +36,7 @@ pub struct Scheduler {
     defrag: Option<Defrag>,
     moved: Vec<(u64, Arc<Placement>)>,
     lent: Vec<Lent>,
+    seen: SeenRequests,
 }
 
 impl Scheduler {
@@ -57,6 +58,7 @@ impl Scheduler {
             defrag: None,
             moved: Vec::new(),
             lent: Vec::new(),
+            seen: SeenRequests::default(),
         }
     }
 
@@ -88,6 +90,9 @@ impl Scheduler {
             return Err(refusal);
         }
         self.assume_traffic(&mut request);
+        if let Some(demand) = self.seen.note(&request, self.occupancy.fabric()) {
+            self.occupancy.set_demand(demand);
+        }
         let goes_first = |other: &Waiting| {
             let higher = other.priority.total_cmp(&priority);
             higher.then(request.order.cmp(&other.request.order)).is_ge()

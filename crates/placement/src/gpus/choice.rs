@@ -89,6 +89,14 @@ impl NodeGpus<'_> {
         counted(self.layout.gpu) && self.layout.types.iter().all(|&kind| counted(kind))
     }
 
+    /// GPUs of which a part may be taken, as far as counts and types go.
+    pub(crate) fn usable_for(&self, part: GpuPart) -> GpuSet {
+        let of_type = self.layout.of_type(self.has, part.resource());
+        let cut: GpuSet = of_type.iter().filter(|&gpu| self.free[gpu] < WHOLE_GPU).collect();
+        let uncut = self.available() & of_type;
+        if self.left[self.layout.gpu] > 0 { cut | uncut } else { cut }
+    }
+
     /// How many slots that each take this part of one GPU there are.
     pub(crate) fn parts(&self, part: GpuPart) -> u64 {
         let of_type = self.layout.of_type(self.has, part.resource());

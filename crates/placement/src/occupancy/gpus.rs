@@ -54,6 +54,11 @@ impl Occupancy {
         (gpu < layout.gpus(has)).then(|| layout.type_of(has, gpu))
     }
 
+    /// Which resources are GPUs; `None` where they are not told apart.
+    pub(crate) fn gpu_layout(&self) -> Option<&GpuLayout> {
+        self.gpus.layout.as_deref()
+    }
+
     /// What shares leave of the GPUs of a node, also of one held whole.
     fn unheld_gpus(&self, layout: &GpuLayout, node: NodeIndex) -> &[u16] {
         let gpus = layout.gpus(self.fabric.counts(node));

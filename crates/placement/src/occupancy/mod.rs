@@ -12,6 +12,7 @@ use std::sync::Arc;
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
 
 use crate::dedicated::uplink_slots::UplinkSlots;
+use crate::demand::Demand;
 use crate::free_slots::FreeSlots;
 use crate::network_load::{LaidTraffic, NetworkLoad};
 use crate::placement::Placement;
@@ -55,6 +56,8 @@ pub struct Occupancy {
     cut_off: CutOff,
     /// What the placements send; `None` unless it is asked for.
     network: Option<Box<NetworkLoad>>,
+    /// What requests to expect, for policies that prepare for them.
+    demand: Arc<Demand>,
     /// The empty machine; `None` in that one itself.
     empty: Option<Arc<Occupancy>>,
 }
@@ -99,6 +102,7 @@ impl Clone for Occupancy {
             slots,
             cut_off,
             network,
+            demand,
             empty,
         } = source;
         self.fabric.clone_from(fabric);
@@ -117,6 +121,7 @@ impl Clone for Occupancy {
         self.slots.clone_from(slots);
         self.cut_off.clone_from(cut_off);
         self.network.clone_from(network);
+        self.demand.clone_from(demand);
         self.empty.clone_from(empty);
     }
 }
@@ -153,6 +158,7 @@ impl Occupancy {
             cut_off: CutOff::of(&fabric, &slots),
             slots,
             network: None,
+            demand: Arc::default(),
             empty: None,
             fabric,
         }
@@ -185,6 +191,7 @@ impl Occupancy {
             slots: self.slots.clone(),
             cut_off: self.cut_off.clone(),
             network: None,
+            demand: Arc::clone(&self.demand),
             empty: self.empty.clone(),
         }
     }
@@ -192,6 +199,16 @@ impl Occupancy {
     /// What the placements send, if it is counted.
     pub fn network(&self) -> Option<&NetworkLoad> {
         self.network.as_deref()
+    }
+
+    /// The requests seen so far, by kind; none unless a scheduler counts them.
+    pub fn demand(&self) -> &Arc<Demand> {
+        &self.demand
+    }
+
+    /// Says which requests to expect.
+    pub fn set_demand(&mut self, demand: Arc<Demand>) {
+        self.demand = demand;
     }
 
     /// Says what time it is, seconds: what is lost to a job present counts for as long as it still runs.

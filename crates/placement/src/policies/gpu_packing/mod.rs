@@ -1,0 +1,64 @@
+//! Rules for jobs that take parts of nodes with GPUs: which node they leave least useless.
+
+mod best_fit;
+mod gradient;
+mod state;
+
+use std::cmp::Ordering;
+
+use topolane_fabric::NodeIndex;
+
+pub use best_fit::BestFit;
+pub use gradient::Gradient;
+
+use crate::{Choice, FreeSlots, GpuSet, Request};
+
+/// What it costs to give a node the next slot. The least is taken; of equals the lowest node.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    first: f64,
+    /// Decides if the first is equal.
+    second: f64,
+    /// The GPUs of the slot; the empty set for those of the state's own rule.
+    gpus: GpuSet,
+}
+
+impl Cost {
+    /// The rule's cost first; differences by rounding do not count.
+    fn compare(&self, other: &Cost) -> Ordering {
+        const ROUNDING: f64 = 1e-9;
+        let equal = (self.first - other.first).abs() <= ROUNDING;
+        let by_first = if equal { Ordering::Equal } else { self.first.total_cmp(&other.first) };
+        by_first.then(self.second.total_cmp(&other.second))
+    }
+}
+
+/// The nodes that cost least. Several slots on one node are reckoned like the first.
+fn cheapest(request: &Request, free: &FreeSlots<'_>, cost: impl Fn(NodeIndex) -> Cost) -> Choice {
+    let wanted = request.nodes as usize;
+    if wanted == 1 {
+        let costs = free.nodes().map(|node| (cost(node), node));
+        let Some((cost, node)) = costs.min_by(|a, b| a.0.compare(&b.0)) else {
+            return Choice::nodes(Vec::new());
+        };
+        let gpus = if cost.gpus.is_empty() { Vec::new() } else { vec![cost.gpus] };
+        return Choice { gpus, ..Choice::nodes(vec![node]) };
+    }
+    let mut costs: Vec<(f64, f64, NodeIndex)> = free
+        .nodes()
+        .map(|node| (cost(node), node))
+        .map(|(cost, node)| ((cost.first * 1e6).round(), cost.second, node))
+        .collect();
+    costs
+        .sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+    let mut nodes = Vec::with_capacity(wanted);
+    for (_, _, node) in costs {
+        let slots = (free.count(0, node) as usize).min(wanted - nodes.len());
+        nodes.extend(std::iter::repeat_n(node, slots));
+        if nodes.len() == wanted {
+            break;
+        }
+    }
+    nodes.sort_unstable();
+    Choice::nodes(nodes)
+}

@@ -1,0 +1,108 @@
+//! One node and what is free on it, apart from an occupancy, to try requests on.
+
+use std::sync::Arc;
+
+use topolane_fabric::NodeIndex;
+use topolane_fabric::resources::{CORES, MEMORY};
+
+use crate::gpus::{GpuLayout, NodeGpus, NodeGpusMut};
+use crate::{Amounts, GpuSet, Occupancy, WHOLE_GPU};
+
+/// What is free on a node.
+#[derive(Debug, Clone)]
+pub(super) struct NodeState<'a> {
+    layout: &'a GpuLayout,
+    has: &'a [u64],
+    /// Of every resource.
+    left: Vec<u64>,
+    /// Thousandths of every GPU.
+    free: Vec<u16>,
+}
+
+impl<'a> NodeState<'a> {
+    /// Of a node of an occupancy; `None` for one without GPUs.
+    pub(super) fn of(occupancy: &'a Occupancy, node: NodeIndex) -> Option<Self> {
+        let layout = occupancy.gpu_layout()?;
+        let free = occupancy.gpus_free(node).to_vec();
+        let state = || NodeState {
+            layout,
+            has: occupancy.fabric().counts(node),
+            left: occupancy.free(node).to_vec(),
+            free: free.clone(),
+        };
+        (!free.is_empty()).then(state)
+    }
+
+    fn gpus(&self) -> NodeGpus<'_> {
+        NodeGpus { layout: self.layout, has: self.has, left: &self.left, free: &self.free }
+    }
+
+    /// The same after a slot on these GPUs, which must be free.
+    pub(super) fn after(&self, amounts: &Amounts, gpus: GpuSet) -> NodeState<'a> {
+        let mut after = self.clone();
+        for (index, count) in amounts.iter().enumerate() {
+            if !self.layout.is_gpu(index) {
+                after.left[index] = after.left[index].saturating_sub(count);
+            }
+        }
+        let (left, free) = (&mut after.left[..], &mut after.free[..]);
+        NodeGpusMut { layout: self.layout, has: self.has, left, free }.take(amounts, gpus);
+        after
+    }
+
+    /// The GPUs on which a slot could lie: for a part of one, the first of each number of thousandths that is free; for whole
+    /// ones, those of the state's own rule.
+    pub(super) fn choices(&self, amounts: &Amounts) -> Vec<GpuSet> {
+        let Some(part) = amounts.gpu_part() else {
+            return self.gpus().choose(amounts, None).into_iter().collect();
+        };
+        let of_type = self.gpus().usable_for(part);
+        let mut found: Vec<(u16, usize)> =
+            of_type.iter().map(|gpu| (self.free[gpu], gpu)).collect();
+        found.retain(|&(free, _)| free >= part.thousandths());
+        found.sort_unstable();
+        found.dedup_by_key(|&mut (free, _)| free);
+        found.into_iter().map(|(_, gpu)| GpuSet::one(gpu)).collect()
+    }
+
+    /// Thousandths free on all GPUs.
+    pub(super) fn total(&self) -> f64 {
+        self.free.iter().map(|&free| f64::from(free)).sum()
+    }
+
+    /// Thousandths that a slot of these amounts cannot use: all if it does not fit, otherwise those of GPUs that have too little.
+    pub(super) fn fragments(&self, amounts: &Amounts) -> f64 {
+        let fits = amounts.fit_in(&self.left)
+            && amounts.gpu_part().is_none_or(|part| self.gpus().parts(part) > 0);
+        if !fits {
+            return self.total();
+        }
+        let needed = amounts.gpu_part().map_or(WHOLE_GPU, |part| part.thousandths());
+        self.free.iter().filter(|&&free| free < needed).map(|&free| f64::from(free)).sum()
+    }
+
+    /// Thousandths that stay free if slots of these amounts use up the cores, the memory or another resource first, GPUs taken
+    /// as divisible.
+    pub(super) fn unfed(&self, amounts: &Amounts, thousandths: f64) -> f64 {
+        let left = self.left.iter().enumerate().zip(amounts.iter());
+        let others = left.filter(|&((index, _), count)| count > 0 && !self.layout.is_gpu(index));
+        let slots = others
+            .map(|((_, &left), count)| left as f64 / count as f64)
+            .fold(f64::INFINITY, f64::min);
+        (self.total() - slots * thousandths).max(0.0)
+    }
+
+    /// What decides all of these: nodes with the same key are alike. GPUs in any order, if all are of one type.
+    pub(super) fn key(&self, of_node: u32) -> Arc<[u64]> {
+        let mut free = self.free.clone();
+        let types = self.has.iter().enumerate().skip(MEMORY.max(CORES) + 1);
+        if types.filter(|&(index, &count)| self.layout.is_gpu(index) && count > 0).count() <= 2 {
+            free.sort_unstable();
+        }
+        let packed = free
+            .chunks(4)
+            .map(|four| four.iter().fold(0, |word, &free| word << 16 | u64::from(free)));
+        let head = [u64::from(of_node)].into_iter().chain(self.left.iter().copied());
+        head.chain(self.has.iter().copied()).chain(packed).collect()
+    }
+}
