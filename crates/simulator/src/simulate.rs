@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
-use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Within};
+use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Traits, Within};
 use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
@@ -148,8 +148,7 @@ pub fn simulate<E: From<InputError>>(
         workload,
         options,
         replay,
-        speeds_up: policy.traits().isolates,
-        counts_only: policy.traits().count_only,
+        traits: policy.traits(),
         ends: Ends::default(),
         coupling: options.network.as_ref().map(|network| Coupling::new(network, options.seed)),
         widths,
@@ -282,8 +281,7 @@ struct Run<'a> {
     options: &'a Options,
     /// Whether start times come from the log.
     replay: bool,
-    speeds_up: bool,
-    counts_only: bool,
+    traits: Traits,
     ends: Ends,
     coupling: Option<Coupling<'a>>,
     widths: Option<Widths<'a>>,
@@ -451,7 +449,7 @@ impl Run<'_> {
         let index = request.id as usize;
         let job = &self.workload.jobs[index];
         let walltime = request.walltime;
-        let cut = if self.speeds_up {
+        let cut = if self.traits.isolates {
             self.options.scenario.speed_up(job.id, job.nodes, self.options.seed)
         } else {
             0.0
@@ -509,7 +507,7 @@ impl Run<'_> {
         });
         self.promise = kept.or(last.reservation);
         // One that only counts nodes has never refused a job that enough are free for.
-        let counts = self.counts_only;
+        let counts = self.traits.count_only;
         let wanted = match last.refusal {
             Some((id, Refusal::WouldShareLinks { wanted, .. })) => Some((id, wanted)),
             Some((id, Refusal::NotNow { wanted, .. })) if !counts => Some((id, wanted)),

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use topolane_fabric::NodeIndex;
-use topolane_fabric::resources::{CORES, MEMORY};
 
 use crate::gpus::{GpuLayout, NodeGpus, NodeGpusMut};
-use crate::{Amounts, GpuSet, Occupancy, WHOLE_GPU};
+use crate::{Amounts, GpuPart, GpuSet, Occupancy, WHOLE_GPU};
 
 /// What is free on a node.
 #[derive(Debug, Clone)]
@@ -77,7 +76,7 @@ impl<'a> NodeState<'a> {
         if !fits {
             return self.total();
         }
-        let needed = amounts.gpu_part().map_or(WHOLE_GPU, |part| part.thousandths());
+        let needed = amounts.gpu_part().map_or(WHOLE_GPU, GpuPart::thousandths);
         self.free.iter().filter(|&&free| free < needed).map(|&free| f64::from(free)).sum()
     }
 
@@ -95,8 +94,10 @@ impl<'a> NodeState<'a> {
     /// What decides all of these: nodes with the same key are alike. GPUs in any order, if all are of one type.
     pub(super) fn key(&self, of_node: u32) -> Arc<[u64]> {
         let mut free = self.free.clone();
-        let types = self.has.iter().enumerate().skip(MEMORY.max(CORES) + 1);
-        if types.filter(|&(index, &count)| self.layout.is_gpu(index) && count > 0).count() <= 2 {
+        let counts = self.has.iter().enumerate().filter(|&(index, _)| self.layout.is_gpu(index));
+        let counts: Vec<u64> = counts.map(|(_, &count)| count).filter(|&count| count > 0).collect();
+        // All GPUs, and perhaps all of them again by their type.
+        if counts.len() <= 2 && counts.iter().all(|&count| count == counts[0]) {
             free.sort_unstable();
         }
         let packed = free

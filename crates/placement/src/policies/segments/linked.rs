@@ -130,10 +130,13 @@ impl Policy for LinkedSegments {
         {
             return Ok(choice);
         }
+        // Blocks with jobs are preferred, and if that finds no links all blocks are alike.
         let reaching = self.reaching(free, occupancy);
-        let plans = [&reaching, &*counts]
-            .into_iter()
-            .filter_map(|counts| Plan::of(parts, counts, is_empty));
+        let of = |counts: &[u32]| {
+            let preferring = Plan::of(parts, counts, is_empty);
+            [preferring, Plan::of(parts, counts, |_| false)]
+        };
+        let plans = [&reaching[..], &counts].into_iter().flat_map(of).flatten();
         let mut plans = plans.filter(|plan| plan.blocks() > 1);
         let found = plans.find_map(|plan| self.with_links(&plan, request, free, occupancy));
         found.ok_or_else(|| Refusal::would_share(request, free))
