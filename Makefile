@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin explore lint docs lock audit header wheel bench bench-gang bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin explore lint docs lock audit header wheel bench bench-gang bench-inflation bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -165,6 +165,10 @@ bench: $(VENV)/.optimised
 
 bench-gang: $(VENV)/.optimised
 	$(BIN)/python benches/gang/run.py $(BENCH)
+
+# GPUs that nobody can use, under best-fit, fgd and gpu-packing: make bench-inflation BENCH="nodes.csv.gz pods.csv.gz".
+bench-inflation: $(VENV)/.optimised
+	$(BIN)/python benches/gpu/inflation.py $(BENCH)
 
 # kueue-tas against Kueue's own code, which the Go module proxy gives: make bench-kueue BENCH="--states 1000 --seed 2".
 bench-kueue:
