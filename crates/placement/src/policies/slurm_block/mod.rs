@@ -1,10 +1,8 @@
-mod base;
 mod loose;
 mod part;
 
 use topolane_fabric::Fabric;
 
-use self::base::BaseBlocks;
 use self::loose::take_runs;
 use self::part::{Part, Sizes};
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
@@ -34,20 +32,29 @@ impl Policy for SlurmBlock {
         free: &FreeSlots<'_>,
         _: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let base = BaseBlocks::of(free);
-        let counts = base.counts();
+        let counts = in_base_blocks(free);
         if counts.iter().all(|&count| count == 0) {
             return Ok(Choice::nodes(take_runs(free, request.nodes)));
         }
         let part = part_of(request, free.fabric(), &counts)?;
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         for (block, &count) in (0..).zip(&lay(request.nodes, &part, counts)?) {
-            base.take(block, count, &mut nodes);
+            free.take_in_block(block, count, &mut nodes);
         }
         // Slurm numbers ranks by node, whichever segment a node belongs to.
         nodes.sort_unstable();
         Ok(Choice::nodes(nodes))
     }
+}
+
+/// Free slots of every base block: of the domains, which come first, or of the leaves.
+fn in_base_blocks(free: &FreeSlots<'_>) -> Vec<u32> {
+    let mut counts = free.in_blocks().into_owned();
+    match free.fabric().domains() {
+        0 => {}
+        domains => counts.truncate(domains as usize),
+    }
+    counts
 }
 
 /// The parts that a request is placed in: its segments, or itself. Slurm refuses a job that is no multiple of its segment,

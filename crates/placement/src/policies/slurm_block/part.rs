@@ -39,13 +39,12 @@ impl Sizes {
 /// Nodes of the first block, as in Slurm, which then accepts no smaller block. If there is one, or if the blocks are leaves:
 /// those of the largest block, as if smaller ones had nodes out of service.
 fn unnamed_base(fabric: &Fabric) -> u32 {
-    let domain = |domain| fabric.domain_nodes(domain).len() as u32;
-    let leaf = |leaf| fabric.node_range(1, leaf).len() as u32;
     if fabric.domains() == 0 {
-        return (0..fabric.groups(1)).map(leaf).max().unwrap_or(1);
+        return fabric.largest_block();
     }
-    let sizes = || (0..fabric.domains()).map(domain);
-    let first = domain(0);
+    let nodes = |domain| fabric.domain_nodes(domain).len() as u32;
+    let sizes = || (0..fabric.domains()).map(nodes);
+    let first = nodes(0);
     if sizes().all(|size| size >= first) { first } else { sizes().max().unwrap_or(first) }
 }
 
