@@ -26,6 +26,7 @@ COMMANDS = [
     "machine show",
     "machine convert",
     "machine check",
+    "machine route",
     "workload",
     "workload show",
     "workload make",
@@ -53,7 +54,7 @@ def test_version_is_the_package_s(topolane):
 def test_a_group_without_a_command_lists_its_commands(topolane):
     done = topolane.run("machine")
     assert (done.returncode, done.stdout) == (2, "")
-    assert all(name in done.stderr for name in ("show", "convert", "check"))
+    assert all(name in done.stderr for name in ("show", "convert", "check", "route"))
 
 
 def test_start_up_imports_no_heavy_library():

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from subnet import topolane
@@ -158,3 +159,73 @@ def test_forwarding_tables_lead_to_every_adapter(dump: Dump, tmp_path: Path) -> 
     apart = [(leaf, spine) for leaf in dump.leaves for spine in dump.spines if not dump.cables[leaf, spine]]
     without = sum(len(dump.hosts[leaf]) for leaf, _ in apart)
     assert text.count("Channel Adapter") == 40 * adapters - without
+
+
+class Walk:
+    """Follows forwarding tables from port to port of the dump."""
+
+    def __init__(self, dump: str, tables: str) -> None:
+        self.peers: dict[tuple[str, int], str] = {}
+        self.lids: dict[tuple[str, str], int] = {}
+        """LID of a host's adapter, by the host and its leaf."""
+        names = dict(SWITCH.findall(dump))
+        at = host = ""
+        for line in dump.splitlines():
+            if line.startswith("Switch"):
+                at = names[line.split('"')[1]]
+            elif line.startswith("Ca"):
+                at, host = "", line.split('"')[3].split()[0]
+            elif at and (found := PORT.match(line)):
+                port, peer, description = found.groups()
+                self.peers[at, int(port)] = names.get(peer) or description.split()[0]
+            elif found := re.match(r'\[\d+\]\(\w+\)\s+"(S-\w+)"\[\d+\]\s+# lid (\d+)', line):
+                self.lids[host, names[found[1]]] = int(found[2])
+        self.ports: dict[tuple[str, int], int] = {}
+        for line in tables.splitlines():
+            if found := re.match(r"Unicast lids .*\('(.*)'\):", line):
+                at = found[1]
+            elif found := re.match(r"0x(\w+) (\d+) #", line):
+                self.ports[at, int(found[1], 16)] = int(found[2])
+
+    def way(self, leaf: str, lid: int) -> list[str]:
+        """The switches from a leaf on, and the host at the end."""
+        way = [leaf]
+        while way[-1] in self.names():
+            way.append(self.peers[way[-1], self.ports[way[-1], lid]])
+            assert len(way) < 6, f"a loop: {way}"
+        return way
+
+    def names(self) -> set[str]:
+        return {switch for switch, _ in self.peers}
+
+
+@needs_the_dump
+def test_tables_keep_jobs_on_their_links_of_every_rail(dump: Dump, tmp_path: Path) -> None:
+    """Two jobs across leaf groups: what an adapter sends to the other adapters of its rail stays on links of its job."""
+    running: list[dict[str, Any]] = []
+    for number in (1, 2):
+        state = tmp_path / f"ask{number}.json"
+        state.write_text(json.dumps({"running": running, "request": {"nodes": 24}}))
+        said = json.loads(topolane("place", "--machine", DUMP, "--policy", "dedicated", "--json", state))
+        running.append({"id": number, "nodes": said["nodes"], "links": said["links"]})
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({"running": running}))
+    topolane("routes", "--machine", DUMP, "--state", state, "--out", tmp_path / "lfts")
+    walk = Walk(DUMP.read_text(), (tmp_path / "lfts").read_text())
+    fabric = machine(str(DUMP))
+    names = fabric.link_names()
+    crossed = 0
+    for job in running:
+        owned = {(names[cable][0], names[cable][2]) for cable in job["links"]}
+        assert owned and {leaf.split("-")[-2] for leaf, _ in owned} == {"01", "02", "03", "04"}
+        hosts = {fabric.node_name(node) for node in job["nodes"]}
+        adapters = [(host, leaf, lid) for (host, leaf), lid in walk.lids.items() if host in hosts]
+        for _, leaf, _ in adapters:
+            for host, last, lid in adapters:
+                if leaf.split("-")[-2] != last.split("-")[-2] or leaf == last:
+                    continue
+                way = walk.way(leaf, lid)
+                assert way[-2:] == [last, host]
+                assert (leaf, way[1]) in owned and (last, way[1]) in owned
+                crossed += 1
+    assert crossed > 1000
