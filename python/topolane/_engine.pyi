@@ -3,7 +3,7 @@
 Node indices count from 0 in leaf order. What cannot be used raises InputError, in one sentence.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -937,6 +937,10 @@ class Decision:
         """Nodes that the job holds and does not use."""
 
     @property
+    def gpus(self) -> list[list[int]]:
+        """The GPUs of every slot, in the order of `nodes`; empty for whole nodes and where no GPU is taken."""
+
+    @property
     def aph(self) -> float:
         """Average pairwise hops between the nodes."""
 
@@ -1038,7 +1042,7 @@ class Scheduler:
         order: int = 0,
         begin: float = 0.0,
         min_bandwidth: float | None = None,
-        share: dict[str, int] | tuple[int, int] | None = None,
+        share: Mapping[str, float] | tuple[int, int] | None = None,
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
         traffic: tuple[Traffic, float] | None = None,
@@ -1064,7 +1068,7 @@ class Scheduler:
         start: float,
         walltime: float,
         *,
-        share: dict[str, int] | tuple[int, int] | None = None,
+        share: Mapping[str, float] | tuple[int, int] | None = None,
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         traffic: tuple[Traffic, float] | None = None,
@@ -1165,7 +1169,7 @@ class State:
     def hold(
         self,
         nodes: Sequence[int],
-        share: dict[str, int] | tuple[int, int] | None = None,
+        share: Mapping[str, float] | tuple[int, int] | None = None,
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         *,
@@ -1196,7 +1200,7 @@ class State:
         nodes: int,
         *,
         id: int = 0,
-        share: dict[str, int] | tuple[int, int] | None = None,
+        share: Mapping[str, float] | tuple[int, int] | None = None,
         stacked: bool = False,
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,

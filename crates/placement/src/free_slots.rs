@@ -46,14 +46,15 @@ impl<'a> FreeSlots<'a> {
                 nodes.intersect(eligible);
                 FreeSlots::counted(fabric, nodes, None)
             }
+            (Share::Part(amounts), None) if !request.stacked => {
+                let (nodes, counts) = occupancy.part_counts(amounts);
+                let (nodes, counts) = (Cow::Owned(nodes), Cow::Owned(counts));
+                FreeSlots { fabric, nodes, counts, stack: None }
+            }
             (Share::Part(amounts), eligible) => {
-                let mut nodes = occupancy.in_service().clone();
+                let mut nodes = occupancy.part_nodes(amounts);
                 if let Some(eligible) = eligible {
                     nodes.intersect(eligible);
-                }
-                if !amounts.is_nothing() || occupancy.holds_whole_nodes() {
-                    let fits = |node: &NodeIndex| occupancy.fits(*node, &request.share);
-                    nodes = NodeSet::of(fabric.nodes(), nodes.iter().filter(fits));
                 }
                 let stack = request.stacked.then(|| {
                     let slots = |node| occupancy.slots_on(node, amounts);

@@ -285,6 +285,10 @@ fn in_regions<T>(
     if request.members.iter().any(|&member| member >= fabric.nodes()) {
         return Err(Refusal::Never { wanted: request.nodes, most: 0 });
     }
+    if let Some(total) = total_if_counted(request, occupancy).filter(|&total| total < request.nodes)
+    {
+        return Err(shortage(request, occupancy, total));
+    }
     let free = occupancy.free_slots(request);
     let total = free.total();
     if total < request.nodes {
@@ -329,13 +333,24 @@ fn in_regions<T>(
     Err(refusal)
 }
 
+/// The free slots of a request whose slots need not be counted anew.
+fn total_if_counted(request: &Request, occupancy: &Occupancy) -> Option<u32> {
+    let is_counted = !request.stacked && request.eligible.is_none() && request.slots.is_none();
+    match &request.share {
+        Share::Part(amounts) if is_counted => Some(occupancy.part_total(amounts)),
+        _ => None,
+    }
+}
+
 /// Too few slots: now, or even on the empty machine.
 fn shortage(request: &Request, occupancy: &Occupancy, free: u32) -> Refusal {
     let wanted = request.nodes;
     if wanted <= occupancy.fabric().nodes() && request.is_plain() {
         return Refusal::NotNow { wanted, free };
     }
-    let most = occupancy.empty().free_slots(request).total();
+    let empty = occupancy.empty();
+    let most = total_if_counted(request, empty);
+    let most = most.unwrap_or_else(|| empty.free_slots(request).total());
     if let (0, Share::Part(amounts), None) = (most, &request.share, &request.slots)
         && let Some(lacking) = amounts.lacking(occupancy.fabric())
     {

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::network_load::NetworkLoad;
-use crate::occupancy::{Occupancy, OccupancyError};
+use crate::occupancy::{Mark, Occupancy, OccupancyError};
 use crate::placement::Placement;
 
 /// A guard over an [`Occupancy`]: claims and releases made through it are undone when it drops.
@@ -14,6 +14,8 @@ pub struct WhatIf<'a> {
     done: Vec<(Change, Arc<Placement>)>,
     /// Set aside, and put back at the end.
     network: Option<Box<NetworkLoad>>,
+    /// Where the changes begin that are undone.
+    mark: Mark,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +26,8 @@ enum Change {
 
 impl<'a> WhatIf<'a> {
     pub(crate) fn new(occupancy: &'a mut Occupancy, network: Option<Box<NetworkLoad>>) -> Self {
-        WhatIf { occupancy, done: Vec::new(), network }
+        let mark = occupancy.mark_changes();
+        WhatIf { occupancy, done: Vec::new(), network, mark }
     }
 
     /// As [`Occupancy::claim`].
@@ -64,6 +67,7 @@ impl Drop for WhatIf<'_> {
                 }
             }
         }
+        self.occupancy.forget_changes(self.mark);
         if let Some(network) = self.network.take() {
             self.occupancy.restore_network(network);
         }

@@ -172,6 +172,58 @@ proptest! {
         prop_assert_eq!(seen(&occupancy), empty);
     }
 
+    /// The nodes with a slot are those on which one fits, node by node and in every group, whatever has happened since they were
+    /// counted: claims, releases, nodes out of service, and what was tried and undone.
+    #[test]
+    fn slots_kept_are_slots_counted(jobs in jobs()) {
+        let fabric = machine();
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        let shares = [gpus(&fabric, "gpu", 2), gpus(&fabric, "gpu:t4", 1), part(&fabric, "gpu", 300), Share::part(3, 10)];
+        let check = |occupancy: &Occupancy, share: &Share| {
+            let request = request(1, share.clone());
+            let free = occupancy.free_slots(&request);
+            let fit = |node: NodeIndex| u32::from(occupancy.fits(node, share));
+            for node in 0..fabric.nodes() {
+                assert_eq!(free.count(0, node), fit(node), "node {node}");
+            }
+            for level in 1..=fabric.depth() {
+                for group in 0..fabric.groups(level) {
+                    let fitting: u32 = fabric.node_range(level, group).map(fit).sum();
+                    assert_eq!(free.count(level, group), fitting, "level {level}, group {group}");
+                }
+            }
+        };
+        let mut running: Vec<Arc<Placement>> = Vec::new();
+        for (job, end) in jobs {
+            let end = usize::from(end);
+            let share = if end % 7 == 0 { Share::Whole } else { share(&fabric, &job) };
+            if end % 3 == 0 && !running.is_empty() {
+                occupancy.release(&running.swap_remove(end % running.len()));
+            }
+            if end % 5 == 0 {
+                occupancy.set_in_service((end % 10) as NodeIndex, end % 2 == 0);
+            }
+            if let Ok(placement) = first_fit().place(&request(job.nodes, share.clone()), &occupancy) {
+                occupancy.claim(&placement).unwrap();
+                running.push(Arc::new(placement));
+            }
+            check(&occupancy, &shares[end % 4]);
+            let mut tried = occupancy.what_if();
+            for placement in running.iter().take(end % 6) {
+                tried.release(Arc::clone(placement));
+            }
+            if end % 2 == 0 {
+                check(&tried, &shares[end / 2 % 4]);
+            }
+            if let Ok(placement) = first_fit().place(&request(job.nodes, share), &tried) {
+                tried.claim(Arc::new(placement)).unwrap();
+            }
+            drop(tried);
+            check(&occupancy, &shares[(end + 1) % 4]);
+            check(&occupancy.clone(), &shares[(end + 2) % 4]);
+        }
+    }
+
     /// As many slots as are counted can be placed, one after another: no more and no fewer.
     #[test]
     fn slots_counted_are_slots_placed(before in jobs(), thousandths in 1u16..1000) {

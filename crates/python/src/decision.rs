@@ -61,6 +61,13 @@ impl Decision {
         self.decision.spare().to_vec()
     }
 
+    /// The GPUs of every slot, in the order of `nodes`; empty for whole nodes and where no GPU is taken.
+    #[getter]
+    fn gpus(&self) -> Vec<Vec<usize>> {
+        let slots = self.decision.placement.gpus().iter().take(self.decision.nodes().len());
+        slots.map(|gpus| gpus.iter().collect()).collect()
+    }
+
     /// Average pairwise hops between the nodes.
     #[getter]
     fn aph(&self) -> f64 {

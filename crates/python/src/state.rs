@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use topolane_fabric::resources::check_resource;
 use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
-    Amounts, FreeSlots, Holder, Move, NotWithin, Occupancy, Placement, Refusal, Request, Running,
-    Share, Within, moves,
+    Amounts, FreeSlots, GpuPart, Holder, Move, NotWithin, Occupancy, Placement, Refusal, Request,
+    Running, Share, Within, moves,
 };
 
 use crate::decision::{Answer, Decision};
@@ -307,10 +307,50 @@ pub fn within_from(text: Option<&str>) -> PyResult<Within> {
 /// What a slot takes, as a caller says it.
 #[derive(FromPyObject)]
 pub enum ShareArg {
-    /// Names and counts of resources.
-    Named(BTreeMap<String, u64>),
+    /// Names and counts of resources, and perhaps a part of one GPU.
+    Named(BTreeMap<String, CountArg>),
     /// Cores and bytes of memory.
     Pair((u32, u64)),
+}
+
+/// How many of a resource a slot takes, as a caller says it.
+#[derive(FromPyObject)]
+pub enum CountArg {
+    Whole(u64),
+    Part(f64),
+}
+
+/// The counts that are whole, and the part of a GPU with its name and thousandths if there is one.
+fn counts_and_part(
+    counts: BTreeMap<String, CountArg>,
+) -> PyResult<(BTreeMap<String, u64>, Option<(String, u16)>)> {
+    let (mut whole, mut part) = (BTreeMap::new(), None);
+    for (name, count) in counts {
+        let thousandths = match count {
+            CountArg::Whole(count) => {
+                whole.insert(name, count);
+                continue;
+            }
+            CountArg::Part(count) => (count * 1000.0).round(),
+        };
+        let is_gpu = name.split(':').next() == Some("gpu");
+        if !is_gpu || !(1.0..1000.0).contains(&thousandths) {
+            let count = thousandths / 1000.0;
+            return Err(bad_input(format!(
+                "{name} {count}: a slot takes whole ones, or of one GPU a part below 1"
+            )));
+        }
+        if part.replace((name, thousandths as u16)).is_some() {
+            return Err(bad_input("a slot takes a part of one GPU, not of several"));
+        }
+    }
+    let is_gpu = |name: &String| name.split(':').next() == Some("gpu");
+    if let (Some((name, _)), true) =
+        (&part, whole.iter().any(|(name, &count)| is_gpu(name) && count > 0))
+    {
+        return Err(bad_input(format!("a part of {name} and whole GPUs for one slot")));
+    }
+    Ok((whole, part))
 }
 
 /// What a slot takes on a machine: resources and counts, or whole nodes. The inner error is the refusal of a resource that no
@@ -321,7 +361,11 @@ pub fn share_from(share: Option<ShareArg>, fabric: &Fabric) -> PyResult<Result<S
         None => Ok(Ok(Share::Whole)),
         Some(ShareArg::Pair((0, _))) => Err(no_core()),
         Some(ShareArg::Pair((cores, memory))) => Ok(Ok(Share::part(cores, memory))),
-        Some(ShareArg::Named(mut counts)) => {
+        Some(ShareArg::Named(counts)) => {
+            let (mut counts, part) = counts_and_part(counts)?;
+            if let Some((name, _)) = &part {
+                check_resource(name).map_err(bad_input)?;
+            }
             for name in counts.keys() {
                 check_resource(name).map_err(bad_input)?;
             }
@@ -329,7 +373,13 @@ pub fn share_from(share: Option<ShareArg>, fabric: &Fabric) -> PyResult<Result<S
                 return Err(no_core());
             }
             let counts = counts.iter().map(|(name, &count)| (name.as_str(), count));
-            Ok(Amounts::named(fabric.resources(), counts).map(Share::Part))
+            let amounts = Amounts::named(fabric.resources(), counts);
+            let Some((name, thousandths)) = part else { return Ok(amounts.map(Share::Part)) };
+            let lacks = || Refusal::Lacks { resource: name.as_str().into(), wanted: 1, most: 0 };
+            let index = fabric.resources().index(&name).ok_or_else(lacks);
+            Ok(amounts.and_then(|amounts| {
+                Ok(Share::Part(amounts.with_gpu_part(GpuPart::new(index?, thousandths))))
+            }))
         }
     }
 }

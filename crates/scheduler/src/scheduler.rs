@@ -10,6 +10,7 @@ use topolane_placement::{
 };
 
 use crate::defrag::Defrag;
+use crate::kinds::Kinds;
 use crate::queue::{Pass, Queue};
 use crate::running::{Running, RunningJob};
 use crate::view::{View, Waiting};
@@ -23,6 +24,7 @@ pub struct Scheduler {
     waiting: VecDeque<Waiting>,
     /// The identities of all that waits or runs.
     known: HashSet<u64>,
+    kinds: Kinds,
     /// How many of them have a begin time.
     with_begin: usize,
     running: Running,
@@ -48,6 +50,7 @@ impl Scheduler {
             queue,
             waiting: VecDeque::new(),
             known: HashSet::new(),
+            kinds: Kinds::default(),
             with_begin: 0,
             running: Running::default(),
             fresh: 0,
@@ -103,7 +106,8 @@ impl Scheduler {
         }
         self.known.insert(request.id);
         self.with_begin += usize::from(request.begin > 0.0);
-        self.waiting.insert(index, Waiting::new(request, priority));
+        let kind = self.kinds.of(&request);
+        self.waiting.insert(index, Waiting::new(request, priority, kind));
         self.waiting.make_contiguous();
         Ok(())
     }

@@ -20,18 +20,21 @@ pub struct Waiting {
     pub begin: f64,
     /// Higher first.
     pub priority: f64,
+    /// Its kind: requests of one kind differ in size, identity and times only. `None` if it is its own.
+    pub(crate) kind: Option<u32>,
     /// The request.
     pub request: Box<Request>,
 }
 
 impl Waiting {
-    pub(crate) fn new(request: Request, priority: f64) -> Self {
+    pub(crate) fn new(request: Request, priority: f64, kind: Option<u32>) -> Self {
         Waiting {
             nodes: request.nodes,
             whole: request.share.is_whole(),
             walltime: request.walltime,
             begin: request.begin,
             priority,
+            kind,
             request: Box::new(request),
         }
     }

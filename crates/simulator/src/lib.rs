@@ -2,6 +2,7 @@
 
 mod ends;
 mod gpu_types;
+mod gpu_use;
 mod links_held;
 mod metrics;
 mod moving;

@@ -3,6 +3,7 @@
 use topolane_fabric::Fabric;
 use topolane_placement::{Quality, Share, least_aph};
 
+use crate::gpu_use::allocated_gpus;
 use crate::shared_links::{links_shared, stays};
 use crate::simulate::Outcome;
 use crate::workload::Workload;
@@ -62,6 +63,8 @@ pub struct Metrics {
     pub utilization: f64,
     /// Share of the machine in use while jobs wait; of a run in which none waits, 0.
     pub utilization_while_waiting: f64,
+    /// Share of the GPUs that jobs hold, over the makespan; `None` for a machine without GPUs.
+    pub allocated_gpus: Option<f64>,
 }
 
 impl Metrics {
@@ -83,6 +86,7 @@ impl Metrics {
         metrics.links_shared = links_shared(fabric, outcome.jobs.len(), stays(outcome));
         metrics.wait_by_size = wait_by_size(workload, outcome);
         metrics.follow(workload, fabric, outcome);
+        metrics.allocated_gpus = allocated_gpus(fabric, outcome, metrics.makespan);
         metrics
     }
 

@@ -33,6 +33,9 @@ pub struct Summary {
     pub utilization: f64,
     /// The same while jobs wait.
     pub utilization_while_waiting: f64,
+    /// Share of the GPUs that jobs hold, over the makespan; nothing on a machine without GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocated_gpus: Option<f64>,
     /// First submission to last end.
     pub makespan: f64,
     /// Mean time from submission to end.
@@ -186,6 +189,7 @@ impl Summary {
             wait_by_size: wait_by_size(metrics),
             utilization: metrics.utilization,
             utilization_while_waiting: metrics.utilization_while_waiting,
+            allocated_gpus: metrics.allocated_gpus,
             makespan: metrics.makespan,
             mean_turnaround: mean(outcome.jobs.iter().map(turnaround)),
             mean_slowdown: mean(metrics.slowdown.iter().copied()),

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use topolane_fabric::{CableId, Direction};
 
+use crate::gpu_use::gpus_of;
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::simulate::{JobOutcome, Options, Outcome};
@@ -35,8 +36,9 @@ pub fn tables(
 }
 
 /// A row for every job that ran, in order of start: the columns that Batsim writes (so that evalys reads it), then ours.
-/// `pattern` is empty without a network. Two last columns stand there only where they have something to say:
-/// `affected` with outages, and `moves` where jobs may be moved.
+/// `pattern` is empty without a network. Three last columns stand there only where they have something to say:
+/// `affected` with outages, `moves` where jobs may be moved, and
+/// `gpus` where jobs share nodes with GPUs.
 pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: &Options) -> Table {
     let rows = || outcome.jobs.iter().map(|job| (job, &workload.jobs[job.job]));
     let number = |name, value: fn(&JobOutcome, &Job) -> f64| {
@@ -95,6 +97,9 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
     }
     if options.moving.is_some() {
         columns.push(Column::whole("moves", rows().map(|(job, _)| job.moves.len() as u32)));
+    }
+    if outcome.jobs.iter().any(|job| !job.placement.gpus().is_empty()) {
+        columns.push(Column::text("gpus", rows().map(|(job, _)| gpus_of(&job.placement))));
     }
     Table::new(columns)
 }

@@ -134,13 +134,15 @@ def command(
     least = fabric.least_aph()[len(nodes) - 1] if len(nodes) <= fabric.nodes else None
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
-        common.print_json({**answer, "hop_bytes": hop_bytes, **links_of(found), **spare_of(found), **told})
+        common.print_json({**answer, "hop_bytes": hop_bytes, **links_of(found), **spare_of(found), **gpus_of(found), **told})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
     click.echo(
         f"APH        {aph:.4f}" + ("" if least is None else f" (the empty machine allows {least:.4f})")
     )
     click.echo(f"hop-bytes  {hop_bytes:,.0f} for one byte between every pair")
+    if any(found.gpus):
+        click.echo(f"GPUs       {'; '.join(' '.join(map(str, gpus)) for gpus in found.gpus)} (of each node in turn)")
     if links:
         click.echo(f"links      {', '.join(map(str, links))} (cables that no other job uses)")
     if found.spare:
@@ -155,6 +157,11 @@ def links_of(found: Decision) -> dict[str, Any]:
 def spare_of(found: Decision) -> dict[str, Any]:
     """The member of `--json` for nodes that are held and not used."""
     return {"spare": found.spare} if found.spare else {}
+
+
+def gpus_of(found: Decision) -> dict[str, Any]:
+    """The member of `--json` for the GPUs of each node, if the request takes some of them."""
+    return {"gpus": found.gpus} if any(found.gpus) else {}
 
 
 def obstacle_as_object(obstacle: Obstacle) -> dict[str, Any]:
@@ -302,7 +309,7 @@ def whole(
     raise InputError(f"{where}: {key!r} must be a whole number from {least} to {most}, not {shown(value)}")
 
 
-def share_of(given: dict[str, Any], where: str) -> dict[str, int] | None:
+def share_of(given: dict[str, Any], where: str) -> dict[str, float] | None:
     """Resources and counts of each slot; None where whole nodes are meant."""
     share = given.get("share")
     # In the state of the Slurm daemon `share` is the history of a job's bandwidth.
@@ -312,7 +319,9 @@ def share_of(given: dict[str, Any], where: str) -> dict[str, int] | None:
                 raise InputError(f"{where}: {key!r} is given beside 'share', which counts it")
         inside = f"{where}: share"
         counts = {
-            name: whole(share, name, inside, least=int(name == "cores"), most=2**63 - 1) for name in share
+            name: part_of_gpu(share, name)
+            or whole(share, name, inside, least=int(name == "cores"), most=2**63 - 1)
+            for name in share
         }
         return {name: count for name, count in counts.items() if count is not None}
     if share is not None and not isinstance(share, dict):
@@ -322,6 +331,13 @@ def share_of(given: dict[str, Any], where: str) -> dict[str, int] | None:
     if cores is None and memory is not None:
         raise InputError(f"{where}: 'memory' is given without 'cores'")
     return None if cores is None else {"cores": cores, "memory": memory or 0}
+
+
+def part_of_gpu(share: dict[str, Any], name: str) -> float | None:
+    """The part of one GPU that a slot takes; None for whole GPUs and for other resources."""
+    part = share[name]
+    is_part = name.split(":")[0] == "gpu" and isinstance(part, float) and 0.0005 <= part < 0.9995
+    return part if is_part else None
 
 
 def cables_of(given: dict[str, Any], where: str, key: str = "links") -> list[int]:

@@ -79,6 +79,9 @@ NARROW = (
 def print_runs(runs: Sequence[Run]) -> None:
     """Prints a row for every run, on a narrow terminal only what matters most."""
     columns, rows = [*RUN_COLUMNS], [run_row(run) for run in runs]
+    if any("allocated_gpus" in run.summary for run in runs):
+        columns.append("GPUs\nin use")
+        rows = [[*row, f"{run.summary.get('allocated_gpus', 0):.1%}"] for row, run in zip(rows, runs)]
     if any(run.network for run in runs):
         columns += NETWORK_COLUMNS
         rows = [[*row, *network_row(run)] for row, run in zip(rows, runs)]

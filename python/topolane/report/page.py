@@ -90,6 +90,11 @@ COLUMNS: tuple[Column, ...] = (
      _refused_though_free, duration, -1),
 )  # fmt: skip
 
+# Beside those where the machine has GPUs.
+GPU_COLUMNS: tuple[Column, ...] = (
+    ("GPUs in use", "mean over the makespan", _of("allocated_gpus"), percent, 1),
+)  # fmt: skip
+
 # Beside those where a run has a network.
 NETWORK_COLUMNS: tuple[Column, ...] = (
     ("Wait + run", "mean, submission to end", _of("mean_turnaround"), duration, -1),
@@ -107,7 +112,8 @@ def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Sect
     )
     template = environment.from_string(files(__package__).joinpath("page.html.j2").read_text("utf-8"))
     has_network = any(run.network for run in runs)
-    columns = COLUMNS + (NETWORK_COLUMNS if has_network else ())
+    has_gpus = any("allocated_gpus" in run.summary for run in runs)
+    columns = COLUMNS + (GPU_COLUMNS if has_gpus else ()) + (NETWORK_COLUMNS if has_network else ())
     theme = THEME | (HEAT_THEME if has_network else {})
     return template.render(
         heading=_heading(runs),

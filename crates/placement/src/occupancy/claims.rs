@@ -123,6 +123,7 @@ impl Occupancy {
             if self.idle.contains(node) {
                 self.mark_busy(node);
             }
+            self.note_change(node);
         }
         self.take_links(placement);
     }
@@ -149,6 +150,7 @@ impl Occupancy {
             self.blocks.set_held(&self.fabric, node, true);
             self.mark_busy(node);
         }
+        self.note_change(node);
     }
 
     #[inline]
@@ -165,6 +167,7 @@ impl Occupancy {
                 self.mark_idle(node);
             }
         }
+        self.note_change(node);
     }
 
     fn count_crossings(&mut self, placement: &Placement, change: impl Fn(&mut u32)) {

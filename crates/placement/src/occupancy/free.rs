@@ -58,13 +58,17 @@ impl Occupancy {
     pub fn fits(&self, node: NodeIndex, share: &Share) -> bool {
         match share {
             Share::Whole => self.idle.contains(node),
-            Share::Part(amounts) => {
-                !self.is_whole(node)
-                    && amounts.fit_in(self.free(node))
-                    && self.in_service.contains(node)
-                    && self.gpu_part_fits(node, amounts)
-            }
+            Share::Part(amounts) => self.fits_part(node, amounts),
         }
+    }
+
+    /// Whether the node can take one more slot of these amounts.
+    #[inline]
+    pub(super) fn fits_part(&self, node: NodeIndex, amounts: &Amounts) -> bool {
+        !self.is_whole(node)
+            && amounts.fit_in(self.free(node))
+            && self.in_service.contains(node)
+            && self.gpu_part_fits(node, amounts)
     }
 
     /// Whether a node in service has a core for a slot that shares it.

@@ -4,6 +4,7 @@ mod blocks;
 mod claims;
 mod free;
 mod gpus;
+mod part_slots;
 mod service;
 
 use std::fmt;
@@ -21,6 +22,8 @@ use crate::service::CutOff;
 use crate::what_if::WhatIf;
 use blocks::BlockCounts;
 use gpus::Gpus;
+pub(crate) use part_slots::Mark;
+use part_slots::PartSlots;
 
 /// Marks a node that is held whole, among the slots held on it.
 const WHOLE: u32 = 1 << 31;
@@ -33,6 +36,7 @@ pub struct Occupancy {
     /// nothing here. What is held of a node that is held whole is not taken off.
     free: Vec<u64>,
     gpus: Gpus,
+    part_slots: PartSlots,
     /// Slots held on each node, with [`WHOLE`] if one of them is the whole node.
     held: Vec<u32>,
     /// How many nodes are held whole.
@@ -89,6 +93,7 @@ impl Clone for Occupancy {
             fabric,
             free,
             gpus,
+            part_slots,
             held,
             whole,
             crossed_nodes,
@@ -108,6 +113,7 @@ impl Clone for Occupancy {
         self.fabric.clone_from(fabric);
         self.free.clone_from(free);
         self.gpus.clone_from(gpus);
+        self.part_slots.clone_from(part_slots);
         self.held.clone_from(held);
         self.whole = *whole;
         self.crossed_nodes.clone_from(crossed_nodes);
@@ -145,6 +151,7 @@ impl Occupancy {
         Occupancy {
             free: Vec::new(),
             gpus: Gpus::new(&fabric),
+            part_slots: PartSlots::default(),
             held: vec![0; nodes as usize],
             whole: 0,
             crossed_nodes: NodeSet::empty(nodes),
@@ -178,6 +185,7 @@ impl Occupancy {
             fabric: Arc::clone(&self.fabric),
             free: self.free.clone(),
             gpus: self.gpus.clone(),
+            part_slots: self.part_slots.clone(),
             held: self.held.clone(),
             whole: self.whole,
             crossed_nodes: self.crossed_nodes.clone(),

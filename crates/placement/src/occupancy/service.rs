@@ -75,5 +75,6 @@ impl Occupancy {
                 self.mark_busy(node);
             }
         }
+        self.note_change(node);
     }
 }

@@ -127,7 +127,7 @@ impl Kept {
 /// A job that may start, though what it takes others could use.
 struct Wasteful {
     index: usize,
-    size: Option<u32>,
+    key: Option<Key>,
     in_time: bool,
     waste: f64,
     placement: Arc<Placement>,
@@ -139,9 +139,9 @@ fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, fi
     let running = view.running.jobs().len();
     let mut attempts = ATTEMPTS;
     while let Some(found) = start_those_that_fit(kept, refused, view, first, &mut attempts) {
-        let Wasteful { index, size, in_time, placement, .. } = found;
+        let Wasteful { index, key, in_time, placement, .. } = found;
         if !in_time && !kept.shadow.spare(&kept.request, &placement, view) {
-            refused.insert(size, false);
+            refused.insert(key, false);
             continue;
         }
         if !view.start(index, placement) {
@@ -199,8 +199,11 @@ fn start_those_that_fit(
         let size = (by_size && alike).then_some(job.nodes);
         let late_size =
             size.or((head_counts && job.whole && job.request.is_plain()).then_some(job.nodes));
+        let key = job.kind.map(|kind| Key { kind, nodes: job.nodes });
+        let late_key = key.filter(|_| by_size || late_size.is_some());
+        let key = key.filter(|_| by_size);
         let is_refused =
-            refused.contains(size, in_time) || !in_time && refused.contains(late_size, false);
+            refused.contains(key, in_time) || !in_time && refused.contains(late_key, false);
         if is_refused || size.is_some_and(|size| compared.contains(&size)) {
             continue;
         }
@@ -209,7 +212,7 @@ fn start_those_that_fit(
         }
         let started = match view.policy.place(&job.request, view.occupancy) {
             Err(refusal) => {
-                refused.insert(size, true);
+                refused.insert(key, true);
                 let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                 blocked && kept.make_room(view, index, in_time, attempts)
             }
@@ -220,14 +223,13 @@ fn start_those_that_fit(
                 if waste > 0.0 && late_size.is_some() {
                     compared.extend(size);
                     if least.as_ref().is_none_or(|least| waste < least.waste) {
-                        least =
-                            Some(Wasteful { index, size: late_size, in_time, waste, placement });
+                        least = Some(Wasteful { index, key: late_key, in_time, waste, placement });
                     }
                     continue;
                 }
                 let harmless = in_time || kept.shadow.spare(&kept.request, &placement, view);
                 if !harmless {
-                    refused.insert(late_size, false);
+                    refused.insert(late_key, false);
                 }
                 harmless && view.start(index, placement)
             }
@@ -245,14 +247,21 @@ fn start_those_that_fit(
     least
 }
 
-/// Job sizes refused since the last start: all that are asked for are refused again, since a
-/// policy that goes by shape sees the same state.
+/// What decides about a request under a policy that depends only on sizes.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    kind: u32,
+    nodes: u32,
+}
+
+/// Jobs refused since the last start: all of the same kind and size are refused again, since a policy that goes by shape sees
+/// the same state.
 #[derive(Debug, Default)]
 struct RefusedSizes {
-    /// The generation in which the size was refused whatever its end, by size.
-    any_end: Vec<u64>,
+    /// The generation in which the size was refused whatever its end, by kind and size.
+    any_end: Vec<Vec<u64>>,
     /// The generation in which the size was refused for jobs that outlast the reservation.
-    late_end: Vec<u64>,
+    late_end: Vec<Vec<u64>>,
     generation: u64,
 }
 
@@ -261,20 +270,26 @@ impl RefusedSizes {
         self.generation += 1;
     }
 
-    fn contains(&self, size: Option<u32>, in_time: bool) -> bool {
-        let is_in = |sizes: &[u64], size: u32| sizes.get(size as usize) == Some(&self.generation);
-        size.is_some_and(|size| {
-            is_in(&self.any_end, size) || !in_time && is_in(&self.late_end, size)
-        })
+    fn contains(&self, key: Option<Key>, in_time: bool) -> bool {
+        let is_in = |kinds: &[Vec<u64>], Key { kind, nodes }| {
+            let sizes = kinds.get(kind as usize);
+            sizes.and_then(|sizes| sizes.get(nodes as usize)) == Some(&self.generation)
+        };
+        key.is_some_and(|key| is_in(&self.any_end, key) || !in_time && is_in(&self.late_end, key))
     }
 
-    fn insert(&mut self, size: Option<u32>, whatever_its_end: bool) {
-        let Some(size) = size else { return };
-        let sizes = if whatever_its_end { &mut self.any_end } else { &mut self.late_end };
-        if sizes.len() <= size as usize {
-            sizes.resize(size as usize + 1, 0);
+    fn insert(&mut self, key: Option<Key>, whatever_its_end: bool) {
+        let Some(Key { kind, nodes }) = key else { return };
+        let (kind, nodes) = (kind as usize, nodes as usize);
+        let kinds = if whatever_its_end { &mut self.any_end } else { &mut self.late_end };
+        if kinds.len() <= kind {
+            kinds.resize(kind + 1, Vec::new());
         }
-        sizes[size as usize] = self.generation;
+        let sizes = &mut kinds[kind];
+        if sizes.len() <= nodes {
+            sizes.resize(nodes + 1, 0);
+        }
+        sizes[nodes] = self.generation;
     }
 }
 

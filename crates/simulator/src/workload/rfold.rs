@@ -22,7 +22,7 @@ pub(super) const BEGINS: &[u8] = b"#job id,";
 /// # Errors
 /// No GPUs per node among the options, a missing column, a value that cannot be read, the same job twice, an input without rows.
 pub fn rfold(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
-    let Some(per_node) = options.gpus_per_node else {
+    let Some(per_node) = options.gpus_per_node.filter(|&gpus| gpus > 0) else {
         let message =
             "the log counts GPUs, not nodes: say how many a node has with --gpus-per-node";
         return Err(InputError::whole(message));

@@ -1,0 +1,179 @@
+//! The nodes with a slot for shares that were asked for lately, kept up to date instead of counted anew.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use topolane_fabric::{NodeIndex, NodeSet};
+
+use super::Occupancy;
+use crate::amounts::Amounts;
+
+/// The most shares that are kept.
+const MOST_TABLES: usize = 32;
+
+/// Tables of the shares asked for lately. A claim or a release notes its nodes only, and a table looks at them when it is asked
+/// for: most changes are undone or followed by others before that.
+#[derive(Debug, Default)]
+pub(super) struct PartSlots(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    tables: Vec<Table>,
+    /// Nodes that changed, in order.
+    changed: Vec<NodeIndex>,
+    /// How often that list was begun anew.
+    begun: u64,
+    asked: u64,
+}
+
+/// The nodes with a slot for one share.
+#[derive(Debug, Clone)]
+struct Table {
+    amounts: Amounts,
+    nodes: NodeSet,
+    /// Slots of every group by level; level 0 is empty.
+    counts: Vec<Vec<u32>>,
+    total: u32,
+    /// How much of `changed` it has seen; `None` if that is not enough to go on.
+    seen: Option<usize>,
+    /// When it was asked for.
+    asked: u64,
+}
+
+/// A place in the list of changes, to go back to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    begun: u64,
+    length: usize,
+}
+
+impl PartSlots {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept_mut(&mut self) -> &mut Kept {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for PartSlots {
+    fn clone(&self) -> Self {
+        let kept = self.kept();
+        PartSlots(Mutex::new(Kept {
+            tables: kept.tables.clone(),
+            changed: kept.changed.clone(),
+            ..*kept
+        }))
+    }
+}
+
+impl Occupancy {
+    /// Notes that the slots of a node may have changed.
+    #[inline]
+    pub(super) fn note_change(&mut self, node: NodeIndex) {
+        let most = self.held.len().max(1024);
+        let kept = self.part_slots.kept_mut();
+        if kept.tables.is_empty() {
+            return;
+        }
+        if kept.changed.len() >= most {
+            kept.changed.clear();
+            kept.begun += 1;
+            kept.tables.iter_mut().for_each(|table| table.seen = None);
+        }
+        kept.changed.push(node);
+    }
+
+    /// The present place in the list of changes.
+    pub(crate) fn mark_changes(&mut self) -> Mark {
+        let kept = self.part_slots.kept_mut();
+        Mark { begun: kept.begun, length: kept.changed.len() }
+    }
+
+    /// Forgets the changes since a place, which have been undone, unless a table has seen them.
+    pub(crate) fn forget_changes(&mut self, mark: Mark) {
+        let kept = self.part_slots.kept_mut();
+        let is_unseen = |table: &Table| table.seen.is_none_or(|seen| seen <= mark.length);
+        if kept.begun == mark.begun && kept.tables.iter().all(is_unseen) {
+            kept.changed.truncate(mark.length);
+        }
+    }
+
+    /// How many nodes have a slot for a share of a node.
+    pub(crate) fn part_total(&self, amounts: &Amounts) -> u32 {
+        self.with_table(amounts, |table| table.total)
+    }
+
+    /// The nodes with a slot for a share of a node.
+    pub(crate) fn part_nodes(&self, amounts: &Amounts) -> NodeSet {
+        self.with_table(amounts, |table| table.nodes.clone())
+    }
+
+    /// The same, and their number in every group by level.
+    pub(crate) fn part_counts(&self, amounts: &Amounts) -> (NodeSet, Vec<Vec<u32>>) {
+        self.with_table(amounts, |table| (table.nodes.clone(), table.counts.clone()))
+    }
+
+    fn with_table<T>(&self, amounts: &Amounts, answer: impl FnOnce(&Table) -> T) -> T {
+        let mut kept = self.part_slots.kept();
+        kept.asked += 1;
+        let asked = kept.asked;
+        let Kept { tables, changed, .. } = &mut *kept;
+        let index = match tables.iter().position(|table| table.amounts == *amounts) {
+            Some(index) => index,
+            None => {
+                let oldest = (0..tables.len()).min_by_key(|&index| tables[index].asked);
+                if let Some(oldest) = oldest.filter(|_| tables.len() >= MOST_TABLES) {
+                    tables.swap_remove(oldest);
+                }
+                tables.push(self.table(amounts));
+                tables.len() - 1
+            }
+        };
+        let table = &mut tables[index];
+        match table.seen {
+            Some(seen) => changed[seen..].iter().for_each(|&node| self.follow(table, node)),
+            None => *table = self.table(amounts),
+        }
+        table.seen = Some(changed.len());
+        table.asked = asked;
+        answer(table)
+    }
+
+    /// The table of a share, counted from all nodes.
+    fn table(&self, amounts: &Amounts) -> Table {
+        let levels = 0..=self.fabric.depth();
+        let groups = |level| if level > 0 { self.fabric.groups(level) as usize } else { 0 };
+        let mut table = Table {
+            amounts: amounts.clone(),
+            nodes: NodeSet::empty(self.fabric.nodes()),
+            counts: levels.map(|level| vec![0; groups(level)]).collect(),
+            total: 0,
+            seen: None,
+            asked: 0,
+        };
+        for node in self.in_service.iter() {
+            self.follow(&mut table, node);
+        }
+        table
+    }
+
+    /// Looks at a node that may have changed.
+    #[inline]
+    fn follow(&self, table: &mut Table, node: NodeIndex) {
+        let fits = self.fits_part(node, &table.amounts);
+        if fits == table.nodes.contains(node) {
+            return;
+        }
+        let change = |count: &mut u32| if fits { *count += 1 } else { *count -= 1 };
+        if fits {
+            table.nodes.insert(node);
+        } else {
+            table.nodes.remove(node);
+        }
+        change(&mut table.total);
+        for level in 1..=self.fabric.depth() {
+            change(&mut table.counts[level][self.fabric.group(level, node) as usize]);
+        }
+    }
+}

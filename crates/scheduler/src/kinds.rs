@@ -1,0 +1,47 @@
+//! Kinds of requests: those of one kind and size differ in identity and times only.
+
+use std::sync::Arc;
+
+use topolane_placement::Request;
+
+/// The most kinds that are told apart.
+const MOST: usize = 512;
+
+/// A number for every kind of request seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds {
+    /// One request of each kind.
+    seen: Vec<Request>,
+}
+
+impl Kinds {
+    /// The kind of a request. `None` if something in it is its own: nodes that it names, or slots that another system counts. Also
+    /// `None` for a new kind when there are too many.
+    pub(crate) fn of(&mut self, request: &Request) -> Option<u32> {
+        let is_own = request.stacked
+            || request.slots.is_some()
+            || request.recorded.is_some()
+            || request.beyond > 0
+            || !request.members.is_empty();
+        if is_own {
+            return None;
+        }
+        let known = self.seen.iter().position(|seen| is_alike(seen, request));
+        let kind = known.or_else(|| {
+            (self.seen.len() < MOST).then(|| {
+                self.seen.push(Request { traffic: None, ..request.clone() });
+                self.seen.len() - 1
+            })
+        });
+        kind.map(|kind| kind as u32)
+    }
+}
+
+fn is_alike(one: &Request, other: &Request) -> bool {
+    let eligible = match (&one.eligible, &other.eligible) {
+        (None, None) => true,
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        _ => false,
+    };
+    eligible && one.share == other.share && one.is_like(other)
+}

@@ -1,0 +1,43 @@
+//! GPUs that jobs hold.
+
+use topolane_fabric::Fabric;
+use topolane_placement::{GpuSet, Placement, Share};
+
+use crate::simulate::Outcome;
+
+/// The share of all GPUs that jobs held from the first submission to the last end; `None` for a machine without GPUs and a run
+/// without length. A whole node counts with all its GPUs, a part of a GPU with its thousandths.
+pub(crate) fn allocated_gpus(fabric: &Fabric, outcome: &Outcome, makespan: f64) -> Option<f64> {
+    let gpu = fabric.resources().index("gpu")?;
+    let of_node = |node: u32| fabric.counts(node)[gpu] as f64;
+    let all: f64 = (0..fabric.nodes()).map(of_node).sum();
+    let held = |placement: &Placement| match placement.share() {
+        Share::Whole => placement.held().map(of_node).sum(),
+        Share::Part(amounts) => {
+            amounts.gpu_thousandths(fabric.resources()) as f64 / 1000.0
+                * placement.held().count() as f64
+        }
+    };
+    let used: f64 =
+        outcome.jobs.iter().map(|job| held(&job.placement) * (job.finish - job.start)).sum();
+    (all > 0.0 && makespan > 0.0).then(|| used / (all * makespan))
+}
+
+/// The GPUs of a job's nodes, in the order of its nodes: `0-3|0-3|1,4`. Empty where they are not named.
+pub(crate) fn gpus_of(placement: &Placement) -> String {
+    let of_node = |&gpus: &GpuSet| {
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for gpu in gpus.iter() {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == gpu => *last = gpu,
+                _ => ranges.push((gpu, gpu)),
+            }
+        }
+        let shown = ranges.iter().map(|&(first, last)| {
+            if first == last { first.to_string() } else { format!("{first}-{last}") }
+        });
+        shown.collect::<Vec<_>>().join(",")
+    };
+    let nodes = placement.gpus().iter().take(placement.nodes().len());
+    nodes.map(of_node).collect::<Vec<_>>().join("|")
+}
