@@ -49,7 +49,7 @@ impl<'a> FreeSlots<'a> {
             (Share::Part(amounts), None) if !request.stacked => {
                 let (nodes, counts) = occupancy.part_counts(amounts);
                 let (nodes, counts) = (Cow::Owned(nodes), Cow::Owned(counts));
-                FreeSlots { fabric, nodes, counts, stack: None }
+                FreeSlots { fabric, nodes, counts, stack: None, in_blocks: None }
             }
             (Share::Part(amounts), eligible) => {
                 let mut nodes = occupancy.part_nodes(amounts);

@@ -197,21 +197,7 @@ pub fn simulate<E: From<InputError>>(
         while let Some(job) = workload.jobs.get(next).filter(|job| job.submit <= now) {
             let index = next;
             next += 1;
-            let share = match workload.share_on(job, fabric) {
-                Ok(share) => share,
-                Err(refusal) => {
-                    run.outcome.refused.push((index, refusal));
-                    continue;
-                }
-            };
-            let mut request = request_of(index, job, share, options);
-            match gpu_types.nodes(job, fabric) {
-                Ok(nodes) => request.eligible = nodes,
-                Err(refusal) => {
-                    run.outcome.refused.push((index, refusal));
-                    continue;
-                }
-            }
+            let Some(mut request) = run.asked(index, job, &mut gpu_types) else { continue };
             if policy.name() == "recorded" {
                 match recorded.nodes(job)? {
                     Ok(nodes) => request.recorded = nodes,
@@ -299,6 +285,17 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// What a job asks for on this machine; `None`, and the job is refused, if no node has what it takes.
+    fn asked(&mut self, index: usize, job: &Job, gpu_types: &mut GpuTypes) -> Option<Request> {
+        let fabric = self.scheduler.occupancy().fabric();
+        let share = self.workload.share_on(job, fabric);
+        let asked = share.and_then(|share| {
+            let eligible = gpu_types.nodes(job, fabric)?;
+            Ok(Request { eligible, ..request_of(index, job, share, self.options) })
+        });
+        asked.map_err(|refusal| self.outcome.refused.push((index, refusal))).ok()
+    }
+
     /// Ends jobs, and tells the queue of those that will go on longer than it was told.
     fn complete(&mut self, now: f64) {
         while let Some(due) = self.ends.pop(now) {

@@ -119,17 +119,15 @@ impl Occupancy {
         kept.asked += 1;
         let asked = kept.asked;
         let Kept { tables, changed, .. } = &mut *kept;
-        let index = match tables.iter().position(|table| table.amounts == *amounts) {
-            Some(index) => index,
-            None => {
-                let oldest = (0..tables.len()).min_by_key(|&index| tables[index].asked);
-                if let Some(oldest) = oldest.filter(|_| tables.len() >= MOST_TABLES) {
-                    tables.swap_remove(oldest);
-                }
-                tables.push(self.table(amounts));
-                tables.len() - 1
+        let known = tables.iter().position(|table| table.amounts == *amounts);
+        let index = known.unwrap_or_else(|| {
+            let oldest = (0..tables.len()).min_by_key(|&index| tables[index].asked);
+            if let Some(oldest) = oldest.filter(|_| tables.len() >= MOST_TABLES) {
+                tables.swap_remove(oldest);
             }
-        };
+            tables.push(self.table(amounts));
+            tables.len() - 1
+        });
         let table = &mut tables[index];
         match table.seen {
             Some(seen) => changed[seen..].iter().for_each(|&node| self.follow(table, node)),

@@ -1,14 +1,13 @@
 //! Comma-separated workloads with a header line; the job tables of Batsim are read too.
 
 use std::io::BufRead;
-use std::sync::Arc;
 
 use csv::StringRecord;
 use topolane_fabric::InputError;
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
 use topolane_placement::{Amounts, Share};
 
-use super::gpus::{Asked, gpus, share, types};
+use super::gpus::{Asked, Types, gpus, share, types};
 use super::job::{Job, Recorded, Workload};
 use super::parse::{Kept, amount, count, seconds, shown};
 use super::rows::{find, need, rows};
@@ -156,7 +155,7 @@ impl Columns {
         row: &StringRecord,
         resources: &mut Resources,
         gpus: Option<u64>,
-    ) -> Result<(Share, Option<Arc<[String]>>), String> {
+    ) -> Result<(Share, Option<Types>), String> {
         let given = |column: Option<usize>| {
             column.and_then(|column| row.get(column)).filter(|text| !text.is_empty())
         };

@@ -50,24 +50,23 @@ impl Asked {
     /// # Errors
     /// Numbers that do not fit each other, or too few of them.
     pub(super) fn settled(self) -> Result<(u32, Option<u64>), String> {
-        let said = Said;
         match self {
             Asked { all: None, per_node, nodes: Some(nodes) } => Ok((nodes, per_node)),
             Asked { all: None, .. } => Err("a job without nodes".into()),
             Asked { all: Some(all), per_node: None, nodes: Some(nodes) } => {
                 let per_node = all / u64::from(nodes);
-                let is_even = all.is_multiple_of(u64::from(nodes));
-                if nodes > 1 && !(is_even && per_node.is_multiple_of(WHOLE)) {
-                    let all = said.gpus(all);
-                    return Err(format!("gpus {all} cannot be divided among {nodes} nodes"));
+                let is_even = all % u64::from(nodes) == 0;
+                if nodes > 1 && !(is_even && per_node % WHOLE == 0) {
+                    let gpus = said(all);
+                    return Err(format!("gpus {gpus} cannot be divided among {nodes} nodes"));
                 }
                 Ok((nodes, Some(per_node)))
             }
             Asked { all: Some(all), per_node: None, nodes: None } => {
-                Err(format!("gpus {} without nodes or gpus_per_node", said.gpus(all)))
+                Err(format!("gpus {} without nodes or gpus_per_node", said(all)))
             }
             Asked { all: Some(all), per_node: Some(per_node), nodes } => {
-                let needed = all.checked_div(per_node).filter(|_| all.is_multiple_of(per_node));
+                let needed = all.checked_div(per_node).filter(|needed| needed * per_node == all);
                 let needed = needed.and_then(|needed| u32::try_from(needed).ok());
                 match (needed, nodes) {
                     (Some(needed), None) if needed > 0 => Ok((needed, Some(per_node))),
@@ -76,13 +75,13 @@ impl Asked {
                     }
                     (_, Some(nodes)) => Err(format!(
                         "gpus {} are not gpus_per_node {} on {nodes} nodes",
-                        said.gpus(all),
-                        said.gpus(per_node)
+                        said(all),
+                        said(per_node)
                     )),
                     _ => Err(format!(
                         "gpus {} cannot be divided by gpus_per_node {}",
-                        said.gpus(all),
-                        said.gpus(per_node)
+                        said(all),
+                        said(per_node)
                     )),
                 }
             }
@@ -91,13 +90,8 @@ impl Asked {
 }
 
 /// How many GPUs messages and files show: `4`, `0.46`.
-#[derive(Clone, Copy)]
-pub(super) struct Said;
-
-impl Said {
-    pub(super) fn gpus(self, thousandths: u64) -> String {
-        (thousandths as f64 / WHOLE as f64).to_string()
-    }
+pub(super) fn said(thousandths: u64) -> String {
+    (thousandths as f64 / WHOLE as f64).to_string()
 }
 
 /// The types in `T4` or `V100M16|V100M32`, each once, by name.
@@ -117,6 +111,9 @@ pub(super) fn types(text: &str) -> Result<Vec<&str>, String> {
     Ok(types)
 }
 
+/// Types of GPU of which one will do.
+pub(super) type Types = Arc<[String]>;
+
 /// What a slot takes of a node, with GPUs (thousandths) of the one type in `types` or of any; and the types if there are several:
 /// then a job may use the nodes that have one of them.
 ///
@@ -127,7 +124,7 @@ pub(super) fn share(
     mut counts: Vec<u64>,
     gpus: u64,
     types: &[&str],
-) -> Result<(Share, Option<Arc<[String]>>), String> {
+) -> Result<(Share, Option<Types>), String> {
     let index = match types {
         [kind] => resources.add(&format!("gpu:{kind}"))?,
         _ => resources.add("gpu")?,
@@ -140,7 +137,7 @@ pub(super) fn share(
     resources.include_types(&mut counts);
     let whole = resources.index("gpu").map_or(0, |gpu| counts[gpu]);
     if part.is_some() && whole > 0 {
-        return Err(format!("{} of a GPU and {whole} whole ones for one job", Said.gpus(gpus)));
+        return Err(format!("{} of a GPU and {whole} whole ones for one job", said(gpus)));
     }
     let several = (types.len() > 1).then(|| types.iter().map(|&kind| kind.to_owned()).collect());
     Ok((Share::Part(Amounts::of(&counts).with_gpu_part(part)), several))

@@ -77,7 +77,7 @@ impl Columns {
         ];
         let number = at(self.name).rsplit('-').next().and_then(|digits| digits.parse().ok());
         let submit = seconds("creation_time", at(self.created))?;
-        let gpus = self.gpus(amount("num_gpu", at(self.gpus))?, at(self.milli))?;
+        let gpus = gpus_of(amount("num_gpu", at(self.gpus))?, at(self.milli))?;
         if at(self.scheduled).is_empty() || at(self.deleted).is_empty() {
             return Ok(Err(LeftOut::NeverStarted));
         }
@@ -106,17 +106,17 @@ impl Columns {
             ..Job::default()
         }))
     }
+}
 
-    /// Thousandths of GPUs: `gpu_milli` is what it takes of each.
-    fn gpus(&self, gpus: u64, milli: &str) -> Result<u64, String> {
-        let milli_each = amount("gpu_milli", milli)?;
-        match (gpus, milli_each) {
-            (0, _) => Ok(0),
-            (_, WHOLE) => Ok(gpus * WHOLE),
-            (1, part) if part < WHOLE => Ok(part),
-            _ => Err(format!(
-                "gpu_milli {milli} of each of {gpus} GPUs: a job takes whole GPUs, or a part of one"
-            )),
-        }
+/// Thousandths of GPUs: `gpu_milli` is what it takes of each.
+fn gpus_of(gpus: u64, milli: &str) -> Result<u64, String> {
+    let milli_each = amount("gpu_milli", milli)?;
+    match (gpus, milli_each) {
+        (0, _) => Ok(0),
+        (_, WHOLE) => Ok(gpus * WHOLE),
+        (1, part) if part < WHOLE => Ok(part),
+        _ => Err(format!(
+            "gpu_milli {milli} of each of {gpus} GPUs: a job takes whole GPUs, or a part of one"
+        )),
     }
 }

@@ -1,4 +1,4 @@
-//! Traces of GPU jobs as RFold redistributes them: Microsoft's Philly (2017) and Alibaba's Lingjun (2023).
+//! Traces of GPU jobs as `RFold` redistributes them: Microsoft's Philly (2017) and Alibaba's Lingjun (2023).
 //!
 //! `#job id,arrival time (sec),topology,shape,size,duration (sec)`: the size is in GPUs, and no node is named.
 

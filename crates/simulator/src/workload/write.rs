@@ -6,7 +6,7 @@ use topolane_fabric::InputError;
 use topolane_fabric::resources::MEMORY;
 use topolane_placement::Share;
 
-use super::gpus::Said;
+use super::gpus::said;
 use super::job::{Job, Workload};
 use crate::FORMULA;
 
@@ -101,7 +101,7 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
                         others.get(index.wrapping_sub(2)).is_some_and(|name| name == "gpu")
                     });
                     let _ = match part {
-                        Some(part) => write!(columns, ",{}", Said.gpus(part.thousandths().into())),
+                        Some(part) => write!(columns, ",{}", said(part.thousandths().into())),
                         None => write!(columns, ",{}", amounts.get(index)),
                     };
                 }
