@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError, preset};
-use topolane_placement::{Share, policy};
+use topolane_placement::policy;
 use topolane_simulator::workload::{Job, Workload};
 use topolane_simulator::{Metrics, Options, Outcome, Summary, simulate};
 
