@@ -3,7 +3,8 @@
 Node indices count from 0 in leaf order. What cannot be used raises InputError, in one sentence.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingType
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -782,6 +783,15 @@ class Workload:
     def generate(name: str, seed: int) -> Workload:
         """Makes a month up: a preset's name (see `workload_presets`) and a seed."""
 
+    @property
+    def failure_rate(self) -> tuple[float, float] | None:
+        """Failures of a node in a day where the jobs ran, and the mean seconds until it is back; None where unknown."""
+
+    def draw_failures(
+        self, machine: Machine, per_node_day: float, repair: float, seed: int
+    ) -> list[tuple[int, float, float]]:
+        """(node, from, until) of failures from the first submission to the last and one day more, at such a rate."""
+
     def shaped(
         self,
         machine_nodes: int,
@@ -1042,7 +1052,7 @@ class Scheduler:
         order: int = 0,
         begin: float = 0.0,
         min_bandwidth: float | None = None,
-        share: Mapping[str, float] | tuple[int, int] | None = None,
+        share: MappingType[str, float] | tuple[int, int] | None = None,
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
         traffic: tuple[Traffic, float] | None = None,
@@ -1068,7 +1078,7 @@ class Scheduler:
         start: float,
         walltime: float,
         *,
-        share: Mapping[str, float] | tuple[int, int] | None = None,
+        share: MappingType[str, float] | tuple[int, int] | None = None,
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         traffic: tuple[Traffic, float] | None = None,
@@ -1169,14 +1179,15 @@ class State:
     def hold(
         self,
         nodes: Sequence[int],
-        share: Mapping[str, float] | tuple[int, int] | None = None,
+        share: MappingType[str, float] | tuple[int, int] | None = None,
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         *,
         phi: float | None = None,
         id: int | None = None,
     ) -> None:
-        """Lets a job hold nodes, once per slot, and links; `share` is what each slot takes, or None.
+        """Lets a job hold nodes, once per slot, and links; `share` is what each slot takes, or None. Less than 1 of `gpu` is a part of
+        one GPU.
 
         A refusal names the jobs that have an identity.
 
@@ -1194,13 +1205,30 @@ class State:
     def take_out(self, nodes: Sequence[int]) -> None:
         """Takes nodes out of service."""
 
+    def room(
+        self,
+        sizes: Sequence[int] | None = None,
+        segment: int | None = None,
+        smallest: MappingType[str, float] | None = None,
+    ) -> dict[str, Any]:
+        """How many more jobs of each size fit at each level, and which GPUs no job can use.
+
+        sizes: GPUs, or nodes on a machine without GPUs; by default powers of two. segment: nodes of each part of a job that must
+        lie in one domain. smallest: the least that a job takes of a node. docs/reference/outputs.md names the members.
+        """
+
+    def room_by_domain(
+        self, segment: int | None = None, smallest: MappingType[str, float] | None = None
+    ) -> list[dict[str, Any]]:
+        """The room in every domain, or on every leaf of a machine without domains."""
+
     def place(
         self,
         policy: str | Policy,
         nodes: int,
         *,
         id: int = 0,
-        share: Mapping[str, float] | tuple[int, int] | None = None,
+        share: MappingType[str, float] | tuple[int, int] | None = None,
         stacked: bool = False,
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
@@ -1303,6 +1331,10 @@ def simulate(
     network: Network | None = None,
     outages: Sequence[tuple[Sequence[int], float, float]] = ...,
     segment: int | None = None,
+    failures: Sequence[tuple[int, float, float]] = ...,
+    spares: int = 0,
+    checkpoint: float = 3600.0,
+    restart: float = 600.0,
     progress: Callable[[float], object] | None = None,
 ) -> Outcome:
     """Runs a workload on a machine under a policy and a queue.
@@ -1310,6 +1342,8 @@ def simulate(
     within: where each job is to lie, for policies that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`).
     outages: cables that fail together, and from when until when, in seconds; either may be infinite.
     segment: nodes of each part of a job that must lie in one domain.
+    failures: nodes that fail, and from when until when, in seconds. spares: idle nodes kept back in each domain to take the
+    place of one that fails. checkpoint, restart: seconds between checkpoints, and seconds to start again.
     progress: called now and then with the share of jobs that have ended.
     """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from topolane._engine import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars
 
@@ -19,7 +19,9 @@ INTERVAL = re.compile(r"(\d+)(?:-(\d+))?")
 JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "allocated_resources")
 MOVE_COLUMNS = ("job_id", "time", "from_nodes", "to_nodes", "pause")
 JOB_LINK_COLUMNS = ("job_id", "from", "until", "bandwidth_share", "links", "lent_links")
-TEXTS = ("allocated_resources", "from_nodes", "to_nodes", "links", "lent_links")
+MOST_HEADER = 1 << 16
+"""Letters of the first line that are looked at."""
+TEXTS = ("allocated_resources", "taken", "from_nodes", "to_nodes", "links", "lent_links")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Running:
     """Cables between switches that it owns."""
     lent: Sequence[tuple[int, int]] = ()
     """Cables that it may use as well, until their owner needs them."""
+    share: Mapping[str, float] | None = None
+    """What it takes of each node: resources and counts; None for whole nodes."""
 
 
 def running_at(
@@ -50,9 +54,14 @@ def running_at(
     column = polars.col
     running = jobs.filter((column("starting_time") <= time) & (column("finish_time") > time)).sort("job_id")
     nodes: dict[int, str] = dict(running.select("job_id", "allocated_resources").iter_rows())
+    shares: dict[int, str] = {}
+    if "taken" in running.columns:
+        shares = dict(running.select("job_id", "taken").iter_rows())
     if moves is not None:
         # Until its next move a job is where that move takes it away from.
-        to_come = moves.filter(column("time") > time).select("job_id", "from_nodes")
+        ends = running.select("job_id", "finish_time")
+        to_come = moves.filter(column("time") > time).join(ends, on="job_id", maintain_order="left")
+        to_come = to_come.filter(column("time") <= column("finish_time")).select("job_id", "from_nodes")
         for job, before in reversed(to_come.rows()):
             if job in nodes:
                 nodes[job] = before
@@ -64,7 +73,22 @@ def running_at(
     found = []
     for job, text in nodes.items():
         owned, lent = links.get(job, ("", ""))
-        found.append(Running(job, intervals(text), intervals(owned), intervals(lent)))
+        found.append(
+            Running(job, intervals(text), intervals(owned), intervals(lent), _share(shares.get(job)))
+        )
+    return found
+
+
+def _share(text: str | None) -> dict[str, float] | None:
+    """`cores=36;gpu=1` as counts; None for nothing, which stands for whole nodes."""
+    if not text:
+        return None
+    found = {}
+    for part in text.split(";"):
+        name, equals, count = part.rpartition("=")
+        if not equals:
+            raise ValueError(f"not a resource and its count: {part!r}")
+        found[name] = int(count) if count.isdigit() else float(count)
     return found
 
 
@@ -99,7 +123,7 @@ def read(directory: str | Path, hours: float | None) -> list[Running]:
         runs = sorted(path.parent.name for path in place.glob("runs/*/jobs.csv"))
         several = f"; it holds several in {place / 'runs'}: {', '.join(runs)}" if runs else ""
         raise InputError(f"{place}: there is no run in it, no jobs.csv{several}")
-    jobs = _table(place / "jobs.csv", JOB_COLUMNS)
+    jobs = _table(place / "jobs.csv", JOB_COLUMNS, optional=("taken",))
     moves, job_links = (
         _table(place / name, columns) if (place / name).is_file() else None
         for name, columns in (("moves.csv", MOVE_COLUMNS), ("job-links.csv", JOB_LINK_COLUMNS))
@@ -115,9 +139,16 @@ def read(directory: str | Path, hours: float | None) -> list[Running]:
         raise InputError(f"{place}: {error}") from error
 
 
-def _table(file: Path, columns: Sequence[str]) -> polars.DataFrame:
+def _table(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> polars.DataFrame:
     import polars
 
+    if optional:
+        try:
+            with file.open(encoding="utf-8") as lines:
+                there = lines.readline(MOST_HEADER).strip().split(",")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{file}: not a table of a run: {error}") from error
+        columns = [*columns, *(name for name in optional if name in there)]
     kinds = {name: polars.String if name in TEXTS else polars.Float64 for name in columns}
     schema = kinds | {"job_id": polars.UInt64} if "job_id" in columns else kinds
     try:

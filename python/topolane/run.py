@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from topolane import _engine, outages
+from topolane.failures import Failure, failures_of
 from topolane.options import option
 from topolane.policy import Policy, resolve
 from topolane.traffic import measured_or_named
@@ -104,8 +105,8 @@ class Settings:
     """Only policies that ask every job use it."""
     segment: int | None = option(
         None,
-        "Nodes of each part of a job that must lie in one domain (or under one leaf switch), for jobs that name no such "
-        "size [default: a job lies in one domain if one is large enough].",
+        "Nodes of each part of a job that must lie in one domain (or under one leaf switch), for all jobs [default: as the "
+        "workload says; of others, a job lies in one domain if one is large enough].",
     )
     """Only policies that know domains use it."""
     defrag: Defrag | None = option(
@@ -119,6 +120,21 @@ class Settings:
         "listed; no job is placed on them until they are back.",
     )
     """In a program also the outages themselves (`topolane.outages.read`)."""
+    failures: str | Sequence[Failure] | None = option(
+        None,
+        "Nodes that fail: none; RATE,HOURS (failures of a node in a day, mean hours until it is back); or a CSV file with "
+        "the columns node,from,until in seconds [default: the rate of the workload, if it has one].",
+    )
+    """In a program also the failures themselves (`topolane.failures.read`). Jobs on a node that fails go on with a spare one of
+    its domain, or are submitted again, ahead of the others, for what is left since the last checkpoint."""
+    spares: int = option(
+        0,
+        "Idle nodes kept back in each domain (on each leaf without domains), to take the place of a node that fails.",
+    )
+    checkpoint: float = option(
+        1.0,
+        "Hours between two checkpoints of a job: a failure costs what the job has done since the last one.",
+    )
     network: Network | None = None
     """Lets jobs slow each other down where they share links; by default they do not."""
     phi: dataclasses.InitVar[float | None] = None
@@ -224,6 +240,17 @@ def simulate(
     failing = how.outages or ()
     if isinstance(failing, str):
         failing = outages.read(failing, machine)
+    replays = "recorded" in (name, queue)
+    if replays and (how.failures not in (None, "none") or how.spares):
+        raise _engine.InputError("a replay of recorded starts has no failures and no spare nodes")
+    failed: Sequence[Failure] = ()
+    if not replays:
+        given = how.failures
+        failed = (
+            failures_of(given, workload, machine, how.seed)
+            if given is None or isinstance(given, str)
+            else given
+        )
     outcome = _engine.simulate(
         workload,
         machine,
@@ -238,6 +265,9 @@ def simulate(
         moving=dataclasses.astuple(how.defrag) if how.defrag else None,
         network=how.network.on(machine, how.seed) if how.network else None,
         outages=[(outage.cables, outage.start, outage.end) for outage in failing],
+        failures=[dataclasses.astuple(failure) for failure in failed],
+        spares=how.spares,
+        checkpoint=3600.0 * how.checkpoint,
         progress=progress,
     )
     summary = outcome.summary()

@@ -18,6 +18,7 @@ RUNNING = READING | {
     "traffic",
     "routes",
     "outages",
+    "failures",
     "run",
     "sweep",
     "mapping",

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use topolane_fabric::Fabric;
 use topolane_simulator::{
-    Metrics, Moving, Options, Outage, Scenario, Summary, simulate as run_events, tables,
+    Failure, Metrics, Moving, Options, Outage, Recovery, Scenario, Summary, simulate as run_events,
+    tables,
 };
 
 use crate::error::{RunError, bad_input, input_error};
@@ -35,7 +37,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], segment=None, progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], segment=None, failures=vec![], spares=0, checkpoint=3600.0, restart=600.0, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -53,6 +55,10 @@ pub fn simulate(
     network: Option<&Network>,
     outages: Vec<(Vec<u32>, f64, f64)>,
     segment: Option<u32>,
+    failures: Vec<(u32, f64, f64)>,
+    spares: u32,
+    checkpoint: f64,
+    restart: f64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let (policy, raised) = policy_from(policy, seed)?;
@@ -99,6 +105,8 @@ pub fn simulate(
         segment,
         network,
         outages,
+        failures: failures_from(failures, fabric)?,
+        recovery: recovery_from(spares, checkpoint, restart)?,
     };
     let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
         let mut last = Instant::now();
@@ -127,6 +135,28 @@ pub fn simulate(
         outcome,
         metrics,
     })
+}
+
+fn failures_from(failures: Vec<(u32, f64, f64)>, fabric: &Fabric) -> PyResult<Vec<Failure>> {
+    let failure = |(node, from, until): (u32, f64, f64)| {
+        if node >= fabric.nodes() {
+            return Err(bad_input(format!("node {node} fails, but is not on the machine")));
+        }
+        if from.is_nan() || until.is_nan() || until <= from {
+            return Err(bad_input(format!("a failure cannot be from {from} s until {until} s")));
+        }
+        Ok(Failure { node, from, until })
+    };
+    failures.into_iter().map(failure).collect()
+}
+
+fn recovery_from(spares: u32, checkpoint: f64, restart: f64) -> PyResult<Recovery> {
+    if !(checkpoint.is_finite() && checkpoint >= 0.0 && restart.is_finite() && restart >= 0.0) {
+        return Err(bad_input(format!(
+            "seconds between checkpoints and to start again must be 0 or more, not {checkpoint} and {restart}"
+        )));
+    }
+    Ok(Recovery { spares, checkpoint, restart })
 }
 
 #[pymethods]

@@ -9,7 +9,7 @@ use topolane_fabric::resources::check_resource;
 use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
     Amounts, FreeSlots, GpuPart, Holder, Move, NotWithin, Occupancy, Placement, Refusal, Request,
-    Running, Share, Within, moves,
+    Room, RoomQuestion, Running, Share, Within, moves,
 };
 
 use crate::decision::{Answer, Decision};
@@ -267,9 +267,61 @@ impl State {
             Err(refusal) => Costs::Refusal(refusal.into()),
         })
     }
+
+    /// How many more jobs of each size fit at each level, and which GPUs no job can use: a dictionary. `sizes` count GPUs, or nodes
+    /// on a machine without GPUs; by default powers of two. `smallest` is the least that a job takes of a node.
+    #[pyo3(signature = (sizes=None, segment=None, smallest=None))]
+    fn room<'py>(
+        &self,
+        py: Python<'py>,
+        sizes: Option<Vec<u32>>,
+        segment: Option<u32>,
+        smallest: Option<ShareArg>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let question = self.room_question(sizes, segment, smallest)?;
+        as_python(py, &Room::of(&self.occupancy, &question))
+    }
+
+    /// The room in every domain, or on every leaf of a machine without domains: a list of dictionaries.
+    #[pyo3(signature = (segment=None, smallest=None))]
+    fn room_by_domain<'py>(
+        &self,
+        py: Python<'py>,
+        segment: Option<u32>,
+        smallest: Option<ShareArg>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let question = self.room_question(Some(Vec::new()), segment, smallest)?;
+        as_python(py, &Room::by_domain(&self.occupancy, &question))
+    }
+}
+
+fn as_python<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| bad_input(format!("figures that cannot be written: {error}")))?;
+    py.import("json")?.call_method1("loads", (text,))
 }
 
 impl State {
+    fn room_question(
+        &self,
+        sizes: Option<Vec<u32>>,
+        segment: Option<u32>,
+        smallest: Option<ShareArg>,
+    ) -> PyResult<RoomQuestion> {
+        let fabric = self.occupancy.fabric();
+        let share = smallest.map(|smallest| share_from(Some(smallest), fabric)).transpose()?;
+        let smallest = match share {
+            None | Some(Ok(Share::Whole)) => Amounts::default(),
+            Some(Ok(Share::Part(amounts))) => amounts,
+            Some(Err(refusal)) => return Err(bad_input(refusal.to_string())),
+        };
+        let sizes = sizes.unwrap_or_else(|| Room::usual_sizes(fabric));
+        if sizes.contains(&0) || segment == Some(0) {
+            return Err(bad_input("a size of jobs or segments is 1 or more, not 0"));
+        }
+        Ok(RoomQuestion { sizes, segment, smallest })
+    }
+
     /// That there are such nodes.
     pub fn check(&self, nodes: &[u32], what: &str) -> PyResult<()> {
         match nodes.iter().find(|&&node| node >= self.occupancy.fabric().nodes()) {

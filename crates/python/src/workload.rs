@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use topolane_simulator::workload;
+use topolane_simulator::{FailureRate, workload};
 
 use crate::error::{bad_input, input_error};
+use crate::machine::Machine;
 
 /// Jobs in order of submission, and what was left out on the way. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
@@ -136,6 +137,33 @@ impl Workload {
         columns.set_item("walltime", floats(&|job| job.walltime.unwrap_or(f64::NAN)))?;
         columns.set_item("nodes", nodes.into_pyarray(py))?;
         Ok(columns)
+    }
+
+    /// Failures of a node in a day where the jobs ran, and the mean seconds until it is back; None where unknown.
+    #[getter]
+    fn failure_rate(&self) -> Option<(f64, f64)> {
+        self.jobs.failures.map(|rate| (rate.per_node_day, rate.repair))
+    }
+
+    /// (node, from, until) of failures of a machine's nodes from the first submission to the last and one day more, at such a
+    /// rate; the same for a seed.
+    fn draw_failures(
+        &self,
+        machine: &Machine,
+        per_node_day: f64,
+        repair: f64,
+        seed: u64,
+    ) -> PyResult<Vec<(u32, f64, f64)>> {
+        let is_sound = (0.0..=1_000.0).contains(&per_node_day) && (1.0..1e9).contains(&repair);
+        if !is_sound {
+            return Err(bad_input(format!(
+                "{per_node_day} failures of a node in a day (0 to 1000) and {repair} s of repair (1 or more) are no rate"
+            )));
+        }
+        let first = self.jobs.jobs.first().map_or(0.0, |job| job.submit);
+        let rate = FailureRate { per_node_day, repair };
+        let failures = rate.draw(&machine.fabric, first, first + self.jobs.span() + 86_400.0, seed);
+        Ok(failures.into_iter().map(|one| (one.node, one.from, one.until)).collect())
     }
 }
 

@@ -139,6 +139,25 @@ impl Scheduler {
         true
     }
 
+    /// Lets a running job go on elsewhere, on nodes in service or not; answers its place there. `None`, and nothing done, if it
+    /// does not run or the place is not free.
+    pub fn relocate(&mut self, id: u64, placement: Placement) -> Option<Arc<Placement>> {
+        let mut job = self.running.remove(id)?;
+        self.occupancy.release(&job.placement);
+        let placement = Arc::new(self.occupancy.name_gpus(placement));
+        let relocated = if self.occupancy.adopt(&placement).is_ok() {
+            job.placement = Arc::clone(&placement);
+            Some(placement)
+        } else {
+            // It held its own place a moment ago, so that is free.
+            let _ = self.occupancy.adopt(&job.placement);
+            None
+        };
+        self.running.insert(job);
+        self.changed = true;
+        relocated
+    }
+
     /// Takes over a job that was started by somebody else, or before this driver was; if it waits
     /// here, it waits no longer.
     ///

@@ -121,6 +121,21 @@ impl Ends {
         self.due.push(Reverse((Time(running.due()), running.job.order, id)));
     }
 
+    /// Seconds alone that the job has done.
+    pub fn done(&self, id: u64, now: f64) -> f64 {
+        self.running.get(&id).map_or(0.0, |running| running.job.alone - running.left(now))
+    }
+
+    /// Seconds for which the job still stands still.
+    pub fn paused(&self, id: u64, now: f64) -> f64 {
+        self.running.get(&id).map_or(0.0, |running| (running.since - now).max(0.0))
+    }
+
+    /// The job ends before its time.
+    pub fn interrupt(&mut self, id: u64) {
+        self.running.remove(&id);
+    }
+
     /// When something is due next.
     pub fn next(&mut self) -> Option<f64> {
         while let Some(Reverse((Time(time), _, id))) = self.due.peek() {
@@ -138,8 +153,10 @@ impl Ends {
         if self.next()? > now {
             return None;
         }
-        let Reverse((_, order, id)) = self.due.pop()?;
+        let Reverse((_, _, id)) = self.due.pop()?;
         let running = self.running.get_mut(&id)?;
+        // One that was interrupted and has started again may be due at the same time as before.
+        let order = running.job.order;
         let is_done = running.done <= running.expected;
         if is_done || running.job.ends_at_walltime {
             let left = if is_done { 0.0 } else { running.left(now) };

@@ -1,6 +1,7 @@
 //! A month of jobs in a second: workloads, the event loop, metrics and outputs.
 
 mod ends;
+mod failures;
 mod gpu_types;
 mod gpu_use;
 mod links_held;
@@ -22,6 +23,7 @@ pub mod workload;
 /// What a cell of CSV begins with that a spreadsheet takes for a formula.
 pub(crate) const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
+pub use failures::{Failure, FailureCount, FailureRate, Recovery};
 pub use links_held::LinksHeld;
 pub use metrics::{Metrics, Minute, SIZE_BINS, SizeBin};
 pub use moving::{Move, Moving};
@@ -31,6 +33,8 @@ pub use room::{FitFacts, LargestFacts, RoomFacts};
 pub use scenario::Scenario;
 pub use shared_links::{Stay, links_shared};
 pub use simulate::{JobOutcome, Options, Outcome, Progress, simulate};
-pub use summary::{Contention, Fragmentation, OfPattern, OutageFacts, SizeRow, Spread, Summary};
+pub use summary::{
+    Contention, FailureFacts, Fragmentation, OfPattern, OutageFacts, SizeRow, Spread, Summary,
+};
 pub use table::{Column, Table, Texts, Values, Written};
 pub use tables::{job_links, jobs, links, moves, tables, utilization};

@@ -78,20 +78,20 @@ impl Metrics {
             metrics.aph.push(quality.aph);
             metrics.hop_bytes.push(quality.pair_hops);
             metrics.least_aph.push(least.get(nodes.len() - 1).copied().unwrap_or_default());
-            let wait = job.start - workload.jobs[job.job].submit;
+            let wait = job.start - job.submitted;
             let run = job.finish - job.start;
             metrics.wait.push(wait);
             metrics.slowdown.push(((wait + run) / run.max(SLOWDOWN_BOUND)).max(1.0));
         }
         metrics.links_shared = links_shared(fabric, outcome.jobs.len(), stays(outcome));
         metrics.wait_by_size = wait_by_size(workload, outcome);
-        metrics.follow(workload, fabric, outcome);
+        metrics.follow(fabric, outcome);
         metrics.allocated_gpus = allocated_gpus(fabric, outcome, metrics.makespan);
         metrics
     }
 
     /// Follows busy nodes and waiting jobs through time.
-    fn follow(&mut self, workload: &Workload, fabric: &Fabric, outcome: &Outcome) {
+    fn follow(&mut self, fabric: &Fabric, outcome: &Outcome) {
         let mut events: Vec<(f64, f64, i32)> = Vec::with_capacity(3 * outcome.jobs.len());
         for job in &outcome.jobs {
             let held = match job.placement.share() {
@@ -103,7 +103,7 @@ impl Metrics {
                     .map(|&node| amounts.cores() as f64 / f64::from(fabric.kind(node).cores()))
                     .sum(),
             };
-            events.push((workload.jobs[job.job].submit, 0.0, 1));
+            events.push((job.submitted, 0.0, 1));
             events.push((job.start, held, -1));
             events.push((job.finish, -held, 0));
         }
@@ -152,7 +152,7 @@ fn wait_by_size(workload: &Workload, outcome: &Outcome) -> Vec<SizeBin> {
         let submitted = &workload.jobs[job.job];
         if let Some(bin) = bins.iter_mut().find(|bin| submitted.nodes <= bin.high) {
             bin.jobs += 1;
-            bin.mean_wait += job.start - submitted.submit;
+            bin.mean_wait += job.start - job.submitted;
         }
     }
     for bin in &mut bins {

@@ -66,7 +66,7 @@ pub(crate) struct RoomLog {
 
 impl RoomLog {
     /// `None` on a machine without GPUs, and where there are no jobs.
-    pub fn of(workload: &Workload, fabric: &Fabric) -> Option<Self> {
+    pub fn of(workload: &Workload, fabric: &Fabric, segment: Option<u32>) -> Option<Self> {
         fabric.resources().index("gpu")?;
         let (first, last) = (workload.jobs.first()?.submit, workload.jobs.last()?.submit);
         let largest = workload.jobs.iter().max_by_key(|job| (job.nodes, gpus_of(job, workload)))?;
@@ -79,7 +79,7 @@ impl RoomLog {
         };
         let question = RoomQuestion {
             sizes: Room::usual_sizes(fabric),
-            segment: None,
+            segment: segment.or_else(|| workload.jobs.iter().filter_map(|job| job.segment).max()),
             smallest: smallest(workload, fabric),
         };
         let facts = RoomFacts {

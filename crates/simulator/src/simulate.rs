@@ -8,6 +8,7 @@ use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Trait
 use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
+use crate::failures::{Failing, Failure, FailureCount, Left, Recovery, lost, nodes_held, replaced};
 use crate::gpu_types::GpuTypes;
 use crate::links_held::{LinkLog, LinksHeld};
 use crate::moving::{Move, Moving, meet};
@@ -22,6 +23,9 @@ use crate::workload::{Job, Workload};
 /// Longest run, seconds: 20 years. Its outcome has a row for every minute, and a time beyond is a
 /// mistake of the log.
 const LONGEST: f64 = 7_305.0 * 86_400.0;
+
+/// Priority of jobs that a failure interrupted; that of others is 0.
+const AHEAD: f64 = 1.0;
 
 /// What a run depends on besides workload, machine, policy and queue.
 #[derive(Debug, Clone, Default)]
@@ -38,12 +42,16 @@ pub struct Options {
     pub within: Within,
     /// Whether running jobs may be moved to make room, and what it costs them.
     pub moving: Option<Moving>,
-    /// Nodes of each part of a job that must lie in one domain, for jobs that do not say; `None`: no such parts.
+    /// Nodes of each part of a job that must lie in one domain, for all jobs; `None`: as each job says.
     pub segment: Option<u32>,
     /// How jobs meet on the network; `None`: they do not slow each other down.
     pub network: Option<Network>,
     /// Links that fail. Nobody is placed on them meanwhile; who is there stays, as fast as before.
     pub outages: Vec<Outage>,
+    /// Nodes that fail, and with them the jobs on them.
+    pub failures: Vec<Failure>,
+    /// What a failure costs a job, and how many spare nodes stand by.
+    pub recovery: Recovery,
 }
 
 /// One job's fate. Times in seconds since the workload's epoch.
@@ -51,10 +59,14 @@ pub struct Options {
 pub struct JobOutcome {
     /// Index into the workload's jobs.
     pub job: usize,
+    /// When it was submitted; again, if a failure had interrupted it.
+    pub submitted: f64,
     /// When it started.
     pub start: f64,
     /// When it ended.
     pub finish: f64,
+    /// Whether a node's failure ended it. It was submitted again, and has another outcome for that.
+    pub interrupted: bool,
     /// The walltime it was scheduled with.
     pub walltime: f64,
     /// Whether it was ended at its walltime.
@@ -116,6 +128,8 @@ pub struct Outcome {
     pub channel_busy: Vec<f64>,
     /// How much more would have fitted; `None` on a machine without GPUs.
     pub room: Option<RoomFacts>,
+    /// What failures did; `None` without failures and spare nodes.
+    pub failures: Option<FailureCount>,
 }
 
 /// Told the share of jobs that have ended, after every event; an error stops the run.
@@ -156,17 +170,21 @@ pub fn simulate<E: From<InputError>>(
         order: HashMap::new(),
         link_log: LinkLog::default(),
         promise: None,
+        left: HashMap::new(),
+        gpu_types: GpuTypes::default(),
+        failures: FailureCount::default(),
         outcome: Outcome::default(),
         fragmented: HashSet::new(),
+        stranger: None,
         blocked: None,
     };
     let before = policy.searches();
     let mut recorded = RecordedNodes::on(fabric);
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut outages = Outages::new(&options.outages, first);
-    let mut room = RoomLog::of(workload, fabric);
-    let mut gpu_types = GpuTypes::default();
-    let mut elsewhere = None;
+    let spares = options.recovery.spares;
+    let mut failing = Failing::new(&options.failures, spares, first, fabric, &mut run.scheduler);
+    let mut room = RoomLog::of(workload, fabric, options.segment);
     let mut next = 0;
     let mut begin = None;
     loop {
@@ -174,8 +192,9 @@ pub fn simulate<E: From<InputError>>(
         let end = run.ends.next().map(Time);
         let is_over = arrival.is_none() && end.is_none() && run.scheduler.waiting().is_empty();
         // One that is as good as for ever must not make the run as long.
-        let outage = outages.next().filter(|time| !is_over && time - first <= LONGEST).map(Time);
-        let due = [arrival, end, begin.map(Time), outage].into_iter().flatten().min();
+        let change = [outages.next(), failing.next()].into_iter().flatten().map(Time).min();
+        let change = change.filter(|Time(time)| !is_over && time - first <= LONGEST);
+        let due = [arrival, end, begin.map(Time), change].into_iter().flatten().min();
         let Some(Time(now)) = due else { break };
         if now - first > LONGEST {
             let message = format!(
@@ -189,49 +208,32 @@ pub fn simulate<E: From<InputError>>(
         }
         run.scheduler.set_time(now);
         run.complete(now);
+        run.follow_failures(&mut failing, now);
         for id in outages.follow(now, &mut run.scheduler) {
             if let Some(&order) = run.order.get(&id) {
                 run.outcome.jobs[order].affected = true;
             }
         }
         while let Some(job) = workload.jobs.get(next).filter(|job| job.submit <= now) {
-            let index = next;
+            run.arrive(next, job, policy, &mut recorded)?;
             next += 1;
-            let Some(mut request) = run.asked(index, job, &mut gpu_types) else { continue };
-            if policy.name() == "recorded" {
-                match recorded.nodes(job)? {
-                    Ok(nodes) => request.recorded = nodes,
-                    Err(stranger) => {
-                        elsewhere.get_or_insert(stranger);
-                        run.outcome.elsewhere += 1;
-                        continue;
-                    }
-                }
-            }
-            if replay {
-                request.begin = job.recorded.as_ref().map_or(0.0, |recorded| recorded.start);
-                // What ran longer than it asked for did so.
-                request.walltime = request.walltime.max(job.run);
-            }
-            run.name_traffic(&mut request, job)?;
-            run.widen(&mut request, job, policy)?;
-            run.submit(request);
         }
         run.pass(now)?;
         begin = if replay { run.scheduler.next_begin(now) } else { None };
         let ended = run.outcome.jobs.len() - run.ends.len();
-        progress(ended as f64 / workload.jobs.len() as f64)?;
+        progress((ended as f64 / workload.jobs.len() as f64).min(1.0))?;
     }
-    if let Some(stranger) = elsewhere.filter(|_| run.outcome.elsewhere == workload.jobs.len()) {
+    if let Some(stranger) = run.stranger.take_if(|_| run.outcome.elsewhere == workload.jobs.len()) {
         return Err(stranger.into());
     }
     progress(1.0)?;
-    run.outcome.channel_busy = run.coupling.map(Coupling::into_busy).unwrap_or_default();
-    let (searches, cut_short) = policy.searches();
-    run.outcome.searches = (searches - before.0, cut_short - before.1);
-    run.outcome.fragmented_jobs = run.fragmented.len();
     run.outcome.room = room.and_then(RoomLog::into_facts);
-    Ok(run.outcome)
+    if !options.failures.is_empty() || spares > 0 {
+        let last = run.outcome.jobs.iter().map(|job| job.finish).fold(first, f64::max);
+        run.failures.node_seconds_spare = failing.spares().node_seconds(last);
+        run.outcome.failures = Some(run.failures);
+    }
+    Ok(run.finish(policy, before))
 }
 
 /// A job asks under its index in the workload, so that ids in logs need not be unique numbers.
@@ -242,7 +244,7 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
         share,
         walltime: walltime_of(job, options),
         min_bandwidth: options.min_bandwidth,
-        segment: job.segment.or(options.segment),
+        segment: options.segment.or(job.segment),
         within: options.within,
         ..Request::default()
     }
@@ -276,24 +278,162 @@ struct Run<'a> {
     /// The places of the jobs in the order of starts, by identity.
     order: HashMap<u64, usize>,
     link_log: LinkLog,
+    /// What interrupted jobs still have to do, by identity.
+    left: HashMap<u64, Left>,
+    gpu_types: GpuTypes,
+    failures: FailureCount,
     /// The earliest start that the head of the queue was promised.
     promise: Option<Reservation>,
     outcome: Outcome,
     fragmented: HashSet<u64>,
+    /// Why the first job was left out that ran on nodes that the machine does not have.
+    stranger: Option<InputError>,
     /// Who is the head and since when it is refused though enough nodes are free.
     blocked: Option<(u64, f64)>,
 }
 
 impl Run<'_> {
+    /// The outcome, with what is counted at the end.
+    fn finish(self, policy: &Arc<dyn Policy>, searches_before: (u64, u64)) -> Outcome {
+        let mut outcome = self.outcome;
+        outcome.channel_busy = self.coupling.map(Coupling::into_busy).unwrap_or_default();
+        let (searches, cut_short) = policy.searches();
+        outcome.searches = (searches - searches_before.0, cut_short - searches_before.1);
+        outcome.fragmented_jobs = self.fragmented.len();
+        outcome
+    }
+
     /// What a job asks for on this machine; `None`, and the job is refused, if no node has what it takes.
-    fn asked(&mut self, index: usize, job: &Job, gpu_types: &mut GpuTypes) -> Option<Request> {
+    fn asked(&mut self, index: usize, job: &Job) -> Option<Request> {
         let fabric = self.scheduler.occupancy().fabric();
         let share = self.workload.share_on(job, fabric);
         let asked = share.and_then(|share| {
-            let eligible = gpu_types.nodes(job, fabric)?;
+            let eligible = self.gpu_types.nodes(job, fabric)?;
             Ok(Request { eligible, ..request_of(index, job, share, self.options) })
         });
         asked.map_err(|refusal| self.outcome.refused.push((index, refusal))).ok()
+    }
+
+    /// Submits a job, unless the machine cannot run it.
+    fn arrive(
+        &mut self,
+        index: usize,
+        job: &Job,
+        policy: &Arc<dyn Policy>,
+        recorded: &mut RecordedNodes<'_>,
+    ) -> Result<(), InputError> {
+        let Some(mut request) = self.asked(index, job) else { return Ok(()) };
+        if policy.name() == "recorded" {
+            match recorded.nodes(job)? {
+                Ok(nodes) => request.recorded = nodes,
+                Err(stranger) => {
+                    self.stranger.get_or_insert(stranger);
+                    self.outcome.elsewhere += 1;
+                    return Ok(());
+                }
+            }
+        }
+        if self.replay {
+            request.begin = job.recorded.as_ref().map_or(0.0, |recorded| recorded.start);
+            // What ran longer than it asked for did so.
+            request.walltime = request.walltime.max(job.run);
+        }
+        self.name_traffic(&mut request, job)?;
+        self.widen(&mut request, job, policy)?;
+        self.submit(request);
+        Ok(())
+    }
+
+    /// Lets nodes fail and come back that are due by `now`.
+    fn follow_failures(&mut self, failing: &mut Failing, now: f64) {
+        while let Some((node, fails)) = failing.pop(now) {
+            let fabric = Arc::clone(self.scheduler.occupancy().fabric());
+            if !fails {
+                failing.spares().give_back(node, now, &fabric, &mut self.scheduler);
+                continue;
+            }
+            self.failures.failures += 1;
+            failing.spares().take(node, now);
+            self.scheduler.set_in_service(node, false);
+            let holds = |placement: &Placement| placement.held().any(|held| held == node);
+            let running = self.scheduler.running().jobs().iter();
+            let hit: Vec<(u64, Arc<Placement>)> = running
+                .filter(|job| holds(&job.placement))
+                .map(|job| (job.id, Arc::clone(&job.placement)))
+                .collect();
+            if hit.is_empty() {
+                continue;
+            }
+            let spare = failing.spares().substitute(node, &hit, &fabric);
+            for (id, placement) in &hit {
+                self.failures.interruptions += 1;
+                let other = spare.and_then(|spare| {
+                    self.scheduler.relocate(*id, replaced(placement, &fabric, node, spare))
+                });
+                match other {
+                    Some(other) => self.go_on(*id, other, now),
+                    None => self.interrupt(*id, now),
+                }
+            }
+            if let Some(spare) = spare {
+                failing.spares().take(spare, now);
+                self.scheduler.set_in_service(spare, true);
+            }
+        }
+    }
+
+    /// A job that lost a node goes on with a spare one, from its last checkpoint.
+    fn go_on(&mut self, id: u64, placement: Arc<Placement>, now: f64) {
+        let Some(&order) = self.order.get(&id) else { return };
+        // A pause that another failure cuts short is not made up for.
+        let pause = self.cost_of_failure(id, &placement, now) - self.ends.paused(id, now);
+        self.failures.absorbed += 1;
+        let job = &mut self.outcome.jobs[order];
+        job.affected = true;
+        self.link_log.place(id, &placement, job.start, now);
+        let from = std::mem::replace(&mut job.placement, placement);
+        job.moves.push(Move { time: now, from, pause });
+        self.pause(id, pause, now);
+    }
+
+    /// A job that lost a node ends, and is submitted again for what is left of it, ahead of the others.
+    fn interrupt(&mut self, id: u64, now: f64) {
+        let running = self.scheduler.running().get(id);
+        let (Some(&order), Some(running)) = (self.order.get(&id), running) else { return };
+        let mut request = Request::clone(&running.request);
+        let placement = Arc::clone(&running.placement);
+        let cost = self.cost_of_failure(id, &placement, now);
+        let done = self.ends.done(id, now);
+        self.ends.interrupt(id);
+        self.scheduler.complete(id);
+        if let Some(coupling) = &mut self.coupling {
+            coupling.leave(id, done);
+        }
+        let job = &mut self.outcome.jobs[order];
+        if let Some((links, bandwidth_share)) = self.link_log.end(id, now) {
+            job.links = links;
+            job.bandwidth_share = bandwidth_share;
+        }
+        let run = job.alone - done + cost;
+        self.left.insert(id, Left { run, submitted: now });
+        // It asked for time without failures.
+        request.walltime = request.walltime.max(run);
+        job.finish = now;
+        job.alone = done;
+        (job.interrupted, job.affected) = (true, true);
+        if let Err(refusal) = self.scheduler.submit(request, AHEAD) {
+            self.outcome.refused.push((id as usize, refusal));
+        }
+    }
+
+    /// Seconds that a failure costs a job: what it has done since its last checkpoint, and starting again.
+    fn cost_of_failure(&mut self, id: u64, placement: &Placement, now: f64) -> f64 {
+        let Recovery { checkpoint, restart, .. } = self.options.recovery;
+        let cost = lost(self.ends.done(id, now), checkpoint) + restart;
+        let fabric = self.scheduler.occupancy().fabric();
+        let paid_twice = self.ends.paused(id, now);
+        self.failures.node_seconds_lost += nodes_held(fabric, placement) * (cost - paid_twice);
+        cost
     }
 
     /// Ends jobs, and tells the queue of those that will go on longer than it was told.
@@ -453,7 +593,8 @@ impl Run<'_> {
         };
         let width = self.chosen.get(&request.id);
         let logged = job.run * width.map_or(1.0, |width| width.stretch);
-        let run = logged * (1.0 - cut);
+        let left = self.left.remove(&request.id);
+        let run = left.map_or(logged * (1.0 - cut), |left| left.run);
         let alone = run.min(walltime);
         let order = self.outcome.jobs.len();
         let mut pattern = 0;
@@ -479,8 +620,10 @@ impl Run<'_> {
         self.link_log.place(request.id, &placement, now, now);
         self.outcome.jobs.push(JobOutcome {
             job: index,
+            submitted: left.map_or(job.submit, |left| left.submitted),
             start: now,
             finish: now + alone,
+            interrupted: false,
             walltime,
             killed: run > walltime,
             alone,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::failures::FailureCount;
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::room::RoomFacts;
@@ -71,6 +72,9 @@ pub struct Summary {
     /// How much more would have fitted; nothing on a machine without GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomFacts>,
+    /// What failures of nodes did; of a run without failures and spare nodes, nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<FailureFacts>,
     /// What outages did; of a run without, nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutageFacts>,
@@ -99,6 +103,36 @@ pub struct Fragmentation {
     pub jobs: usize,
     /// For how long in all.
     pub seconds: f64,
+}
+
+/// What failures of nodes did.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailureFacts {
+    /// Nodes that failed.
+    pub failures: u64,
+    /// Interruptions of jobs.
+    pub interruptions: u64,
+    /// Those after which the job went on at once, with a spare node of the same domain.
+    pub absorbed: u64,
+    /// Node-seconds of work that was done again, and of starting again.
+    pub node_seconds_lost: f64,
+    /// Spare nodes wanted in each domain.
+    pub spares: u32,
+    /// Node-seconds for which spare nodes stood by.
+    pub node_seconds_spare: f64,
+}
+
+impl FailureFacts {
+    fn of(count: FailureCount, options: &Options) -> Self {
+        FailureFacts {
+            failures: count.failures,
+            interruptions: count.interruptions,
+            absorbed: count.absorbed,
+            node_seconds_lost: count.node_seconds_lost,
+            spares: options.recovery.spares,
+            node_seconds_spare: count.node_seconds_spare,
+        }
+    }
 }
 
 /// What outages did.
@@ -176,11 +210,11 @@ impl Summary {
             .collect();
         let over_several = |values: &[f64]| mean(several.iter().map(|&index| values[index]));
         let killed = outcome.jobs.iter().filter(|job| job.killed).count();
-        let turnaround = |job: &JobOutcome| job.finish - workload.jobs[job.job].submit;
+        let turnaround = |job: &JobOutcome| job.finish - job.submitted;
         let (searches, searches_cut_short) = outcome.searches;
         Summary {
             nodes: machine_nodes,
-            jobs: outcome.jobs.len(),
+            jobs: outcome.jobs.iter().filter(|job| !job.interrupted).count(),
             load: Some(workload.load(machine_nodes)).filter(|load| load.is_finite()),
             mean_wait: mean(metrics.wait.iter().copied()),
             mean_wait_by_work: by_work(&outcome.jobs, &metrics.wait).unwrap_or(0.0),
@@ -210,6 +244,7 @@ impl Summary {
             late_against_log: outcome.late_against_log,
             left_out: left_out(workload, outcome),
             room: outcome.room.clone(),
+            failures: outcome.failures.map(|count| FailureFacts::of(count, options)),
             outages: (!options.outages.is_empty())
                 .then(|| OutageFacts::of(workload, outcome, options.outages.len())),
             contention: options.network.as_ref().map(|network| Contention::of(outcome, network)),
@@ -285,7 +320,8 @@ fn left_out(workload: &Workload, outcome: &Outcome) -> BTreeMap<String, u64> {
         let reason = "ran on nodes that the machine does not have".to_owned();
         left_out.insert(reason, outcome.elsewhere as u64);
     }
-    let accounted = outcome.jobs.len() + outcome.refused.len() + outcome.elsewhere;
+    let ran = outcome.jobs.iter().filter(|job| !job.interrupted).count();
+    let accounted = ran + outcome.refused.len() + outcome.elsewhere;
     if let Some(waiting @ 1..) = workload.jobs.len().checked_sub(accounted) {
         left_out.insert("still waiting at the end".to_owned(), waiting as u64);
     }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use topolane_fabric::{CableId, Direction};
+use topolane_placement::Share;
 
 use crate::gpu_use::gpus_of;
 use crate::metrics::Metrics;
@@ -29,16 +30,16 @@ pub fn tables(
     if outcome.jobs.iter().any(|job| !job.links.is_empty()) {
         tables.push(("job-links", job_links(workload, outcome)));
     }
-    if options.moving.is_some() {
+    if options.moving.is_some() || outcome.jobs.iter().any(|job| !job.moves.is_empty()) {
         tables.push(("moves", moves(workload, outcome)));
     }
     tables
 }
 
 /// A row for every job that ran, in order of start: the columns that Batsim writes (so that evalys reads it), then ours.
-/// `pattern` is empty without a network. Three last columns stand there only where they have something to say:
-/// `affected` with outages, `moves` where jobs may be moved, and
-/// `gpus` where jobs share nodes with GPUs.
+/// `pattern` is empty without a network. Last columns stand there only where they have something to say: `affected` with
+/// outages or failures, `moves` where jobs may be moved, `gpus` where jobs share nodes with GPUs, and `taken` where jobs share
+/// nodes.
 pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: &Options) -> Table {
     let rows = || outcome.jobs.iter().map(|job| (job, &workload.jobs[job.job]));
     let number = |name, value: fn(&JobOutcome, &Job) -> f64| {
@@ -51,28 +52,30 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
         (0..network.patterns.len()).map(|pattern| network.pattern_name(pattern)).collect()
     });
     let pattern = |(job, _): (&JobOutcome, _)| patterns.get(job.pattern).map_or("", String::as_str);
-    let state = |(job, _): (&JobOutcome, _)| {
-        if job.killed { "COMPLETED_WALLTIME_REACHED" } else { "COMPLETED_SUCCESSFULLY" }
+    let state = |(job, _): (&JobOutcome, _)| match job {
+        JobOutcome { killed: true, .. } => "COMPLETED_WALLTIME_REACHED",
+        JobOutcome { interrupted: true, .. } => "COMPLETED_FAILED",
+        _ => "COMPLETED_SUCCESSFULLY",
     };
     let mut columns = vec![
         Column::new("job_id", Values::Ids(rows().map(|(_, submitted)| submitted.id).collect())),
         same("workload_name", &workload.name),
         same("profile", "run"),
-        number("submission_time", |_, submitted| submitted.submit),
+        number("submission_time", |job, _| job.submitted),
         Column::whole(
             "requested_number_of_resources",
             rows().map(|(job, _)| job.placement.nodes().len() as u32),
         ),
         number("requested_time", |job, _| job.walltime),
-        Column::whole("success", rows().map(|(job, _)| !job.killed)),
+        Column::whole("success", rows().map(|(job, _)| !job.killed && !job.interrupted)),
         Column::text("final_state", rows().map(state)),
         number("starting_time", |job, _| job.start),
         number("execution_time", |job, _| job.finish - job.start),
         number("finish_time", |job, _| job.finish),
         measure("waiting_time", &metrics.wait),
-        number("turnaround_time", |job, submitted| job.finish - submitted.submit),
-        number("stretch", |job, submitted| {
-            (job.finish - submitted.submit) / (job.finish - job.start).max(1.0)
+        number("turnaround_time", |job, _| job.finish - job.submitted),
+        number("stretch", |job, _| {
+            (job.finish - job.submitted) / (job.finish - job.start).max(1.0)
         }),
         Column::text(
             "allocated_resources",
@@ -92,7 +95,7 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
             outcome.jobs.iter().map(JobOutcome::contention),
         ),
     ];
-    if !options.outages.is_empty() {
+    if !options.outages.is_empty() || !options.failures.is_empty() {
         columns.push(Column::whole("affected", rows().map(|(job, _)| job.affected)));
     }
     if options.moving.is_some() {
@@ -101,7 +104,25 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
     if outcome.jobs.iter().any(|job| !job.placement.gpus().is_empty()) {
         columns.push(Column::text("gpus", rows().map(|(job, _)| gpus_of(&job.placement))));
     }
+    if outcome.jobs.iter().any(|job| !job.placement.share().is_whole()) {
+        columns
+            .push(Column::text("taken", rows().map(|(_, submitted)| taken(workload, submitted))));
+    }
     Table::new(columns)
+}
+
+/// What a job takes of each of its nodes, `cores=36;memory=1024;gpu=1`; empty for whole nodes. A part of a GPU is a fraction.
+fn taken(workload: &Workload, job: &Job) -> String {
+    let Share::Part(amounts) = &job.share else { return String::new() };
+    let mut counts: Vec<String> = amounts
+        .by_name(&workload.resources)
+        .map(|(name, count)| format!("{name}={count}"))
+        .collect();
+    if let Some(part) = amounts.gpu_part() {
+        let name = workload.resources.names().get(part.resource()).map_or("gpu", String::as_str);
+        counts.push(format!("{name}={}", f64::from(part.thousandths()) / 1_000.0));
+    }
+    counts.join(";")
 }
 
 /// A row for every full minute.

@@ -197,6 +197,10 @@ fn jobs_of_the_gpu_month_take_parts_of_a_node_or_whole_nodes_and_run_up_to_a_wee
             }
             None => assert!((1..=186).contains(&job.nodes)),
         }
+        match job.segment {
+            Some(segment) => assert!(segment == 16 && job.nodes >= 16),
+            None => assert!(job.nodes < 16),
+        }
     }
     let median = |gpus: u64| {
         let mut runs: Vec<f64> = month

@@ -116,9 +116,11 @@ def command(
         *tables.ignored_notes(runs, base),
         *tables.assumed_notes(runs),
         *tables.outage_notes(runs),
+        *tables.failure_notes(runs),
     ]:
         click.echo(note)
     tables.print_runs(runs)
+    tables.print_room(runs)
     tables.print_patterns(runs)
     for line in bought_back(runs):
         click.echo(line)

@@ -11,7 +11,7 @@ from topolane import _engine
 from topolane.cli import common, machine_route
 
 if TYPE_CHECKING:
-    from topolane import Machine
+    from topolane._engine import Machine
 
 reading_options = common.options(
     click.option(

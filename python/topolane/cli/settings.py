@@ -57,6 +57,9 @@ HOW: dict[str, dict[str, Any]] = {
     "gpus_per_node": {"type": click.IntRange(1, 128)},
     "defrag": {"type": Number(0, 100), "metavar": "MOVES", "callback": _defrag},
     "outages": {"type": str, "metavar": "FILE.csv"},
+    "failures": {"type": str, "metavar": "RATE,HOURS|FILE.csv|none"},
+    "spares": {"type": click.IntRange(0, 2**20), "metavar": "K"},
+    "checkpoint": {"type": Number(0, 10_000), "metavar": "HOURS"},
     "model": {"type": str, "default": None},
     "communication": {"callback": _share},
     "patterns": {"type": str, "callback": _patterns},
@@ -147,3 +150,5 @@ run_options = options_of(Settings)
 """The options of a run, without its network."""
 compare_options = options_of(Settings, without=("policy", "queue", "scenario"))
 """The options that all runs of a comparison share."""
+racks_options = options_of(Settings, without=("segment", "spares"))
+"""The options that all runs of a comparison of segments and spare nodes share."""

@@ -57,6 +57,7 @@ def command(
         *tables.ignored_notes([run], task),
         *tables.assumed_notes([run]),
         *tables.outage_notes([run]),
+        *tables.failure_notes([run]),
     ]:
         click.echo(note)
     tables.print_runs([run])
@@ -65,6 +66,7 @@ def command(
         for bin in run.summary["wait_by_size"]
     ]
     common.print_table(("nodes", "jobs", "mean wait (h)"), rows)
+    tables.print_room([run])
     tables.print_patterns([run])
     if out:
         click.echo(f"written: {out}")

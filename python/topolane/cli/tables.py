@@ -170,3 +170,69 @@ def outage_notes(runs: Sequence[Run]) -> list[str]:
                 f"{plural(failed['affected'], 'running job')} affected" + (f" ({ids})" if ids else "")
             )
     return notes
+
+
+def failure_notes(runs: Sequence[Run]) -> list[str]:
+    """Notes on nodes that failed: a line for every run with failures or spare nodes."""
+    notes = []
+    for run in runs:
+        if failed := run.summary.get("failures"):
+            spare = f", {failed['node_seconds_spare'] / common.HOUR:,.0f} node hours of spare nodes"
+            notes.append(
+                f"{run.label}, {run.queue}: {plural(failed['failures'], 'node failure')}, "
+                f"{plural(failed['interruptions'], 'job')} interrupted, {failed['absorbed']:,} of them went on with a spare "
+                f"node; {failed['node_seconds_lost'] / common.HOUR:,.0f} node hours lost"
+                + (spare if failed["spares"] else "")
+            )
+    return notes
+
+
+def print_room(runs: Sequence[Run]) -> None:
+    """Prints what more would have fitted on a machine with GPUs, with a row for every run; nothing without GPUs."""
+    runs = [run for run in runs if "room" in run.summary]
+    if not runs:
+        return
+    sizes = [fit["size"] for fit in runs[0].summary["room"]["fits"] if 8 <= fit["size"] <= MOST_SHOWN]
+    places = [_place(runs, size) for size in sizes]
+    columns = [
+        "more that fit, in the mean",
+        "free\nGPUs",
+        "stranded\non nodes",
+        "left over from\nsegments",
+        *(f"{size:,} GPUs\n({place})" for size, place in zip(sizes, places)),
+        "largest job\ncould start",
+    ]
+    common.print_table(columns, [_room_row(run, sizes, places) for run in runs])
+
+
+MOST_SHOWN = 512
+"""GPUs of the largest jobs for which the table has a column."""
+
+
+def _fits(run: Run, size: int) -> dict[str, float]:
+    """How many more jobs of a size fit, by level."""
+    room = run.summary["room"]
+    (fit,) = [fit for fit in room["fits"] if fit["size"] == size]
+    return dict(zip(room["levels"], fit["jobs"]))
+
+
+def _place(runs: Sequence[Run], size: int) -> str:
+    """The closest place that has room for jobs of a size in one of the runs."""
+    for place in ("domain", "segments", "leaf", "pod"):
+        if any(_fits(run, size).get(place) for run in runs):
+            return place
+    return "site"
+
+
+def _room_row(run: Run, sizes: Sequence[int], places: Sequence[str]) -> list[str]:
+    room = run.summary["room"]
+    stranded = room["stranded"]
+    on_nodes = stranded["without_cores"] + stranded["without_memory"] + stranded["scraps"]
+    return [
+        f"{run.label}, {run.queue}",
+        f"{room['free']:,.0f}",
+        f"{on_nodes:,.1f}",
+        f"{stranded['left_over_from_segments']:,.0f}",
+        *(f"{_fits(run, size).get(place, 0.0):,.1f}" for size, place in zip(sizes, places)),
+        f"{room['largest']['share_of_time']:.1%}",
+    ]

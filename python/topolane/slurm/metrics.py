@@ -12,9 +12,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from topolane._engine import InputError
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_state import ENDS, KINDS, Counters
+from topolane.slurm.room import room_of
 from topolane.slurm.status import NodeCounts, Sharing, liveness, nodes, policy_of, sharing
 from topolane.slurm.wait_reasons import wait_reason
 
@@ -73,6 +75,7 @@ def metrics(look: Inspection) -> Iterator[Metric]:
         yield from _of_jobs(look)
     if (counted := nodes(look)) is not None:
         yield _of_nodes(counted)
+    yield from _of_room(look)
     if (links := sharing(look)) is not None:
         yield from _of_links(links)
     if look.out is not None:
@@ -166,6 +169,35 @@ def _of_nodes(counted: NodeCounts) -> Metric:
     made.add_metric(["busy"], counted.busy)
     made.add_metric(["out_of_service"], counted.out_of_service)
     return made
+
+
+def _of_room(look: Inspection) -> Iterator[Metric]:
+    """How many more jobs fit and, on a machine with GPUs, which are free and which no job can use."""
+    if look.machine is None or look.snapshot is None:
+        return
+    try:
+        room = room_of(look.machine, look.snapshot)
+    except InputError:
+        return
+    fits = GaugeMetricFamily(
+        PREFIX + "room_jobs",
+        f"How many more jobs of a size ({room['unit']}) fit inside one group of a level, each alone with the rest",
+        labels=["size", "level"],
+    )
+    for fit in room["fits"]:
+        for level, jobs in zip(room["levels"], fit["jobs"]):
+            fits.add_metric([str(fit["size"]), level], jobs)
+    yield fits
+    if room["stranded"] is None:
+        return
+    yield _gauge("gpus", "GPUs of the machine", room["total"])
+    yield _gauge("gpus_free", "GPUs that no job holds, on nodes that take jobs", room["free"])
+    stranded = GaugeMetricFamily(
+        PREFIX + "gpus_stranded", "Free GPUs that no job can use, by what is missing", labels=["reason"]
+    )
+    for reason, gpus in room["stranded"].items():
+        stranded.add_metric([reason], gpus)
+    yield stranded
 
 
 def _of_links(links: Sharing) -> Iterator[Metric]:

@@ -128,7 +128,7 @@ class Shadow:
     def _started(self, event: Started, snapshot: Snapshot, state: plugin_state.PluginState | None) -> None:
         job, hosts = event.job, self._hosts(event.job)
         nodes, unknown = self._indices(hosts)
-        share = _share_of(job, [snapshot.nodes[name].cpus for name in hosts])
+        share = share_of(job, [snapshot.nodes[name].cpus for name in hosts])
         facts: dict[str, Any] = {
             "id": job.id,
             "job": job.number,
@@ -249,7 +249,7 @@ def _machine(
     return slurm_tree(), "scontrol show topology", None
 
 
-def _share_of(job: Job, cpus: Sequence[int]) -> dict[str, int] | None:
+def share_of(job: Job, cpus: Sequence[int]) -> dict[str, int] | None:
     """What it takes of each node; None for whole nodes. cpus: of its nodes."""
     if job.exclusive or not job.cores_held or job.cores_held >= max(cpus, default=0):
         return None

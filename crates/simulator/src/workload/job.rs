@@ -7,6 +7,8 @@ use topolane_fabric::Fabric;
 use topolane_fabric::resources::Resources;
 use topolane_placement::{Refusal, Share};
 
+use crate::failures::FailureRate;
+
 /// One job of a workload.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Job {
@@ -53,6 +55,8 @@ pub struct Workload {
     pub cores_per_node: u32,
     /// The resources that jobs ask for, by name.
     pub resources: Resources,
+    /// How often nodes fail where the jobs ran; `None` where unknown.
+    pub failures: Option<FailureRate>,
     /// The jobs, by (submit, position in the log).
     pub jobs: Vec<Job>,
     /// Records left out, by reason, e.g. "never ran": 4,588.

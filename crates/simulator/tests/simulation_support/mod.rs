@@ -10,7 +10,7 @@ use topolane_fabric::{Description, Fabric, InputError, pgft};
 use topolane_placement::{Policy, Share, Within, policy};
 use topolane_scheduler::queue;
 use topolane_simulator::workload::{Job, Recorded, Workload};
-use topolane_simulator::{Options, Outcome, Scenario, simulate};
+use topolane_simulator::{Options, Outcome, Recovery, Scenario, simulate};
 
 pub const PLAIN: Options = Options {
     scenario: Scenario::None,
@@ -22,6 +22,8 @@ pub const PLAIN: Options = Options {
     moving: None,
     network: None,
     outages: Vec::new(),
+    failures: Vec::new(),
+    recovery: Recovery { spares: 0, checkpoint: 3_600.0, restart: 600.0 },
 };
 
 /// A regular tree of nodes n1, n2, ...

@@ -10,6 +10,7 @@ use topolane_fabric::resources::Resources;
 use topolane_placement::{Amounts, Share};
 
 use super::month::walltime;
+use crate::failures::FailureRate;
 use crate::workload::job::{Job, Workload};
 use tables::{DAILY, DEMANDS, LARGE, POSITIONS, SMALL, WEEKEND};
 
@@ -34,6 +35,8 @@ const LOAD: f64 = 0.93;
 const SMALL_WORK: f64 = 0.05;
 /// Longest run time and longest walltime, seconds.
 const LONGEST: f64 = 7.0 * 86_400.0;
+/// Nodes of each part of a job of so many or more that must lie in one domain: what a rack of 18 has besides two spare ones.
+const SEGMENT: u32 = 16;
 /// Share of jobs that ask for no more time than they need.
 const EXACT_SHARE: f64 = 0.23;
 /// Second of the day at which most jobs are submitted.
@@ -56,9 +59,10 @@ pub fn gpu_month(seed: u64) -> Workload {
                 Some(gpu) if gpus < GPUS => part(&resources, gpu, gpus, &mut random),
                 _ => Share::Whole,
             };
+            let segment = (nodes >= SEGMENT).then_some(SEGMENT);
             let submit = submission(&mut random);
             let walltime = Some(walltime(EXACT_SHARE, LONGEST, run, &mut random));
-            Job { submit, run, walltime, nodes, share, ..Job::default() }
+            Job { submit, run, walltime, nodes, share, segment, ..Job::default() }
         })
         .collect();
     jobs.sort_by(|a, b| a.submit.total_cmp(&b.submit));
@@ -69,6 +73,7 @@ pub fn gpu_month(seed: u64) -> Workload {
         name: "gpu-month".to_owned(),
         cores_per_node: 1,
         resources,
+        failures: Some(FailureRate { per_node_day: 0.0019, repair: 6.0 * 3_600.0 }),
         jobs,
         ..Workload::default()
     }

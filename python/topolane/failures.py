@@ -1,0 +1,87 @@
+"""Nodes that fail for a time, from a file or at a rate."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topolane import reading, texts
+from topolane._engine import InputError
+
+if TYPE_CHECKING:
+    from topolane._engine import Machine, Workload
+
+COLUMNS = ("node", "from", "until")
+RATE = re.compile(r"\s*([0-9.eE+-]+)\s*,\s*([0-9.eE+-]+)\s*")
+HOUR = 3600.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """A node that fails. Times in seconds, as in `jobs.csv`."""
+
+    node: int
+    start: float
+    end: float = math.inf
+    """When it is back; by default never."""
+
+
+def failures_of(text: str | None, workload: Workload, machine: Machine, seed: int) -> list[Failure]:
+    """The failures that an option asks for.
+
+    text: None for the rate that the workload knows, if it knows one; `none`; `RATE,HOURS`, failures of a node in a day and mean
+    hours until it is back; or a CSV file with the columns node, from and until (seconds, until may be empty).
+    Raises InputError, naming option or file, line and value.
+    """
+    if text == "none":
+        return []
+    if text is None:
+        rate = workload.failure_rate
+        return [] if rate is None else _drawn(workload, machine, rate, seed)
+    if found := RATE.fullmatch(text):
+        try:
+            rate = (float(found[1]), float(found[2]) * HOUR)
+        except ValueError:
+            rate = (math.nan, math.nan)
+        try:
+            return _drawn(workload, machine, rate, seed)
+        except InputError as error:
+            raise InputError(f"--failures {texts.shown(text)}: {error}") from error
+    return read(text, machine)
+
+
+def _drawn(workload: Workload, machine: Machine, rate: tuple[float, float], seed: int) -> list[Failure]:
+    return [Failure(*drawn) for drawn in workload.draw_failures(machine, *rate, seed)]
+
+
+def read(file: str | Path, machine: Machine) -> list[Failure]:
+    """The failures in a CSV file. Raises InputError, naming file, line and value."""
+    found = []
+    for line, row in reading.csv_rows(file, COLUMNS):
+        where = f"{file}:{line}"
+        node = machine.node_named(row["node"])
+        if node is None:
+            raise InputError(f"{where}: {machine.name} has no node {texts.shown(row['node'])}")
+        start = _seconds(row["from"], "from", where)
+        end = math.inf if not row["until"] else _seconds(row["until"], "until", where)
+        if end <= start:
+            raise InputError(
+                f"{where}: it must end after it begins, not from {row['from']} until {row['until']}"
+            )
+        found.append(Failure(node, start, end))
+    if not found:
+        raise InputError(f"{file}: no failure stands in it")
+    return found
+
+
+def _seconds(text: str, what: str, where: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise InputError(f"{where}: {what} must be a number of seconds, not {texts.shown(text)}")
+    return seconds
