@@ -97,8 +97,8 @@ def command(
         raise InputError(
             f"a report shows at most {MOST_RUNS} runs, not {len(tasks)}: compare fewer, or give --no-report"
         )
-    common.tell(base.fabric())
     with common.outputs(out) as directory:
+        common.tell(base.fabric())
         with common.counting_bar("simulating", len(tasks)) as done:
             runs = compare(tasks, executor=executor, workers=workers, done=done)
         if directory is not None:

@@ -40,8 +40,8 @@ def command(
         network=settings.network_of(others),
         **others,
     )
-    common.tell(task.fabric())
     with common.outputs(out) as directory:
+        common.tell(task.fabric())
         with common.progress_bar("simulating", 1) as show:
             run = task.run(show)
         if directory is not None:
