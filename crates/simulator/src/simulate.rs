@@ -65,8 +65,8 @@ pub struct JobOutcome {
     pub start: f64,
     /// When it ended.
     pub finish: f64,
-    /// Whether a node's failure ended it. It was submitted again, and has another outcome for that.
-    pub interrupted: bool,
+    /// If a node's failure ended it, the seconds that this cost. It was submitted again, and has another outcome for that.
+    pub interruption: Option<f64>,
     /// The walltime it was scheduled with.
     pub walltime: f64,
     /// Whether it was ended at its walltime.
@@ -94,6 +94,11 @@ impl JobOutcome {
     pub fn places(&self) -> impl Iterator<Item = (f64, &Placement)> {
         let before = self.moves.iter().map(|step| (step.time, &*step.from));
         before.chain([(self.finish, &*self.placement)])
+    }
+
+    /// Whether a node's failure ended it.
+    pub fn is_interrupted(&self) -> bool {
+        self.interruption.is_some()
     }
 
     /// How many times longer than alone it ran beside others.
@@ -420,7 +425,8 @@ impl Run<'_> {
         request.walltime = request.walltime.max(run);
         job.finish = now;
         job.alone = done;
-        (job.interrupted, job.affected) = (true, true);
+        job.interruption = Some(cost);
+        job.affected = true;
         if let Err(refusal) = self.scheduler.submit(request, AHEAD) {
             self.outcome.refused.push((id as usize, refusal));
         }
@@ -623,7 +629,7 @@ impl Run<'_> {
             submitted: left.map_or(job.submit, |left| left.submitted),
             start: now,
             finish: now + alone,
-            interrupted: false,
+            interruption: None,
             walltime,
             killed: run > walltime,
             alone,

@@ -214,7 +214,7 @@ impl Summary {
         let (searches, searches_cut_short) = outcome.searches;
         Summary {
             nodes: machine_nodes,
-            jobs: outcome.jobs.iter().filter(|job| !job.interrupted).count(),
+            jobs: outcome.jobs.iter().filter(|job| !job.is_interrupted()).count(),
             load: Some(workload.load(machine_nodes)).filter(|load| load.is_finite()),
             mean_wait: mean(metrics.wait.iter().copied()),
             mean_wait_by_work: by_work(&outcome.jobs, &metrics.wait).unwrap_or(0.0),
@@ -320,7 +320,7 @@ fn left_out(workload: &Workload, outcome: &Outcome) -> BTreeMap<String, u64> {
         let reason = "ran on nodes that the machine does not have".to_owned();
         left_out.insert(reason, outcome.elsewhere as u64);
     }
-    let ran = outcome.jobs.iter().filter(|job| !job.interrupted).count();
+    let ran = outcome.jobs.iter().filter(|job| !job.is_interrupted()).count();
     let accounted = ran + outcome.refused.len() + outcome.elsewhere;
     if let Some(waiting @ 1..) = workload.jobs.len().checked_sub(accounted) {
         left_out.insert("still waiting at the end".to_owned(), waiting as u64);

@@ -54,7 +54,7 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
     let pattern = |(job, _): (&JobOutcome, _)| patterns.get(job.pattern).map_or("", String::as_str);
     let state = |(job, _): (&JobOutcome, _)| match job {
         JobOutcome { killed: true, .. } => "COMPLETED_WALLTIME_REACHED",
-        JobOutcome { interrupted: true, .. } => "COMPLETED_FAILED",
+        JobOutcome { interruption: Some(_), .. } => "COMPLETED_FAILED",
         _ => "COMPLETED_SUCCESSFULLY",
     };
     let mut columns = vec![
@@ -67,7 +67,7 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
             rows().map(|(job, _)| job.placement.nodes().len() as u32),
         ),
         number("requested_time", |job, _| job.walltime),
-        Column::whole("success", rows().map(|(job, _)| !job.killed && !job.interrupted)),
+        Column::whole("success", rows().map(|(job, _)| !job.killed && !job.is_interrupted())),
         Column::text("final_state", rows().map(state)),
         number("starting_time", |job, _| job.start),
         number("execution_time", |job, _| job.finish - job.start),

@@ -51,11 +51,11 @@ fn without_a_spare_node_a_job_starts_again_elsewhere_from_its_last_checkpoint() 
     let outcome = run(&[job(7, 0.0, 4.0 * HOUR, 4)], &[failure], 0, "first-fit");
     let [first, second] = &outcome.jobs[..] else { unreachable!("two runs") };
     assert_eq!(
-        (first.finish, first.interrupted, first.placement.nodes()),
+        (first.finish, first.is_interrupted(), first.placement.nodes()),
         (2.5 * HOUR, true, &[0, 1, 2, 3][..])
     );
     assert_eq!(
-        (second.submitted, second.start, second.interrupted),
+        (second.submitted, second.start, second.is_interrupted()),
         (2.5 * HOUR, 2.5 * HOUR, false)
     );
     assert_eq!(second.placement.nodes(), [0, 2, 3, 4]);
@@ -143,7 +143,7 @@ proptest! {
         let own: f64 = jobs.iter().map(|job| f64::from(job.nodes) * job.run).sum();
         let count = outcome.failures.unwrap_or_default();
         prop_assert!((held - own - count.node_seconds_lost).abs() < 1e-3 * own);
-        prop_assert_eq!(outcome.jobs.iter().filter(|run| !run.interrupted).count(), jobs.len());
+        prop_assert_eq!(outcome.jobs.iter().filter(|run| !run.is_interrupted()).count(), jobs.len());
         let unabsorbed = count.interruptions - count.absorbed;
         prop_assert_eq!(outcome.jobs.len() as u64, jobs.len() as u64 + unabsorbed);
         // Two jobs never hold a node at one time, and none holds one that is out, but for those with the spare ones.

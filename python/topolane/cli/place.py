@@ -134,7 +134,9 @@ def command(
     least = fabric.least_aph()[len(nodes) - 1] if len(nodes) <= fabric.nodes else None
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
-        common.print_json({**answer, "hop_bytes": hop_bytes, **links_of(found), **spare_of(found), **gpus_of(found), **told})
+        common.print_json(
+            {**answer, "hop_bytes": hop_bytes, **links_of(found), **spare_of(found), **gpus_of(found), **told}
+        )
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
     click.echo(
@@ -142,7 +144,9 @@ def command(
     )
     click.echo(f"hop-bytes  {hop_bytes:,.0f} for one byte between every pair")
     if any(found.gpus):
-        click.echo(f"GPUs       {'; '.join(' '.join(map(str, gpus)) for gpus in found.gpus)} (of each node in turn)")
+        click.echo(
+            f"GPUs       {'; '.join(' '.join(map(str, gpus)) for gpus in found.gpus)} (of each node in turn)"
+        )
     if links:
         click.echo(f"links      {', '.join(map(str, links))} (cables that no other job uses)")
     if found.spare:
