@@ -105,6 +105,12 @@ pub trait Policy: Send + Sync {
         self.traits().count_only
     }
 
+    /// Whether the choice among equals depends on the identity of a request: then one that differs in nothing else may get other
+    /// nodes.
+    fn draws_by_identity(&self) -> bool {
+        false
+    }
+
     /// What stands in the way of a request that the rule refuses for its links, and the level of the groups one of
     /// which must hold it. By default these are uplinks of other jobs if the rule dedicates links; otherwise the groups
     /// that isolated jobs cross.

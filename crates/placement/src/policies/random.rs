@@ -21,6 +21,10 @@ impl Policy for Random {
         Traits::COUNT_ONLY
     }
 
+    fn draws_by_identity(&self) -> bool {
+        true
+    }
+
     fn choose(
         &self,
         request: &Request,

@@ -200,7 +200,8 @@ fn start_those_that_fit(
         let late_size =
             size.or((head_counts && job.whole && job.request.is_plain()).then_some(job.nodes));
         let key = job.kind.map(|kind| Key { kind, nodes: job.nodes });
-        let late_key = key.filter(|_| by_size || late_size.is_some());
+        let same_nodes = by_size && !view.policy.draws_by_identity();
+        let late_key = key.filter(|_| same_nodes || late_size.is_some());
         let key = key.filter(|_| by_size);
         let is_refused =
             refused.contains(key, in_time) || !in_time && refused.contains(late_key, false);
