@@ -42,6 +42,18 @@ fn blocks_are_the_domains_and_the_rest_of_each_leaf() {
     assert_eq!(blocks, [&[0, 1, 2][..], &[3, 4, 5]], "without domains the leaves");
 }
 
+/// Without block sizes the base block is the first domain, unless a later one has fewer nodes; without domains the largest leaf.
+#[test]
+fn the_base_block_is_named_or_the_first_domain() {
+    let base = |domains: &str| {
+        Fabric::build(&machine_toml(&machine(domains)).unwrap()).unwrap().base_block()
+    };
+    assert_eq!(base(TWO), 2, "of 2 and 3 nodes");
+    let (small, large) = TWO.split_at(TWO.find("[[domain]]\nname = \"b\"").unwrap());
+    assert_eq!(base(&format!("{large}{small}")), 3, "of 3 and 2 nodes");
+    assert_eq!(base(""), 3);
+}
+
 /// A part of a machine has the domains of its nodes; those without a node are gone.
 #[test]
 fn a_part_keeps_its_domains() {

@@ -14,6 +14,7 @@ pub(super) struct Blocks {
     /// The nodes of one block after those of another, ascending in each.
     nodes: Vec<NodeIndex>,
     largest: u32,
+    base: u32,
 }
 
 impl Blocks {
@@ -28,7 +29,22 @@ impl Blocks {
             let loose = fabric.node_range(1, leaf).filter(|&node| fabric.domain(node).is_none());
             blocks.add(loose);
         }
+        blocks.base = match fabric.block_sizes().first() {
+            Some(&base) => base,
+            None => blocks.unnamed_base(fabric.domains() as usize),
+        };
         blocks
+    }
+
+    /// Nodes of the first domain if none has fewer: Slurm then accepts no others. If one has fewer, or if there are no
+    /// domains, those of the largest.
+    fn unnamed_base(&self, domains: usize) -> u32 {
+        let sizes = || self.first[..=domains].windows(2).map(|ends| ends[1] - ends[0]);
+        match sizes().next() {
+            None => self.largest,
+            Some(first) if sizes().all(|size| size >= first) => first,
+            Some(first) => sizes().fold(first, u32::max),
+        }
     }
 
     fn add(&mut self, nodes: impl Iterator<Item = NodeIndex>) {
@@ -69,5 +85,13 @@ impl Fabric {
     /// Nodes of the largest block.
     pub fn largest_block(&self) -> u32 {
         self.blocks.largest
+    }
+
+    /// Nodes of the base block that a scheduler plans with: the first of the [block sizes](Fabric::block_sizes) or, if there
+    /// are none, what Slurm would take: the nodes of the first domain. Where Slurm would accept no such domains, because a
+    /// later one is smaller, the nodes of the largest domain, as if the others had nodes out of service; without domains
+    /// those of the largest leaf.
+    pub fn base_block(&self) -> u32 {
+        self.blocks.base
     }
 }

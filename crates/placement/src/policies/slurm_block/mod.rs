@@ -1,7 +1,9 @@
 mod loose;
 mod part;
 
-use topolane_fabric::Fabric;
+use std::borrow::Cow;
+
+use topolane_fabric::{BlockIndex, Fabric};
 
 use self::loose::take_runs;
 use self::part::{Part, Sizes};
@@ -32,29 +34,43 @@ impl Policy for SlurmBlock {
         free: &FreeSlots<'_>,
         _: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let counts = in_base_blocks(free);
-        if counts.iter().all(|&count| count == 0) {
+        let counts = free.in_blocks();
+        let base = base_blocks(free.fabric(), &counts);
+        if base.iter().all(|&count| count == 0) {
             return Ok(Choice::nodes(take_runs(free, request.nodes)));
         }
-        let part = part_of(request, free.fabric(), &counts)?;
         let mut nodes = Vec::with_capacity(request.nodes as usize);
-        for (block, &count) in (0..).zip(&lay(request.nodes, &part, counts)?) {
-            free.take_in_block(block, count, &mut nodes);
+        let taken = lay(request, free.fabric(), base)?;
+        for same in taken.chunk_by(|one, next| one.0 == next.0) {
+            let count = same.iter().map(|taken| taken.1).sum();
+            free.take_in_block(same[0].0 as BlockIndex, count, &mut nodes);
         }
         // Slurm numbers ranks by node, whichever segment a node belongs to.
         nodes.sort_unstable();
         Ok(Choice::nodes(nodes))
     }
+
+    fn has_place(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        _: &Occupancy,
+    ) -> Result<(), Refusal> {
+        let counts = free.in_blocks();
+        let base = base_blocks(free.fabric(), &counts);
+        if base.iter().all(|&count| count == 0) {
+            return Ok(());
+        }
+        lay(request, free.fabric(), base).map(drop)
+    }
 }
 
-/// Free slots of every base block: of the domains, which come first, or of the leaves.
-fn in_base_blocks(free: &FreeSlots<'_>) -> Vec<u32> {
-    let mut counts = free.in_blocks().into_owned();
-    match free.fabric().domains() {
-        0 => {}
-        domains => counts.truncate(domains as usize),
+/// Free slots of the base blocks: of the domains, which come first, or of the leaves.
+fn base_blocks<'a>(fabric: &Fabric, counts: &'a [u32]) -> &'a [u32] {
+    match fabric.domains() as usize {
+        0 => counts,
+        domains => counts.get(..domains).unwrap_or(counts),
     }
-    counts
 }
 
 /// The parts that a request is placed in: its segments, or itself. Slurm refuses a job that is no multiple of its segment,
@@ -79,19 +95,26 @@ fn part_of(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<Part, R
     Ok(Part::new(segment, counts.len(), &sizes))
 }
 
-/// The nodes that a request takes from each base block, one part after another.
-fn lay(wanted: u32, part: &Part, mut free: Vec<u32>) -> Result<Vec<u32>, Refusal> {
-    let mut given = vec![0; free.len()];
+/// The nodes that a request takes from base blocks, part after part; ascending, and a block once for every part.
+fn lay(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<Vec<(usize, u32)>, Refusal> {
+    let wanted = request.nodes;
+    let part = part_of(request, fabric, counts)?;
+    let mut taken: Vec<(usize, u32)> = Vec::new();
+    let mut free = Cow::Borrowed(counts);
     let mut left = wanted;
     while left > 0 {
-        let taken = part
+        let more = part
             .choose(&free)
             .map_err(|most| Refusal::NotNow { wanted, free: wanted - left + most })?;
-        for (block, nodes) in taken {
-            free[block] -= nodes;
-            given[block] += nodes;
-            left -= nodes;
+        left -= more.iter().map(|&(_, nodes)| nodes).sum::<u32>();
+        if left > 0 {
+            let free = free.to_mut();
+            for &(block, nodes) in &more {
+                free[block] -= nodes;
+            }
         }
+        taken.extend(more);
     }
-    Ok(given)
+    taken.sort_unstable();
+    Ok(taken)
 }

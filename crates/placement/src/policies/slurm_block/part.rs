@@ -19,33 +19,18 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Those of the machine; without any, what Slurm makes of the base blocks.
+    /// Those of the machine; without any, what Slurm makes of the base block.
     pub(super) fn of(fabric: &Fabric) -> Self {
-        let Some(&base) = fabric.block_sizes().first() else {
-            return Sizes { base: unnamed_base(fabric).max(1), multiples: UNNAMED };
-        };
-        let multiple = |size: &u32| 1 << (size / base.max(1)).checked_ilog2().unwrap_or(0);
-        let multiples =
-            fabric.block_sizes().iter().map(multiple).fold(0, |all, one: u64| all | one);
-        Sizes { base: base.max(1), multiples }
+        let base = fabric.base_block().max(1);
+        let multiple = |size: &u32| 1 << (size / base).checked_ilog2().unwrap_or(0);
+        let named = fabric.block_sizes().iter().map(multiple).fold(0, |all, one: u64| all | one);
+        Sizes { base, multiples: if named == 0 { UNNAMED } else { named } }
     }
 
     /// Nodes of the smallest size.
     pub(super) fn base(&self) -> u32 {
         self.base
     }
-}
-
-/// Nodes of the first block, as in Slurm, which then accepts no smaller block. If there is one, or if the blocks are leaves:
-/// those of the largest block, as if smaller ones had nodes out of service.
-fn unnamed_base(fabric: &Fabric) -> u32 {
-    if fabric.domains() == 0 {
-        return fabric.largest_block();
-    }
-    let nodes = |domain| fabric.domain_nodes(domain).len() as u32;
-    let sizes = || (0..fabric.domains()).map(nodes);
-    let first = nodes(0);
-    if sizes().all(|size| size >= first) { first } else { sizes().max().unwrap_or(first) }
 }
 
 /// What holds a part of a job: the whole job or one of its segments.
