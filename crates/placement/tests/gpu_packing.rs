@@ -106,7 +106,9 @@ impl Free {
         let less = |taken: &[usize]| {
             let mut after = self.clone();
             after.cores -= task.cores;
-            taken.iter().for_each(|&gpu| after.gpus[gpu] -= task.of_a_gpu());
+            for &gpu in taken {
+                after.gpus[gpu] -= task.of_a_gpu();
+            }
             after
         };
         let holding: Vec<usize> =

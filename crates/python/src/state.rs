@@ -373,9 +373,9 @@ pub enum CountArg {
 }
 
 /// The counts that are whole, and the part of a GPU with its name and thousandths if there is one.
-fn counts_and_part(
-    counts: BTreeMap<String, CountArg>,
-) -> PyResult<(BTreeMap<String, u64>, Option<(String, u16)>)> {
+type CountsAndPart = (BTreeMap<String, u64>, Option<(String, u16)>);
+
+fn counts_and_part(counts: BTreeMap<String, CountArg>) -> PyResult<CountsAndPart> {
     let (mut whole, mut part) = (BTreeMap::new(), None);
     for (name, count) in counts {
         let thousandths = match count {

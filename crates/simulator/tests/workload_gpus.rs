@@ -1,5 +1,5 @@
 //! GPUs of jobs: in all or on each node, whole or a part of one, of one type or of several; and the traces of GPU clusters.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod simulation_support;
 

@@ -54,8 +54,8 @@ def command(
     if nvlink_first:
         click.echo(f"{nodes[0]}: over NVLink from GPU {rails[0]} to GPU {rails[1]}")
     for link in links:
-        number = "" if link["number"] is None else f"#{link['number']}"
-        click.echo(f"{link['from']}->{link['to']}{number} (cable {link['cable']})")
+        parallel = "" if link["number"] is None else f"#{link['number']}"
+        click.echo(f"{link['from']}->{link['to']}{parallel} (cable {link['cable']})")
     if nvlink_last:
         click.echo(f"{nodes[1]}: over NVLink from GPU {rails[0]} to GPU {rails[1]}")
 
