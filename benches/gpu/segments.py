@@ -1,0 +1,99 @@
+"""What whole segments cost: the part of a machine of NVL72 racks that jobs hold under policy segments, by segment size.
+
+`python benches/gpu/segments.py lingjun-2023-jobs.csv.gz` draws jobs of the trace with replacement and submits more of them
+than the machine can run, so that jobs nearly always wait: then placement bounds what is held. The table has the nodes held
+while jobs wait, in per cent, and the points lost against first-fit on the same jobs: the mean over the draws, and its
+standard error. `none` is policy segments for jobs that name no segment: one rack if a job fits one. Exit code 1 if segments of
+16 nodes lose more than 0.5 points.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import polars
+import topolane
+from topolane import sources
+
+SIZES = ("none", "1", "2", "4", "8", "16", "18")
+FREE = "first-fit"
+"""The run that asks for nothing."""
+JUDGED, MOST_LOST = "16", 0.5
+"""Points that whole segments of that size may lose."""
+
+
+def arguments() -> argparse.Namespace:
+    """What the user asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("jobs", help="a trace of jobs with GPUs, or the name of a made-up month")
+    parser.add_argument("--machine", default="nvl72(units=12)", help="[default: nvl72(units=12), 1,728 nodes]")
+    parser.add_argument("--gpus-per-node", type=int, help="of a trace that counts only GPUs [default: 4]")
+    parser.add_argument("--load", type=float, default=1.3, help="work against what the machine can do [default: 1.3]")
+    parser.add_argument("--draws", type=int, default=8, help="[default: 8]")
+    parser.add_argument("--count", type=int, default=20_000, help="jobs of a draw [default: 20000]")
+    parser.add_argument("--json", action="store_true", help="print the figures of every draw as JSON")
+    return parser.parse_args()
+
+
+def drawn(options: argparse.Namespace, draw: int) -> topolane.Workload:
+    """Jobs of the trace in any order, some of them several times, submitted at random moments that make the load."""
+    machine = sources.machine(options.machine)
+    counts_gpus = Path(options.jobs).exists()
+    gpus = (options.gpus_per_node or 4) if counts_gpus else None
+    jobs = sources.workload(options.jobs, machine.nodes, shape=sources.Shape(gpus_per_node=gpus))
+    draws = random.Random(draw)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "jobs.csv"
+        path.write_text(jobs.to("csv"))
+        rows = polars.read_csv(path, infer_schema=False)
+        rows = rows[draws.choices(range(len(rows)), k=options.count)]
+        moments = sorted(draws.random() * 1e6 for _ in range(options.count))
+        rows.with_columns(
+            polars.Series("id", [str(index) for index in range(options.count)]),
+            polars.Series("submit", [f"{moment:.3f}" for moment in moments]),
+        ).write_csv(path)
+        return sources.workload(str(path), machine.nodes, shape=sources.Shape(load=options.load))
+
+
+def held(options: argparse.Namespace, draw: int) -> dict[str, float]:
+    """Nodes held while jobs wait, in per cent, by segment size."""
+    machine, jobs = sources.machine(options.machine), drawn(options, draw)
+    found = {}
+    for size in (FREE, *SIZES):
+        policy = FREE if size == FREE else "segments"
+        segment = int(size) if size.isdecimal() else None
+        run = topolane.simulate(jobs, machine, policy=policy, segment=segment)
+        found[size] = 100 * run.summary["utilization_while_waiting"]
+    return found
+
+
+def main() -> int:
+    """Runs every draw and prints the table; 1 if the judged size loses too much."""
+    options = arguments()
+    with ProcessPoolExecutor(min(options.draws, os.cpu_count() or 1)) as pool:
+        draws = list(pool.map(held, [options] * options.draws, range(options.draws)))
+    lost = {size: [one[FREE] - one[size] for one in draws] for size in SIZES}
+    if options.json:
+        print(json.dumps(draws, indent=1))
+    else:
+        print(f"{'segment':>10}{'nodes held %':>14}{'points lost':>13}{'+-':>7}")
+        for size in (FREE, *SIZES):
+            mean = statistics.mean(one[size] for one in draws)
+            row = f"{size:>10}{mean:14.2f}"
+            if size in lost:
+                error = statistics.stdev(lost[size]) / len(draws) ** 0.5 if len(draws) > 1 else 0.0
+                row += f"{statistics.mean(lost[size]):13.2f}{error:7.2f}"
+            print(row)
+    return int(statistics.mean(lost[JUDGED]) > MOST_LOST)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
