@@ -10,7 +10,7 @@ use common::{rule, whole};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::{DomainDescription, Fabric, NodeIndex, pgft};
-use topolane_placement::{LinkUse, Occupancy, Placement, Refusal, Request};
+use topolane_placement::{LinkUse, Occupancy, Placement, Refusal, Request, Share};
 
 /// A machine of two levels whose domains need not nest in its leaves: `of` gives each node its domain, 0 for none.
 fn machine(leaves: [u32; 2], of: &[u32]) -> Arc<Fabric> {
@@ -203,6 +203,23 @@ proptest! {
             prop_assert_eq!(occupancy.held_in_block(block) as usize, held(block));
         }
     }
+}
+
+/// A part of a node goes to a node with jobs as long as one has room, whatever is idle: here the half of
+/// node 40 that is free, and only then to an idle node.
+#[test]
+fn parts_of_nodes_open_no_idle_node() {
+    let mut occupancy = racks();
+    let fabric = Arc::clone(occupancy.fabric());
+    let share = Share::part(8, 0);
+    let begun = Placement::new(&fabric, vec![40], share.clone());
+    occupancy.claim(&begun).unwrap();
+    let request = Request { share, ..Request::whole_nodes(1, 1, 1.0) };
+    let placed = rule("segments").place(&request, &occupancy).unwrap();
+    assert_eq!(placed.nodes(), [40], "the half that is free, though rack 2 had no other job");
+    occupancy.claim(&placed).unwrap();
+    let next = rule("segments").place(&request, &occupancy).unwrap();
+    assert_eq!(next.nodes()[0] / 18, 1, "a node of the tightest rack with jobs");
 }
 
 /// Four racks of 18 nodes, 36 nodes under a leaf: 2, 10, 0 and 0 nodes are held.

@@ -53,6 +53,11 @@ impl GpuLayout {
         amounts.gpu_part().is_some() || amounts.get(self.gpu) > 0
     }
 
+    /// Whole GPUs that a slot takes, of whatever type.
+    pub(crate) fn wanted(&self, amounts: &Amounts) -> usize {
+        usize::try_from(amounts.get(self.gpu)).unwrap_or(usize::MAX)
+    }
+
     /// The counts that a cut GPU is taken off: `gpu`, and the type wanted.
     pub(crate) fn counts_of(&self, part: GpuPart) -> impl Iterator<Item = usize> + use<> {
         let kind = Some(part.resource()).filter(|&kind| kind != self.gpu);

@@ -26,8 +26,7 @@ impl Policy for BestFit {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let taken = taken(request, occupancy);
-        let cost =
-            |node| Cost { first: left(occupancy, node) - taken, second: 0.0, gpus: GpuSet::EMPTY };
+        let cost = |node| Cost::new(left(occupancy, node) - taken, 0.0, GpuSet::EMPTY);
         Ok(cheapest(request, free, cost))
     }
 }

@@ -1,5 +1,5 @@
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use topolane_fabric::NodeIndex;
@@ -37,7 +37,9 @@ pub struct Gradient {
 #[derive(Debug, Default)]
 struct Remembered {
     demand: Arc<Demand>,
-    measures: HashMap<Arc<[u64]>, f64>,
+    measures: HashMap<Box<[u64]>, f64>,
+    /// The key looked up last, to be written over.
+    key: Vec<u64>,
 }
 
 impl Gradient {
@@ -53,8 +55,8 @@ impl Gradient {
 
     /// The measure of a node, from memory if it is known.
     fn measure(&self, state: &NodeState<'_>, node: NodeIndex, seen: &mut Remembered) -> f64 {
-        let key = state.key(seen.demand.sort_of(node));
-        if let Some(&measure) = seen.measures.get(&key) {
+        state.key(seen.demand.sort_of(node), &mut seen.key);
+        if let Some(&measure) = seen.measures.get(&seen.key[..]) {
             return measure;
         }
         let kinds = seen.demand.kinds().iter();
@@ -62,7 +64,7 @@ impl Gradient {
         if seen.measures.len() >= REMEMBERED {
             seen.measures.clear();
         }
-        seen.measures.insert(key, measure);
+        seen.measures.insert(seen.key.as_slice().into(), measure);
         measure
     }
 
@@ -118,15 +120,24 @@ impl Policy for Gradient {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&remembered.demand, occupancy.demand()) {
             let demand = Arc::clone(occupancy.demand());
-            *remembered = Remembered { demand, measures: HashMap::new() };
+            *remembered = Remembered { demand, ..Remembered::default() };
         }
         let seen = RefCell::new(remembered);
-        let cost = |node| {
-            let second = left(occupancy, node);
+        let cost_of = |node| {
             let rise = NodeState::of(occupancy, node)
                 .map(|state| self.rise(&state, &request.share, node, &mut seen.borrow_mut()));
             let (first, gpus) = rise.unwrap_or((0.0, GpuSet::EMPTY));
-            Cost { first, second, gpus }
+            Cost::new(first, left(occupancy, node), gpus)
+        };
+        // Idle nodes of one kind cost the same.
+        let idle: RefCell<BTreeMap<(u32, u32), Cost>> = RefCell::default();
+        let cost = |node| {
+            if !occupancy.idle().contains(node) {
+                return cost_of(node);
+            }
+            let sort = occupancy.demand().sort_of(node);
+            let like = (occupancy.fabric().kind_index(node), sort);
+            *idle.borrow_mut().entry(like).or_insert_with(|| cost_of(node))
         };
         Ok(cheapest(request, free, cost))
     }

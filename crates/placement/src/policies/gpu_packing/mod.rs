@@ -24,12 +24,14 @@ struct Cost {
 }
 
 impl Cost {
-    /// The rule's cost first; differences by rounding do not count.
+    /// The first is rounded, so that what differs by rounding alone is equal.
+    fn new(first: f64, second: f64, gpus: GpuSet) -> Self {
+        const STEPS: f64 = 1e6;
+        Cost { first: (first * STEPS).round() / STEPS, second, gpus }
+    }
+
     fn compare(&self, other: &Cost) -> Ordering {
-        const ROUNDING: f64 = 1e-9;
-        let equal = (self.first - other.first).abs() <= ROUNDING;
-        let by_first = if equal { Ordering::Equal } else { self.first.total_cmp(&other.first) };
-        by_first.then(self.second.total_cmp(&other.second))
+        self.first.total_cmp(&other.first).then(self.second.total_cmp(&other.second))
     }
 }
 
@@ -44,15 +46,10 @@ fn cheapest(request: &Request, free: &FreeSlots<'_>, cost: impl Fn(NodeIndex) ->
         let gpus = if cost.gpus.is_empty() { Vec::new() } else { vec![cost.gpus] };
         return Choice { gpus, ..Choice::nodes(vec![node]) };
     }
-    let mut costs: Vec<(f64, f64, NodeIndex)> = free
-        .nodes()
-        .map(|node| (cost(node), node))
-        .map(|(cost, node)| ((cost.first * 1e6).round(), cost.second, node))
-        .collect();
-    costs
-        .sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+    let mut costs: Vec<(Cost, NodeIndex)> = free.nodes().map(|node| (cost(node), node)).collect();
+    costs.sort_unstable_by(|a, b| a.0.compare(&b.0).then(a.1.cmp(&b.1)));
     let mut nodes = Vec::with_capacity(wanted);
-    for (_, _, node) in costs {
+    for (_, node) in costs {
         let slots = (free.count(0, node) as usize).min(wanted - nodes.len());
         nodes.extend(std::iter::repeat_n(node, slots));
         if nodes.len() == wanted {

@@ -1,7 +1,5 @@
 //! One node and what is free on it, apart from an occupancy, to try requests on.
 
-use std::sync::Arc;
-
 use topolane_fabric::NodeIndex;
 
 use crate::gpus::{GpuLayout, NodeGpus, NodeGpusMut};
@@ -12,6 +10,7 @@ use crate::{Amounts, GpuPart, GpuSet, Occupancy, WHOLE_GPU};
 pub(super) struct NodeState<'a> {
     layout: &'a GpuLayout,
     has: &'a [u64],
+    is_of_one_type: bool,
     /// Of every resource.
     left: Vec<u64>,
     /// Thousandths of every GPU.
@@ -22,14 +21,14 @@ impl<'a> NodeState<'a> {
     /// Of a node of an occupancy; `None` for one without GPUs.
     pub(super) fn of(occupancy: &'a Occupancy, node: NodeIndex) -> Option<Self> {
         let layout = occupancy.gpu_layout()?;
-        let free = occupancy.gpus_free(node).to_vec();
-        let state = || NodeState {
-            layout,
-            has: occupancy.fabric().counts(node),
-            left: occupancy.free(node).to_vec(),
-            free: free.clone(),
-        };
-        (!free.is_empty()).then(state)
+        let free = occupancy.gpus_free(node);
+        if free.is_empty() {
+            return None;
+        }
+        let has = occupancy.fabric().counts(node);
+        let is_of_one_type = is_of_one_type(layout, has);
+        let (left, free) = (occupancy.free(node).to_vec(), free.to_vec());
+        Some(NodeState { layout, has, is_of_one_type, left, free })
     }
 
     fn gpus(&self) -> NodeGpus<'_> {
@@ -53,7 +52,7 @@ impl<'a> NodeState<'a> {
     /// ones, those of the state's own rule.
     pub(super) fn choices(&self, amounts: &Amounts) -> Vec<GpuSet> {
         let Some(part) = amounts.gpu_part() else {
-            return self.gpus().choose(amounts, None).into_iter().collect();
+            return self.whole(amounts).into_iter().collect();
         };
         let of_type = self.gpus().usable_for(part);
         let mut found: Vec<(u16, usize)> =
@@ -62,6 +61,16 @@ impl<'a> NodeState<'a> {
         found.sort_unstable();
         found.dedup_by_key(|&mut (free, _)| free);
         found.into_iter().map(|(_, gpu)| GpuSet::one(gpu)).collect()
+    }
+
+    /// Whole GPUs for a slot. Which ones is all the same to the measures if all are of one type.
+    fn whole(&self, amounts: &Amounts) -> Option<GpuSet> {
+        if !self.is_of_one_type {
+            return self.gpus().choose(amounts, None);
+        }
+        let wanted = self.layout.wanted(amounts);
+        let available = self.gpus().available();
+        (available.len() >= wanted).then(|| available.lowest(wanted))
     }
 
     /// Thousandths free on all GPUs.
@@ -92,18 +101,28 @@ impl<'a> NodeState<'a> {
     }
 
     /// What decides all of these: nodes with the same key are alike. GPUs in any order, if all are of one type.
-    pub(super) fn key(&self, of_node: u32) -> Arc<[u64]> {
+    pub(super) fn key(&self, of_node: u32, key: &mut Vec<u64>) {
         let mut free = self.free.clone();
-        let counts = self.has.iter().enumerate().filter(|&(index, _)| self.layout.is_gpu(index));
-        let counts: Vec<u64> = counts.map(|(_, &count)| count).filter(|&count| count > 0).collect();
-        // All GPUs, and perhaps all of them again by their type.
-        if counts.len() <= 2 && counts.iter().all(|&count| count == counts[0]) {
+        if self.is_of_one_type {
             free.sort_unstable();
         }
         let packed = free
             .chunks(4)
             .map(|four| four.iter().fold(0, |word, &free| word << 16 | u64::from(free)));
-        let head = [u64::from(of_node)].into_iter().chain(self.left.iter().copied());
-        head.chain(self.has.iter().copied()).chain(packed).collect()
+        key.clear();
+        key.push(u64::from(of_node));
+        key.extend_from_slice(&self.left);
+        key.extend_from_slice(self.has);
+        key.extend(packed);
     }
+}
+
+/// Whether all GPUs of a node that has these counts are of one type, or none has a type.
+fn is_of_one_type(layout: &GpuLayout, has: &[u64]) -> bool {
+    let counts =
+        has.iter().enumerate().filter(|&(index, &count)| layout.is_gpu(index) && count > 0);
+    let mut counts = counts.map(|(_, &count)| count);
+    let first = counts.next();
+    // All GPUs, and perhaps all of them again by their type.
+    counts.next().is_none_or(|count| Some(count) == first) && counts.next().is_none()
 }

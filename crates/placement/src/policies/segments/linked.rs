@@ -116,7 +116,7 @@ impl Policy for LinkedSegments {
         let free = &free.unshared(request, occupancy);
         let parts = Parts::of(request, occupancy);
         let counts = free.in_blocks();
-        if !parts.fit_in(counts.iter().copied()) {
+        if !parts.fit_in(&counts) {
             return Err(parts.refusal(&counts));
         }
         let is_empty = |block| occupancy.held_in_block(block) == 0;

@@ -17,7 +17,7 @@ use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 ///
 /// A request that fits a block takes the tightest of those that jobs are on already. Only if it fits none of them, whole or in
 /// segments, does it take the smallest empty one. A larger request takes its segments where they leave the fewest nodes over, and
-/// what is left over where it fits most tightly.
+/// what is left over where it fits most tightly. A request for parts of nodes opens no idle node as long as nodes with jobs hold it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Segments;
 
@@ -37,8 +37,17 @@ impl Policy for Segments {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let parts = Parts::of(request, occupancy);
-        let counts = free.in_blocks();
         let is_empty = |block| occupancy.held_in_block(block) == 0;
+        if !request.share.is_whole() {
+            let begun = free.only(|node| occupancy.held(node) > 0);
+            if let Some(plan) = Plan::of(parts, &begun.in_blocks(), is_empty) {
+                return Ok(Choice::nodes(plan.nodes(&begun)));
+            }
+        }
+        let counts = free.in_blocks();
+        if !parts.fit_in(&counts) {
+            return Err(parts.refusal(&counts));
+        }
         let plan = Plan::of(parts, &counts, is_empty).ok_or_else(|| parts.refusal(&counts))?;
         Ok(Choice::nodes(plan.nodes(free)))
     }
@@ -51,6 +60,6 @@ impl Policy for Segments {
     ) -> Result<(), Refusal> {
         let parts = Parts::of(request, occupancy);
         let counts = free.in_blocks();
-        if parts.fit_in(counts.iter().copied()) { Ok(()) } else { Err(parts.refusal(&counts)) }
+        if parts.fit_in(&counts) { Ok(()) } else { Err(parts.refusal(&counts)) }
     }
 }

@@ -19,6 +19,7 @@ impl Parts {
         let wanted = request.nodes.max(1);
         let segment = match request.segment {
             Some(segment) => segment.clamp(1, wanted),
+            None if wanted == 1 => 1,
             None if wanted <= largest(request, occupancy) => wanted,
             None => 1,
         };
@@ -31,23 +32,34 @@ impl Parts {
     }
 
     /// Whether blocks with so many free slots hold all parts.
-    pub fn fit_in(self, counts: impl Iterator<Item = u32>) -> bool {
-        let (mut segments, mut over) = (0, 0);
-        for free in counts {
-            segments += u64::from(free / self.segment);
-            over = over.max(free % self.segment);
-        }
-        let whole = u64::from(self.whole);
-        segments > whole || segments == whole && over >= self.rest
+    pub fn fit_in(self, counts: &[u32]) -> bool {
+        self.most(counts) >= u64::from(self.wanted())
     }
 
-    /// Why it was not placed in blocks with so many free slots: the most that could be had in such parts.
+    /// Why it was not placed in blocks with so many free slots.
     pub fn refusal(self, counts: &[u32]) -> Refusal {
-        let segments: u64 = counts.iter().map(|&free| u64::from(free / self.segment)).sum();
-        let over = counts.iter().map(|&free| free % self.segment).max().unwrap_or(0);
-        let most = segments * u64::from(self.segment) + u64::from(over);
-        let free = u32::try_from(most).unwrap_or(u32::MAX).min(self.wanted() - 1);
-        Refusal::NotNow { wanted: self.wanted(), free }
+        let most = u32::try_from(self.most(counts)).unwrap_or(u32::MAX);
+        Refusal::NotNow { wanted: self.wanted(), free: most.min(self.wanted() - 1) }
+    }
+
+    /// The most slots that can be had in such parts: whole segments, and one part that is no larger than what is left over. What is
+    /// asked often has a short way: one part alone, and parts of one slot.
+    fn most(self, counts: &[u32]) -> u64 {
+        let Parts { segment, whole, rest } = self;
+        if whole == 1 && rest == 0 {
+            return counts.iter().copied().max().map_or(0, u64::from);
+        }
+        if segment == 1 {
+            return counts.iter().map(|&free| u64::from(free)).sum();
+        }
+        let (mut segments, mut over) = (0u64, 0);
+        for &free in counts {
+            segments += u64::from(free / segment);
+            over = over.max(free % segment);
+        }
+        // A whole segment more than is wanted holds what is left over.
+        let over = if segments > u64::from(whole) { rest } else { over };
+        segments * u64::from(segment) + u64::from(over)
     }
 }
 

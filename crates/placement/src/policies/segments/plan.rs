@@ -60,7 +60,8 @@ impl Plan {
 
     /// Over several blocks.
     fn over(parts: Parts, mut blocks: Vec<Block>) -> Option<Plan> {
-        if !parts.fit_in(blocks.iter().map(|block| block.free)) {
+        let counts: Vec<u32> = blocks.iter().map(|block| block.free).collect();
+        if !parts.fit_in(&counts) {
             return None;
         }
         let Parts { segment, .. } = parts;
