@@ -36,6 +36,7 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "best-fit": ("best-fit", {}),
     "fgd": ("fgd", {}),
     "gpu-packing": ("gpu-packing", {}),
+    "slurm-block": ("slurm-block", {}),
     "segments": ("segments", {}),
     "segments-8": ("segments", SEGMENT),
     "segments-isolated": ("segments-isolated", {}),
