@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_fabric::{
-    CrossRail, Dedicated, Description, Direction, Fabric, JobLinks, Link, MissingCable, NodeIndex,
-    Rule, Service, SwitchPlace, pgft, read, write,
+    CrossRail, Dedicated, Description, Direction, Fabric, Fixed, JobLinks, Link, MissingCable,
+    NodeIndex, Remembered, Routing, Rule, Service, SwitchPlace, pgft, read, write,
 };
 
 /// Nodes per leaf and leaves; rails; parents and parallel cables above; whether the rails meet there.
@@ -273,6 +273,28 @@ proptest! {
                 if at == SwitchPlace::node(to) && from != to {
                     prop_assert!(leads(&fabric, from, to, &links));
                     prop_assert_eq!(ends(&fabric, &links).1, rail);
+                }
+            }
+        }
+    }
+
+    /// The route between adapters of one rail begins and ends on it, by the rule and by tables.
+    #[test]
+    fn traffic_stays_on_its_rail(machine in any_rails()) {
+        let fabric = build(&machine);
+        let tables = || Dedicated::new(&fabric, &[], &Service::default()).unwrap();
+        let fixed = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
+        let routings: [&dyn Routing; 3] = [&fixed, &tables(), &Remembered::new(tables())];
+        for (from, to) in (0..fabric.nodes()).flat_map(|a| (0..fabric.nodes()).map(move |b| (a, b))) {
+            for rail in 0..fabric.rails(0) {
+                for routing in routings {
+                    let mut path = Vec::new();
+                    routing.rail_path((from, to), (rail, rail), &mut path).unwrap();
+                    let links: Vec<Link> = path.iter().flat_map(|&channel| routing.links(channel)).collect();
+                    prop_assert!(leads(&fabric, from, to, &links));
+                    if from != to {
+                        prop_assert_eq!(ends(&fabric, &links), (rail, rail));
+                    }
                 }
             }
         }

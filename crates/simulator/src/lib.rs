@@ -9,6 +9,7 @@ mod metrics;
 mod moving;
 mod network;
 mod outages;
+mod rails;
 mod recorded;
 mod room;
 mod scenario;

@@ -10,6 +10,7 @@ use topolane_placement::rank_k::CoresPerNode;
 use topolane_placement::{JobTraffic, Placement};
 use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
 
+use crate::rails::rails_of;
 use crate::widths::Width;
 use crate::workload::Job;
 
@@ -115,8 +116,15 @@ impl<'a> Coupling<'a> {
         let nodes = by_width.as_deref().unwrap_or(placement.nodes());
         let traffic = self.traffic(pattern, nodes.len() as u32).map_err(of_job)?;
         let routing = &*self.network.routing;
+        let rails = if width.is_none() { rails_of(routing.fabric(), placement) } else { None };
         let lay = |routing: &dyn Routing| {
-            Flows::new(&traffic, nodes, routing).map_err(|error| of_job(error.on(routing.fabric())))
+            let flows = match &rails {
+                Some(rails) if routing.tells_rails() => {
+                    Flows::on_rails(&traffic, nodes, rails, routing)
+                }
+                _ => Flows::new(&traffic, nodes, routing),
+            };
+            flows.map_err(|error| of_job(error.on(routing.fabric())))
         };
         let flows = lay(routing)?;
         if !placement.links().is_empty() {

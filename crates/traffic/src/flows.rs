@@ -10,6 +10,9 @@ use crate::matrix::Traffic;
 /// part of its node's bytes is never what a job waits for.
 pub(crate) const LEAST_WEIGHT: f64 = 1e-6;
 
+/// The rails that a node's traffic takes, ascending, and the part of its bytes on each; above 0, 1 in all.
+pub type RailShares = Box<[(u32, f64)]>;
+
 /// The flows of one job: for every entry of its traffic that carries bytes the two nodes, the
 /// bytes, and the channels on the way.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -49,6 +52,58 @@ impl Flows {
         flows.weigh();
         flows.add_up();
         Ok(flows)
+    }
+
+    /// The same on a machine with rails: what a rank sends is spread over the rails of its node, `rails[rank]`, and arrives on
+    /// the same rail if the receiver has it, else on the receiver's rail at the same place in its list. Rails on which no
+    /// route joins the two nodes are left out, and the others carry their part.
+    ///
+    /// # Errors
+    /// Two nodes that talk and that no rail joins.
+    pub fn on_rails(
+        traffic: &Traffic,
+        node_of: &[NodeIndex],
+        rails: &[RailShares],
+        routing: &dyn Routing,
+    ) -> Result<Flows, Unreachable> {
+        let mut flows = Flows { first: vec![0], ..Flows::default() };
+        for entry in traffic.entries() {
+            let end = |rank: u32| Some((*node_of.get(rank as usize)?, rails.get(rank as usize)?));
+            let (Some((from, sends)), Some((to, receives))) = (end(entry.from), end(entry.to))
+            else {
+                continue;
+            };
+            if entry.bytes > 0.0 {
+                flows.lay_on_rails((from, to), (sends, receives), entry.bytes, routing)?;
+            }
+        }
+        flows.weigh();
+        flows.add_up();
+        Ok(flows)
+    }
+
+    fn lay_on_rails(
+        &mut self,
+        (from, to): (NodeIndex, NodeIndex),
+        (sends, receives): (&RailShares, &RailShares),
+        bytes: f64,
+        routing: &dyn Routing,
+    ) -> Result<(), Unreachable> {
+        let first = self.bytes.len();
+        let mut joined = 0.0;
+        for (place, &(rail, share)) in sends.iter().enumerate() {
+            let same = receives.iter().any(|&(other, _)| other == rail);
+            let other = receives.get(place % receives.len().max(1)).map_or(rail, |other| other.0);
+            let rails = (rail, if same { rail } else { other });
+            if routing.rail_path((from, to), rails, &mut self.channels).is_ok() {
+                self.close((from, to), share);
+                joined += share;
+            }
+        }
+        for part in &mut self.bytes[first..] {
+            *part *= bytes / joined;
+        }
+        if joined > 0.0 { Ok(()) } else { Err(Unreachable { from, to }) }
     }
 
     /// Flows with the ways given, all of one weight: (from, to), bytes and channels of each.

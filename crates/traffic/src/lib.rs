@@ -17,7 +17,7 @@ pub use contention::{
     Congestion, Contention, Filling, Foreseen, Interfaces, MODELS, MaxMin, ModelInfo, NodeRule,
     Outlook, PASSES, PerNode, SharedMemory, Together, contention,
 };
-pub use flows::Flows;
+pub use flows::{Flows, RailShares};
 pub use loads::Loads;
 pub use matrix::{Entry, Traffic};
 pub use patterns::{

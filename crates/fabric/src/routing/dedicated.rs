@@ -141,13 +141,18 @@ impl Dedicated {
         self.place[node as usize].map(|(job, _)| job as usize)
     }
 
-    /// The route from a switch or a node to a node of the same site; `None` where none is whole.
-    pub(super) fn route(&self, from: SwitchPlace, to: NodeIndex) -> Option<Vec<Channel>> {
+    /// The route from a switch or a node to a node of the same site, or to its adapter on a rail; `None` where none is whole.
+    pub(super) fn route(
+        &self,
+        from: SwitchPlace,
+        to: NodeIndex,
+        rail: Option<u32>,
+    ) -> Option<Vec<Channel>> {
         let to = SwitchPlace::node(to);
         let mut route = Vec::new();
         let mut at = from;
         while at != to {
-            let step = self.step(at, to)?;
+            let step = self.step_on(at, to, rail)?;
             route.extend(step.link.map(channel_of));
             at = step.to;
         }
@@ -215,8 +220,31 @@ impl Routing for Dedicated {
         if self.fabric().common_level(from, to).is_none() {
             return self.all.path(from, to, path);
         }
-        let route = self.route(SwitchPlace::node(from), to).ok_or(Unreachable { from, to })?;
+        let route =
+            self.route(SwitchPlace::node(from), to, None).ok_or(Unreachable { from, to })?;
         path.extend(route);
+        Ok(())
+    }
+
+    fn tells_rails(&self) -> bool {
+        true
+    }
+
+    /// Over NVLink the data is on the rail of the destination before it leaves the first node.
+    fn rail_path(
+        &self,
+        (from, to): (NodeIndex, NodeIndex),
+        rails: (u32, u32),
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable> {
+        if self.fabric().share_domain(from, to) {
+            return Ok(());
+        }
+        if self.fabric().common_level(from, to).is_none() {
+            return self.all.path(from, to, path);
+        }
+        let route = self.route(SwitchPlace::node(from), to, Some(rails.1));
+        path.extend(route.ok_or(Unreachable { from, to })?);
         Ok(())
     }
 }

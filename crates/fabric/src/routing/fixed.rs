@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Channel, Routing, Unreachable};
-use crate::fabric::{Fabric, NodeIndex};
+use crate::fabric::{CrossRail, Fabric, NodeIndex};
 use crate::route::{Direction, Link};
 use crate::scramble::scramble;
 
@@ -98,6 +98,29 @@ impl Routing for Fixed {
         }
         let route = self.fabric.route_by(self.rule, from, to).ok_or(Unreachable { from, to })?;
         path.extend(route.into_iter().map(channel_of));
+        Ok(())
+    }
+
+    fn tells_rails(&self) -> bool {
+        true
+    }
+
+    fn rail_path(
+        &self,
+        (from, to): (NodeIndex, NodeIndex),
+        rails: (u32, u32),
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable> {
+        let fabric = &self.fabric;
+        if from == to || fabric.share_domain(from, to) {
+            return Ok(());
+        }
+        if fabric.common_level(from, to).is_none() {
+            return self.path(from, to, path);
+        }
+        let route = fabric.rail_route(self.rule, (from, to), rails, CrossRail::NvLink);
+        let route = route.ok_or(Unreachable { from, to })?;
+        path.extend(route.links.into_iter().map(channel_of));
         Ok(())
     }
 }

@@ -61,6 +61,27 @@ pub trait Routing: fmt::Debug + Send + Sync {
         to: NodeIndex,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable>;
+
+    /// Whether traffic on different rails takes different channels. If not, [`Routing::rail_path`] is the same on all.
+    fn tells_rails(&self) -> bool {
+        false
+    }
+
+    /// As [`Routing::path`], from the adapter that one node has on rail `rails.0` to the one that the other has on rail
+    /// `rails.1`. Between different rails the data first goes over NVLink inside a node, if that way is whole
+    /// ([`CrossRail::NvLink`](crate::CrossRail::NvLink)).
+    ///
+    /// # Errors
+    /// Two adapters that no route joins; nothing is appended then.
+    fn rail_path(
+        &self,
+        (from, to): (NodeIndex, NodeIndex),
+        rails: (u32, u32),
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable> {
+        let _ = rails;
+        self.path(from, to, path)
+    }
 }
 
 /// Two nodes that no route joins.

@@ -12,8 +12,11 @@ use crate::fabric::{Fabric, NodeIndex};
 #[derive(Debug)]
 pub struct Remembered {
     tables: Dedicated,
-    routes: Mutex<HashMap<(SwitchPlace, NodeIndex), Path>>,
+    routes: Mutex<HashMap<(SwitchPlace, NodeIndex, Rail), Path>>,
 }
+
+/// The rail of the adapter at the end; any if `None`.
+type Rail = Option<u32>;
 
 /// From a leaf to a node; `None` where none is whole.
 type Path = Option<Vec<Channel>>;
@@ -22,6 +25,27 @@ impl Remembered {
     /// The same routes.
     pub fn new(tables: Dedicated) -> Self {
         Remembered { tables, routes: Mutex::default() }
+    }
+
+    fn path_on(
+        &self,
+        from: NodeIndex,
+        to: NodeIndex,
+        rail: Rail,
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable> {
+        let place = SwitchPlace::node(from);
+        let step = self.tables.step_on(place, SwitchPlace::node(to), rail);
+        let Some(Step { link, to: leaf }) = step else {
+            return Err(Unreachable { from, to });
+        };
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let route = routes.entry((leaf, to, rail));
+        let route = route.or_insert_with(|| self.tables.route(leaf, to, rail));
+        let Some(route) = route else { return Err(Unreachable { from, to }) };
+        path.extend(link.map(channel_of));
+        path.extend_from_slice(route);
+        Ok(())
     }
 }
 
@@ -51,16 +75,23 @@ impl Routing for Remembered {
         if from == to || fabric.common_level(from, to).is_none() {
             return self.tables.path(from, to, path);
         }
-        let place = SwitchPlace::node(from);
-        let step = self.tables.step(place, SwitchPlace::node(to));
-        let Some(Step { link, to: leaf }) = step else {
-            return Err(Unreachable { from, to });
-        };
-        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        let route = routes.entry((leaf, to)).or_insert_with(|| self.tables.route(leaf, to));
-        let Some(route) = route else { return Err(Unreachable { from, to }) };
-        path.extend(link.map(channel_of));
-        path.extend_from_slice(route);
-        Ok(())
+        self.path_on(from, to, None, path)
+    }
+
+    fn tells_rails(&self) -> bool {
+        true
+    }
+
+    fn rail_path(
+        &self,
+        (from, to): (NodeIndex, NodeIndex),
+        rails: (u32, u32),
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable> {
+        let fabric = self.fabric();
+        if from == to || fabric.common_level(from, to).is_none() || fabric.share_domain(from, to) {
+            return self.tables.rail_path((from, to), rails, path);
+        }
+        self.path_on(from, to, Some(rails.1), path)
     }
 }

@@ -1,0 +1,52 @@
+//! Which rails the traffic of a job takes.
+
+use topolane_fabric::{Fabric, NodeIndex};
+use topolane_placement::{GpuSet, Placement, Share};
+use topolane_traffic::RailShares;
+
+/// Of each slot of a job, in rank order, the rails that its traffic takes. GPU i sends on rail i. If a node has several GPUs
+/// on a rail, neighbours share it. Whole nodes without GPUs send evenly on all rails. `None` where there is one rail, and for
+/// parts of nodes that hold no GPU: there the routing chooses.
+pub(crate) fn rails_of(fabric: &Fabric, placement: &Placement) -> Option<Vec<RailShares>> {
+    let nodes = placement.nodes();
+    let rails = fabric.rails(fabric.site_of_group(0, *nodes.first()?));
+    if rails == 1 {
+        return None;
+    }
+    match placement.share() {
+        Share::Whole => {
+            let of_node = |&node: &NodeIndex| {
+                let gpus = gpus_of(fabric, node);
+                shares(GpuSet::range(0, gpus), gpus, rails)
+            };
+            Some(nodes.iter().map(of_node).collect())
+        }
+        Share::Part(_) if placement.gpus().len() < nodes.len() => None,
+        Share::Part(_) => {
+            let of_slot = |(&node, &gpus)| shares(gpus, gpus_of(fabric, node), rails);
+            Some(nodes.iter().zip(placement.gpus()).map(of_slot).collect())
+        }
+    }
+}
+
+fn gpus_of(fabric: &Fabric, node: NodeIndex) -> usize {
+    let gpu = fabric.resources().index("gpu");
+    gpu.map_or(0, |gpu| fabric.counts(node)[gpu] as usize)
+}
+
+/// The rails of some of the `all` GPUs of a node, each with its part of these GPUs; all rails evenly if there is no GPU.
+fn shares(gpus: GpuSet, all: usize, rails: u32) -> RailShares {
+    let mut count = vec![0u32; rails as usize];
+    for gpu in gpus.iter() {
+        let rail = if all > count.len() { gpu * count.len() / all } else { gpu };
+        if let Some(count) = count.get_mut(rail) {
+            *count += 1;
+        }
+    }
+    let taken: u32 = count.iter().sum();
+    if taken == 0 {
+        return (0..rails).map(|rail| (rail, 1.0 / f64::from(rails))).collect();
+    }
+    let of_rail = |(rail, count)| (rail, f64::from(count) / f64::from(taken));
+    (0..rails).zip(count).filter(|&(_, count)| count > 0).map(of_rail).collect()
+}
