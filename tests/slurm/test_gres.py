@@ -46,8 +46,15 @@ def test_a_node_has_counts_by_name() -> None:
     assert gres.of_node("gpu:h100:4(S:0),gpu:h100:4(S:1),nic:2") == (("gpu:h100", 8), ("nic", 2))
     assert gres.of_node("bandwidth:lustre:no_consume:4G,gpu:1") == (("gpu", 1),)
     assert gres.of_node("") == ()
-    held = gres.held("cpu=8,mem=4G,node=2,billing=8,gres/gpu=3,gres/gpu:h100=3", 2)
-    assert held == (("gpu", 2), ("gpu:h100", 2))
+
+
+def test_a_job_holds_what_slurm_tells_of_its_nodes() -> None:
+    """The most on a node; types only if all nodes have them; sums of the job only where Slurm tells no nodes."""
+    tres = "cpu=8,mem=4G,node=2,billing=8,gres/gpu=3,gres/gpu:h100=3"
+    assert gres.held((), tres, 2) == (("gpu", 2), ("gpu:h100", 2))
+    assert gres.held(("gpu:h100:2(IDX:1-2)", "gpu:h100:1(IDX:0)"), tres, 2) == (("gpu:h100", 2),)
+    assert gres.held(("gpu:h100:4(IDX:0-3)", "gpu:1"), "cpu=2,gres/gpu=1", 2) == (("gpu", 4),)
+    assert gres.held((), "", 2) == ()
 
 
 def test_a_scheduler_places_and_refuses_resources() -> None:

@@ -122,7 +122,8 @@ impl Room {
         let levels = levels(fabric, question.segment);
         let mut names = vec!["node".to_owned()];
         names.extend(levels.iter().map(|level| name_of(fabric, level)));
-        let fit = |&size: &u32| Fit { size, jobs: view.jobs(size.max(1), &levels) };
+        let fit =
+            |&size: &u32| Fit { size, jobs: view.jobs(size.max(1), &question.smallest, &levels) };
         let (total, free) = view.totals();
         Room {
             unit: if view.gpu.is_some() { "gpus" } else { "nodes" },
@@ -232,8 +233,8 @@ impl<'a> View<'a> {
     }
 
     /// How many jobs of a size fit on a node and inside a group of each level.
-    fn jobs(&self, size: u32, levels: &[Level]) -> Vec<u64> {
-        let on_nodes = self.on_nodes(size);
+    fn jobs(&self, size: u32, smallest: &Amounts, levels: &[Level]) -> Vec<u64> {
+        let on_nodes = self.on_nodes(size, smallest);
         let mut jobs = vec![on_nodes];
         for level in levels {
             // What fits on a node lies in every group above it.
@@ -248,8 +249,8 @@ impl<'a> View<'a> {
         jobs
     }
 
-    /// Jobs that take a part of a node, or one node.
-    fn on_nodes(&self, size: u32) -> u64 {
+    /// Jobs that take a part of a node, or one node, each with the cores and the memory of the smallest job.
+    fn on_nodes(&self, size: u32, smallest: &Amounts) -> u64 {
         let Some(gpu) = self.gpu else {
             return if size == 1 { u64::from(self.occupancy.idle_nodes()) } else { 0 };
         };
@@ -257,7 +258,7 @@ impl<'a> View<'a> {
             return 0;
         }
         let mut counts = vec![0; gpu + 1];
-        counts[CORES] = 1;
+        (counts[CORES], counts[MEMORY]) = (smallest.cores().max(1), smallest.memory());
         counts[gpu] = u64::from(size);
         let amounts = Amounts::of(&counts);
         let slots = |node| u64::from(self.occupancy.slots_on(node, &amounts));

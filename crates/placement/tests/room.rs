@@ -60,6 +60,20 @@ fn an_empty_machine_has_room_for_as_many_jobs_as_groups_have_whole_multiples_of_
     assert_eq!(room.stranded.unwrap().left_over_from_segments, 8.0 * 2.0 * 4.0);
 }
 
+/// A job on a part of a node takes the cores and the memory of the smallest job, so no GPU counts that is stranded.
+#[test]
+fn jobs_on_a_node_take_the_cores_and_the_memory_of_the_smallest_job() {
+    let mut state = racks();
+    let idle = fits(&state, 1, None)[0];
+    // Left are 17 cores (one job of 9), then 60 GiB (one job), then too little memory for any.
+    for (node, cores, memory) in [(0, 127, 0), (1, 1, 900 << 30), (2, 1, 901 << 30)] {
+        let share = part(&state, cores, memory, 1);
+        hold(&mut state, vec![node], Share::Part(share));
+    }
+    assert_eq!(fits(&state, 1, None)[0], idle - 3 * 4 + 1 + 1);
+    assert_eq!(ask(&state, &[], None).stranded.unwrap().without_memory, 3.0);
+}
+
 #[test]
 fn a_machine_without_gpus_counts_nodes() {
     let occupancy = Occupancy::new(machine("fat-tree(radix=4)"));

@@ -11,6 +11,7 @@ from topolane import moment
 from topolane._engine import InputError, Machine, State
 from topolane.cli import common
 from topolane.cli.place import read, state_of
+from topolane.reading import size
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -28,6 +29,15 @@ def _sizes(_: click.Context, __: click.Parameter, text: str | None) -> list[int]
     if not all(size.isascii() and size.isdigit() and 0 < int(size) < 2**31 for size in sizes):
         raise click.BadParameter(f"{text}: sizes are whole numbers from 1, separated by commas")
     return [int(size) for size in sizes]
+
+
+def _memory(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    if text is None:
+        return None
+    found = size(text)
+    if found is None:
+        raise click.BadParameter(f'{text} is neither a number of bytes nor a size such as "8 GiB"')
+    return found
 
 
 @click.command("room")
@@ -56,6 +66,12 @@ def _sizes(_: click.Context, __: click.Parameter, text: str | None) -> list[int]
     "--cores", type=click.IntRange(1, 2**31), default=1, show_default=True, help="Cores of the smallest job."
 )
 @click.option(
+    "--memory",
+    callback=_memory,
+    metavar="SIZE",
+    help='Memory of the smallest job on a node, such as "8 GiB" [default: 0; with --slurm 1 MiB].',
+)
+@click.option(
     "--gpus", type=click.IntRange(1, 128), default=1, show_default=True, help="GPUs of the smallest job."
 )
 @common.json_option
@@ -72,6 +88,7 @@ def command(
     sizes: list[int] | None,
     segment: int | None,
     cores: int,
+    memory: int | None,
     gpus: int,
     as_json: bool,
 ) -> None:
@@ -86,18 +103,17 @@ def command(
         raise InputError("--at names a moment of a run: give its directory with --run")
     fabric = common.tell(topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
     if slurm:
-        from topolane.slurm.room import state_now
+        from topolane.slurm import room as in_slurm
 
-        now, skipped = state_now(fabric)
-        if skipped and not as_json:
-            click.echo(
-                f"{plural(skipped, 'job')} of Slurm on nodes that the machine does not have, or has given already"
-            )
+        now, fabric, unknown = in_slurm.now(fabric)
+        if unknown and not as_json:
+            click.echo(f"not on the machine: {plural(len(unknown), 'node')} of Slurm, such as {unknown[0]}")
+        memory = in_slurm.SMALLEST_MEMORY if memory is None else memory
     elif run is not None:
         now = state_of_run(fabric, run, at)
     else:
         now = state_of(fabric, {} if state is None else read(state))
-    smallest: dict[str, int] = {"cores": cores}
+    smallest = {"cores": cores, "memory": memory or 0}
     if "gpu" in fabric.resources:
         smallest["gpu"] = gpus
     room = now.room(sizes, segment, smallest)

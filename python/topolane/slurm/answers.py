@@ -122,7 +122,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         comment=job["comment"] or "",
         qos=job["qos"] or "",
         gres=tuple(one for _, one in _resource_options(job) if one is not None),
-        gres_held=gres.held(job.get("tres_alloc_str") or "", fewest),
+        gres_held=gres.held(job.get("gres_detail") or (), job.get("tres_alloc_str") or "", fewest),
     )
 
 
@@ -185,14 +185,19 @@ def node(record: Mapping[str, Any]) -> Node:
     """The node in a record."""
     words = [*_words(record["state"]), *_words(record.get("state_flags"))]
     features = record.get("active_features") or ""
+    cpus = _number(record["cpus"]) or 1
     return Node(
         name=record["name"],
         words=frozenset(word.lower() for word in words),
-        cpus=_number(record["cpus"]) or 1,
+        cpus=cpus,
         sockets=_number(record["sockets"]) or 1,
         memory=_memory(record["real_memory"]) or 0,
         features=frozenset(_words(features.split(",") if isinstance(features, str) else features)) - {""},
         gres=gres.of_node(record.get("gres") or ""),
+        cpus_used=_number(record.get("alloc_cpus")) or 0,
+        memory_used=_memory(record.get("alloc_memory")) or 0,
+        gres_used=gres.of_node(record.get("gres_used") or ""),
+        cpus_reserved=max(cpus - (_number(record.get("effective_cpus")) or cpus), 0),
     )
 
 

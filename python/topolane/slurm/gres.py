@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from topolane.slurm.records import Gres
 
@@ -31,9 +31,27 @@ def of_node(gres: str) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(found.items()))
 
 
-def held(tres: str, nodes: int) -> tuple[tuple[str, int], ...]:
-    """`cpu=4,gres/gpu=8,gres/gpu:h100=8` of a job on so many nodes, as the most that one of them may give evenly."""
-    return tuple(sorted((name, -(-count // max(nodes, 1))) for name, count in _in_tres(tres)))
+def held(nodes: Sequence[str], tres: str, count: int) -> tuple[tuple[str, int], ...]:
+    """The most that a job holds of one of its nodes.
+
+    Slurm tells it of each node (`gpu:h100:2(IDX:0-1)`). Without that the sums of the job (`cpu=4,gres/gpu=8`) are taken as even
+    over its so many nodes. Types count only if all nodes have them.
+    """
+    each = [dict(of_node(one)) for one in nodes if one]
+    if not each:
+        return tuple(sorted((name, -(-held // max(count, 1))) for name, held in _in_tres(tres)))
+    if any(one.keys() != each[0].keys() for one in each):
+        each = [_without_types(one) for one in each]
+    names = {name for one in each for name in one}
+    return tuple(sorted((name, max(one.get(name, 0) for one in each)) for name in names))
+
+
+def _without_types(counts: Mapping[str, int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, count in counts.items():
+        bare = name.partition(":")[0]
+        found[bare] = found.get(bare, 0) + count
+    return found
 
 
 def _in_tres(tres: str) -> Iterator[tuple[str, int]]:

@@ -135,6 +135,13 @@ class Node:
     features: frozenset[str]
     gres: tuple[tuple[str, int], ...] = ()
     """Names (`gpu:h100`) and counts of its generic resources."""
+    cpus_used: int = 0
+    memory_used: int = 0
+    """Bytes."""
+    gres_used: tuple[tuple[str, int], ...] = ()
+    """What its jobs hold."""
+    cpus_reserved: int = 0
+    """CPUs that no job gets (CoreSpecCount)."""
 
     @property
     def usable(self) -> bool:
