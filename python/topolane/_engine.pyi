@@ -34,6 +34,7 @@ __all__ = [
     "Machine",
     "Mapping",
     "Network",
+    "OtherNetwork",
     "Obstacle",
     "Outcome",
     "Profile",
@@ -147,6 +148,17 @@ class Machine:
 
     def with_notes(self, notes: Sequence[str]) -> Machine:
         """The same machine with other notes."""
+
+    @property
+    def network_entries(self) -> list[tuple[str, str, list[str], tuple[int, int]]]:
+        """(name, file, names of servers, lines of the name and of the servers) of the other networks that its file names."""
+
+    @property
+    def networks(self) -> list[OtherNetwork]:
+        """The other networks over its nodes, in the order of its file."""
+
+    def with_networks(self, networks: Sequence[OtherNetwork]) -> Machine:
+        """The same machine with these other networks."""
 
     def domains(self) -> list[tuple[str, list[int], float]]:
         """(name, nodes, bandwidth of a node inside in B/s) of every domain."""
@@ -274,6 +286,36 @@ class Machine:
 
     def least_aph(self) -> list[float]:
         """The least average pairwise hops of 1, 2, ... nodes on the empty machine."""
+
+@final
+class OtherNetwork:
+    """Another network over the nodes of a machine, such as the one to its storage. Immutable."""
+
+    def __new__(cls, name: str, source: str, machine: Machine, servers: Sequence[str]) -> Self:
+        """The network that `machine`, read from the file `source`, describes.
+
+        servers: hosts on it with which every node of a job exchanges data; without any, jobs send between their own nodes.
+        Raises InputError for a server that is not on it.
+        """
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def source(self) -> str:
+        """The file that it was read from."""
+
+    @property
+    def machine(self) -> Machine:
+        """The network as a machine of its own; its nodes are all hosts on it."""
+
+    @property
+    def servers(self) -> list[int]:
+        """The servers, by their numbers on it."""
+
+    def nodes_of(self, machine: Machine) -> list[int | None]:
+        """The number on it of every node of a machine, by its name; None for a node that is not on it."""
 
 @final
 class Routing:
@@ -874,6 +916,15 @@ class Outcome:
 
     def placements(self) -> list[NDArray[uint32]]:
         """The nodes of every job in rank order, in the order of the table `jobs`."""
+
+    def on_network(
+        self, machine: Machine, network: OtherNetwork
+    ) -> tuple[list[int], list[float | None], float | None]:
+        """What the jobs do on another network, in the order of the table `jobs`.
+
+        The links of it on which another job may have met each; the share that its switches leave each, when alone, of what the
+        links of its nodes and of the servers could carry (None without servers); and the mean of that by node-seconds.
+        """
 
     def summary(self) -> dict[str, Any]:
         """The run in a few figures."""

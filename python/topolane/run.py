@@ -273,6 +273,8 @@ def simulate(
     summary = outcome.summary()
     if limits := machine.limits(rule):
         summary["limits"] = limits
+    if machine.networks:
+        summary["networks"] = [_on_network(outcome, machine, network) for network in machine.networks]
     return Run(
         workload=workload.name,
         machine=machine.name,
@@ -283,3 +285,16 @@ def simulate(
         tables=outcome.tables(),
         network=how.network.model if how.network else None,
     )
+
+
+def _on_network(
+    outcome: _engine.Outcome, machine: Machine, network: _engine.OtherNetwork
+) -> dict[str, Any]:
+    """What the jobs of a run do on another network of the machine."""
+    shared, _, mean = outcome.on_network(machine, network)
+    return {
+        "name": network.name,
+        "servers": len(network.servers),
+        "jobs_sharing_links": sum(links > 0 for links in shared),
+        "mean_bandwidth_alone": mean,
+    }

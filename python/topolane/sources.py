@@ -6,7 +6,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-from topolane import _engine, texts
+from topolane import _engine, networks, texts
 from topolane._engine import InputError, Machine, Workload
 from topolane.options import option
 
@@ -29,8 +29,8 @@ def machine(
     names. If only that file knows cables, the two change places.
     sub_domains: take accelerator sub-domains as the domains.
 
-    What was assumed or left out is in `Machine.notes`. Raises InputError for an unknown name and for a file that does not parse or
-    is not a tree.
+    Other networks that the file names are in `Machine.networks`. What was assumed or left out is in `Machine.notes`. Raises
+    InputError for an unknown name and for a file that does not parse or is not a tree.
     """
     whole = _whole_machine(source, format, topology, sub_domains=sub_domains)
     if join is not None:
@@ -59,6 +59,14 @@ def _whole_machine(
         if topology is not None:
             raise InputError(f"--topology {texts.shown(topology)}: machine {source} has one topology")
         return preset
+    machine = _in_file(source, format, topology, sub_domains=sub_domains)
+    return networks.read(machine, source, _in_file)
+
+
+def _in_file(
+    source: str | Path, format: str | None = None, topology: str | None = None, *, sub_domains: bool = False
+) -> Machine:
+    """The machine in a file, without other networks."""
     text = _text(source)
     if not text.strip():
         raise InputError(f"{source}: the file is empty")

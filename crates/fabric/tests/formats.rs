@@ -13,7 +13,7 @@ fn get(
     topology: Option<&str>,
 ) -> Result<(Fabric, Vec<String>), InputError> {
     let options = Options { topology: topology.map(str::to_owned), sub_domains: false };
-    let Read { description, notes } = read(text, format, &options)?;
+    let Read { description, notes, .. } = read(text, format, &options)?;
     Ok((Fabric::build(&description)?, notes))
 }
 

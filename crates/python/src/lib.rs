@@ -15,6 +15,7 @@ mod link_use;
 mod machine;
 mod mapping;
 mod network;
+mod other_network;
 mod patterns;
 mod policy;
 mod rank_k;
@@ -58,6 +59,8 @@ mod _engine {
     use crate::mapping::{Mapping, assign, efforts, map_ranks, parts};
     #[pymodule_export]
     use crate::network::{Contended, Network, contend, max_min, models};
+    #[pymodule_export]
+    use crate::other_network::OtherNetwork;
     #[pymodule_export]
     use crate::patterns::{patterns, phases};
     #[pymodule_export]

@@ -11,23 +11,36 @@ use topolane_fabric::{
 use topolane_placement::{Quality, homes, least_aph};
 
 use crate::error::{bad_input, input_error};
+use crate::other_network::OtherNetwork;
 use crate::policy::policy_from;
 use crate::routing::Routing;
 use crate::tables::{LinkRow, link_rows};
 
 /// A machine: sites of fat trees and the inside of their nodes. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
+#[derive(Clone)]
 pub struct Machine {
     pub fabric: Arc<Fabric>,
     /// What was assumed, chosen or left out when it was read.
-    pub notes: Vec<String>,
+    notes: Vec<String>,
     /// Whether the format that it was read from records cables.
-    pub knows_cables: bool,
+    knows_cables: bool,
+    /// The other networks that its file names.
+    entries: Vec<read::NetworkEntry>,
+    /// Those that were read.
+    networks: Vec<OtherNetwork>,
 }
 
 impl From<Fabric> for Machine {
     fn from(fabric: Fabric) -> Machine {
-        Machine { fabric: Arc::new(fabric), notes: Vec::new(), knows_cables: true }
+        Machine::from(Arc::new(fabric))
+    }
+}
+
+impl From<Arc<Fabric>> for Machine {
+    fn from(fabric: Arc<Fabric>) -> Machine {
+        let (notes, entries, networks) = Default::default();
+        Machine { fabric, notes, knows_cables: true, entries, networks }
     }
 }
 
@@ -35,6 +48,11 @@ impl From<Fabric> for Machine {
 type GroupRow = (u32, u32, String);
 /// Whether a route goes over NVLink in its first and in its last node, and its links.
 type RailRow = (bool, bool, Vec<(u32, &'static str)>);
+/// Name, file, servers, and the lines of the name and of the servers.
+type NetworkRow = (String, String, Vec<String>, (usize, usize));
+
+/// The format that can name other networks.
+const OWN: &str = "toml";
 
 #[pymethods]
 impl Machine {
@@ -67,7 +85,7 @@ impl Machine {
         };
         let options = read::Options { topology, sub_domains };
         let in_file = |error: topolane_fabric::InputError| input_error(error.in_file(source));
-        let read::Read { mut description, notes } =
+        let read::Read { mut description, notes, networks: entries } =
             read::read(text, format, &options).map_err(in_file)?;
         if format != read::Format::Toml {
             // Only our own format names the machine.
@@ -76,7 +94,8 @@ impl Machine {
             description.name = stem.map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         }
         let fabric = Fabric::build(&description).map_err(in_file)?;
-        Ok(Machine { fabric: Arc::new(fabric), notes, knows_cables: format.row().cables })
+        let knows_cables = format.row().cables;
+        Ok(Machine { notes, knows_cables, entries, ..Machine::from(fabric) })
     }
 
     /// One machine of two that describe the same nodes: the cables of this one, and the nodes that
@@ -85,7 +104,9 @@ impl Machine {
         let joined = join(&self.fabric.description(), &tree.fabric.description());
         let joined = joined.map_err(input_error)?;
         let fabric = Fabric::build(&joined.description).map_err(input_error)?;
-        let machine = Machine { knows_cables: self.knows_cables, ..Machine::from(fabric) };
+        let mut machine = self.over(fabric);
+        machine.entries.extend(tree.entries.iter().cloned());
+        machine.networks.extend(tree.networks.iter().cloned());
         Ok((machine, joined.sentences()))
     }
 
@@ -108,17 +129,47 @@ impl Machine {
     fn only(&self, nodes: Vec<u32>) -> PyResult<Machine> {
         let nodes = NodeSet::of(self.fabric.nodes(), nodes);
         let fabric = self.fabric.only(&nodes).map_err(input_error)?;
-        Ok(Machine { knows_cables: self.knows_cables, ..Machine::from(fabric) })
+        Ok(self.over(fabric))
     }
 
     /// The machine in a format: one of `machine_writers`.
     fn to(&self, format: &str) -> PyResult<String> {
-        Ok((writer(format)?.write)(&self.fabric))
+        let mut text = (writer(format)?.write)(&self.fabric);
+        if format == OWN {
+            text.extend(self.entries.iter().map(read::NetworkEntry::toml));
+        }
+        Ok(text)
     }
 
     /// What the machine has and that format cannot say, in sentences.
     fn lost(&self, format: &str) -> PyResult<Vec<String>> {
-        Ok(writer(format)?.lost(&self.fabric))
+        let mut lost = writer(format)?.lost(&self.fabric);
+        let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
+        if format != OWN && !names.is_empty() {
+            let names = names.join(", ");
+            lost.push(format!("{format} does not say other networks: {names} left out"));
+        }
+        Ok(lost)
+    }
+
+    /// (name, file, names of servers, lines of the name and of the servers) of the other networks that its file names.
+    #[getter]
+    fn network_entries(&self) -> Vec<NetworkRow> {
+        let row = |entry: &read::NetworkEntry| {
+            (entry.name.clone(), entry.file.clone(), entry.servers.clone(), entry.lines)
+        };
+        self.entries.iter().map(row).collect()
+    }
+
+    /// The other networks over its nodes.
+    #[getter]
+    fn networks(&self) -> Vec<OtherNetwork> {
+        self.networks.clone()
+    }
+
+    /// The same machine with these other networks.
+    fn with_networks(&self, networks: Vec<OtherNetwork>) -> Machine {
+        Machine { networks, ..self.clone() }
     }
 
     /// Whether the file that it was read from records cables; if not, one is assumed everywhere.
@@ -129,7 +180,7 @@ impl Machine {
 
     /// The same machine with other notes.
     fn with_notes(&self, notes: Vec<String>) -> Machine {
-        Machine { fabric: Arc::clone(&self.fabric), notes, knows_cables: self.knows_cables }
+        Machine { notes, ..self.clone() }
     }
 
     /// (name, nodes, bandwidth of a node inside in B/s) of every domain.
@@ -425,6 +476,11 @@ impl Machine {
 }
 
 impl Machine {
+    /// A machine made of this one: other nodes or cables, the same networks, no notes.
+    fn over(&self, fabric: Fabric) -> Machine {
+        Machine { fabric: Arc::new(fabric), notes: Vec::new(), ..self.clone() }
+    }
+
     /// Of ascending nodes of one group of the level above, or of all.
     fn outline_of<'a>(
         &'a self,

@@ -16,6 +16,7 @@ use crate::error::{RunError, bad_input, input_error};
 use crate::former;
 use crate::machine::Machine;
 use crate::network::Network;
+use crate::other_network::OtherNetwork;
 use crate::policy::{policy_from, queue_names};
 use crate::state::within_from;
 use crate::table::Table;
@@ -23,6 +24,9 @@ use crate::workload::Workload;
 
 /// How often Python is asked whether to go on, and told how far the run is.
 const BETWEEN_REPORTS: Duration = Duration::from_millis(100);
+
+/// By job: links shared, share of bandwidth alone; the mean of the latter.
+type UseRow = (Vec<u32>, Vec<Option<f64>>, Option<f64>);
 
 /// What happened in a run, and its measures.
 #[pyclass(frozen, module = "topolane._engine")]
@@ -178,6 +182,24 @@ impl Outcome {
     fn placements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let nodes = self.outcome.jobs.iter().map(|job| job.placement.nodes());
         PyList::new(py, nodes.map(|nodes| nodes.to_vec().into_pyarray(py)))
+    }
+
+    /// What the jobs do on another network of the machine: for every job of the table `jobs` the links where another may meet it,
+    /// and the share of its ends' bandwidth that it has alone (None without servers); and the mean of that by node-seconds.
+    fn on_network(
+        &self,
+        py: Python<'_>,
+        machine: &Machine,
+        network: &OtherNetwork,
+    ) -> PyResult<UseRow> {
+        let nodes = network.nodes_of(machine);
+        if nodes.len() != self.machine_nodes as usize {
+            return Err(bad_input("the run is another machine's"));
+        }
+        let (fabric, servers) = (&network.fabric, &network.servers[..]);
+        let network = topolane_simulator::OtherNetwork { fabric, nodes: &nodes, servers };
+        let used = py.detach(|| network.used_by(&self.outcome)).map_err(input_error)?;
+        Ok((used.links_shared, used.bandwidth_alone, used.mean_bandwidth_alone))
     }
 
     /// The run in a few figures.

@@ -70,10 +70,7 @@ impl StateView {
             crossing: (0..=fabric.depth())
                 .map(|level| crossing(level).into_pyarray(py).unbind())
                 .collect(),
-            machine: Py::new(
-                py,
-                Machine { fabric: Arc::clone(fabric), notes: Vec::new(), knows_cables: true },
-            )?,
+            machine: Py::new(py, Machine::from(Arc::clone(fabric)))?,
         })
     }
 }

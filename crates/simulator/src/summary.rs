@@ -335,7 +335,10 @@ fn mean_bandwidth_share(jobs: &[JobOutcome]) -> f64 {
 }
 
 /// Mean of a value of jobs weighted by their node-seconds; `None` where there are none.
-fn by_work<'a>(jobs: impl IntoIterator<Item = &'a JobOutcome>, values: &[f64]) -> Option<f64> {
+pub(crate) fn by_work<'a>(
+    jobs: impl IntoIterator<Item = &'a JobOutcome>,
+    values: &[f64],
+) -> Option<f64> {
     let (mut sum, mut work) = (0.0, 0.0);
     for (job, value) in jobs.into_iter().zip(values) {
         let own = job.placement.nodes().len() as f64 * (job.finish - job.start);

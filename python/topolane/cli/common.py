@@ -102,6 +102,13 @@ at_option = click.option(
     help="Time at which to draw the machine, in hours after the first submission [default: the busiest minute].",
 )
 
+on_option = click.option(
+    "--on",
+    "network",
+    metavar="NETWORK",
+    help="On another network of the machine, by its name in the machine file, instead of the first.",
+)
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 

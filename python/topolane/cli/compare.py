@@ -121,6 +121,7 @@ def command(
         click.echo(note)
     tables.print_runs(runs)
     tables.print_room(runs)
+    tables.print_networks(runs)
     tables.print_patterns(runs)
     for line in bought_back(runs):
         click.echo(line)

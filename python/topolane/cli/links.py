@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from topolane import routes
+import topolane
+from topolane import networks, routes
 from topolane._engine import InputError, Loads, Routing
 from topolane.cli import common, placed, settings
 from topolane.cli.placed import Placed
@@ -50,6 +51,7 @@ class Load:
     help="Traffic of jobs without a pattern of their own.",
 )
 @settings.seed_option
+@common.on_option
 @click.option(
     "--link", help="Show only this link: 'leaf0->pod0-s1' ('#1' for a parallel cable), or the id of a cable."
 )
@@ -77,6 +79,7 @@ def command(
     file: str,
     pattern: str,
     seed: int,
+    network: str | None,
     link: str | None,
     between: tuple[str, str] | None,
     top: int,
@@ -94,13 +97,25 @@ def command(
 
     A job may name a file of traffic (column or key `traffic`) instead of a pattern. Every node of
     a job runs one rank, in the order given.
+
+    With --on, the links are those of another network. If that has servers, every node of a job sends each server as much as it
+    gets from it, and patterns and files of traffic are not used.
     """
-    fabric, chosen_routing = routes.routing(
-        machine, routing, format=machine_format, nodes=nodes, topology=topology, join=join, seed=seed
-    )
-    common.tell(fabric)
-    jobs = placed.jobs(fabric, file, pattern=pattern, seed=seed)
-    loads = Loads(chosen_routing, [(job.nodes, job.traffic) for job in jobs])
+    reading: dict[str, Any] = {"format": machine_format, "nodes": nodes, "topology": topology, "join": join}
+    if network is None:
+        whole, chosen_routing = routes.routing(machine, routing, **reading, seed=seed)
+        fabric, where = whole, whole.name
+    else:
+        whole = topolane.machine(machine, **reading)
+        other = networks.named(whole, network)
+        fabric, chosen_routing = routes.routing(other.source, routing, seed=seed)
+        where = f"network {network} of {whole.name}"
+    common.tell(whole)
+    jobs = placed.jobs(whole, file, pattern=pattern, seed=seed)
+    sent = [(job.nodes, job.traffic) for job in jobs]
+    if network is not None:
+        sent = [networks.sent(whole, other, *each) for each in sent]
+    loads = Loads(chosen_routing, sent)
     links = Links(fabric)
     everything = link is None and between is None
     found = list(loaded(chosen_routing, loads, links, jobs, only_used=everything))
@@ -117,10 +132,11 @@ def command(
     if as_json:
         common.print_json(
             {
-                "machine": fabric.name,
+                "machine": whole.name,
+                "network": network,
                 "routing": chosen_routing.name,
                 "jobs": [
-                    {"id": job.id, "nodes": fabric.hostlist(job.nodes), "time_alone": loads.time_alone(index)}
+                    {"id": job.id, "nodes": whole.hostlist(job.nodes), "time_alone": loads.time_alone(index)}
                     for index, job in enumerate(jobs)
                 ],
                 "found": len(found),
@@ -130,7 +146,7 @@ def command(
         return
     shared = sum(len(load.users) > 1 for load in found)
     click.echo(
-        f"{len(jobs):,} jobs on {fabric.name} by {chosen_routing.name}: {len(found):,} links"
+        f"{len(jobs):,} jobs on {where} by {chosen_routing.name}: {len(found):,} links"
         f"{' in use' if everything else ''}, {shared:,} of them by several jobs"
     )
     common.print_table(

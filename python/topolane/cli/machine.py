@@ -9,9 +9,10 @@ import click
 import topolane
 from topolane import _engine
 from topolane.cli import common, machine_route
+from topolane.units import plural
 
 if TYPE_CHECKING:
-    from topolane._engine import Machine
+    from topolane._engine import Machine, OtherNetwork
 
 reading_options = common.options(
     click.option(
@@ -64,6 +65,8 @@ def show(machine: str | None, lines: int, as_json: bool, **reading: Any) -> None
     fabric = read(machine, **reading)
     if not as_json:
         click.echo(fabric.tree(lines), nl=False)
+        for network in fabric.networks:
+            click.echo(network_line(fabric, network))
         return
     levels = [
         [{"name": name, "start": start, "end": end} for start, end, name in fabric.groups(level)]
@@ -83,8 +86,31 @@ def show(machine: str | None, lines: int, as_json: bool, **reading: Any) -> None
             ],
             "block_sizes": fabric.block_sizes,
             "rails": [{"rails": rails, "meet": meet} for rails, meet in fabric.rails()],
+            "networks": [
+                {
+                    "name": network.name,
+                    "file": network.source,
+                    "hosts": network.machine.nodes,
+                    "nodes": fabric.hostlist(nodes_on(fabric, network)),
+                    "servers": network.machine.hostlist(network.servers),
+                }
+                for network in fabric.networks
+            ],
         }
     )
+
+
+def network_line(fabric: Machine, network: OtherNetwork) -> str:
+    """What is on another network, in a line."""
+    there, servers = network.machine, network.servers
+    line = f"network {network.name} ({network.source}): {plural(there.nodes, 'host')}, "
+    line += f"{len(nodes_on(fabric, network)):,} of the {plural(fabric.nodes, 'node')}"
+    return line + (f", {plural(len(servers), 'server')} {there.hostlist(servers)}" if servers else "")
+
+
+def nodes_on(fabric: Machine, network: OtherNetwork) -> list[int]:
+    """The nodes of a machine that are on another network."""
+    return [node for node, there in enumerate(network.nodes_of(fabric)) if there is not None]
 
 
 @command.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import topolane
+from topolane import networks
 from topolane._engine import InputError, Machine
 from topolane.cli import common
 
@@ -27,17 +28,26 @@ from topolane.cli import common
     show_default=True,
     help="How GPUs on different rails reach each other: NVLink inside the first node, or switches where rails meet.",
 )
+@common.on_option
 @common.json_option
 def command(
-    machine: str, nodes: tuple[str, str], rails: tuple[int, int], cross_rail: str, as_json: bool
+    machine: str,
+    nodes: tuple[str, str],
+    rails: tuple[int, int],
+    cross_rail: str,
+    network: str | None,
+    as_json: bool,
 ) -> None:
     """Show the route from a GPU of one node to a GPU of another, by d-mod-k.
 
     Traffic between GPUs of one index takes their rail. If the chosen way for other traffic is not whole, the other ways are
-    tried.
+    tried. With --on, both may be any hosts of that network, such as a node and a server.
     """
     fabric = topolane.machine(machine)
-    first, last = (one(fabric, name) for name in nodes)
+    if network is not None:
+        fabric = networks.named(fabric, network).machine
+    where = f"machine {fabric.name}" if network is None else f"network {network}"
+    first, last = (one(fabric, name, where) for name in nodes)
     found = fabric.rail_route((first, last), rails, cross_rail)
     if found is None:
         raise InputError(f"no route leads from {nodes[0]} (rail {rails[0]}) to {nodes[1]} (rail {rails[1]})")
@@ -60,9 +70,9 @@ def command(
         click.echo(f"{nodes[1]}: over NVLink from GPU {rails[0]} to GPU {rails[1]}")
 
 
-def one(fabric: Machine, name: str) -> int:
-    """The node of a name."""
+def one(fabric: Machine, name: str, where: str) -> int:
+    """The node of a name. Raises InputError if there is none."""
     node = fabric.node_named(name)
     if node is None:
-        raise InputError(f"machine {fabric.name} has no node {name}")
+        raise InputError(f"{where} has no node {name}")
     return node

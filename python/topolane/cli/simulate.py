@@ -67,6 +67,7 @@ def command(
     ]
     common.print_table(("nodes", "jobs", "mean wait (h)"), rows)
     tables.print_room([run])
+    tables.print_networks([run])
     tables.print_patterns([run])
     if out:
         click.echo(f"written: {out}")

@@ -90,6 +90,25 @@ def print_runs(runs: Sequence[Run]) -> None:
     common.print_table([columns[index] for index in shown], [[row[index] for index in shown] for row in rows])
 
 
+def print_networks(runs: Sequence[Run]) -> None:
+    """Prints what the jobs do on other networks of the machine, with a row for every run and network."""
+    rows = []
+    for run in runs:
+        for network in run.summary.get("networks", []):
+            alone = network["mean_bandwidth_alone"]
+            rows.append(
+                [
+                    f"{run.label}, {run.queue}",
+                    network["name"],
+                    f"{network['jobs_sharing_links']:,}",
+                    "-" if alone is None else f"{alone:.1%}",
+                ]
+            )
+    if rows:
+        columns = ["on other networks", "network", "jobs that\nshare links", "bandwidth to\nservers, alone"]
+        common.print_table(columns, rows, ["network"])
+
+
 def print_patterns(runs: Sequence[Run]) -> None:
     """Prints the slowdown of each pattern's jobs by other jobs, with a column for every run that has it."""
     runs = [run for run in runs if "contention" in run.summary]

@@ -103,7 +103,7 @@ pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError>
         domains,
         block_sizes: sizes.sizes,
     };
-    Ok(Read { description, notes })
+    Ok(Read::with_notes(description, notes))
 }
 
 pub(super) fn leaf(name: &str, nodes: &[String]) -> Group {

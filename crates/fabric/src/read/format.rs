@@ -57,7 +57,7 @@ pub const FORMATS: &[FormatRow] = &[
         marks: is_toml,
         cables: true,
         topologies: false,
-        read: |text, _| machine_toml(text).map(Read::of),
+        read: |text, _| machine_toml::whole(text),
     },
     FormatRow {
         format: Format::SlurmTopology,

@@ -178,7 +178,7 @@ pub(super) fn machine_of(
         domains: sets.domains,
         block_sizes,
     };
-    Ok(Read { description, notes })
+    Ok(Read::with_notes(description, notes))
 }
 
 /// A sentence on nodes that lack something; none for no node.

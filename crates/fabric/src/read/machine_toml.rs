@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor, value::SeqAccessDeserializer};
 use toml::Spanned;
 
+use super::Read;
 use super::assemble::{Below, Switch, Tree, assemble, at_line, nodes_mut};
+use super::networks::{self, NetworkTable};
 use crate::description::{
     Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
     SiteDescription, WanDescription,
@@ -36,6 +38,8 @@ struct Machine {
     wan: Vec<Wan>,
     #[serde(default)]
     domain: Vec<Domain>,
+    #[serde(default)]
+    network: Vec<NetworkTable>,
 }
 
 #[derive(Deserialize)]
@@ -201,6 +205,10 @@ impl<'de> Deserialize<'de> for PerLevel {
 ///     name = "rack0"
 ///     nodes = "toy[1-18]"
 ///     bandwidth = 3.6e12              # of a node in each direction, bytes per second
+///     [[network]]                     # another network over the same nodes: [`read`](super::read()) gives it
+///     name = "storage"
+///     file = "storage.ibnetdiscover"
+///     servers = "oss[1-4]"            # what all jobs exchange data with on it
 /// "#)?;
 /// assert_eq!(topolane_fabric::Fabric::build(&machine)?.nodes(), 1296 + 16);
 /// # Ok::<(), topolane_fabric::InputError>(())
@@ -213,6 +221,11 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// [`slurm_topology`](super::slurm_topology()) refuses, and more roots than one. What only the
 /// whole machine shows, [`Fabric::build`](crate::Fabric::build) refuses.
 pub fn machine_toml(text: &str) -> Result<Description, InputError> {
+    whole(text).map(|read| read.description)
+}
+
+/// The machine and its other networks.
+pub(super) fn whole(text: &str) -> Result<Read, InputError> {
     if text.len() > LONGEST_TEXT {
         let message = format!("{} bytes of TOML are more than {LONGEST_TEXT}", text.len());
         return Err(InputError::whole(message));
@@ -252,7 +265,8 @@ pub fn machine_toml(text: &str) -> Result<Description, InputError> {
         }
         description.block_sizes = sizes;
     }
-    Ok(description)
+    let networks = networks::entries(lines, machine.network)?;
+    Ok(Read { networks, ..Read::of(description) })
 }
 
 fn set_domains(
@@ -300,7 +314,7 @@ fn set_domains(
 }
 
 /// Where the lines of a text end.
-struct Lines(Vec<usize>);
+pub(super) struct Lines(Vec<usize>);
 
 impl Lines {
     fn of(text: &str) -> Lines {
@@ -308,12 +322,12 @@ impl Lines {
     }
 
     /// Number of the line, from 1, that a byte of the text stands on.
-    fn at(&self, place: usize) -> usize {
+    pub fn at(&self, place: usize) -> usize {
         self.0.partition_point(|&end| end < place) + 1
     }
 
     /// A name, unless it is one that no table could show.
-    fn name(&self, name: Spanned<String>) -> Result<String, InputError> {
+    pub fn name(&self, name: Spanned<String>) -> Result<String, InputError> {
         let line = self.at(name.span().start);
         let name = name.into_inner();
         if !name.chars().all(is_printable) {

@@ -16,6 +16,7 @@ mod lids;
 mod lingjun;
 mod machine_toml;
 mod natural;
+mod networks;
 mod openb;
 mod paths;
 mod planes;
@@ -37,6 +38,7 @@ pub(crate) use lfts::{LidEntry, entries as lft_entries};
 pub use lfts::{Source, lfts};
 pub use lingjun::lingjun;
 pub use machine_toml::machine_toml;
+pub use networks::NetworkEntry;
 pub use openb::openb;
 pub use ports::{Ports, Receiver, SwitchPorts, To, ports};
 pub use slurm_topology::{slurm_conf, slurm_topology};
@@ -56,11 +58,17 @@ pub struct Read {
     pub description: Description,
     /// What was assumed, chosen or left out, a sentence each.
     pub notes: Vec<String>,
+    /// Other networks over the same nodes, which only our own format names.
+    pub networks: Vec<NetworkEntry>,
 }
 
 impl Read {
+    fn with_notes(description: Description, notes: Vec<String>) -> Read {
+        Read { description, notes, networks: Vec::new() }
+    }
+
     fn of(description: Description) -> Read {
-        Read { description, notes: Vec::new() }
+        Read::with_notes(description, Vec::new())
     }
 }
 

@@ -51,7 +51,7 @@ pub fn openb(text: &str) -> Result<Read, InputError> {
     let description =
         Description { name: "openb".to_owned(), sites, kinds, ..Description::default() };
     let assumed = "the trace says nothing of the network: all nodes hang on one switch";
-    Ok(Read { description, notes: vec![assumed.to_owned()] })
+    Ok(Read::with_notes(description, vec![assumed.to_owned()]))
 }
 
 /// The name of a node, and its kind.

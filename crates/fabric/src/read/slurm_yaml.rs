@@ -229,5 +229,5 @@ fn flat(topology: &Topology, all: &[Topology]) -> Result<Read, InputError> {
         "topology {} is flat and names no nodes: the {count} nodes of the other topologies hang on one switch",
         shown(topology.name)
     );
-    Ok(Read { description, notes: vec![note] })
+    Ok(Read::with_notes(description, vec![note]))
 }

@@ -1,0 +1,102 @@
+//! The tables `[[network]]` of a machine file: other networks over the same nodes.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::assemble::at_line;
+use super::machine_toml::Lines;
+use crate::error::{InputError, shown};
+use crate::hostlist::{compress, expand, plain};
+
+/// The most servers of one network: every node has a route to each of them.
+const MOST_SERVERS: usize = 1024;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NetworkTable {
+    name: Spanned<String>,
+    file: Spanned<String>,
+    servers: Option<Spanned<String>>,
+}
+
+/// Another network over the nodes of a machine, such as the one to its storage. The file is not read yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkEntry {
+    /// Its name, unique in the machine.
+    pub name: String,
+    /// The file that describes it, relative to that of the machine.
+    pub file: String,
+    /// Names of the hosts that all jobs exchange data with; none if jobs send between their own nodes.
+    pub servers: Vec<String>,
+    /// The lines of the name and of the servers, to say what is wrong with them.
+    pub lines: (usize, usize),
+}
+
+impl NetworkEntry {
+    /// The entry as a machine file has it.
+    pub fn toml(&self) -> String {
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let mut text = format!(
+            "\n[[network]]\nname = {}\nfile = {}\n",
+            quoted(&self.name),
+            quoted(&self.file)
+        );
+        if !self.servers.is_empty() {
+            let names: Vec<String> = self.servers.iter().map(|name| plain(name)).collect();
+            let servers = compress(names.iter().map(String::as_str));
+            text.push_str(&format!("servers = {}\n", quoted(&servers)));
+        }
+        text
+    }
+}
+
+pub(super) fn entries(
+    lines: &Lines,
+    tables: Vec<NetworkTable>,
+) -> Result<Vec<NetworkEntry>, InputError> {
+    let mut named: HashMap<String, usize> = HashMap::new();
+    let mut entries = Vec::with_capacity(tables.len());
+    for NetworkTable { name, file, servers } in tables {
+        let line = lines.at(name.span().start);
+        let name = lines.name(name)?;
+        let refuse = |line: usize, what: String| {
+            Err(InputError::at(line, format!("network {} {what}", shown(&name))))
+        };
+        if name.is_empty() {
+            return refuse(line, "has no name".to_owned());
+        }
+        if let Some(first) = named.insert(name.clone(), line) {
+            return refuse(line, format!("stands on line {first} already"));
+        }
+        let file_line = lines.at(file.span().start);
+        let file = file.into_inner();
+        if file.is_empty() {
+            return refuse(file_line, "names no file".to_owned());
+        }
+        let servers_line = servers.as_ref().map_or(line, |servers| lines.at(servers.span().start));
+        let servers = match servers {
+            Some(servers) => {
+                let names =
+                    expand(servers.get_ref()).map_err(|error| at_line(error, servers_line))?;
+                if names.is_empty() {
+                    return refuse(servers_line, "has no servers in 'servers'".to_owned());
+                }
+                names
+            }
+            None => Vec::new(),
+        };
+        if servers.len() > MOST_SERVERS {
+            let count = servers.len();
+            return refuse(servers_line, format!("has {count} servers, more than {MOST_SERVERS}"));
+        }
+        let mut sorted: Vec<&String> = servers.iter().collect();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refuse(servers_line, format!("names server {} twice", shown(pair[0])));
+        }
+        entries.push(NetworkEntry { name, file, servers, lines: (line, servers_line) });
+    }
+    Ok(entries)
+}
