@@ -287,9 +287,7 @@ def simulate(
     )
 
 
-def _on_network(
-    outcome: _engine.Outcome, machine: Machine, network: _engine.OtherNetwork
-) -> dict[str, Any]:
+def _on_network(outcome: _engine.Outcome, machine: Machine, network: _engine.OtherNetwork) -> dict[str, Any]:
     """What the jobs of a run do on another network of the machine."""
     shared, _, mean = outcome.on_network(machine, network)
     return {

@@ -59,7 +59,13 @@ def _whole_machine(
         if topology is not None:
             raise InputError(f"--topology {texts.shown(topology)}: machine {source} has one topology")
         return preset
-    machine = _in_file(source, format, topology, sub_domains=sub_domains)
+    try:
+        machine = _in_file(source, format, topology, sub_domains=sub_domains)
+    except texts.NoFileError:
+        names = ", ".join(name for name, _ in _engine.presets())
+        raise InputError(
+            f"no machine and no file is called {texts.shown(str(source), texts.PATH)}; there are {names}"
+        ) from None
     return networks.read(machine, source, _in_file)
 
 
@@ -67,21 +73,11 @@ def _in_file(
     source: str | Path, format: str | None = None, topology: str | None = None, *, sub_domains: bool = False
 ) -> Machine:
     """The machine in a file, without other networks."""
-    text = _text(source)
+    content = texts.read_bytes(source)
+    text = texts.decoded(texts.unzipped(content, str(source)), str(source))
     if not text.strip():
         raise InputError(f"{source}: the file is empty")
     return Machine.parse(text, str(source), format, topology=topology, sub_domains=sub_domains)
-
-
-def _text(source: str | Path) -> str:
-    try:
-        content = texts.read_bytes(source)
-    except texts.NoFileError:
-        names = ", ".join(name for name, _ in _engine.presets())
-        raise InputError(
-            f"no machine and no file is called {texts.shown(str(source), texts.PATH)}; there are {names}"
-        ) from None
-    return texts.decoded(texts.unzipped(content, str(source)), str(source))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,6 +22,7 @@ RUNNING = READING | {
     "run",
     "sweep",
     "mapping",
+    "networks",
     "moment",
 }
 """What `import topolane` offers."""

@@ -1,6 +1,7 @@
 //! The tables `[[network]]` of a machine file: other networks over the same nodes.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -38,65 +39,66 @@ impl NetworkEntry {
     /// The entry as a machine file has it.
     pub fn toml(&self) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
-        let mut text = format!(
-            "\n[[network]]\nname = {}\nfile = {}\n",
-            quoted(&self.name),
-            quoted(&self.file)
-        );
+        let (name, file) = (quoted(&self.name), quoted(&self.file));
+        let mut text = format!("\n[[network]]\nname = {name}\nfile = {file}\n");
         if !self.servers.is_empty() {
             let names: Vec<String> = self.servers.iter().map(|name| plain(name)).collect();
             let servers = compress(names.iter().map(String::as_str));
-            text.push_str(&format!("servers = {}\n", quoted(&servers)));
+            let _ = writeln!(text, "servers = {}", quoted(&servers));
         }
         text
     }
 }
 
+/// The networks of a machine file.
 pub(super) fn entries(
     lines: &Lines,
     tables: Vec<NetworkTable>,
 ) -> Result<Vec<NetworkEntry>, InputError> {
-    let mut named: HashMap<String, usize> = HashMap::new();
+    let mut line_of: HashMap<String, usize> = HashMap::new();
     let mut entries = Vec::with_capacity(tables.len());
     for NetworkTable { name, file, servers } in tables {
         let line = lines.at(name.span().start);
         let name = lines.name(name)?;
         let refuse = |line: usize, what: String| {
-            Err(InputError::at(line, format!("network {} {what}", shown(&name))))
+            InputError::at(line, format!("network {} {what}", shown(&name)))
         };
         if name.is_empty() {
-            return refuse(line, "has no name".to_owned());
+            return Err(refuse(line, "has no name".to_owned()));
         }
-        if let Some(first) = named.insert(name.clone(), line) {
-            return refuse(line, format!("stands on line {first} already"));
+        if let Some(first) = line_of.insert(name.clone(), line) {
+            return Err(refuse(line, format!("stands on line {first} already")));
         }
         let file_line = lines.at(file.span().start);
         let file = file.into_inner();
         if file.is_empty() {
-            return refuse(file_line, "names no file".to_owned());
+            return Err(refuse(file_line, "names no file".to_owned()));
         }
         let servers_line = servers.as_ref().map_or(line, |servers| lines.at(servers.span().start));
         let servers = match servers {
-            Some(servers) => {
-                let names =
-                    expand(servers.get_ref()).map_err(|error| at_line(error, servers_line))?;
-                if names.is_empty() {
-                    return refuse(servers_line, "has no servers in 'servers'".to_owned());
-                }
-                names
+            Some(list) => {
+                let hosts = expand(list.get_ref()).map_err(|error| at_line(error, servers_line))?;
+                check_servers(&hosts).map_err(|what| refuse(servers_line, what))?;
+                hosts
             }
             None => Vec::new(),
         };
-        if servers.len() > MOST_SERVERS {
-            let count = servers.len();
-            return refuse(servers_line, format!("has {count} servers, more than {MOST_SERVERS}"));
-        }
-        let mut sorted: Vec<&String> = servers.iter().collect();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refuse(servers_line, format!("names server {} twice", shown(pair[0])));
-        }
         entries.push(NetworkEntry { name, file, servers, lines: (line, servers_line) });
     }
     Ok(entries)
+}
+
+fn check_servers(servers: &[String]) -> Result<(), String> {
+    if servers.is_empty() {
+        return Err("has no servers in 'servers'".to_owned());
+    }
+    if servers.len() > MOST_SERVERS {
+        return Err(format!("has {} servers, more than {MOST_SERVERS}", servers.len()));
+    }
+    let mut sorted: Vec<&String> = servers.iter().collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("names server {} twice", shown(pair[0]))),
+        None => Ok(()),
+    }
 }
