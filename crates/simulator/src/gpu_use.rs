@@ -4,6 +4,7 @@ use topolane_fabric::Fabric;
 use topolane_placement::{GpuSet, Placement, Share};
 
 use crate::simulate::Outcome;
+use crate::workload::Workload;
 
 /// The share of all GPUs that jobs held from the first submission to the last end; `None` for a machine without GPUs and a run
 /// without length. A whole node counts with all its GPUs, a part of a GPU with its thousandths.
@@ -21,6 +22,22 @@ pub(crate) fn allocated_gpus(fabric: &Fabric, outcome: &Outcome, makespan: f64) 
     let used: f64 =
         outcome.jobs.iter().map(|job| held(&job.placement) * (job.finish - job.start)).sum();
     (all > 0.0 && makespan > 0.0).then(|| used / (all * makespan))
+}
+
+/// Offered load of the GPUs: the GPU-seconds that jobs ask for over (GPUs x span of submissions); `None` for a machine without GPUs
+/// and for jobs that are submitted all at once. A whole node counts as many GPUs as a node of the machine has in the mean.
+pub(crate) fn gpu_load(fabric: &Fabric, workload: &Workload) -> Option<f64> {
+    let gpu = fabric.resources().index("gpu")?;
+    let all: f64 = (0..fabric.nodes()).map(|node| fabric.counts(node)[gpu] as f64).sum();
+    let per_node = all / f64::from(fabric.nodes());
+    let of_node = |share: &Share| match share {
+        Share::Whole => per_node,
+        Share::Part(amounts) => amounts.gpu_thousandths(&workload.resources) as f64 / 1000.0,
+    };
+    let work: f64 =
+        workload.jobs.iter().map(|job| f64::from(job.nodes) * of_node(&job.share) * job.run).sum();
+    let offered = work / (all * workload.span());
+    offered.is_finite().then_some(offered)
 }
 
 /// The GPUs of a job's nodes, in the order of its nodes: `0-3|0-3|1,4`. Empty where they are not named.

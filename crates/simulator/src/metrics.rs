@@ -3,7 +3,7 @@
 use topolane_fabric::Fabric;
 use topolane_placement::{Quality, Share, least_aph};
 
-use crate::gpu_use::allocated_gpus;
+use crate::gpu_use::{allocated_gpus, gpu_load};
 use crate::shared_links::{links_shared, stays};
 use crate::simulate::Outcome;
 use crate::workload::Workload;
@@ -65,6 +65,8 @@ pub struct Metrics {
     pub utilization_while_waiting: f64,
     /// Share of the GPUs that jobs hold, over the makespan; `None` for a machine without GPUs.
     pub allocated_gpus: Option<f64>,
+    /// GPU-seconds that jobs ask for over (GPUs x span of submissions); `None` for a machine without GPUs.
+    pub gpu_load: Option<f64>,
 }
 
 impl Metrics {
@@ -87,6 +89,7 @@ impl Metrics {
         metrics.wait_by_size = wait_by_size(workload, outcome);
         metrics.follow(fabric, outcome);
         metrics.allocated_gpus = allocated_gpus(fabric, outcome, metrics.makespan);
+        metrics.gpu_load = gpu_load(fabric, workload);
         metrics
     }
 

@@ -37,6 +37,9 @@ pub struct Summary {
     /// Share of the GPUs that jobs hold, over the makespan; nothing on a machine without GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_gpus: Option<f64>,
+    /// GPU-seconds that jobs ask for over (GPUs x span of submissions); nothing on a machine without GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_load: Option<f64>,
     /// First submission to last end.
     pub makespan: f64,
     /// Mean time from submission to end.
@@ -224,6 +227,7 @@ impl Summary {
             utilization: metrics.utilization,
             utilization_while_waiting: metrics.utilization_while_waiting,
             allocated_gpus: metrics.allocated_gpus,
+            gpu_load: metrics.gpu_load,
             makespan: metrics.makespan,
             mean_turnaround: mean(outcome.jobs.iter().map(turnaround)),
             mean_slowdown: mean(metrics.slowdown.iter().copied()),

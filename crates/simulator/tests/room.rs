@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use topolane_fabric::resources::Resources;
 use topolane_fabric::{Fabric, InputError, preset};
-use topolane_placement::policy;
+use topolane_placement::{Amounts, Share, policy};
 use topolane_simulator::workload::{Job, Workload};
 use topolane_simulator::{Metrics, Options, Outcome, Summary, simulate};
 
@@ -51,7 +52,27 @@ fn the_largest_job_could_have_started_while_enough_nodes_were_idle() {
 }
 
 #[test]
+fn the_load_of_the_gpus_counts_parts_of_nodes_as_parts() {
+    // 144 nodes of 4 GPUs. Two whole nodes for 100 s and one GPU for 400 s are 1,200 GPU-seconds, within 10 s.
+    let mut resources = Resources::default();
+    let gpu = resources.add("gpu").unwrap();
+    let mut amounts = vec![0; resources.names().len()];
+    amounts[topolane_fabric::resources::CORES] = 1;
+    amounts[gpu] = 1;
+    let part = Share::Part(Amounts::of(&amounts));
+    let (mut workload, fabric, outcome) = run("nvl72(units=1)", vec![job(1, 0.0, 100.0, 2)]);
+    workload.jobs.push(Job { share: part, ..job(2, 10.0, 400.0, 1) });
+    workload.resources = resources;
+    let load = Metrics::of(&workload, &fabric, &outcome).gpu_load.unwrap();
+    assert!((load / (1_200.0 / (576.0 * 10.0)) - 1.0).abs() < 1e-12, "{load}");
+    // All of the nodes of both jobs count in the load of the nodes.
+    assert!((workload.load(144) / (600.0 / (144.0 * 10.0)) - 1.0).abs() < 1e-12);
+}
+
+#[test]
 fn a_machine_without_gpus_has_no_such_figures() {
-    let (_, _, outcome) = run("fat-tree(radix=4)", vec![job(1, 0.0, 60.0, 1)]);
+    let jobs = vec![job(1, 0.0, 60.0, 1), job(2, 5.0, 60.0, 1)];
+    let (workload, fabric, outcome) = run("fat-tree(radix=4)", jobs);
     assert_eq!(outcome.room, None);
+    assert_eq!(Metrics::of(&workload, &fabric, &outcome).gpu_load, None);
 }

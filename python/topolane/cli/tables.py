@@ -126,6 +126,8 @@ def workload_notes(run: Run) -> list[str]:
     """Notes on the workload: its size, its load, and what was left out."""
     summary = run.summary
     load = "" if summary["load"] is None else f", load {summary['load']:.2f}"
+    if "gpu_load" in summary:
+        load = f", load {summary['gpu_load']:.2f} of the GPUs"
     notes = [f"{run.workload} on {run.machine}: {summary['jobs']:,} jobs, {summary['nodes']:,} nodes{load}"]
     if summary["without_walltime"]:
         notes.append(f"{summary['without_walltime']:,} jobs have no walltime")

@@ -149,7 +149,9 @@ def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]
         ("Runs", count(len(runs))),
         ("Machine", f"{picture.nodes:,} nodes" + (f" in {', '.join(shape)}" if shape else "")),
         ("Jobs", count(first.number("jobs"))),
-        ("Load", decimal(first.number("load"))),
+        ("Load of the GPUs", decimal(first.number("gpu_load")))
+        if "gpu_load" in first.summary
+        else ("Load", decimal(first.number("load"))),
         ("Jobs without a walltime", count(first.number("without_walltime"))),
     ]
 

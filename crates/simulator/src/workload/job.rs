@@ -95,7 +95,7 @@ impl Workload {
         }
     }
 
-    /// Offered load: work over (machine nodes x span of submissions).
+    /// Offered load: work over (machine nodes x span of submissions). A job that takes parts of nodes counts with all of them.
     pub fn load(&self, machine_nodes: u32) -> f64 {
         self.work() / (f64::from(machine_nodes) * self.span())
     }
