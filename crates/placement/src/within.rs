@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use topolane_fabric::Fabric;
+
 /// A kind of group of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -33,14 +35,26 @@ impl fmt::Display for NotWithin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is neither unconstrained nor preferred:LEVEL nor required:LEVEL, where LEVEL is leaf, pod, domain or the \
-             number of a level",
+            "{:?} is neither unconstrained nor preferred:LEVEL nor required:LEVEL, where LEVEL is node, leaf, pod, domain \
+             or the number of a level",
             self.0
         )
     }
 }
 
 impl std::error::Error for NotWithin {}
+
+/// A level that a machine does not have, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoLevel(String);
+
+impl fmt::Display for NoLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoLevel {}
 
 impl Level {
     /// Reads `node`, `leaf`, `pod`, `domain` or the number of a level of the tree.
@@ -52,6 +66,38 @@ impl Level {
             "domain" => Level::Domain,
             number => Level::Tree(number.parse().ok()?),
         })
+    }
+
+    /// That a machine has the level.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the machine.
+    pub fn check(self, fabric: &Fabric) -> Result<(), NoLevel> {
+        let (name, top) = (fabric.name(), fabric.depth());
+        match self {
+            Level::Tree(level) if usize::from(level) > top => Err(NoLevel(format!(
+                "machine {name} has levels 0 (node), 1 (leaf) to {top}, and no level {level}"
+            ))),
+            Level::Domain if fabric.domains() == 0 => {
+                Err(NoLevel(format!("machine {name} has no domains")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Within {
+    /// That a machine has the level that is named.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the machine.
+    pub fn check(self, fabric: &Fabric) -> Result<(), NoLevel> {
+        match self {
+            Within::Preferred(level) | Within::Required(level) => level.check(fabric),
+            Within::Unsaid | Within::Anywhere => Ok(()),
+        }
     }
 }
 

@@ -73,7 +73,6 @@ pub fn simulate(
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
     let min_bandwidth = former::min_bandwidth(min_bandwidth, phi)?;
-    let within = within_from(within)?;
     let moving = moving.map(|(most, per_start, pause)| Moving { most, per_start, pause });
     if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
         return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));
@@ -84,6 +83,7 @@ pub fn simulate(
     let scenario: Scenario = scenario.parse().map_err(input_error)?;
     let jobs = &workload.get().jobs;
     let fabric = &machine.get().fabric;
+    let within = within_from(within, fabric)?;
     let network = network.map(|network| network.network.clone());
     if network.as_ref().is_some_and(|network| !Arc::ptr_eq(network.routing.fabric(), fabric)) {
         return Err(bad_input("the network's routing is another machine's"));

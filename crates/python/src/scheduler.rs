@@ -115,7 +115,7 @@ impl Scheduler {
             min_bandwidth: phi,
             segment,
             traffic: traffic.map(traffic_from).transpose()?,
-            within: within_from(within)?,
+            within: within_from(within, self.scheduler.occupancy().fabric())?,
             ..Request::default()
         };
         let answer = self.scheduler.submit(request, priority).err().map(Refusal::from);

@@ -185,7 +185,7 @@ impl State {
             Ok(share) => share,
             Err(refusal) => return Ok(Answer::Refusal(refusal.into())),
         };
-        let within = within_from(within)?;
+        let within = within_from(within, fabric)?;
         let asked = self.request(nodes, members, slots, stacked)?;
         let request = Request { id, share, eligible, segment, within, ..asked };
         let (policy, raised) = policy_from(policy, seed)?;
@@ -348,9 +348,11 @@ impl State {
 }
 
 /// Which group a request is to lie in, as a caller says it.
-pub fn within_from(text: Option<&str>) -> PyResult<Within> {
-    let within = text.map(str::parse).transpose();
-    Ok(within.map_err(|error: NotWithin| bad_input(error.to_string()))?.unwrap_or_default())
+pub fn within_from(text: Option<&str>, fabric: &Fabric) -> PyResult<Within> {
+    let Some(text) = text else { return Ok(Within::default()) };
+    let within: Within = text.parse().map_err(|error: NotWithin| bad_input(error.to_string()))?;
+    within.check(fabric).map_err(|error| bad_input(format!("within {text}: {error}")))?;
+    Ok(within)
 }
 
 /// What a slot takes, as a caller says it.

@@ -323,7 +323,7 @@ def share_of(given: dict[str, Any], where: str) -> dict[str, float] | None:
                 raise InputError(f"{where}: {key!r} is given beside 'share', which counts it")
         inside = f"{where}: share"
         counts = {
-            name: part_of_gpu(share, name)
+            name: part_of_gpu(share, name, inside)
             or whole(share, name, inside, least=int(name == "cores"), most=2**63 - 1)
             for name in share
         }
@@ -337,11 +337,17 @@ def share_of(given: dict[str, Any], where: str) -> dict[str, float] | None:
     return None if cores is None else {"cores": cores, "memory": memory or 0}
 
 
-def part_of_gpu(share: dict[str, Any], name: str) -> float | None:
-    """The part of one GPU that a slot takes; None for whole GPUs and for other resources."""
+def part_of_gpu(share: dict[str, Any], name: str, where: str) -> float | None:
+    """The part of one GPU that a slot takes; None for whole GPUs and for other resources. Raises InputError for other numbers
+    that are not whole."""
     part = share[name]
-    is_part = name.split(":")[0] == "gpu" and isinstance(part, float) and 0.0005 <= part < 0.9995
-    return part if is_part else None
+    if name.split(":")[0] != "gpu" or not isinstance(part, float):
+        return None
+    if 0.0005 <= part < 0.9995:
+        return part
+    raise InputError(
+        f"{where}: {texts.shown(name)} must be a whole number or a part of one GPU from 0.001 to 0.999, not {shown(part)}"
+    )
 
 
 def cables_of(given: dict[str, Any], where: str, key: str = "links") -> list[int]:
