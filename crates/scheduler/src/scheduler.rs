@@ -25,6 +25,8 @@ pub struct Scheduler {
     /// The identities of all that waits or runs.
     known: HashSet<u64>,
     kinds: Kinds,
+    /// Kinds and sizes that the empty machine holds, under a policy that goes by these alone.
+    placeable: HashSet<(u32, u32)>,
     /// How many of them have a begin time.
     with_begin: usize,
     running: Running,
@@ -51,6 +53,7 @@ impl Scheduler {
             waiting: VecDeque::new(),
             known: HashSet::new(),
             kinds: Kinds::default(),
+            placeable: HashSet::new(),
             with_begin: 0,
             running: Running::default(),
             fresh: 0,
@@ -89,8 +92,14 @@ impl Scheduler {
         if wanted == 0 || self.known.contains(&request.id) {
             return Err(Refusal::Never { wanted, most: 0 });
         }
-        if let Some(refusal) = self.policy.never(&request, &self.occupancy) {
-            return Err(refusal);
+        let kind = self.kinds.of(&request);
+        let alike = kind.filter(|_| self.policy.traits().depends_only_on_size);
+        let alike = alike.map(|kind| (kind, wanted));
+        if alike.is_none_or(|alike| !self.placeable.contains(&alike)) {
+            if let Some(refusal) = self.policy.never(&request, &self.occupancy) {
+                return Err(refusal);
+            }
+            self.placeable.extend(alike);
         }
         self.assume_traffic(&mut request);
         if let Some(demand) = self.seen.note(&request, self.occupancy.fabric()) {
@@ -106,7 +115,6 @@ impl Scheduler {
         }
         self.known.insert(request.id);
         self.with_begin += usize::from(request.begin > 0.0);
-        let kind = self.kinds.of(&request);
         self.waiting.insert(index, Waiting::new(request, priority, kind));
         self.waiting.make_contiguous();
         Ok(())

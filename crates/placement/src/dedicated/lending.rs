@@ -31,6 +31,9 @@ pub fn lend<'a>(
         .filter(|(_, placement)| !placement.links().is_empty() && placement.bandwidth_share() < 1.0)
         .map(|(id, placement)| (id, &**placement))
         .collect();
+    if wanting.is_empty() {
+        return Vec::new(); // after most events: a copy of all slots is the dear part
+    }
     wanting.sort_by(|one, other| {
         one.1.bandwidth_share().total_cmp(&other.1.bandwidth_share()).then(one.0.cmp(&other.0))
     });
