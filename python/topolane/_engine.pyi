@@ -912,7 +912,7 @@ class Outcome:
     """What happened in a run, and its measures."""
 
     def tables(self) -> dict[str, Table]:
-        """The tables of the run by name: jobs, utilization, and links, job-links and moves if the run has them."""
+        """The tables of the run by name: jobs, utilization, and links, job-links, moves and failures if it has them."""
 
     def placements(self) -> list[NDArray[uint32]]:
         """The nodes of every job in rank order, in the order of the table `jobs`."""

@@ -36,6 +36,8 @@ class Running:
     """Cables that it may use as well, until their owner needs them."""
     share: Mapping[str, float] | None = None
     """What it takes of each node: resources and counts; None for whole nodes."""
+    gpus: Sequence[Sequence[tuple[int, int]]] = ()
+    """Of each of its nodes in ascending order, the GPUs that it has; empty for whole nodes. After a move, those it has at the end."""
 
 
 def running_at(
@@ -57,6 +59,9 @@ def running_at(
     shares: dict[int, str] = {}
     if "taken" in running.columns:
         shares = dict(running.select("job_id", "taken").iter_rows())
+    gpus: dict[int, str] = {}
+    if "gpus" in running.columns:
+        gpus = dict(running.select("job_id", "gpus").iter_rows())
     if moves is not None:
         # Until its next move a job is where that move takes it away from.
         ends = running.select("job_id", "finish_time")
@@ -74,12 +79,19 @@ def running_at(
     for job, text in nodes.items():
         owned, lent = links.get(job, ("", ""))
         found.append(
-            Running(job, intervals(text), intervals(owned), intervals(lent), _share(shares.get(job)))
+            Running(
+                job,
+                intervals(text),
+                intervals(owned),
+                intervals(lent),
+                share_of(shares.get(job)),
+                [intervals(of_node) for of_node in gpus[job].split("|")] if gpus.get(job) else (),
+            )
         )
     return found
 
 
-def _share(text: str | None) -> dict[str, float] | None:
+def share_of(text: str | None) -> dict[str, float] | None:
     """`cores=36;gpu=1` as counts; None for nothing, which stands for whole nodes."""
     if not text:
         return None

@@ -156,7 +156,7 @@ class Run:
     scenario: str
     summary: dict[str, Any]
     tables: dict[str, Table]
-    """By name: jobs, utilization, and links, job-links and moves if the run has them (docs/reference/outputs.md)."""
+    """By name: jobs, utilization, and links, job-links, moves and failures if the run has them (docs/reference/outputs.md)."""
     network: str | None = None
 
     @functools.cached_property
@@ -183,6 +183,11 @@ class Run:
     def moves(self) -> polars.DataFrame | None:
         """A row for every move of a running job; None where none may be moved."""
         return self._optional("moves")
+
+    @functools.cached_property
+    def failures(self) -> polars.DataFrame | None:
+        """A row for every failure of a node; None where none fails."""
+        return self._optional("failures")
 
     def _optional(self, name: str) -> polars.DataFrame | None:
         table = self.tables.get(name)

@@ -83,6 +83,15 @@ def test_failures_come_from_a_file(topolane, write):
     assert run["failures"]["node_seconds_lost"] == 1800 + 600 and run["makespan"] == 7200 + 1800 + 600
 
 
+def test_a_run_lists_its_failures(topolane, write, tmp_path):
+    """As given, nodes by index; a node that never comes back has no end."""
+    failures = write("given.csv", "node,from,until\ngb1,5400,9000\ngb3,2,\n")
+    topolane("simulate", *RUN, "--failures", failures, "--no-report", "--out", tmp_path / "out")
+    assert (tmp_path / "out" / "failures.csv").read_text() == "node,from,until\n0,5400,9000\n2,2,\n"
+    topolane("simulate", *RUN, "--failures", "none", "--no-report", "--out", tmp_path / "none")
+    assert not (tmp_path / "none" / "failures.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

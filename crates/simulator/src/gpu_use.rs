@@ -1,6 +1,6 @@
 //! GPUs that jobs hold.
 
-use topolane_fabric::Fabric;
+use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{GpuSet, Placement, Share};
 
 use crate::simulate::Outcome;
@@ -40,9 +40,9 @@ pub(crate) fn gpu_load(fabric: &Fabric, workload: &Workload) -> Option<f64> {
     offered.is_finite().then_some(offered)
 }
 
-/// The GPUs of a job's nodes, in the order of its nodes: `0-3|0-3|1,4`. Empty where they are not named.
+/// The GPUs of a job's nodes, in ascending order of the nodes: `0-3|0-3|1,4`. Empty where they are not named.
 pub(crate) fn gpus_of(placement: &Placement) -> String {
-    let of_node = |&gpus: &GpuSet| {
+    let of_node = |gpus: GpuSet| {
         let mut ranges: Vec<(usize, usize)> = Vec::new();
         for gpu in gpus.iter() {
             match ranges.last_mut() {
@@ -55,6 +55,25 @@ pub(crate) fn gpus_of(placement: &Placement) -> String {
         });
         shown.collect::<Vec<_>>().join(",")
     };
-    let nodes = placement.gpus().iter().take(placement.nodes().len());
-    nodes.map(of_node).collect::<Vec<_>>().join("|")
+    let in_rank_order = placement.nodes().iter().copied().zip(placement.gpus().iter().copied());
+    let mut nodes: Vec<(NodeIndex, GpuSet)> = in_rank_order.collect();
+    nodes.sort_unstable_by_key(|&(node, _)| node);
+    nodes.into_iter().map(|(_, gpus)| of_node(gpus)).collect::<Vec<_>>().join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use topolane_fabric::preset;
+
+    use super::*;
+
+    #[test]
+    fn gpus_stand_in_the_order_of_the_nodes_that_jobs_csv_names() {
+        let fabric = Fabric::build(&preset("nvl72(units=1)").unwrap().unwrap()).unwrap();
+        let placement = Placement::new(&fabric, vec![5, 2], Share::Whole);
+        let placement = placement.with_gpus(vec![GpuSet::range(0, 2), GpuSet::one(3)]);
+        assert_eq!(gpus_of(&placement), "3|0-1");
+    }
 }

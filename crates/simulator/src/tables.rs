@@ -5,6 +5,7 @@ use std::io::Write;
 use topolane_fabric::{CableId, Direction};
 use topolane_placement::Share;
 
+use crate::failures::Failure;
 use crate::gpu_use::gpus_of;
 use crate::metrics::Metrics;
 use crate::network::Network;
@@ -32,6 +33,9 @@ pub fn tables(
     }
     if options.moving.is_some() || outcome.jobs.iter().any(|job| !job.moves.is_empty()) {
         tables.push(("moves", moves(workload, outcome)));
+    }
+    if !options.failures.is_empty() {
+        tables.push(("failures", failures(&options.failures)));
     }
     tables
 }
@@ -215,6 +219,19 @@ pub fn moves(workload: &Workload, outcome: &Outcome) -> Table {
         Column::text("from_nodes", rows.iter().map(|(_, step, _)| interval_set(step.from.nodes()))),
         Column::text("to_nodes", rows.iter().map(|(.., after)| interval_set(after.nodes()))),
         Column::numbers("pause", Written::Decimals(6), rows.iter().map(|(_, step, _)| step.pause)),
+    ])
+}
+
+/// A row for every failure of a node. `until` is empty for a node that never comes back.
+pub fn failures(failures: &[Failure]) -> Table {
+    let until = |failure: &Failure| match failure.until {
+        until if until.is_finite() => until.to_string(),
+        _ => String::new(),
+    };
+    Table::new(vec![
+        Column::whole("node", failures.iter().map(|failure| failure.node)),
+        Column::numbers("from", Written::Short, failures.iter().map(|failure| failure.from)),
+        Column::text("until", failures.iter().map(until)),
     ])
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from topolane.moment import MOVE_COLUMNS
@@ -41,6 +42,8 @@ NETWORK_COLUMNS = (
     "contention",  # times longer than alone
 )
 
+FAILURE_COLUMNS = ("node", "from", "until")  # `until` is empty where the node never comes back
+
 LINK_COLUMNS = ("link", "direction", "level", "group", "switch", "parent", "cable", "mean_load")
 
 UTILIZATION_COLUMNS = ("time", "busy_nodes", "waiting_jobs", "utilization")  # a row every minute
@@ -69,6 +72,7 @@ class Run:
     network: str | None = None  # the model of contention
     links: polars.DataFrame | None = None  # a row for every direction of every link; with a network
     moves: polars.DataFrame | None = None  # a row for every move of a running job; where jobs may be moved
+    failures: polars.DataFrame | None = None  # a row for every failure of a node; where nodes fail
 
     def __post_init__(self) -> None:
         tables = [("jobs", self.jobs, JOB_COLUMNS), ("utilization", self.utilization, UTILIZATION_COLUMNS)]
@@ -78,6 +82,8 @@ class Run:
             tables.append(("links", self.links, LINK_COLUMNS))
         if self.moves is not None:
             tables.append(("moves", self.moves, MOVE_COLUMNS))
+        if self.failures is not None:
+            tables.append(("failures", self.failures, FAILURE_COLUMNS))
         for table, frame, columns in tables:
             missing = [column for column in columns if column not in frame.columns]
             if missing:
@@ -155,6 +161,12 @@ class MachinePicture:
 
     nodes: int
     levels: Sequence[Sequence[Group]]
+    domains: Sequence[tuple[str, Sequence[int]]] = ()
+    """Name and nodes of each; a node is in one of them at most."""
+    resources: Sequence[Mapping[str, int]] = ()
+    """Of every node, what it has of `cores`, `memory`, `gpu`, ...; empty on a machine without GPUs."""
+    rails: int = 1
+    """Rails that each node may be on."""
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -189,7 +201,19 @@ class MachinePicture:
         """The tree of a machine."""
         levels = range(1, machine.depth + 1)
         groups = [[Group(name, start, end) for start, end, name in machine.groups(level)] for level in levels]
-        return cls(machine.nodes, groups)
+        has_gpus = "gpu" in machine.resources
+        return cls(
+            machine.nodes,
+            groups,
+            [(name, nodes) for name, nodes, _ in machine.domains()],
+            [machine.resources_of(node) for node in range(machine.nodes)] if has_gpus else (),
+            max((rails for rails, _ in machine.rails()), default=1),
+        )
+
+    @cached_property
+    def domain_of(self) -> dict[int, int]:
+        """The domain of every node that is in one."""
+        return {node: index for index, (_, nodes) in enumerate(self.domains) for node in nodes}
 
     @property
     def leaf(self) -> int:

@@ -2,7 +2,7 @@
 
 A job crosses a group when it holds nodes inside and outside it: then it may use that group's
 uplinks, whatever the routing. Two jobs that cross one group may meet there (SC'18, isolation), unless each
-keeps to uplinks of its own.
+keeps to uplinks of its own. A job whose nodes all lie in one domain talks over the network of the domain and crosses nothing.
 """
 
 from __future__ import annotations
@@ -60,11 +60,17 @@ def held_by(
         for start, end in nodes[job]:
             holder[start:end] = [job] * (end - start)
     starts = [[group.start for group in level] for level in picture.levels]
-    crossing = crossings(picture.nodes, starts, list(nodes.items()))
-    return Held(time, holder, size, crossing, _colours(crossing, size), out_of_service, apart)
+    on_tree = [(job, ranges) for job, ranges in nodes.items() if not _in_one_domain(ranges, picture)]
+    crossing = crossings(picture.nodes, starts, on_tree)
+    return Held(time, holder, size, crossing, colours(crossing, size), out_of_service, apart)
 
 
-def _colours(crossing: list[list[list[int]]], size: dict[int, int]) -> dict[int, str]:
+def _in_one_domain(ranges: Ranges, picture: MachinePicture) -> bool:
+    domains = {picture.domain_of.get(node) for start, end in ranges for node in range(start, end)}
+    return len(domains) == 1 and None not in domains
+
+
+def colours(crossing: list[list[list[int]]], size: dict[int, int]) -> dict[int, str]:
     """Grey for a job inside one leaf; for the others colours that differ between neighbours.
 
     The largest choose first. A colour is avoided most on the same leaf, then on the next leaf,

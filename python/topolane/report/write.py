@@ -23,11 +23,13 @@ from .figures import (
     makespan,
     mean_wait,
     nodes_in_use,
+    racks,
     utilisation,
     wait_by_size,
     wait_cdf,
     wait_change,
 )
+from .gpus import common_moment
 from .heat import Scale
 from .page import Section, Shown, render
 from .plot import Plot
@@ -46,7 +48,11 @@ FIGURES = (
     job_sizes,
 )
 OWN = (
-    *(f"figures/{name}-[0-9]*.{kind}" for name in (fat_tree.NAME, link_heat.NAME) for kind in ("svg", "png")),
+    *(
+        f"figures/{name}-[0-9]*.{kind}"
+        for name in (fat_tree.NAME, link_heat.NAME, racks.NAME)
+        for kind in ("svg", "png")
+    ),
     *(f"figures/{contention.NAME}{by}.{kind}" for by in ("", "-by-*") for kind in ("svg", "png")),
 )
 """Figures that not every report has: those of runs that are no more are taken away."""
@@ -70,6 +76,7 @@ def write(
                 for module in FIGURES
             ]
             sections += _network_sections(runs, picture, figures)
+            sections += _gpu_sections(runs, picture, at, figures)
             trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
             sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.WORDS))
         (draft / "report.html").write_text(render(runs, picture, sections), encoding="utf-8")
@@ -89,6 +96,17 @@ def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Pat
         maps = (link_heat.draw(run, picture, scale, number) for number, run in enumerate(loaded, start=1))
         sections.append(_section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.WORDS))
     return sections
+
+
+def _gpu_sections(
+    runs: Sequence[Run], picture: MachinePicture, at: float | None, figures: Path
+) -> list[Section]:
+    """What only machines with GPUs have to show; nothing on others."""
+    if not picture.resources:
+        return []
+    time = common_moment(runs) if at is None else at
+    plans = (racks.draw(run, picture, time, number) for number, run in enumerate(runs, start=1))
+    return [_section(racks.NAME, racks.TITLE, plans, figures, racks.words(picture))]
 
 
 def _check(runs: Sequence[Run], picture: MachinePicture) -> None:

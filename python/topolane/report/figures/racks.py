@@ -1,0 +1,249 @@
+"""The machine's floor plan at one moment: domains as racks, GPUs as cells, in the colours of their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
+
+from topolane.units import clean, count, decimal, moment, plural
+
+from ..data import MachinePicture, Run
+from ..gpus import DUST, GpuState, gpu_state
+from ..plot import Plot, empty, figure
+from ..rack_boxes import Box, boxes
+from ..rack_layout import WIDTH, RackLayout, lay_out
+from ..style import IDLE, INK, LOCAL, MUTED, SURFACE
+
+NAME = "racks"
+TITLE = "Who holds which GPUs"
+LISTED = 5
+HOVERED = 500
+"""The largest jobs, which have a path and a hover text each; smaller ones of one colour have one path together."""
+NAMES_OF_A_TIP = 6
+
+
+def words(picture: MachinePicture) -> str:
+    """What the picture shows, on such a machine."""
+    unit = _unit(picture)
+    if picture.domains:
+        box = "A box is a domain (a rack of NVL72 for example)"
+    else:
+        box = "A box is a part of a leaf, because no file of this machine names domains"
+    spanning = f"jobs in several {unit}s" if _racks(picture) > 1 else "jobs on several nodes"
+    inside = f"one {unit}" if _racks(picture) > 1 else "one node"
+    return (
+        f"{box}, a row in it is a node and a cell is a GPU. Colours tell {spanning} apart; they repeat, but neighbours "
+        f"differ. Jobs inside {inside} are grey. A cell that is filled in part is a GPU of which jobs have parts. A free "
+        "GPU with a stroke is stranded: its node has too little left for the smallest job. Nodes without GPUs are not drawn. "
+        "All runs are drawn at the same time, by default the minute at which the emptiest of them is fullest. Rest the "
+        "pointer on a cell for its job or its name."
+    )
+
+
+def draw(run: Run, picture: MachinePicture, at: float, number: int) -> Plot:
+    """The GPUs under `run` at `at`, in seconds since the epoch."""
+    state = gpu_state(run, picture, at)
+    told = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
+    if not any(state.gpus):
+        return Plot(f"{NAME}-{number}", run.label, told, told, empty("The machine has no GPUs."))
+    return Plot(f"{NAME}-{number}", run.label, told, told, floor_plan(picture, state), tips(picture, state))
+
+
+def floor_plan(picture: MachinePicture, state: GpuState) -> Figure:
+    """The racks in one state."""
+    layout = lay_out(state.racks, picture)
+    drawn = figure(WIDTH / 72 + 0.2, layout.height / 72 + 0.5)
+    axes = drawn.add_subplot()
+    axes.set_axis_off()
+    axes.set_xlim(-3, WIDTH)
+    axes.set_ylim(layout.height, -2)
+    _draw_racks(axes, layout, state)
+    hovered = set(sorted(state.jobs, key=lambda job: (-state.jobs[job], job))[:HOVERED])
+    for gid, colour, shapes in boxes(layout, state, hovered):
+        _patch(axes, shapes, colour, gid)
+    _draw_grid(axes, layout)
+    strokes = list(_strokes(layout, state))
+    if strokes:
+        _lines(axes, strokes, INK, 0.5 if layout.cell[0] > 2 else 0.25, "stranded")
+    for name, x, y in layout.pods:
+        axes.text(x, y, clean(name, 18), fontsize=7, color=MUTED, va="bottom")
+    drawn.legend(
+        handles=_legend(state, picture),
+        loc="outside lower left",
+        ncols=5,
+        fontsize=8,
+        handlelength=1.3,
+        columnspacing=1.4,
+    )
+    return drawn
+
+
+def facts(picture: MachinePicture, state: GpuState) -> str:
+    """What the picture shows, in words."""
+    gpus = sum(len(of_node) for of_node in state.gpus)
+    free, stranded, failed = (state.total(what) for what in ("free", "stranded", "failed"))
+    parts = [
+        f"{_short(gpus - free - failed)} of {plural(gpus, 'GPU')} in use by {plural(len(state.jobs), 'job')}"
+    ]
+    parts.append(
+        f"{_short(free)} free" + (f", of them {_short(stranded)} stranded" if stranded > DUST else "")
+    )
+    if failed:
+        parts.append(f"{_short(failed)} on nodes that have failed")
+    text = f"{'; '.join(parts)}."
+    if (racks := len(state.racks)) > 1:
+        unit = _unit(picture)
+        inside = [0] * racks
+        for own in state.places.values():
+            for rack in own:
+                inside[rack] += 1
+        text += (
+            f" {count(inside.count(0))} of {count(racks)} {unit}s are empty, the others have {decimal(_mean(inside), 1)} "
+            f"jobs each in the mean. {plural(len(state.split), 'job')} that one {unit} could hold "
+            f"{'lies' if len(state.split) == 1 else 'lie'} in several."
+        )
+    return text
+
+
+def _mean(inside: Sequence[int]) -> float:
+    taken = [jobs for jobs in inside if jobs]
+    return sum(taken) / len(taken) if taken else 0.0
+
+
+def _short(gpus: float) -> str:
+    return f"{gpus:,.2f}".rstrip("0").rstrip(".")
+
+
+def _unit(picture: MachinePicture) -> str:
+    return "domain" if picture.domains else "leaf"
+
+
+def _racks(picture: MachinePicture) -> int:
+    return len(picture.domains) or len(picture.levels[0])
+
+
+def _strokes(layout: RackLayout, state: GpuState) -> Iterator[Sequence[tuple[float, float]]]:
+    wide, high = layout.cell
+    for column in layout.columns:
+        for row, node in enumerate(column.nodes):
+            for gpu in state.gpus[node]:
+                if gpu.stranded > DUST:
+                    left, top = column.x + gpu.index * wide, column.y + row * high
+                    yield (left, top + gpu.free * high), (left + wide, top)
+
+
+def _draw_racks(axes: Axes, layout: RackLayout, state: GpuState) -> None:
+    """The cells that there are, and a frame around each column."""
+    wide, high = layout.cell
+    frames: list[Box] = []
+    cells: dict[int, list[Box]] = {}
+    for column in layout.columns:
+        top = column.y
+        for row, node in enumerate(column.nodes, start=1):
+            gpus, last = len(state.gpus[node]), row == len(column.nodes)
+            if last or len(state.gpus[column.nodes[row]]) != gpus:
+                bottom = column.y + row * high
+                cells.setdefault(column.rack, []).append((column.x, column.x + gpus * wide, top, bottom))
+                top = bottom
+        edge = min(1.2, 0.3 * wide)
+        frames.append(
+            (column.x - edge, column.x + column.gpus * wide + edge, column.y - edge, top + edge),
+        )
+        if layout.named:
+            name = clean(state.racks[column.rack].name, 12)
+            axes.text(column.x, top + 3, name, fontsize=7, color=MUTED, va="top")
+    for rack, shapes in cells.items():
+        _patch(axes, shapes, IDLE, f"rack-{rack}")
+    axes.add_patch(
+        PathPatch(_rectangles(frames), facecolor="none", edgecolor=MUTED, linewidth=0.35, zorder=4)
+    )
+
+
+def _draw_grid(axes: Axes, layout: RackLayout) -> None:
+    """Lines in the page's colour that part one GPU from the next."""
+    wide, high = layout.cell
+    lines = []
+    rows: dict[float, tuple[float, float]] = {}  # ends of a line between nodes, through all racks of a line
+    for column in layout.columns:
+        low, right = column.y + len(column.nodes) * high, column.x + column.gpus * wide
+        lines += [[(column.x + gpu * wide, y) for y in (column.y, low)] for gpu in range(1, column.gpus)]
+        for row in range(1, len(column.nodes)):
+            y = column.y + row * high
+            rows[y] = (rows.get(y, (column.x,))[0], right)
+    lines += [[(left, y), (right, y)] for y, (left, right) in rows.items()]
+    _lines(axes, lines, SURFACE, 0.5 if wide > 5 else 0.12 if wide > 1 else 0.05, "grid")
+
+
+def _patch(axes: Axes, shapes: Sequence[Box], colour: str, gid: str) -> None:
+    patch = PathPatch(_rectangles(shapes), facecolor=colour, linewidth=0, clip_on=False)
+    patch.set_gid(gid)
+    axes.add_patch(patch)
+
+
+def _rectangles(shapes: Iterable[Box]) -> Path:
+    vertices, codes = [], []
+    for left, right, low, high in shapes:
+        vertices += [(left, low), (right, low), (right, high), (left, high), (left, low)]
+        codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    return Path(vertices, codes)
+
+
+def _lines(
+    axes: Axes, lines: Sequence[Sequence[tuple[float, float]]], colour: str, width: float, gid: str
+) -> None:
+    if not lines:
+        return
+    path = Path([point for ends in lines for point in ends], [Path.MOVETO, Path.LINETO] * len(lines))
+    patch = PathPatch(path, facecolor="none", edgecolor=colour, linewidth=width, capstyle="butt", zorder=3)
+    patch.set_gid(gid)
+    axes.add_patch(patch)
+
+
+def tips(picture: MachinePicture, state: GpuState) -> dict[str, str]:
+    """The hover texts of jobs, racks and marks."""
+    unit = _unit(picture)
+    nodes: dict[int, int] = {}
+    for of_node in state.gpus:
+        for job in {job for gpu in of_node for job, _ in gpu.holders}:
+            nodes[job] = nodes.get(job, 0) + 1
+    found = {
+        "stranded": "free, but its node has too little left for the smallest job",
+        "failed": "the node has failed",
+    }
+    for job, gpus in state.jobs.items():
+        names = [state.racks[rack].name for rack in state.places[job]]
+        where = ", ".join(names[:NAMES_OF_A_TIP])
+        if len(names) > NAMES_OF_A_TIP:
+            where = f"{count(len(names))} {unit}s: {where}, ..."
+        text = f"job {job}: {_short(gpus)} GPU{'' if gpus == 1 else 's'} on {plural(nodes.get(job, 0), 'node')} of {where}"
+        found[f"job-{job}"] = text
+    for index, rack in enumerate(state.racks):
+        free = sum(gpu.free for node in rack.nodes for gpu in state.gpus[node])
+        gpus = sum(len(state.gpus[node]) for node in rack.nodes)
+        found[f"rack-{index}"] = f"{rack.name}: {_short(free)} of {plural(gpus, 'GPU')} free"
+    return found
+
+
+def _legend(state: GpuState, picture: MachinePicture) -> list[Patch | Line2D]:
+    spanning = sorted(
+        (job for job, colour in state.colour.items() if colour != LOCAL),
+        key=lambda job: (-state.jobs[job], job),
+    )
+    handles: list[Patch | Line2D] = [
+        Patch(color=state.colour[job], label=f"job {job}: {_short(state.jobs[job])} GPUs")
+        for job in spanning[:LISTED]
+    ]
+    if len(spanning) > LISTED:
+        handles.append(Patch(color=SURFACE, label=f"and {plural(len(spanning) - LISTED, 'smaller job')}"))
+    inside = f"one {_unit(picture)}" if len(state.racks) > 1 else "one node"
+    handles += [Patch(color=LOCAL, label=f"jobs inside {inside}"), Patch(color=IDLE, label="free")]
+    if state.total("stranded") > DUST:
+        handles.append(Line2D([], [], color=INK, linewidth=0.8, marker="", label="stranded"))
+    if state.total("failed"):
+        handles.append(Patch(color=MUTED, label="failed"))
+    return handles
