@@ -24,6 +24,8 @@ from .figures import (
     mean_wait,
     nodes_in_use,
     racks,
+    room,
+    stranded,
     utilisation,
     wait_by_size,
     wait_cdf,
@@ -33,6 +35,7 @@ from .gpus import common_moment
 from .heat import Scale
 from .page import Section, Shown, render
 from .plot import Plot
+from .room import with_room
 from .style import drawing
 from .svg import inline, to_png, to_svg
 
@@ -53,9 +56,14 @@ OWN = (
         for name in (fat_tree.NAME, link_heat.NAME, racks.NAME)
         for kind in ("svg", "png")
     ),
+    *(f"figures/{name}.{kind}" for name in (room.NAME, stranded.NAME) for kind in ("svg", "png")),
     *(f"figures/{contention.NAME}{by}.{kind}" for by in ("", "-by-*") for kind in ("svg", "png")),
 )
 """Figures that not every report has: those of runs that are no more are taken away."""
+WORDS_OF_ROOM = (
+    "The state of the machine at 720 moments of the run, at equal distances from the first submission to the last, "
+    "and what jobs would have found there."
+)
 MOST_RUNS = 20
 DOTS_PER_INCH = 130
 
@@ -106,7 +114,11 @@ def _gpu_sections(
         return []
     time = common_moment(runs) if at is None else at
     plans = (racks.draw(run, picture, time, number) for number, run in enumerate(runs, start=1))
-    return [_section(racks.NAME, racks.TITLE, plans, figures, racks.words(picture))]
+    sections = [_section(racks.NAME, racks.TITLE, plans, figures, racks.words(picture))]
+    if with_room(runs):
+        plots = [room.draw(runs, picture), stranded.draw(runs, picture)]
+        sections.insert(0, _section("gpu-room", "What more would have fitted", plots, figures, WORDS_OF_ROOM))
+    return sections
 
 
 def _check(runs: Sequence[Run], picture: MachinePicture) -> None:

@@ -1,0 +1,49 @@
+"""The room that runs left on a machine with GPUs, as the figures of the report read it from the summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .data import Run
+
+PLACES = ("node", "domain", "segments", "leaf", "pod")
+"""Where a job may lie, the closest first."""
+SMALLEST = 8
+"""GPUs of the smallest job that is shown."""
+CAUSES = (
+    ("without_cores", "no cores left"),
+    ("without_memory", "no memory left"),
+    ("scraps", "scraps"),
+)
+"""Why GPUs are stranded on their node, with the words for it."""
+
+
+def with_room(runs: Sequence[Run]) -> list[Run]:
+    """The runs whose summary has the room that they left."""
+    return [run for run in runs if (run.summary.get("room") or {}).get("fits")]
+
+
+def sizes(runs: Sequence[Run]) -> list[int]:
+    """Sizes of jobs in GPUs that are shown: those of which one fitted at some time in some run."""
+    room = runs[0].summary["room"]
+    every = [fit["size"] for fit in room["fits"]]
+    shown = [size for size in every if any(fits(run, size, "site")[1] > 0 for run in runs)]
+    return [size for size in shown if size >= SMALLEST] or shown
+
+
+def fits(run: Run, size: int, place: str) -> tuple[float, float]:
+    """How many more jobs of a size fit in a place, in the mean, and the share of the time in which one does."""
+    room: Mapping[str, Any] = run.summary["room"]
+    levels = [*room["levels"][:-1], "site"]  # the last level is the whole machine
+    fit = next((fit for fit in room["fits"] if fit["size"] == size), None)
+    if fit is None or place not in levels:
+        return 0.0, 0.0
+    index = levels.index(place)
+    return float(fit["jobs"][index]), float(fit["share_of_time"][index])
+
+
+def place_of(runs: Sequence[Run], size: int) -> str:
+    """The closest place that had room for jobs of a size in one of the runs."""
+    found = (place for place in PLACES if any(fits(run, size, place)[1] > 0 for run in runs))
+    return next(found, "site")
