@@ -242,6 +242,9 @@ class Machine:
     def rails(self) -> list[tuple[int, bool]]:
         """(rails, whether they meet in switches) of every site."""
 
+    def rails_by_level(self) -> list[int]:
+        """By level from the leaves: the most rails of a site that have switches of their own there; 1 where they have met."""
+
     def rail_route(
         self, nodes: tuple[int, int], rails: tuple[int, int], cross_rail: str
     ) -> tuple[bool, bool, list[tuple[int, str]]] | None:

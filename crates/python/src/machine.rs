@@ -378,6 +378,13 @@ impl Machine {
         (0..fabric.sites()).map(|site| (fabric.rails(site), fabric.rails_meet(site))).collect()
     }
 
+    /// By level from the leaves: the most rails of a site that have switches of their own there.
+    fn rails_by_level(&self) -> Vec<u32> {
+        let fabric = &self.fabric;
+        let most = |level| (0..fabric.sites()).map(|site| fabric.rails_at(site, level)).max();
+        (1..=fabric.depth()).map(|level| most(level).unwrap_or(1)).collect()
+    }
+
     /// The route from the GPU on one rail of a node to the GPU on a rail of another: whether it goes over NVLink in the first
     /// node and in the last, and (cable, "up" or "down") for every link; None where there is none. `cross_rail` is "nvlink" or
     /// "spines".

@@ -165,8 +165,9 @@ class MachinePicture:
     """Name and nodes of each; a node is in one of them at most."""
     resources: Sequence[Mapping[str, int]] = ()
     """Of every node, what it has of `cores`, `memory`, `gpu`, ...; empty on a machine without GPUs."""
-    rails: int = 1
-    """Rails that each node may be on."""
+    rails: Sequence[int] = ()
+    """By level, rails that have switches of their own there; empty on a machine of one rail. Switch `n` of a group of `w` is on
+    rail `n * rails // w`."""
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -207,8 +208,12 @@ class MachinePicture:
             groups,
             [(name, nodes) for name, nodes, _ in machine.domains()],
             [machine.resources_of(node) for node in range(machine.nodes)] if has_gpus else (),
-            max((rails for rails, _ in machine.rails()), default=1),
+            rails if max(rails := machine.rails_by_level(), default=1) > 1 else (),
         )
+
+    def rails_at(self, level: int) -> int:
+        """Rails that have switches of their own at `level` (0 the leaves)."""
+        return self.rails[level] if level < len(self.rails) else 1
 
     @cached_property
     def domain_of(self) -> dict[int, int]:

@@ -45,6 +45,8 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#b0588a", "#e69f00", "#56b4e9", "#7f
 # No reds: red is for the links that two jobs may share.
 JOBS = ("#0072b2", "#e69f00", "#009e73", "#56b4e9", "#7f5b3c", "#4d5a9e", "#8f9a1b")
 
+RAILS = (*JOBS, "#b0588a")
+
 SETTINGS = {
     "axes.axisbelow": True,
     "axes.edgecolor": MUTED,

@@ -86,7 +86,7 @@ def write(
             sections += _network_sections(runs, picture, figures)
             sections += _gpu_sections(runs, picture, at, figures)
             trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
-            sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.WORDS))
+            sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
         (draft / "report.html").write_text(render(runs, picture, sections), encoding="utf-8")
     return directory / "report.html"
 

@@ -12,6 +12,7 @@ from matplotlib.path import Path
 
 from topolane.units import clean, moment, plural
 
+from .. import rail_lines
 from ..data import MachinePicture, Run
 from ..fat_tree import held
 from ..holders import Held
@@ -28,24 +29,38 @@ WORDS = (
     "job that may use them, or thick and red where two or more jobs may meet, whatever the routing; lines side by "
     "side are jobs that each keep to links of their own. Where the pods take several rows, the core is drawn on each."
 )
+WORDS_OF_RAILS = (
+    " A link of several rails is a line for each, in the rail's colour, pale where no job uses it. The bar at the foot of the lines says "
+    "who uses the links of all these rails: grey for none, a job's colour, or red. Bars of switches have the colours of rails up to "
+    "where the rails meet."
+)
 LISTED = 5
 BESIDE = 0.8
 """How far the lines of jobs on links of their own spread, in leaves."""
 EMPTY = {"idle": IDLE, "out-of-service": MUTED}
 
 
+def words(picture: MachinePicture) -> str:
+    """What the picture of such a machine shows."""
+    return WORDS + (WORDS_OF_RAILS if picture.rails else "")
+
+
 def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Plot:
     """The tree under `run` at `at` (seconds since the epoch), by default its busiest minute."""
     state = held(run, picture, at)
     names = {job: f"job {job}" for job in state.size}
-    words = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
+    told = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
     tips = {f"job-{job}": f"job {job}: {plural(nodes, 'node')}" for job, nodes in state.size.items()}
-    return Plot(f"{NAME}-{number}", run.label, words, words, tree(picture, state, names), tips)
+    tips |= rail_lines.tips(picture) if picture.rails else {}
+    return Plot(f"{NAME}-{number}", run.label, told, told, tree(picture, state, names), tips)
 
 
 def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figure:
     """The tree in one state, of a run or of a live system; `names` are those of the jobs."""
     layout = lay_out(picture)
+    if picture.rails:
+        step = layout.y[1] - layout.y[0] if len(layout.y) > 1 else 0.0
+        layout = lay_out(picture, rail_lines.room(picture, layout.cell_points, step))
     drawn = figure(9.6, len(layout.rows) * layout.row_height + 0.55)
     for axes, row in zip(drawn.subplots(len(layout.rows), 1, squeeze=False).flat, layout.rows):
         axes.set_axis_off()
@@ -54,7 +69,7 @@ def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figu
         _cells(axes, row, layout, picture, state)
         _links(axes, row, layout, picture, state)
     drawn.legend(
-        handles=_legend(state, names),
+        handles=[*_legend(state, names, 5.0 if picture.rails else 2.6), *rail_lines.legend(picture)],
         loc="outside lower left",
         ncols=5,
         fontsize=8,
@@ -125,26 +140,32 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
     top = len(picture.levels) - 1
     for level in range(top):
         by_kind: dict[tuple[str, float], list[list[tuple[float, float]]]] = {}
+        by_group: list[tuple[int, list[str]]] = []
         for group in row.groups[level]:
             x = layout.x[level][group]
-            for kind, beside in _uplinks(state, level, group):
+            kinds = _uplinks(state, level, group)
+            by_group.append((group, [colour for (colour, _), _ in kinds]))
+            for kind, beside in kinds:
                 ends = [(x + beside, layout.y[level]), (x + beside, layout.y[level + 1])]
                 by_kind.setdefault(kind, []).append(ends)
             if level and len(jobs := state.crossing[level][group]) > 1:
                 middle = (layout.y[level] + layout.y[level + 1]) / 2
-                axes.text(x + 0.5, middle, plural(len(jobs), "job"), va="center", fontsize=8, color=INK)
+                axes.text(
+                    x + (1.6 if picture.rails else 0.5),
+                    middle,
+                    plural(len(jobs), "job"),
+                    va="center",
+                    fontsize=8,
+                    color=INK,
+                )
+        if picture.rails_at(level) > 1:
+            rail_lines.uplinks(axes, layout, picture, level, by_group, FAINT)
+            continue
         for (colour, width), segments in sorted(by_kind.items(), key=lambda item: item[0][1]):
             _strokes(axes, segments, colour, width)
     for level in range(1, top + 1):
         for first, last in _bars(level, row, layout, picture):
-            axes.plot(
-                [first, last],
-                [layout.y[level]] * 2,
-                color=MUTED,
-                linewidth=3.2,
-                solid_capstyle="round",
-                zorder=3,
-            )
+            rail_lines.bar(axes, layout, picture, level, (first, last))
     for level in range(1, top + 1):
         name = "core" if level == top else picture.level_name(level) + "s"
         axes.text(-1.0, layout.y[level], name, ha="right", va="center", fontsize=8, color=MUTED)
@@ -190,7 +211,7 @@ def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list
     return bars
 
 
-def _legend(state: Held, names: Mapping[int, str]) -> list[Patch | Line2D]:
+def _legend(state: Held, names: Mapping[int, str], width: float) -> list[Patch | Line2D]:
     spanning = sorted(
         {job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job)
     )
@@ -205,6 +226,6 @@ def _legend(state: Held, names: Mapping[int, str]) -> list[Patch | Line2D]:
         Patch(color=LOCAL, label="jobs inside one leaf"),
         Patch(color=IDLE, label="idle"),
         *([Patch(color=MUTED, label="out of service")] if state.out_of_service else []),
-        Line2D([], [], color=FAINT, linewidth=1, label="links no job uses"),
-        Line2D([], [], color=SHARED, linewidth=2.6, label="links two jobs may share"),
+        Line2D([], [], color=FAINT, linewidth=width / 2.6, label="links no job uses"),
+        Line2D([], [], color=SHARED, linewidth=width, label="links two jobs may share"),
     ]

@@ -1,0 +1,131 @@
+"""Links of a machine with rails on the picture of the tree: a line for every rail, in the rail's colour.
+
+At the foot of the lines a bar says who uses the links, as the lines of a machine without rails do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+
+from .data import MachinePicture
+from .style import MUTED, RAILS
+from .tree_layout import Layout
+
+HALF = 0.42
+"""Half of the room of the lines above a leaf, in leaves."""
+WIDEST = 22.0  # of the lines of a group, in points
+BAR = 2.3  # from the bar of one rail to the next, in points
+FOOT = 4.0  # height of the bar that says who uses the links, in points
+FIGURE = 640.0  # width of the tree, in points
+
+
+def colour(rail: int) -> str:
+    """The colour of a rail. Colours repeat after eight."""
+    return RAILS[rail % len(RAILS)]
+
+
+def room(picture: MachinePicture, cell_points: float, step: float) -> list[float] | None:
+    """The room between the bars of every two levels, in nodes; None on a machine without rails."""
+    if not picture.rails:
+        return None
+    return [step + _bars(picture, level) * BAR / cell_points for level in range(len(picture.levels) - 1)]
+
+
+def _bars(picture: MachinePicture, level: int) -> int:
+    """Bars of a level beyond the first; the leaves have none."""
+    return picture.rails_at(level) - 1 if level else 0
+
+
+def uplinks(
+    axes: Axes,
+    layout: Layout,
+    picture: MachinePicture,
+    level: int,
+    groups: Sequence[tuple[int, Sequence[str]]],
+    unused: str,
+) -> None:
+    """The uplinks of groups of a level, each with the colours of who uses them; `unused` is that of nobody."""
+    rails, point = picture.rails_at(level), layout.width / FIGURE
+    start = layout.y[level] + (
+        0.0 if level == 0 else (_bars(picture, level) + 0.8) * BAR / layout.cell_points
+    )
+    foot = start + FOOT / layout.cell_points
+    above = picture.rails_at(level + 1)
+    half = _half(layout, level)
+    feet: dict[str, list[tuple[float, float]]] = {}
+    lines: dict[tuple[int, bool], list[tuple[float, float]]] = {}
+    for group, colours in groups:
+        left = layout.x[level][group] - half
+        for place, each in enumerate(colours):
+            wide = 2 * half / len(colours)
+            feet.setdefault(each, []).append((left + place * wide, left + (place + 1) * wide))
+        for rail in range(rails):
+            lines.setdefault((rail, colours == [unused]), []).append(
+                (left + 2 * half * (rail + 0.5) / rails, foot)
+            )
+    width = max(0.3, min(1.6, 0.75 * 2 * half / point / rails))
+    for (rail, is_unused), feet_of in lines.items():
+        end = layout.y[level + 1] + (rail if above > 1 else 0) * BAR / layout.cell_points
+        path = Path(
+            [point_of for x, low in feet_of for point_of in ((x, low), (x, end))],
+            [Path.MOVETO, Path.LINETO] * len(feet_of),
+        )
+        patch = PathPatch(path, facecolor="none", edgecolor=colour(rail), linewidth=width, capstyle="butt")
+        patch.set_alpha(0.4 if is_unused else 1.0)
+        patch.set_gid(f"rail-{level}-{rail}{'-unused' if is_unused else ''}")
+        axes.add_patch(patch)
+    for each, spans in feet.items():
+        vertices = [
+            corner
+            for low, high in spans
+            for corner in ((low, start), (high, start), (high, foot), (low, foot), (low, start))
+        ]
+        codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(spans)
+        axes.add_patch(PathPatch(Path(vertices, codes), facecolor=each, linewidth=0))
+
+
+def _half(layout: Layout, level: int) -> float:
+    """Half of the room of the lines of a group, in leaves."""
+    widest = WIDEST / 2 * layout.width / FIGURE
+    return min(HALF, widest) if level == 0 else widest
+
+
+def bar(axes: Axes, layout: Layout, picture: MachinePicture, level: int, ends: tuple[float, float]) -> None:
+    """The switches of a group: a bar for each rail, or one where the rails have met."""
+    rails = picture.rails_at(level)
+    beyond = min(HALF, _half(layout, level - 1)) if picture.rails_at(level - 1) > 1 else 0.0
+    ends = (ends[0] - beyond, ends[1] + beyond)
+    for rail in range(rails):
+        y = layout.y[level] + rail * BAR / layout.cell_points
+        axes.plot(
+            list(ends),
+            [y, y],
+            color=colour(rail) if rails > 1 else MUTED,
+            linewidth=1.5 if rails > 1 else 3.2,
+            solid_capstyle="butt" if rails > 1 else "round",
+            zorder=3,
+            clip_on=False,
+        )
+
+
+def legend(picture: MachinePicture) -> list[Line2D]:
+    """An entry for every rail."""
+    return [
+        Line2D([], [], color=colour(rail), linewidth=1.8, label=f"rail {rail}")
+        for rail in range(max(picture.rails, default=0))
+    ]
+
+
+def tips(picture: MachinePicture) -> dict[str, str]:
+    """The hover texts of the lines."""
+    return {
+        f"rail-{level}-{rail}{unused}": f"rail {rail}{', no job uses these links' if unused else ''}"
+        for level in range(len(picture.levels))
+        for rail in range(picture.rails_at(level))
+        for unused in ("", "-unused")
+    }
