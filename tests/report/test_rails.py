@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import pytest
 import topolane
 from matplotlib.colors import to_hex
-from schedules import picture
+from networks import links_of, on_network
+from schedules import make_run, picture
 from topolane.report import MachinePicture
+from topolane.report.figures import link_heat
 from topolane.report.figures.fat_tree import tree, words
+from topolane.report.heat import Scale
 from topolane.report.holders import held_by
 from topolane.report.rail_lines import colour
 from topolane.report.style import FAINT, SHARED, drawing
@@ -66,6 +70,22 @@ def test_shared_links_are_red_at_the_foot_and_jobs_have_their_colour():
     assert feet[FAINT] == groups.count(0)
     own = [state.colour[jobs[0]] for level in state.crossing[:2] for jobs in level if len(jobs) == 1]
     assert {each: feet.get(each) for each in own} == {each: own.count(each) for each in own}
+
+
+def test_loads_have_their_rails_beneath():
+    """Under the links of every group a line for each rail, as wide as the columns of its switches."""
+    sizes = (4, 3, 2)
+    shape = dataclasses.replace(picture(sizes), rails=(2, 1, 1))
+    run = on_network(make_run(tree=sizes, count=20), links_of(sizes, (2, 2, 2), (1, 1, 1)))
+    with drawing():
+        axes = link_heat.draw(run, shape, Scale(0.04), 1).figure.axes[0]
+    lines = {patch.get_gid(): patch for patch in axes.patches if (patch.get_gid() or "").startswith("rail-")}
+    assert set(lines) == {"rail-1-0", "rail-1-1"}
+    ends = [lines[f"rail-1-{rail}"].get_path().vertices[:, 0].reshape(-1, 2) for rail in range(2)]
+    assert [len(each) for each in ends] == [6, 6]
+    assert ends[0][:, 1] == pytest.approx(ends[1][:, 0])
+    assert ends[1][:, 1] - ends[0][:, 0] == pytest.approx([0.84] * 6)
+    assert [to_hex(lines[f"rail-1-{rail}"].get_edgecolor()) for rail in range(2)] == [colour(0), colour(1)]
 
 
 def test_rails_are_those_of_the_machine():

@@ -90,14 +90,22 @@ def _sides(
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Left and right of every cell: its half of its column, the columns amid the leaves they serve."""
     first, last = numpy.array(spans, dtype=float).reshape(-1, 2)[block].reshape(-1, 2).T
-    width = (last - first + 2 * HALF) / columns
-    width = numpy.minimum(width, WIDEST) if level > 1 else width
-    left = (first + last - columns * width) / 2 + column * width
+    left, width = block_of(first, last, columns, level)
+    left = left + column * width
     inset = 0.08 * width if columns > 1 else 0.0 * width
     middle, slit = left + width / 2, 0.01 * width
     return numpy.where(is_up, left + inset, middle + slit), numpy.where(
         is_up, middle - slit, left + width - inset
     )
+
+
+def block_of(
+    first: numpy.ndarray, last: numpy.ndarray, columns: int, level: int
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Left of the first column and width of each, of groups whose first and last leaf stand there."""
+    width = (last - first + 2 * HALF) / columns
+    width = numpy.minimum(width, WIDEST) if level > 1 else width
+    return (first + last - columns * width) / 2, width
 
 
 def _on_end(

@@ -102,7 +102,7 @@ def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Pat
     if loaded:
         scale = Scale.of(loaded)
         maps = (link_heat.draw(run, picture, scale, number) for number, run in enumerate(loaded, start=1))
-        sections.append(_section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.WORDS))
+        sections.append(_section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.words(picture)))
     return sections
 
 

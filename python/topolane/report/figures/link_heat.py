@@ -11,9 +11,10 @@ from matplotlib.path import Path
 
 from topolane.units import clean, percent
 
+from .. import rail_lines
 from ..data import MachinePicture, Run
 from ..heat import Scale, by_level, level_words, most_loaded
-from ..link_cells import GAP, HALF, Boxes, Strip, cells, strips_of, with_ports
+from ..link_cells import GAP, HALF, Boxes, Strip, block_of, cells, strips_of, with_ports
 from ..plot import Plot, figure
 from ..style import HEAT, IDLE, INK, MUTED, SURFACE
 from ..tree_layout import Layout, Row
@@ -28,7 +29,13 @@ WORDS = (
     "is the way up, the right half the way down. Where there is no cell the cable is missing. All runs "
     "have the same colours."
 )
+WORDS_OF_RAILS = " The coloured lines under the columns of switches are rails; a node's links are in the order of its leaf's rails."
 KEY = 0.62  # inches
+
+
+def words(picture: MachinePicture) -> str:
+    """What the picture of such a machine shows."""
+    return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 
 def draw(run: Run, picture: MachinePicture, scale: Scale, number: int) -> Plot:
@@ -49,8 +56,11 @@ def draw(run: Run, picture: MachinePicture, scale: Scale, number: int) -> Plot:
                 one.add_patch(patch)
         _grid(one, layout, strips, picture)
         _bars(one, layout, row, picture)
+        _rails(one, layout, row, strips, picture)
         _names(one, layout, row, strips, picture)
     _key(key, scale)
+    if picture.rails:
+        drawn.legend(handles=rail_lines.legend(picture), loc="outside lower left", ncols=8, fontsize=8)
     return Plot(
         f"{NAME}-{number}",
         run.label,
@@ -101,22 +111,41 @@ def _grid(axes: Axes, layout: Layout, strips: Sequence[Strip], picture: MachineP
 def _bars(axes: Axes, layout: Layout, row: Row, picture: MachinePicture) -> None:
     """The switches: a bar for every group, above the links that lead up to it."""
     gap = GAP / layout.cell_points
-    ends = [(layout.x[0][leaf], layout.x[0][leaf], 0.5 * gap) for leaf in row.leaves]
+    leaves = row.leaves if picture.rails_at(0) < 2 else []  # those of rails are bars in their colours
+    ends = [(layout.x[0][leaf], layout.x[0][leaf], 0.5 * gap) for leaf in leaves]
     inside = set(row.leaves)
     for level in range(1, len(picture.levels)):
         for group in picture.levels[level]:
-            leaves = [
+            inside_group = [
                 layout.x[0][index]
                 for index in inside
                 if group.start <= picture.levels[0][index].start < group.end
             ]
-            if leaves:
-                ends.append((min(leaves), max(leaves), layout.y[level]))
+            if inside_group:
+                ends.append((min(inside_group), max(inside_group), layout.y[level]))
     for first, last, y in ends:
         width = 1.6 if y < layout.y[-1] and y < gap else 3.0
         axes.plot(
             [first - HALF, last + HALF], [y, y], color=MUTED, linewidth=width, solid_capstyle="butt", zorder=3
         )
+
+
+def _rails(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], picture: MachinePicture) -> None:
+    """Under the links of a group a line in the colour of each rail, along the columns of the rail's switches."""
+    for level, strip in enumerate(strips[1:], start=1):
+        if (rails := picture.rails_at(level - 1)) < 2:
+            continue
+        y = strip.low - 0.45 * GAP / layout.cell_points
+        spans = numpy.array([layout.spans[level - 1][group] for group in row.groups[level - 1]])
+        left, width = block_of(*spans.reshape(-1, 2).T, strip.columns, level)
+        for rail in range(rails):
+            first, end = (-(-number * strip.columns // rails) for number in (rail, rail + 1))
+            points = numpy.stack([left + first * width, left + end * width], axis=1).reshape(-1)
+            path = Path([(x, y) for x in points], [Path.MOVETO, Path.LINETO] * len(spans))
+            colour = rail_lines.colour(rail)
+            patch = PathPatch(path, facecolor="none", edgecolor=colour, linewidth=1.8, capstyle="butt")
+            patch.set_gid(f"rail-{level}-{rail}")
+            axes.add_patch(patch)
 
 
 def _names(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], picture: MachinePicture) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
 
 from topolane.units import HOUR, NOTHING, count, decimal, percent
 
 from ..data import MachinePicture, Run, finite
-from ..plot import WIDTH, Plot, empty, figure, label, name_rows, thousands
+from ..plot import WIDTH, Plot, empty, figure, label, name_rows
 from ..room import CAUSES, with_room
 from ..style import SERIES
 
@@ -47,7 +48,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     name_rows(nodes, [label(run) for run in runs])
     nodes.invert_yaxis()
     for axes in (nodes, segments):
-        thousands(axes.xaxis)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
     drawn.legend(loc="outside lower left", ncols=len(CAUSES), borderaxespad=0)
