@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import click
+import polars
 
 from topolane.cli import common, settings, tables
 from topolane.sweep import Task, compare
@@ -106,11 +107,13 @@ COLUMNS = (
     "mean wait\n(h)",
     "by work\n(h)",
     "p95 wait\n(h)",
+    "jobs in\none rack",
     "largest job\ncould start",
     "jobs\ninterrupted",
     "went on with\na spare node",
     "node hours\nlost",
     "node hours\nspare",
+    "jobs\nleft out",
 )
 
 
@@ -125,6 +128,7 @@ def row_of(task: Task, run: Run) -> dict[str, Any]:
         "mean_wait": summary["mean_wait"],
         "mean_wait_by_work": summary["mean_wait_by_work"],
         "p95_wait": summary["p95_wait"],
+        "in_one_rack": in_one_rack(run),
         "largest_could_start": summary.get("room", {}).get("largest", {}).get("share_of_time"),
         "interruptions": failed.get("interruptions", 0),
         "absorbed": failed.get("absorbed", 0),
@@ -141,16 +145,24 @@ def in_use(run: Run) -> float:
     return float(minutes["utilization"].mean() or 0.0)  # type: ignore[arg-type]
 
 
+def in_one_rack(run: Run) -> float | None:
+    """Of the jobs of several nodes that fit one domain or one leaf, the share that lies in one; None without such a job."""
+    jobs = run.jobs.filter(polars.col("requested_number_of_resources") > 1, polars.col("least_aph") == 0)
+    return jobs.select((polars.col("aph") == 0).mean()).item()  # type: ignore[no-any-return]
+
+
 def cells(row: dict[str, Any]) -> Sequence[str]:
     """A row in the columns of `COLUMNS`."""
-    largest = row["largest_could_start"]
+    largest, whole = row["largest_could_start"], row["in_one_rack"]
     return [
         NONE if row["segment"] is None else f"{row['segment']:,}",
         f"{row['spares']:,}",
         f"{row['in_use']:.2%}",
         *(common.hours(row[name]) for name in ("mean_wait", "mean_wait_by_work", "p95_wait")),
+        "-" if whole is None else f"{whole:.1%}",
         "-" if largest is None else f"{largest:.1%}",
         f"{row['interruptions']:,}",
         f"{row['absorbed']:,}",
         *(f"{row[name] / common.HOUR:,.0f}" for name in ("node_seconds_lost", "node_seconds_spare")),
+        f"{row['left_out']:,}",
     ]
