@@ -1,24 +1,31 @@
 //! The free slots that a request may use, per node and per group.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use topolane_fabric::{BlockIndex, Fabric, GroupIndex, NodeIndex, NodeSet};
 
-use crate::occupancy::Occupancy;
+use crate::occupancy::{BlockSlots, Occupancy, SharedSlots};
 use crate::request::{Request, Share};
 
 /// Free slots for one request. A slot is a node, unless the request may stack several on one.
 #[derive(Debug, Clone)]
 pub struct FreeSlots<'a> {
     fabric: &'a Fabric,
-    /// Nodes with at least one slot.
-    nodes: Cow<'a, NodeSet>,
-    /// Slots of every group by level; level 0 is empty.
-    counts: Cow<'a, [Vec<u32>]>,
+    slots: Slots<'a>,
     /// Slots of every node where they can be more than one.
     stack: Option<Vec<u32>>,
-    /// Slots of every block, if the occupancy counts them.
-    in_blocks: Option<&'a [u32]>,
+}
+
+/// Nodes with at least one slot, and the slots of every group by level, of which level 0 is empty.
+#[derive(Debug, Clone)]
+enum Slots<'a> {
+    /// The idle nodes of a state.
+    Idle(&'a Occupancy),
+    /// Those that a state keeps up to date for a share of a node.
+    Shared(Arc<SharedSlots>),
+    /// Counted for this request alone.
+    Counted(NodeSet, Vec<Vec<u32>>),
 }
 
 impl<'a> FreeSlots<'a> {
@@ -34,22 +41,17 @@ impl<'a> FreeSlots<'a> {
             return FreeSlots::counted(fabric, nodes, stack);
         }
         match (&request.share, &request.eligible) {
-            (Share::Whole, None) => FreeSlots {
-                fabric,
-                nodes: Cow::Borrowed(occupancy.idle()),
-                counts: Cow::Borrowed(occupancy.idle_counts()),
-                stack: None,
-                in_blocks: Some(occupancy.idle_in_blocks()),
-            },
+            (Share::Whole, None) => {
+                FreeSlots { fabric, slots: Slots::Idle(occupancy), stack: None }
+            }
             (Share::Whole, Some(eligible)) => {
                 let mut nodes = occupancy.idle().clone();
                 nodes.intersect(eligible);
                 FreeSlots::counted(fabric, nodes, None)
             }
             (Share::Part(amounts), None) if !request.stacked => {
-                let (nodes, counts) = occupancy.part_counts(amounts);
-                let (nodes, counts) = (Cow::Owned(nodes), Cow::Owned(counts));
-                FreeSlots { fabric, nodes, counts, stack: None, in_blocks: None }
+                let slots = Slots::Shared(occupancy.part_counts(amounts));
+                FreeSlots { fabric, slots, stack: None }
             }
             (Share::Part(amounts), eligible) => {
                 let mut nodes = occupancy.part_nodes(amounts);
@@ -89,8 +91,32 @@ impl<'a> FreeSlots<'a> {
                     .fold(0, u32::saturating_add);
             }
         }
-        let (nodes, counts) = (Cow::Owned(nodes), Cow::Owned(counts));
-        FreeSlots { fabric, nodes, counts, stack, in_blocks: None }
+        FreeSlots { fabric, slots: Slots::Counted(nodes, counts), stack }
+    }
+
+    fn set(&self) -> &NodeSet {
+        match &self.slots {
+            Slots::Idle(occupancy) => occupancy.idle(),
+            Slots::Shared(shared) => &shared.nodes,
+            Slots::Counted(nodes, _) => nodes,
+        }
+    }
+
+    fn counts(&self) -> &[Vec<u32>] {
+        match &self.slots {
+            Slots::Idle(occupancy) => occupancy.idle_counts(),
+            Slots::Shared(shared) => &shared.counts,
+            Slots::Counted(_, counts) => counts,
+        }
+    }
+
+    /// The slots by block, where the state keeps count of them.
+    fn by_block(&self) -> Option<&BlockSlots> {
+        match &self.slots {
+            Slots::Idle(occupancy) => Some(occupancy.idle_by_block()),
+            Slots::Shared(shared) => Some(&shared.by_block),
+            Slots::Counted(..) => None,
+        }
     }
 
     /// The slots that a job may use if no link of it may be shared. The link of a node is one of them: a job of several nodes
@@ -98,7 +124,7 @@ impl<'a> FreeSlots<'a> {
     #[must_use]
     pub fn unshared(&self, request: &Request, occupancy: &Occupancy) -> Cow<'_, FreeSlots<'a>> {
         let crossed = occupancy.crossed_nodes();
-        if request.nodes > 1 && !request.share.is_whole() && self.nodes.intersects(crossed) {
+        if request.nodes > 1 && !request.share.is_whole() && self.set().intersects(crossed) {
             Cow::Owned(self.only(|node| !crossed.contains(node)))
         } else {
             Cow::Borrowed(self)
@@ -108,7 +134,7 @@ impl<'a> FreeSlots<'a> {
     /// The same slots without the nodes for which `keep` is false.
     #[must_use]
     pub fn only(&self, keep: impl Fn(NodeIndex) -> bool) -> FreeSlots<'a> {
-        let nodes = NodeSet::of(self.fabric.nodes(), self.nodes.iter().filter(|&node| keep(node)));
+        let nodes = NodeSet::of(self.fabric.nodes(), self.set().iter().filter(|&node| keep(node)));
         FreeSlots::counted(self.fabric, nodes, self.stack.clone())
     }
 
@@ -120,28 +146,33 @@ impl<'a> FreeSlots<'a> {
     /// All slots; counts of stacked slots stop at `u32::MAX`.
     #[inline]
     pub fn total(&self) -> u32 {
-        self.counts.last().map_or(0, |sites| sites.iter().copied().fold(0, u32::saturating_add))
+        self.counts().last().map_or(0, |sites| sites.iter().copied().fold(0, u32::saturating_add))
     }
 
     /// Slots of a group; of a node at level 0.
     #[inline]
     pub fn count(&self, level: usize, group: GroupIndex) -> u32 {
         if level > 0 {
-            self.counts[level][group as usize]
-        } else if !self.nodes.contains(group) {
+            self.counts()[level][group as usize]
+        } else if !self.set().contains(group) {
             0
         } else {
             self.stack.as_ref().map_or(1, |slots| slots[group as usize])
         }
     }
 
-    /// Slots of every block ([`Fabric::block`]) by index. For plain requests they are counted already.
+    /// How many blocks ([`Fabric::block`]) have so many slots, by that number; `None` where that is not counted.
+    pub(crate) fn blocks_with(&self) -> Option<&[u32]> {
+        self.by_block().map(BlockSlots::blocks_with)
+    }
+
+    /// Slots of every block ([`Fabric::block`]) by index. Mostly they are counted already.
     pub fn in_blocks(&self) -> Cow<'_, [u32]> {
-        if let Some(counts) = self.in_blocks {
-            return Cow::Borrowed(counts);
+        if let Some(slots) = self.by_block() {
+            return Cow::Borrowed(slots.free());
         }
         let mut counts = vec![0u32; self.fabric.blocks() as usize];
-        for node in self.nodes.iter() {
+        for node in self.set().iter() {
             let count = &mut counts[self.fabric.block(node) as usize];
             *count = count.saturating_add(self.count(0, node));
         }
@@ -150,12 +181,12 @@ impl<'a> FreeSlots<'a> {
 
     /// Whether the node has a slot.
     pub fn contains(&self, node: NodeIndex) -> bool {
-        self.nodes.contains(node)
+        self.set().contains(node)
     }
 
     /// All nodes with a slot, ascending.
     pub fn nodes(&self) -> impl Iterator<Item = NodeIndex> + '_ {
-        self.nodes.iter()
+        self.set().iter()
     }
 
     /// Takes up to `wanted` slots of a group in node order, appending a node once per slot;
@@ -167,13 +198,13 @@ impl<'a> FreeSlots<'a> {
         wanted: u32,
         taken: &mut Vec<NodeIndex>,
     ) -> u32 {
-        self.take_from(self.nodes.iter_in(self.fabric.node_range(level, group)), wanted, taken)
+        self.take_from(self.set().iter_in(self.fabric.node_range(level, group)), wanted, taken)
     }
 
     /// The same for a block.
     pub fn take_in_block(&self, block: BlockIndex, wanted: u32, taken: &mut Vec<NodeIndex>) -> u32 {
         let nodes = self.fabric.block_nodes(block).iter().copied();
-        self.take_from(nodes.filter(|&node| self.nodes.contains(node)), wanted, taken)
+        self.take_from(nodes.filter(|&node| self.set().contains(node)), wanted, taken)
     }
 
     /// The same for some nodes with slots.

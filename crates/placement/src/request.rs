@@ -9,7 +9,7 @@ use crate::network_load::JobTraffic;
 use crate::within::{Level, Within};
 
 /// What one slot takes from its node.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Share {
     /// The node with everything in it; nobody else may be there.
     #[default]

@@ -1,59 +1,85 @@
-//! How many nodes of every block are idle, and how many are held.
+//! How many slots every block has free, and on how many of its nodes there are jobs.
 
 use topolane_fabric::{BlockIndex, Fabric, NodeIndex};
 
 use super::Occupancy;
 
-/// Counts by block, changed with every node that comes or goes.
+/// Free slots of every block, one on each node, and how many blocks have how many.
 #[derive(Debug, PartialEq)]
-pub(super) struct BlockCounts {
-    idle: Vec<u32>,
-    held: Vec<u32>,
+pub(crate) struct BlockSlots {
+    free: Vec<u32>,
+    /// By the number of free slots.
+    blocks_with: Vec<u32>,
 }
 
-impl Clone for BlockCounts {
+impl Clone for BlockSlots {
     fn clone(&self) -> Self {
-        BlockCounts { idle: self.idle.clone(), held: self.held.clone() }
+        BlockSlots { free: self.free.clone(), blocks_with: self.blocks_with.clone() }
     }
 
     /// Copies into the memory already held.
     fn clone_from(&mut self, source: &Self) {
-        self.idle.clone_from(&source.idle);
-        self.held.clone_from(&source.held);
+        self.free.clone_from(&source.free);
+        self.blocks_with.clone_from(&source.blocks_with);
     }
 }
 
-impl BlockCounts {
-    /// All nodes idle.
-    pub fn of(fabric: &Fabric) -> Self {
-        let idle = (0..fabric.blocks()).map(|block| fabric.block_nodes(block).len() as u32);
-        BlockCounts { idle: idle.collect(), held: vec![0; fabric.blocks() as usize] }
+impl BlockSlots {
+    /// No slot is free.
+    pub fn none(fabric: &Fabric) -> Self {
+        let mut blocks_with = vec![0; fabric.largest_block() as usize + 1];
+        blocks_with[0] = fabric.blocks();
+        BlockSlots { free: vec![0; fabric.blocks() as usize], blocks_with }
     }
 
-    /// Notes that a node is idle now, or is no longer.
-    #[inline]
-    pub fn set_idle(&mut self, fabric: &Fabric, node: NodeIndex, is_idle: bool) {
-        let count = &mut self.idle[fabric.block(node) as usize];
-        *count = if is_idle { *count + 1 } else { *count - 1 };
+    /// All slots are free.
+    pub fn all(fabric: &Fabric) -> Self {
+        let mut slots = BlockSlots::none(fabric);
+        (0..fabric.nodes()).for_each(|node| slots.change(fabric, node, true));
+        slots
     }
 
-    /// Notes that the first slot of a node is held now, or the last one no longer.
+    /// Notes that the slot of a node is free now, or is no longer.
     #[inline]
-    pub fn set_held(&mut self, fabric: &Fabric, node: NodeIndex, is_held: bool) {
-        let count = &mut self.held[fabric.block(node) as usize];
-        *count = if is_held { *count + 1 } else { *count - 1 };
+    pub fn change(&mut self, fabric: &Fabric, node: NodeIndex, is_free: bool) {
+        let free = &mut self.free[fabric.block(node) as usize];
+        self.blocks_with[*free as usize] -= 1;
+        *free = if is_free { *free + 1 } else { *free - 1 };
+        self.blocks_with[*free as usize] += 1;
+    }
+
+    /// Free slots of every block, by index.
+    pub fn free(&self) -> &[u32] {
+        &self.free
+    }
+
+    /// How many blocks have so many free slots, by that number.
+    pub fn blocks_with(&self) -> &[u32] {
+        &self.blocks_with
     }
 }
 
 impl Occupancy {
     /// Idle nodes of every block (see [`Fabric::block`]), by index.
     pub fn idle_in_blocks(&self) -> &[u32] {
-        &self.blocks.idle
+        self.idle_by_block.free()
+    }
+
+    /// The same, and how many blocks have how many.
+    pub(crate) fn idle_by_block(&self) -> &BlockSlots {
+        &self.idle_by_block
     }
 
     /// Nodes of a block on which a slot is held. A block with none is empty: no job is on it.
     #[inline]
     pub fn held_in_block(&self, block: BlockIndex) -> u32 {
-        self.blocks.held[block as usize]
+        self.held_in_blocks[block as usize]
+    }
+
+    /// Notes that the first slot of a node is held now, or the last one no longer.
+    #[inline]
+    pub(super) fn count_held(&mut self, node: NodeIndex, is_held: bool) {
+        let count = &mut self.held_in_blocks[self.fabric.block(node) as usize];
+        *count = if is_held { *count + 1 } else { *count - 1 };
     }
 }

@@ -118,7 +118,7 @@ impl Occupancy {
             }
             self.held[node as usize] += 1;
             if self.held(node) == 1 {
-                self.blocks.set_held(&self.fabric, node, true);
+                self.count_held(node, true);
             }
             if self.idle.contains(node) {
                 self.mark_busy(node);
@@ -147,7 +147,7 @@ impl Occupancy {
         }
         self.held[index] += 1;
         if self.held(node) == 1 {
-            self.blocks.set_held(&self.fabric, node, true);
+            self.count_held(node, true);
             self.mark_busy(node);
         }
         self.note_change(node);
@@ -162,7 +162,7 @@ impl Occupancy {
         }
         self.held[index] -= 1;
         if self.held[index] == 0 {
-            self.blocks.set_held(&self.fabric, node, false);
+            self.count_held(node, false);
             if self.in_service.contains(node) {
                 self.mark_idle(node);
             }

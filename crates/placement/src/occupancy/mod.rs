@@ -20,10 +20,10 @@ use crate::placement::Placement;
 use crate::request::Request;
 use crate::service::CutOff;
 use crate::what_if::WhatIf;
-use blocks::BlockCounts;
+pub(crate) use blocks::BlockSlots;
 use gpus::Gpus;
-pub(crate) use part_slots::Mark;
 use part_slots::PartSlots;
+pub(crate) use part_slots::{Mark, SharedSlots};
 
 /// Marks a node that is held whole, among the slots held on it.
 const WHOLE: u32 = 1 << 31;
@@ -51,7 +51,9 @@ pub struct Occupancy {
     idle: NodeSet,
     /// Idle nodes of every group by level; level 0 is left empty.
     idle_in: Vec<Vec<u32>>,
-    blocks: BlockCounts,
+    idle_by_block: BlockSlots,
+    /// Nodes of every block on which a slot is held.
+    held_in_blocks: Vec<u32>,
     /// Placements that cross each group, by level; at level 0 only those that share nodes.
     crossing: Vec<Vec<u32>>,
     /// Those of them that own their links.
@@ -101,7 +103,8 @@ impl Clone for Occupancy {
             in_service,
             idle,
             idle_in,
-            blocks,
+            idle_by_block,
+            held_in_blocks,
             crossing,
             isolated_crossing,
             slots,
@@ -121,7 +124,8 @@ impl Clone for Occupancy {
         self.in_service.clone_from(in_service);
         self.idle.clone_from(idle);
         self.idle_in.clone_from(idle_in);
-        self.blocks.clone_from(blocks);
+        self.idle_by_block.clone_from(idle_by_block);
+        self.held_in_blocks.clone_from(held_in_blocks);
         self.crossing.clone_from(crossing);
         self.isolated_crossing.clone_from(isolated_crossing);
         self.slots.clone_from(slots);
@@ -159,7 +163,8 @@ impl Occupancy {
             in_service: NodeSet::full(nodes),
             idle: NodeSet::full(nodes),
             idle_in,
-            blocks: BlockCounts::of(&fabric),
+            idle_by_block: BlockSlots::all(&fabric),
+            held_in_blocks: vec![0; fabric.blocks() as usize],
             crossing: (0..=fabric.depth()).map(per_group).collect(),
             isolated_crossing: (0..=fabric.depth()).map(per_group).collect(),
             cut_off: CutOff::of(&fabric, &slots),
@@ -193,7 +198,8 @@ impl Occupancy {
             in_service: self.in_service.clone(),
             idle: self.idle.clone(),
             idle_in: self.idle_in.clone(),
-            blocks: self.blocks.clone(),
+            idle_by_block: self.idle_by_block.clone(),
+            held_in_blocks: self.held_in_blocks.clone(),
             crossing: self.crossing.clone(),
             isolated_crossing: self.isolated_crossing.clone(),
             slots: self.slots.clone(),
@@ -355,7 +361,7 @@ impl Occupancy {
     #[inline]
     fn mark_idle(&mut self, node: NodeIndex) {
         self.idle.insert(node);
-        self.blocks.set_idle(&self.fabric, node, true);
+        self.idle_by_block.change(&self.fabric, node, true);
         for level in 1..=self.fabric.depth() {
             self.idle_in[level][self.fabric.group(level, node) as usize] += 1;
         }
@@ -364,7 +370,7 @@ impl Occupancy {
     #[inline]
     fn mark_busy(&mut self, node: NodeIndex) {
         self.idle.remove(node);
-        self.blocks.set_idle(&self.fabric, node, false);
+        self.idle_by_block.change(&self.fabric, node, false);
         for level in 1..=self.fabric.depth() {
             self.idle_in[level][self.fabric.group(level, node) as usize] -= 1;
         }

@@ -1,10 +1,10 @@
 //! The nodes with a slot for shares that were asked for lately, kept up to date instead of counted anew.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use topolane_fabric::{NodeIndex, NodeSet};
 
-use super::Occupancy;
+use super::{BlockSlots, Occupancy};
 use crate::amounts::Amounts;
 
 /// The most shares that are kept.
@@ -29,14 +29,21 @@ struct Kept {
 #[derive(Debug, Clone)]
 struct Table {
     amounts: Amounts,
-    nodes: NodeSet,
-    /// Slots of every group by level; level 0 is empty.
-    counts: Vec<Vec<u32>>,
+    slots: Arc<SharedSlots>,
     total: u32,
     /// How much of `changed` it has seen; `None` if that is not enough to go on.
     seen: Option<usize>,
     /// When it was asked for.
     asked: u64,
+}
+
+/// The nodes with a slot, counted by group and by block.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedSlots {
+    pub nodes: NodeSet,
+    /// Slots of every group by level; level 0 is empty.
+    pub counts: Vec<Vec<u32>>,
+    pub by_block: BlockSlots,
 }
 
 /// A place in the list of changes, to go back to.
@@ -106,12 +113,12 @@ impl Occupancy {
 
     /// The nodes with a slot for a share of a node.
     pub(crate) fn part_nodes(&self, amounts: &Amounts) -> NodeSet {
-        self.with_table(amounts, |table| table.nodes.clone())
+        self.with_table(amounts, |table| table.slots.nodes.clone())
     }
 
-    /// The same, and their number in every group by level.
-    pub(crate) fn part_counts(&self, amounts: &Amounts) -> (NodeSet, Vec<Vec<u32>>) {
-        self.with_table(amounts, |table| (table.nodes.clone(), table.counts.clone()))
+    /// The same, counted.
+    pub(crate) fn part_counts(&self, amounts: &Amounts) -> Arc<SharedSlots> {
+        self.with_table(amounts, |table| Arc::clone(&table.slots))
     }
 
     fn with_table<T>(&self, amounts: &Amounts, answer: impl FnOnce(&Table) -> T) -> T {
@@ -144,8 +151,11 @@ impl Occupancy {
         let groups = |level| if level > 0 { self.fabric.groups(level) as usize } else { 0 };
         let mut table = Table {
             amounts: amounts.clone(),
-            nodes: NodeSet::empty(self.fabric.nodes()),
-            counts: levels.map(|level| vec![0; groups(level)]).collect(),
+            slots: Arc::new(SharedSlots {
+                nodes: NodeSet::empty(self.fabric.nodes()),
+                counts: levels.map(|level| vec![0; groups(level)]).collect(),
+                by_block: BlockSlots::none(&self.fabric),
+            }),
             total: 0,
             seen: None,
             asked: 0,
@@ -160,18 +170,21 @@ impl Occupancy {
     #[inline]
     fn follow(&self, table: &mut Table, node: NodeIndex) {
         let fits = self.fits_part(node, &table.amounts);
-        if fits == table.nodes.contains(node) {
+        if fits == table.slots.nodes.contains(node) {
             return;
         }
+        // A copy only while somebody still looks at the slots as they were.
+        let slots = Arc::make_mut(&mut table.slots);
         let change = |count: &mut u32| if fits { *count += 1 } else { *count -= 1 };
         if fits {
-            table.nodes.insert(node);
+            slots.nodes.insert(node);
         } else {
-            table.nodes.remove(node);
+            slots.nodes.remove(node);
         }
         change(&mut table.total);
+        slots.by_block.change(&self.fabric, node, fits);
         for level in 1..=self.fabric.depth() {
-            change(&mut table.counts[level][self.fabric.group(level, node) as usize]);
+            change(&mut slots.counts[level][self.fabric.group(level, node) as usize]);
         }
     }
 }

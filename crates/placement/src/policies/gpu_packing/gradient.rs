@@ -1,18 +1,18 @@
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use topolane_fabric::NodeIndex;
 
 use super::best_fit::left;
-use super::state::NodeState;
+use super::state::{NodeState, state_key};
 use super::{Cost, cheapest};
 use crate::demand::{Demand, DemandKind};
 use crate::{Choice, FreeSlots, GpuSet, Occupancy, Policy, Refusal, Request, Share, Traits};
 
 /// The weight of GPUs that lack cores against fragments, chosen on the inflation experiment (`benches/gpu/inflation.py`).
 const UNFED: f64 = 1.0 / 6.0;
-/// Nodes whose measure is remembered, at most.
+/// States of nodes whose measure is remembered, and those whose cost is, at most.
 const REMEMBERED: usize = 1 << 17;
 
 /// The node on which a slot makes the fewest GPUs useless to the requests that the scheduler has seen.
@@ -33,13 +33,32 @@ pub struct Gradient {
     remembered: Mutex<Remembered>,
 }
 
-/// The measure of states of nodes under one demand.
+/// What is known of states of nodes under one demand, which is that of one machine.
 #[derive(Debug, Default)]
 struct Remembered {
     demand: Arc<Demand>,
     measures: HashMap<Box<[u64]>, f64>,
+    /// What the next slot of a share costs.
+    costs: HashMap<Box<[u64]>, Cost>,
+    /// A number for every share asked for.
+    shares: HashMap<Share, u64>,
     /// The key looked up last, to be written over.
     key: Vec<u64>,
+}
+
+impl Remembered {
+    fn number_of(&mut self, share: &Share) -> u64 {
+        if let Some(&number) = self.shares.get(share) {
+            return number;
+        }
+        if self.shares.len() >= REMEMBERED {
+            self.shares.clear();
+            self.costs.clear();
+        }
+        let number = self.shares.len() as u64;
+        self.shares.insert(share.clone(), number);
+        number
+    }
 }
 
 impl Gradient {
@@ -78,6 +97,32 @@ impl Gradient {
             return fragments;
         }
         fragments + self.unfed * state.unfed(&kind.amounts, kind.thousandths as f64)
+    }
+
+    /// What the next slot of a share, which has this number, costs on a node: from memory if a node in the same state is known.
+    fn cost(
+        &self,
+        occupancy: &Occupancy,
+        (share, number): (&Share, u64),
+        node: NodeIndex,
+        seen: &mut Remembered,
+    ) -> Cost {
+        let mut key = std::mem::take(&mut seen.key);
+        key.clear();
+        key.extend([number, u64::from(seen.demand.sort_of(node))]);
+        state_key(occupancy, node, &mut key);
+        if let Some(&cost) = seen.costs.get(&key[..]) {
+            seen.key = key;
+            return cost;
+        }
+        let rise = NodeState::of(occupancy, node).map(|state| self.rise(&state, share, node, seen));
+        let (first, gpus) = rise.unwrap_or((0.0, GpuSet::EMPTY));
+        let cost = Cost::new(first, left(occupancy, node), gpus);
+        if seen.costs.len() >= REMEMBERED {
+            seen.costs.clear();
+        }
+        seen.costs.insert(key.into(), cost);
+        cost
     }
 
     /// The least that the measure rises by, and the GPUs with which it does.
@@ -122,22 +167,23 @@ impl Policy for Gradient {
             let demand = Arc::clone(occupancy.demand());
             *remembered = Remembered { demand, ..Remembered::default() };
         }
+        let share = (&request.share, remembered.number_of(&request.share));
         let seen = RefCell::new(remembered);
-        let cost_of = |node| {
-            let rise = NodeState::of(occupancy, node)
-                .map(|state| self.rise(&state, &request.share, node, &mut seen.borrow_mut()));
-            let (first, gpus) = rise.unwrap_or((0.0, GpuSet::EMPTY));
-            Cost::new(first, left(occupancy, node), gpus)
-        };
+        let cost_of = |node| self.cost(occupancy, share, node, &mut seen.borrow_mut());
         // Idle nodes of one kind cost the same.
-        let idle: RefCell<BTreeMap<(u32, u32), Cost>> = RefCell::default();
+        let idle: RefCell<Vec<((u32, u32), Cost)>> = RefCell::default();
         let cost = |node| {
             if !occupancy.idle().contains(node) {
                 return cost_of(node);
             }
-            let sort = occupancy.demand().sort_of(node);
-            let like = (occupancy.fabric().kind_index(node), sort);
-            *idle.borrow_mut().entry(like).or_insert_with(|| cost_of(node))
+            let like = (occupancy.fabric().kind_index(node), occupancy.demand().sort_of(node));
+            let mut idle = idle.borrow_mut();
+            if let Some(&(_, cost)) = idle.iter().find(|known| known.0 == like) {
+                return cost;
+            }
+            let cost = cost_of(node);
+            idle.push((like, cost));
+            cost
         };
         Ok(cheapest(request, free, cost))
     }

@@ -106,15 +106,25 @@ impl<'a> NodeState<'a> {
         if self.is_of_one_type {
             free.sort_unstable();
         }
-        let packed = free
-            .chunks(4)
-            .map(|four| four.iter().fold(0, |word, &free| word << 16 | u64::from(free)));
         key.clear();
         key.push(u64::from(of_node));
         key.extend_from_slice(&self.left);
         key.extend_from_slice(self.has);
-        key.extend(packed);
+        key.extend(packed(&free));
     }
+}
+
+/// What decides what a slot costs on a node: its kind and what is free of it, GPU by GPU.
+pub(super) fn state_key(occupancy: &Occupancy, node: NodeIndex, key: &mut Vec<u64>) {
+    key.push(u64::from(occupancy.fabric().kind_index(node)));
+    key.extend_from_slice(occupancy.free(node));
+    key.extend(packed(occupancy.gpus_free(node)));
+}
+
+/// Thousandths of GPUs, four in a word.
+fn packed(free: &[u16]) -> impl Iterator<Item = u64> + '_ {
+    let word = |four: &[u16]| four.iter().fold(0, |word, &free| word << 16 | u64::from(free));
+    free.chunks(4).map(word)
 }
 
 /// Whether all GPUs of a node that has these counts are of one type, or none has a type.

@@ -67,6 +67,19 @@ impl<'a> Levels<'a> {
         }
     }
 
+    /// Whole slices of so many slots that lie inside one group of a level each.
+    pub(super) fn slices(&self, (size, at): (u32, usize)) -> u32 {
+        if size == 1 {
+            return self.free.total();
+        }
+        let of_blocks = at == self.of_domains() && self.domains.is_none();
+        let parts = |slots: u32, number: u32| (slots / size).saturating_mul(number);
+        match self.free.blocks_with().filter(|_| of_blocks) {
+            Some(blocks) => (0..).zip(blocks).map(|(slots, &number)| parts(slots, number)).sum(),
+            None => (0..self.groups(at)).map(|group| parts(self.slots(at, group), 1)).sum(),
+        }
+    }
+
     /// The group of the next level that a group is in.
     pub(super) fn above(&self, at: usize, group: u32) -> u32 {
         let fabric = self.fabric;

@@ -31,11 +31,26 @@ pub struct KueueTas {
 }
 
 impl KueueTas {
-    /// The rule for a request; a refusal if it names levels that the machine has not.
-    fn rule<'a>(self, request: &Request, free: &'a FreeSlots<'a>) -> Result<Rule<'a>, Refusal> {
+    /// What a request asks for; a refusal if it names levels that the machine has not, or if there are too few slices for it. If
+    /// there are enough and it requires no one group, it has a place.
+    fn wanted<'a>(
+        request: &Request,
+        free: &'a FreeSlots<'a>,
+    ) -> Result<(Levels<'a>, Wanted), Refusal> {
         let levels = Levels::of(free);
         let never = Refusal::Never { wanted: request.nodes, most: 0 };
         let wanted = wanted(request, &levels).ok_or(never)?;
+        let slices = levels.slices(wanted.slice);
+        if !wanted.required && slices < wanted.slices() {
+            let free = slices * wanted.slice.0;
+            return Err(Refusal::NotNow { wanted: request.nodes, free });
+        }
+        Ok((levels, wanted))
+    }
+
+    /// The rule for a request.
+    fn rule<'a>(self, request: &Request, free: &'a FreeSlots<'a>) -> Result<Rule<'a>, Refusal> {
+        let (levels, wanted) = Self::wanted(request, free)?;
         let least_free = match self.profile {
             Profile::Mixed => wanted.stays,
             Profile::BestFit => false,
@@ -102,6 +117,10 @@ impl Policy for KueueTas {
         free: &FreeSlots<'_>,
         _: &Occupancy,
     ) -> Result<(), Refusal> {
+        let (_, wanted) = Self::wanted(request, free)?;
+        if !wanted.required {
+            return Ok(());
+        }
         let fit = self.rule(request, free)?.fit();
         fit.map(drop).map_err(|free| Refusal::NotNow { wanted: request.nodes, free })
     }

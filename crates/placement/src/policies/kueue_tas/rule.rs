@@ -20,7 +20,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Slices, of which the last may be smaller; there must be room for a whole one all the same.
-    fn slices(&self) -> u32 {
+    pub(super) fn slices(&self) -> u32 {
         self.slots.div_ceil(self.slice.0)
     }
 }

@@ -115,10 +115,8 @@ impl Policy for LinkedSegments {
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
         let parts = Parts::of(request, occupancy);
+        parts.check(free)?;
         let counts = free.in_blocks();
-        if !parts.fit_in(&counts) {
-            return Err(parts.refusal(&counts));
-        }
         let is_empty = |block| occupancy.held_in_block(block) == 0;
         let mut holding: Vec<BlockIndex> = (0..free.fabric().blocks())
             .filter(|&block| counts[block as usize] >= parts.wanted())

@@ -37,6 +37,7 @@ impl Policy for Segments {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let parts = Parts::of(request, occupancy);
+        parts.check(free)?;
         let is_empty = |block| occupancy.held_in_block(block) == 0;
         if !request.share.is_whole() {
             let begun = free.only(|node| occupancy.held(node) > 0);
@@ -44,11 +45,9 @@ impl Policy for Segments {
                 return Ok(Choice::nodes(plan.nodes(&begun)));
             }
         }
-        let counts = free.in_blocks();
-        if !parts.fit_in(&counts) {
-            return Err(parts.refusal(&counts));
-        }
-        let plan = Plan::of(parts, &counts, is_empty).ok_or_else(|| parts.refusal(&counts))?;
+        let wanted = parts.wanted();
+        let plan = Plan::of(parts, &free.in_blocks(), is_empty);
+        let plan = plan.ok_or(Refusal::NotNow { wanted, free: wanted - 1 })?;
         Ok(Choice::nodes(plan.nodes(free)))
     }
 
@@ -58,8 +57,6 @@ impl Policy for Segments {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
-        let parts = Parts::of(request, occupancy);
-        let counts = free.in_blocks();
-        if parts.fit_in(&counts) { Ok(()) } else { Err(parts.refusal(&counts)) }
+        Parts::of(request, occupancy).check(free)
     }
 }

@@ -1,6 +1,6 @@
 //! Into what a request is parted.
 
-use crate::{Occupancy, Refusal, Request};
+use crate::{FreeSlots, Occupancy, Refusal, Request};
 
 /// So many whole segments, and what is left over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,31 +31,40 @@ impl Parts {
         self.whole * self.segment + self.rest
     }
 
+    /// Whether the free slots hold all parts.
+    ///
+    /// # Errors
+    /// Why the request is not placed there.
+    pub fn check(self, free: &FreeSlots<'_>) -> Result<(), Refusal> {
+        let most = match free.blocks_with() {
+            Some(blocks) => self.most((0..).zip(blocks.iter().copied())),
+            None => self.most(free.in_blocks().iter().map(|&slots| (slots, 1))),
+        };
+        let wanted = self.wanted();
+        if most >= u64::from(wanted) {
+            return Ok(());
+        }
+        Err(Refusal::NotNow { wanted, free: u32::try_from(most).unwrap_or(u32::MAX) })
+    }
+
     /// Whether blocks with so many free slots hold all parts.
-    pub fn fit_in(self, counts: &[u32]) -> bool {
-        self.most(counts) >= u64::from(self.wanted())
+    pub fn fit_in(self, counts: impl Iterator<Item = u32>) -> bool {
+        self.most(counts.map(|slots| (slots, 1))) >= u64::from(self.wanted())
     }
 
-    /// Why it was not placed in blocks with so many free slots.
-    pub fn refusal(self, counts: &[u32]) -> Refusal {
-        let most = u32::try_from(self.most(counts)).unwrap_or(u32::MAX);
-        Refusal::NotNow { wanted: self.wanted(), free: most.min(self.wanted() - 1) }
-    }
-
-    /// The most slots that can be had in such parts: whole segments, and one part that is no larger than what is left over. What is
-    /// asked often has a short way: one part alone, and parts of one slot.
-    fn most(self, counts: &[u32]) -> u64 {
+    /// The most slots that can be had in such parts: whole segments, and one part that is no larger than what is left over. `blocks`
+    /// tells numbers of free slots and how many blocks have as many.
+    fn most(self, blocks: impl Iterator<Item = (u32, u32)>) -> u64 {
         let Parts { segment, whole, rest } = self;
         if whole == 1 && rest == 0 {
-            return counts.iter().copied().max().map_or(0, u64::from);
-        }
-        if segment == 1 {
-            return counts.iter().map(|&free| u64::from(free)).sum();
+            // One part alone may lie in the fullest block.
+            let held = blocks.filter(|&(_, number)| number > 0);
+            return held.map(|(slots, _)| slots).max().map_or(0, u64::from);
         }
         let (mut segments, mut over) = (0u64, 0);
-        for &free in counts {
-            segments += u64::from(free / segment);
-            over = over.max(free % segment);
+        for (slots, number) in blocks.filter(|&(_, number)| number > 0) {
+            segments += u64::from(slots / segment) * u64::from(number);
+            over = over.max(slots % segment);
         }
         // A whole segment more than is wanted holds what is left over.
         let over = if segments > u64::from(whole) { rest } else { over };

@@ -60,8 +60,7 @@ impl Plan {
 
     /// Over several blocks.
     fn over(parts: Parts, mut blocks: Vec<Block>) -> Option<Plan> {
-        let counts: Vec<u32> = blocks.iter().map(|block| block.free).collect();
-        if !parts.fit_in(&counts) {
+        if !parts.fit_in(blocks.iter().map(|block| block.free)) {
             return None;
         }
         let Parts { segment, .. } = parts;
