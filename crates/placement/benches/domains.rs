@@ -54,7 +54,7 @@ fn measure(name: &str, policy: &dyn Policy, fabric: &Arc<Fabric>) -> String {
     let mut occupancy = Occupancy::new(Arc::clone(fabric));
     let packs = PACKING.contains(&name);
     let mut seen = SeenRequests::default();
-    let (parts, timed) = if packs { (PARTS, PARTS_TIMED) } else { (0.0, 0.0) };
+    let (filling, measuring) = if packs { (PARTS, PARTS_TIMED) } else { (0.0, 0.0) };
     let mut running: Vec<Placement> = Vec::new();
     let full = (f64::from(fabric.nodes()) * IDLE_SHARE) as u32;
     // Of whole nodes and of parts of nodes: the times of those placed and of those refused.
@@ -67,7 +67,7 @@ fn measure(name: &str, policy: &dyn Policy, fabric: &Arc<Fabric>) -> String {
         }
         let mut refusals = 0;
         while occupancy.idle_nodes() > full && refusals < REFUSALS {
-            let asked = request(&mut random, fabric, occupancy.idle_nodes() - full, parts);
+            let asked = request(&mut random, fabric, occupancy.idle_nodes() - full, filling);
             if let Some(demand) = seen.note(&asked, fabric) {
                 occupancy.set_demand(demand);
             }
@@ -81,7 +81,7 @@ fn measure(name: &str, policy: &dyn Policy, fabric: &Arc<Fabric>) -> String {
         }
         idle += occupancy.idle_nodes();
         for _ in 0..DECISIONS_PER_STATE {
-            let asked = request(&mut random, fabric, occupancy.idle_nodes(), timed);
+            let asked = request(&mut random, fabric, occupancy.idle_nodes(), measuring);
             let started = Instant::now();
             let answer = black_box(policy.place(black_box(&asked), &occupancy));
             let taken = started.elapsed().as_nanos() as u64;
