@@ -343,6 +343,9 @@ class Routing:
     def path(self, a: int, b: int) -> list[int]:
         """The channels from one node to another in order."""
 
+    def loaded_links(self, loads: Sequence[float] | NDArray[float64]) -> Table:
+        """The table `links` of a run with these loads, one for every channel."""
+
     def links(self, channel: int) -> list[tuple[int, str]]:
         """(cable, "up" or "down") of the links behind a channel."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -90,6 +91,18 @@ def test_links_of_jobs_to_the_servers_by_hand(topolane, two, write):
     assert [job["nodes"] for job in found["jobs"]] == ["toy[1-4]", "toy[5-6,16]", "toy16"]
     # 8 bytes over 4 GB/s, then 4, then none.
     assert [job["time_alone"] for job in found["jobs"]] == [2e-9, 1e-9, 0.0]
+
+
+def test_the_picture_has_a_cell_for_every_class_of_load(topolane, two, write, tmp_path):
+    """The picture of the jobs above: what the pointer shows on its cells are the loads of the links, by level and class."""
+    write("jobs.csv", 'id,nodes\n7,"toy[1-4]"\n8,"toy[5-6,16]"\n9,toy16\n')
+    ask = ("links", "--machine", "two.toml", "--jobs", "jobs.csv", "--on", "storage", "--picture")
+    told(topolane, *ask, "loads.svg")
+    titles = set(re.findall("<title>([^<]*)</title>", tmp_path.joinpath("loads.svg").read_text()))
+    # Nodes of job 7 a quarter, of job 8 a half, servers all of a link; the cables of the leaves are wanted twice.
+    classes = ("no traffic", "0 % to 25 %", "25 % to 50 %", "75 % to 100 %")
+    assert titles == {"leaf to core: 175 % to 200 %", *(f"node to leaf: {each}" for each in classes)}
+    topolane.refused(*ask, "loads.pdf", says="--picture loads.pdf: ends in neither .svg nor .png")
 
 
 def test_links_without_servers_are_those_between_the_nodes(topolane, two, write):

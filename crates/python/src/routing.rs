@@ -9,6 +9,7 @@ use topolane_traffic::Flows;
 
 use crate::error::bad_input;
 use crate::machine::Machine;
+use crate::table::Table;
 use crate::traffic::Traffic;
 
 /// (name, summary) of every routing that needs no tables.
@@ -97,6 +98,15 @@ impl Routing {
             .path(a, b, &mut path)
             .map_err(|error| bad_input(error.on(self.routing.fabric())))?;
         Ok(path)
+    }
+
+    /// The table `links` of a run (docs/reference/outputs.md) with these loads, one for every channel.
+    fn loaded_links(&self, loads: Vec<f64>) -> PyResult<Table> {
+        let channels = self.routing.channels();
+        if loads.len() != channels as usize {
+            return Err(bad_input(format!("{} loads for {channels} channels", loads.len())));
+        }
+        Ok(topolane_simulator::loaded_links(&*self.routing, loads.into_iter()).into())
     }
 
     /// (cable, "up" or "down") of the links behind a channel.

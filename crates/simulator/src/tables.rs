@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use topolane_fabric::{CableId, Direction};
+use topolane_fabric::{CableId, Direction, Routing};
 use topolane_placement::Share;
 
 use crate::failures::Failure;
@@ -148,11 +148,15 @@ pub fn utilization(machine_nodes: u32, metrics: &Metrics) -> Table {
 /// A row for every direction of every link, with the share of its capacity that the run's jobs used in the mean over
 /// the makespan.
 pub fn links(network: &Network, outcome: &Outcome, metrics: &Metrics) -> Table {
-    let routing = &*network.routing;
+    let share = |busy: &f64| if metrics.makespan > 0.0 { busy / metrics.makespan } else { 0.0 };
+    loaded_links(&*network.routing, outcome.channel_busy.iter().map(share))
+}
+
+/// The same with these loads, by channel.
+pub fn loaded_links(routing: &dyn Routing, loads: impl Iterator<Item = f64>) -> Table {
     let fabric = routing.fabric();
     let mut rows = Vec::new();
-    for (channel, busy) in (0..).zip(&outcome.channel_busy) {
-        let load = if metrics.makespan > 0.0 { busy / metrics.makespan } else { 0.0 };
+    for (channel, load) in (0..routing.channels()).zip(loads) {
         let there = routing.links(channel).into_iter().filter(|link| fabric.has_cable(link.cable));
         rows.extend(there.map(|link| (link, fabric.cable_place(link.cable), load)));
     }

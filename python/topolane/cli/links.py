@@ -14,6 +14,7 @@ from topolane._engine import InputError, Loads, Routing
 from topolane.cli import common, placed, settings
 from topolane.cli.placed import Placed
 from topolane.routes import Link, Links
+from topolane.units import plural
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Load:
     show_default=True,
     help="Show at most this many links, the most loaded first; 0: all.",
 )
+@click.option("--picture", metavar="FILE", help="Draw the load of all links into a file, .svg or .png.")
 @common.json_option
 def command(
     machine: str,
@@ -83,6 +85,7 @@ def command(
     link: str | None,
     between: tuple[str, str] | None,
     top: int,
+    picture: str | None,
     as_json: bool,
 ) -> None:
     """Show the load of every link under some jobs, and which jobs use it.
@@ -101,6 +104,10 @@ def command(
     With --on, the links are those of another network. If that has servers, every node of a job sends each server as much as it
     gets from it, and patterns and files of traffic are not used.
     """
+    if picture is not None:
+        from topolane.report import links_picture
+
+        links_picture.check_name(picture)
     reading: dict[str, Any] = {"format": machine_format, "nodes": nodes, "topology": topology, "join": join}
     if network is None:
         whole, chosen_routing = routes.routing(machine, routing, **reading, seed=seed)
@@ -116,6 +123,12 @@ def command(
     if network is not None:
         sent = [networks.sent(whole, other, *each) for each in sent]
     loads = Loads(chosen_routing, sent)
+    what = f"{plural(len(jobs), 'job')} on {where} by {chosen_routing.name}"
+    if picture is not None:
+        import polars
+
+        table = polars.DataFrame(chosen_routing.loaded_links(loads.shares))
+        links_picture.draw(fabric, table, picture, what)
     links = Links(fabric)
     everything = link is None and between is None
     found = list(loaded(chosen_routing, loads, links, jobs, only_used=everything))
@@ -146,8 +159,7 @@ def command(
         return
     shared = sum(len(load.users) > 1 for load in found)
     click.echo(
-        f"{len(jobs):,} jobs on {where} by {chosen_routing.name}: {len(found):,} links"
-        f"{' in use' if everything else ''}, {shared:,} of them by several jobs"
+        f"{what}: {len(found):,} links{' in use' if everything else ''}, {shared:,} of them by several jobs"
     )
     common.print_table(
         ["link", "load", "GB/s", "jobs and what each wants"],

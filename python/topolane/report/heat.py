@@ -9,16 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import polars
 
 from topolane.units import percent
 
-from .data import MachinePicture, Run
+from .data import MachinePicture
 from .style import HEAT
 
 NICE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 LISTED = 5
+
+
+class Loaded(Protocol):
+    """What has links with loads, such as a run."""
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+
+    @property
+    def links(self) -> polars.DataFrame | None:
+        """A row for every direction of every link, as in `links.csv`."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +41,7 @@ class Scale:
     step: float
 
     @classmethod
-    def of(cls, runs: Sequence[Run]) -> Scale:
+    def of(cls, runs: Sequence[Loaded]) -> Scale:
         """The least round step with which the classes hold every link of every run."""
         most = max(
             (run.links["mean_load"].max() or 0.0 for run in runs if run.links is not None), default=0.0
@@ -57,7 +70,7 @@ def level_words(picture: MachinePicture, level: int) -> str:
     return f"{lower} to {'core' if is_top else picture.level_name(level)}"
 
 
-def by_level(run: Run, picture: MachinePicture) -> list[tuple[str, float, float]]:
+def by_level(run: Loaded, picture: MachinePicture) -> list[tuple[str, float, float]]:
     """What the links of a level join, their mean load and the highest, from the nodes up."""
     loads = run.links.group_by("level").agg(
         polars.col("mean_load").mean().alias("mean"), polars.col("mean_load").max().alias("most")
@@ -67,7 +80,7 @@ def by_level(run: Run, picture: MachinePicture) -> list[tuple[str, float, float]
     return found + ([("site to site", *rows["wan"])] if "wan" in rows else [])
 
 
-def most_loaded(run: Run, picture: MachinePicture) -> list[list[str]]:
+def most_loaded(run: Loaded, picture: MachinePicture) -> list[list[str]]:
     """The most loaded links, a row each: its name, where it leads, the direction, its load."""
     shape = _widths(run.links)
     order = run.links.sort("mean_load", "link", "direction", descending=[True, False, True])

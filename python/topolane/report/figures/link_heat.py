@@ -12,8 +12,8 @@ from matplotlib.path import Path
 from topolane.units import clean, percent
 
 from .. import rail_lines
-from ..data import MachinePicture, Run
-from ..heat import Scale, by_level, level_words, most_loaded
+from ..data import MachinePicture
+from ..heat import Loaded, Scale, by_level, level_words, most_loaded
 from ..link_cells import GAP, HALF, Boxes, Strip, block_of, cells, strips_of, with_ports
 from ..plot import Plot, figure
 from ..style import HEAT, IDLE, INK, MUTED, SURFACE
@@ -38,7 +38,7 @@ def words(picture: MachinePicture) -> str:
     return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 
-def draw(run: Run, picture: MachinePicture, scale: Scale, number: int) -> Plot:
+def draw(run: Loaded, picture: MachinePicture, scale: Scale, number: int) -> Plot:
     """The links under `run`, in the classes of `scale`."""
     links = with_ports(run.links).with_columns(kind=scale.classes())
     layout, strips = strips_of(links, picture)
@@ -47,7 +47,7 @@ def draw(run: Run, picture: MachinePicture, scale: Scale, number: int) -> Plot:
     *axes, key = drawn.subplots(len(heights), 1, height_ratios=heights, squeeze=False).flat
     for place, (one, row) in enumerate(zip(axes, layout.rows)):
         one.set_axis_off()
-        one.set_xlim(-layout.margin, layout.width + 0.5)
+        one.set_xlim(-max(layout.margin, 0.5), layout.width + 0.5)
         one.set_ylim(layout.bottom, layout.top)
         for level, strip in enumerate(strips):
             for kind, boxes in cells(links, level, strip, layout, row, picture).items():
@@ -73,7 +73,7 @@ def draw(run: Run, picture: MachinePicture, scale: Scale, number: int) -> Plot:
     )
 
 
-def _facts(run: Run, picture: MachinePicture) -> str:
+def _facts(run: Loaded, picture: MachinePicture) -> str:
     rows = [
         f"{words} {percent(mean, 2)} / {percent(most, 2)}" for words, mean, most in by_level(run, picture)
     ]

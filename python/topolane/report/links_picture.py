@@ -1,0 +1,50 @@
+"""A picture of how loaded the links of a network are under some jobs."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars
+
+from topolane import files
+from topolane._engine import InputError
+
+from .data import MachinePicture
+
+if TYPE_CHECKING:
+    from topolane._engine import Machine
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """Links with their loads, as the picture of a run's links takes them."""
+
+    label: str
+    links: polars.DataFrame
+
+
+def check_name(out: str) -> None:
+    """Raises InputError for the name of a file that ends in neither .svg nor .png."""
+    if Path(out).suffix.lower() not in (".svg", ".png"):
+        raise InputError(f"--picture {out}: ends in neither .svg nor .png")
+
+
+def draw(machine: Machine, links: polars.DataFrame, out: str, title: str) -> None:
+    """Draws the links of a machine into an .svg or .png. Raises InputError if the file cannot be written."""
+    from .figures import link_heat
+    from .heat import Scale
+    from .style import drawing
+    from .svg import to_png, to_svg, with_tips
+
+    check_name(out)
+    loaded = Loaded(title, links)
+    with drawing():
+        plot = link_heat.draw(loaded, MachinePicture.of(machine), Scale.of([loaded]), 1)
+        plot.figure.suptitle(f"{title}\n{plot.words}", x=0.01, ha="left", fontsize=9)
+        text = to_svg(plot.figure)
+        if out.lower().endswith(".svg"):
+            files.write(out, with_tips(text, plot.tips), "--picture")
+            return
+        files.write(out, to_png(plot.figure, 160), "--picture")
