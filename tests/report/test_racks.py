@@ -28,7 +28,7 @@ MIXED = (
     ("4 6", "0-1|2-3", "cores=8;memory=100;gpu=2"),
     ("4", "2", ONE),
     ("7", "0", "cores=4;memory=50;gpu=0.25"),
-    ("7", "0", "cores=4;memory=50;gpu=0.5"),
+    ("7", "0", "cores=4;memory=50;gpu:T4=0.5"),  # of a type
 )
 
 
@@ -58,6 +58,15 @@ def test_every_gpu_of_a_job_is_a_cell_of_its_colour():
     ]  # fmt: skip
 
 
+def test_parts_of_a_gpu_stand_on_each_other():
+    """From the bottom of the cell up, none over another."""
+    state = gpu_state(gpu_run(*MIXED), racks(), 0.0)
+    layout = lay_out(state.racks, racks())
+    found = {gid: shapes for gid, _, shapes in boxes(layout, state, state.jobs)}
+    (low,), (high,) = found["job-4"], found["job-5"]
+    assert low[:2] == high[:2] and low[2] == pytest.approx(high[3]) and low[3] > high[3]
+
+
 def test_cells_add_up_to_the_gpus_of_the_machine():
     picture, run = racks(), gpu_run(*MIXED)
     with drawing():
@@ -81,7 +90,7 @@ def test_free_and_stranded_gpus_are_those_that_the_engine_counts(seed):
     machine = topolane.machine("nvl72(units=1)")
     picture, draw = MachinePicture.of(machine), random.Random(seed)
     state, held = _engine.State(machine), []
-    least = {"cores": 30.0, "memory": 2.0**34, "gpu": draw.choice((0.25, 1.0, 2.0))}
+    least = {"cores": 30.0, "memory": 2.0 ** draw.choice((34, 38)), "gpu": draw.choice((0.25, 1.0, 2.0))}
     for node in draw.sample(range(machine.nodes), 60):
         free = [0, 1, 2, 3]
         for job in range(draw.randint(1, 3)):
@@ -89,7 +98,11 @@ def test_free_and_stranded_gpus_are_those_that_the_engine_counts(seed):
             if len(free) < gpus:
                 break
             own = [free.pop(0) for _ in range(max(1, int(gpus)))]
-            share = {"cores": draw.choice((10, 30, 60)), "memory": draw.choice((2**34, 2**38)), "gpu": gpus}
+            share = {
+                "cores": draw.choice((10, 30, 60)),
+                "memory": draw.choice((2**34, 2**38, 3 * 2**37)),
+                "gpu": gpus,
+            }
             try:
                 state.hold([node], share, id=node * 10 + job)
             except _engine.InputError:

@@ -134,9 +134,13 @@ def smallest(jobs: polars.DataFrame) -> dict[str, float]:
     least: dict[str, float] = {}
     for text in jobs["taken"].unique().drop_nulls():
         amounts = share_of(text) or {}
-        if amounts.get("gpu", 0.0) > 0:
-            for name in ("cores", "memory", "gpu"):
-                least[name] = min(least.get(name, float("inf")), amounts.get(name, 0.0))
+        if (gpus := _taken(amounts)) > 0:
+            for name, count in (
+                ("cores", amounts.get("cores", 0)),
+                ("memory", amounts.get("memory", 0)),
+                ("gpu", gpus),
+            ):
+                least[name] = min(least.get(name, float("inf")), float(count))
     return least
 
 
@@ -144,12 +148,18 @@ def _gpus(picture: MachinePicture, node: int) -> int:
     return picture.resources[node].get("gpu", 0) if picture.resources else 0
 
 
+def _taken(share: Mapping[str, float]) -> float:
+    """GPUs that a job takes of a node. A part of a GPU of a type stands under that type alone."""
+    of_types = (count for name, count in share.items() if name.startswith("gpu:"))
+    return float(share.get("gpu", max(of_types, default=0.0)))
+
+
 def _parts(job: Running, place: int, gpus: int) -> list[tuple[int, float]]:
     """(GPU, part of it) for what a job has of a node: all of a whole node."""
     if job.share is None:
         return [(gpu, 1.0) for gpu in range(gpus)]
     own = job.gpus[place] if place < len(job.gpus) else []
-    part = min(1.0, float(job.share.get("gpu", 1.0)))
+    part = min(1.0, _taken(job.share))
     return [(gpu, part) for start, end in own for gpu in range(start, end)]
 
 

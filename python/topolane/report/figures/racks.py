@@ -142,6 +142,7 @@ def _draw_racks(axes: Axes, layout: RackLayout, state: GpuState) -> None:
     wide, high = layout.cell
     frames: list[Box] = []
     cells: dict[int, list[Box]] = {}
+    first_node = {column.rack: column.nodes[0] for column in reversed(layout.columns)}
     for column in layout.columns:
         top = column.y
         for row, node in enumerate(column.nodes, start=1):
@@ -154,7 +155,7 @@ def _draw_racks(axes: Axes, layout: RackLayout, state: GpuState) -> None:
         frames.append(
             (column.x - edge, column.x + column.gpus * wide + edge, column.y - edge, top + edge),
         )
-        if layout.named:
+        if layout.named and column.nodes[0] == first_node[column.rack]:
             name = clean(state.racks[column.rack].name, 12)
             axes.text(column.x, top + 3, name, fontsize=7, color=MUTED, va="top")
     for rack, shapes in cells.items():
