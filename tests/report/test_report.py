@@ -168,6 +168,21 @@ def test_what_a_policy_refuses_for_good_is_said_by_run(tmp_path):
     assert "Left out of two: 2 (refused by the policy: Never)." in text
 
 
+def test_other_networks_have_columns_of_their_own(tmp_path):
+    """For each other network how many jobs share links there and, if it has servers, the bandwidth to them; else no column."""
+    facts = {"storage": 0.675, "second": None}
+    networks = [
+        {"name": name, "servers": 1, "jobs_sharing_links": 7, "mean_bandwidth_alone": alone}
+        for name, alone in facts.items()
+    ]
+    run = make_run(count=30)
+    run.summary["networks"] = networks
+    page = write_report(tmp_path, [run], picture()).read_text("utf-8")
+    assert "Sharing links on storage" in page and "Sharing links on second" in page
+    assert "Bandwidth on storage" in page and "67.5" in page
+    assert "Bandwidth on second" not in page
+
+
 def test_missing_numbers_are_dashes(tmp_path):
     run = dataclasses.replace(make_run(count=30), summary={"mean_wait": float("nan"), "left_out": None})
     check(write_report(tmp_path, [run], picture()), 1)

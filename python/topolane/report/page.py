@@ -9,7 +9,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from topolane.units import HOUR, NOTHING, count, decimal, duration, percent, span
+from topolane.units import HOUR, NOTHING, clean, count, decimal, duration, percent, span
 
 from .data import MachinePicture, Run, finite
 from .style import HEAT_THEME, THEME
@@ -105,6 +105,30 @@ NETWORK_COLUMNS: tuple[Column, ...] = (
 )  # fmt: skip
 
 
+def _other_network_columns(runs: Sequence[Run]) -> tuple[Column, ...]:
+    """Beside those where the machine has other networks: two for each of them."""
+    names = dict.fromkeys(each["name"] for run in runs for each in run.summary.get("networks") or ())
+    columns: list[Column] = []
+    for name in names:
+        shown = clean(name, 20)
+        shared, alone = (_on_network(name, key) for key in ("jobs_sharing_links", "mean_bandwidth_alone"))
+        columns.append(
+            (f"Sharing links on {shown}", "jobs whose traffic there may meet another's", shared, count, -1)
+        )
+        if any(alone(run) is not None for run in runs):
+            what = "to the servers, when no other job sends: share of what the ends of the routes could carry"
+            columns.append((f"Bandwidth on {shown}", what, alone, percent, 1))
+    return tuple(columns)
+
+
+def _on_network(name: str, key: str) -> Callable[[Run], float | None]:
+    def value_of(run: Run) -> float | None:
+        networks = run.summary.get("networks") or ()
+        return next((finite(each.get(key)) for each in networks if each["name"] == name), None)
+
+    return value_of
+
+
 def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section]) -> str:
     """The page as HTML."""
     environment = Environment(
@@ -114,6 +138,7 @@ def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Sect
     has_network = any(run.network for run in runs)
     has_gpus = any("allocated_gpus" in run.summary for run in runs)
     columns = COLUMNS + (GPU_COLUMNS if has_gpus else ()) + (NETWORK_COLUMNS if has_network else ())
+    columns += _other_network_columns(runs)
     theme = THEME | (HEAT_THEME if has_network else {})
     return template.render(
         heading=_heading(runs),
