@@ -64,6 +64,10 @@ def test_parts_of_a_gpu_stand_on_each_other():
     layout = lay_out(state.racks, racks())
     found = {gid: shapes for gid, _, shapes in boxes(layout, state, state.jobs)}
     (low,), (high,) = found["job-4"], found["job-5"]
+    with drawing():
+        drawn = figure.floor_plan(racks(), state).axes[0].patches
+    (tops,) = (patch.get_path().vertices[:, 1] for patch in drawn if patch.get_gid() == "parts")
+    assert set(tops) == {low[2], high[2]}  # a line parts one from the next
     assert low[:2] == high[:2] and low[2] == pytest.approx(high[3]) and low[3] > high[3]
 
 

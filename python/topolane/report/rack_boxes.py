@@ -41,7 +41,7 @@ def boxes(
         rows = [_runs([kind_of(gpu) for gpu in state.gpus[node]]) for node in column.nodes]
         for holder, box in _whole(column, rows, layout.cell):
             found.setdefault(gid_of(holder), []).append(box)
-        for job, box in _parts(column, layout, state):
+        for job, box in parts(column, layout, state):
             found.setdefault(gid_of(job), []).append(box)
     for (gid, colour), shapes in found.items():
         yield gid, colour, shapes
@@ -83,7 +83,7 @@ def _whole(
             tops.setdefault(run, row)
 
 
-def _parts(column: Column, layout: RackLayout, state: GpuState) -> Iterator[tuple[int, Box]]:
+def parts(column: Column, layout: RackLayout, state: GpuState) -> Iterator[tuple[int, Box]]:
     """The parts of shared GPUs, from the bottom of the cell up."""
     wide, high = layout.cell
     for row, node in enumerate(column.nodes):

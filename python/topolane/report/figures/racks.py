@@ -15,7 +15,7 @@ from topolane.units import clean, count, decimal, moment, plural
 from ..data import MachinePicture, Run
 from ..gpus import DUST, GpuState, gpu_state
 from ..plot import Plot, empty, figure
-from ..rack_boxes import Box, boxes
+from ..rack_boxes import Box, boxes, parts
 from ..rack_layout import WIDTH, RackLayout, lay_out
 from ..style import IDLE, INK, LOCAL, MUTED, SURFACE
 
@@ -67,6 +67,12 @@ def floor_plan(picture: MachinePicture, state: GpuState) -> Figure:
     for gid, colour, shapes in boxes(layout, state, hovered):
         _patch(axes, shapes, colour, gid)
     _draw_grid(axes, layout)
+    tops = [
+        ((left, low), (right, low))
+        for column in layout.columns
+        for _, (left, right, low, _) in parts(column, layout, state)
+    ]
+    _lines(axes, tops, SURFACE, 0.5 if layout.cell[0] > 5 else 0.25, "parts")
     strokes = list(_strokes(layout, state))
     if strokes:
         _lines(axes, strokes, INK, 0.5 if layout.cell[0] > 2 else 0.25, "stranded")
