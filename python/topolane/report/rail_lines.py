@@ -18,7 +18,8 @@ from .tree_layout import Layout
 
 HALF = 0.42
 """Half of the room of the lines above a leaf, in leaves."""
-WIDEST = 22.0  # of the lines of a group, in points
+WIDEST = 22.0  # of the lines of a leaf, in points
+WIDEST_ABOVE = 13.0  # of those of a larger group, which has a text beside them
 BAR = 2.3  # from the bar of one rail to the next, in points
 FOOT = 4.0  # height of the bar that says who uses the links, in points
 FIGURE = 640.0  # width of the tree, in points
@@ -56,7 +57,7 @@ def uplinks(
     )
     foot = start + FOOT / layout.cell_points
     above = picture.rails_at(level + 1)
-    half = _half(layout, level)
+    half = half_of(layout, level)
     feet: dict[str, list[tuple[float, float]]] = {}
     lines: dict[tuple[int, bool], list[tuple[float, float]]] = {}
     for group, colours in groups:
@@ -89,16 +90,16 @@ def uplinks(
         axes.add_patch(PathPatch(Path(vertices, codes), facecolor=each, linewidth=0))
 
 
-def _half(layout: Layout, level: int) -> float:
+def half_of(layout: Layout, level: int) -> float:
     """Half of the room of the lines of a group, in leaves."""
-    widest = WIDEST / 2 * layout.width / FIGURE
-    return min(HALF, widest) if level == 0 else widest
+    point = layout.width / FIGURE
+    return min(HALF, WIDEST / 2 * point) if level == 0 else WIDEST_ABOVE / 2 * point
 
 
 def bar(axes: Axes, layout: Layout, picture: MachinePicture, level: int, ends: tuple[float, float]) -> None:
     """The switches of a group: a bar for each rail, or one where the rails have met."""
     rails = picture.rails_at(level)
-    beyond = min(HALF, _half(layout, level - 1)) if picture.rails_at(level - 1) > 1 else 0.0
+    beyond = min(HALF, half_of(layout, level - 1)) if picture.rails_at(level - 1) > 1 else 0.0
     ends = (ends[0] - beyond, ends[1] + beyond)
     for rail in range(rails):
         y = layout.y[level] + rail * BAR / layout.cell_points

@@ -151,7 +151,7 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
             if level and len(jobs := state.crossing[level][group]) > 1:
                 middle = (layout.y[level] + layout.y[level + 1]) / 2
                 axes.text(
-                    x + (1.6 if picture.rails else 0.5),
+                    x + (rail_lines.half_of(layout, level) + 0.3 if picture.rails else 0.5),
                     middle,
                     plural(len(jobs), "job"),
                     va="center",
