@@ -135,6 +135,12 @@ fn bad_topology_yaml_is_refused() {
             3,
             "size 3",
         ),
+        (
+            "- {topology: t, cluster_default: true, flat: true}\n- {topology: u, cluster_default: true, flat: true}"
+                .to_owned(),
+            2,
+            "topology \"u\" is a second default: \"t\" of line 1",
+        ),
         (one("  torus: 1"), 2, "unknown key \"torus\""),
         (one("  flat: true"), 1, "no other topology of the file names nodes"),
         ("- block: x".to_owned(), 1, "has no key topology"),
@@ -280,6 +286,32 @@ fn bad_labels_are_refused() {
     }
 }
 
+/// Nodes have whole GPUs, no more than can be counted, of both makers together.
+#[test]
+fn parts_of_gpus_are_no_gpus_of_a_node() {
+    let of = |nvidia: &str, amd: &str| {
+        let text = format!(
+            "kind: Node\nmetadata: {{name: a, labels: {{{DOMAIN}: d}}}}\n\
+             status: {{allocatable: {{nvidia.com/gpu: \"{nvidia}\",\n amd.com/gpu: \"{amd}\"}}}}"
+        );
+        get(Format::Kubernetes, &text, None)
+            .map(|(fabric, _)| fabric.counts(0)[fabric.resources().index("gpu").unwrap()])
+    };
+    assert_eq!(of("4", "0").unwrap(), 4);
+    assert_eq!(of("4294967290", "5").unwrap(), 4_294_967_295);
+    for (nvidia, amd, line, value) in [
+        ("0.5", "0", 3, "\"0.5\""),
+        ("500m", "0", 3, "\"500m\""),
+        ("4294967296", "0", 3, "\"4294967296\""),
+        ("4294967290", "6", 4, "\"6\""),
+    ] {
+        let error = of(nvidia, amd).unwrap_err();
+        assert_eq!(error.line, line, "{error}");
+        let says = format!("gpu of a node is {value}, not a number of GPUs");
+        assert!(error.to_string().contains(&says), "{error}");
+    }
+}
+
 /// The JSON of topograph's graph engine: layers from the node up.
 #[test]
 fn a_graph_of_topograph_is_read() {
@@ -372,6 +404,8 @@ fn nodes_of_openb_are_read() {
     let of = |node, name| fabric.counts(node)[resources.index(name).unwrap()];
     assert_eq!(["cores", "memory", "gpu", "gpu:G2"].map(|name| of(0, name)), [32, 2 << 20, 0, 0]);
     assert_eq!(["cores", "memory", "gpu", "gpu:G2"].map(|name| of(2, name)), [96, 4 << 20, 8, 8]);
+    let twice = get(Format::Openb, &format!("{HEADER}a,1000,1,0,\na,1000,1,0,\n"), None);
+    assert_eq!(twice.unwrap_err().to_string(), "line 3: node \"a\" stands on line 2 already");
     for (row, why) in [
         ("a,x,1,0,", "cpu_milli \"x\" is not a number"),
         ("a,100,1,0,", "cpu_milli 100 is less than a core"),

@@ -88,6 +88,7 @@ fn toml_refusals_name_the_line() {
         (with("children = [2, 2]\nbandwidth = [1.0]\n"), 5, "bandwidth has 1 numbers"),
         (with("children = [2, 2]\nbandwidth = 'fast'\n"), 5, "a number, or a list"),
         (with("children = [0, 2]\n"), 4, "make 0 nodes"),
+        (with("children = [3]\nnodes = 'n[1-2],n1'\n"), 5, "nodes names \"n1\" twice"),
         (with("children = [4000000000, 4000000000]\n"), 4, "not 1 to 1000000"),
         (with("children = []\n"), 4, "1 to 16 levels"),
         (with("children = [3]\nnodes = 'n[1-2]'\n"), 5, "names 2 nodes"),

@@ -221,9 +221,18 @@ impl Kinds {
         if let Some(memory) = amount("memory")?.filter(|&memory| memory >= 1.0) {
             kind.memory = memory as u64;
         }
-        let mut gpus = 0;
+        let mut gpus: u32 = 0;
         for key in GPUS {
-            gpus += amount(key)?.unwrap_or_default() as u32;
+            let Some(value) = amounts.and_then(|amounts| amounts.get(key)) else { continue };
+            let count = quantity(value, key)?;
+            let whole = count.fract() == 0.0 && count <= f64::from(u32::MAX - gpus);
+            if !whole {
+                let text = shown(value.text(key)?);
+                return Err(
+                    value.refuse(format!("{key} of a node is {text}, not a number of GPUs"))
+                );
+            }
+            gpus += count as u32;
         }
         if gpus > 0 {
             let product = labels.and_then(|labels| labels.get(PRODUCT));

@@ -545,6 +545,10 @@ impl SiteReader<'_> {
                 format!("nodes names {} nodes, but children make {count}", names.len()),
             ));
         }
+        let mut seen = HashSet::with_capacity(count);
+        if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
+            return Err(InputError::at(line, format!("nodes names {} twice", shown(twice))));
+        }
         counted
             .add(count, names.iter().map(String::len).sum())
             .map_err(|message| InputError::at(line, message))?;

@@ -3,6 +3,8 @@
 //! `sn,cpu_milli,memory_mib,gpu,model`: thousandths of processors, mebibytes, GPUs and their type. The trace says nothing of the
 //! network, so all nodes hang on one switch.
 
+use std::collections::HashMap;
+
 use super::Read;
 use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
 use crate::error::{InputError, is_printable, shown};
@@ -16,7 +18,7 @@ const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model";
 /// Reads the table of nodes.
 ///
 /// # Errors
-/// With its line: another header, a row of another number of fields, a value that cannot be read, no node.
+/// With its line: another header, a row of another number of fields, a value that cannot be read, a node twice, no node.
 pub fn openb(text: &str) -> Result<Read, InputError> {
     let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
     match lines.next() {
@@ -28,8 +30,13 @@ pub fn openb(text: &str) -> Result<Read, InputError> {
         None => return Err(InputError::whole("there is no node")),
     }
     let (mut kinds, mut nodes): (Vec<NodeKind>, Vec<NodeDescription>) = (Vec::new(), Vec::new());
+    let mut line_of: HashMap<String, usize> = HashMap::new();
     for (row, line) in lines {
         let (name, kind) = node(row).map_err(|message| InputError::at(line, message))?;
+        if let Some(first) = line_of.insert(name.clone(), line) {
+            let message = format!("node {} stands on line {first} already", shown(&name));
+            return Err(InputError::at(line, message));
+        }
         if nodes.len() >= MOST_NAMES {
             return Err(InputError::at(line, format!("more than {MOST_NAMES} nodes")));
         }

@@ -33,7 +33,7 @@ const TYPES: [&str; 5] = ["tree", "block", "flat", "ring", "torus3d"];
 /// [`slurm_topology`](super::slurm_topology()) assumes them.
 ///
 /// # Errors
-/// With its line: what is not YAML or has another form, two topologies of one name, a topology of no type, of several or of a
+/// With its line: what is not YAML or has another form, two topologies of one name, two defaults, a topology of no type, of several or of a
 /// ring or a torus, a name that no topology has, and what the readers of `topology.conf` refuse of switches and blocks.
 pub fn slurm_yaml(text: &str, options: &Options) -> Result<Read, InputError> {
     let documents = documents(text, &[])?;
@@ -48,6 +48,11 @@ pub fn slurm_yaml(text: &str, options: &Options) -> Result<Read, InputError> {
         if let Some(first) = lines.insert(topology.name, topology.line) {
             return Err(topology.refuse(format!("stands on line {first} already")));
         }
+    }
+    let mut defaults = topologies.iter().filter(|topology| topology.is_default);
+    if let (Some(first), Some(second)) = (defaults.next(), defaults.next()) {
+        let what = format!("is a second default: {} of line {}", shown(first.name), first.line);
+        return Err(second.refuse(format!("{what} has cluster_default: true already")));
     }
     let chosen = choose(&topologies, options)?;
     let mut read = match chosen.kind {
