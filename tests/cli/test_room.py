@@ -68,14 +68,14 @@ def test_spare_nodes_absorb_failures(topolane):
     assert "node failures" in text and "went on with a spare node" in text
 
 
-def test_the_table_of_racks_counts_jobs_in_one_rack_and_jobs_that_no_rack_holds(topolane, write):
+def test_the_table_of_racks_counts_jobs_in_one_rack_and_jobs_that_never_start(topolane, write):
     """First fit cuts the second job; segments keeps both whole. A spare node makes segments of a whole rack impossible."""
     trace = write("jobs.csv", "id,submit,run,nodes\n1,0,3600,10\n2,1,3600,10\n3,2,3600,1\n4,3,60,18\n")
     run = ("racks", *UNIT, "--trace", trace, "--failures", "none", "--jobs", 1, "--json")
     (first_fit,) = json.loads(topolane(*run, "--segments", "none"))
-    assert first_fit["in_one_rack"] == pytest.approx(1 / 3) and first_fit["left_out"] == 0
+    assert first_fit["in_one_rack"] == pytest.approx(1 / 3) and first_fit["never_start"] == 0
     rows = json.loads(topolane(*run, "--policy", "segments", "--segments", 18, "--spares", "0,1"))
-    assert [(row["in_one_rack"], row["left_out"]) for row in rows] == [(1, 0), (1, 1)]
+    assert [(row["in_one_rack"], row["never_start"]) for row in rows] == [(1, 0), (1, 1)]
 
 
 def test_failures_come_from_a_file(topolane, write):

@@ -113,7 +113,7 @@ COLUMNS = (
     "went on with\na spare node",
     "node hours\nlost",
     "node hours\nspare",
-    "jobs\nleft out",
+    "jobs that\nnever start",
 )
 
 
@@ -134,7 +134,7 @@ def row_of(task: Task, run: Run) -> dict[str, Any]:
         "absorbed": failed.get("absorbed", 0),
         "node_seconds_lost": failed.get("node_seconds_lost", 0.0),
         "node_seconds_spare": failed.get("node_seconds_spare", 0.0),
-        "left_out": sum(summary["left_out"].values()),
+        "never_start": never_start(summary["left_out"]),
     }
 
 
@@ -151,6 +151,15 @@ def in_one_rack(run: Run) -> float | None:
     return jobs.select((polars.col("aph") == 0).mean()).item()  # type: ignore[no-any-return]
 
 
+def never_start(left_out: dict[str, int]) -> int:
+    """Jobs of the workload that found no place: refused for good, or still waiting when all others have ended."""
+    return sum(
+        jobs
+        for reason, jobs in left_out.items()
+        if reason.startswith(("refused by the policy", "still waiting"))
+    )
+
+
 def cells(row: dict[str, Any]) -> Sequence[str]:
     """A row in the columns of `COLUMNS`."""
     largest, whole = row["largest_could_start"], row["in_one_rack"]
@@ -164,5 +173,5 @@ def cells(row: dict[str, Any]) -> Sequence[str]:
         f"{row['interruptions']:,}",
         f"{row['absorbed']:,}",
         *(f"{row[name] / common.HOUR:,.0f}" for name in ("node_seconds_lost", "node_seconds_spare")),
-        f"{row['left_out']:,}",
+        f"{row['never_start']:,}",
     ]
