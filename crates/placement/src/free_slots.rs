@@ -138,6 +138,13 @@ impl<'a> FreeSlots<'a> {
         FreeSlots::counted(self.fabric, nodes, self.stack.clone())
     }
 
+    /// The same slots on some nodes only.
+    pub(crate) fn on(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> FreeSlots<'a> {
+        let nodes = nodes.into_iter().filter(|&node| self.set().contains(node));
+        let nodes = NodeSet::of(self.fabric.nodes(), nodes);
+        FreeSlots::counted(self.fabric, nodes, self.stack.clone())
+    }
+
     /// The machine.
     pub fn fabric(&self) -> &'a Fabric {
         self.fabric
@@ -164,6 +171,11 @@ impl<'a> FreeSlots<'a> {
     /// How many blocks ([`Fabric::block`]) have so many slots, by that number; `None` where that is not counted.
     pub(crate) fn blocks_with(&self) -> Option<&[u32]> {
         self.by_block().map(BlockSlots::blocks_with)
+    }
+
+    /// The most slots that a group of a level has; at least 1.
+    pub(crate) fn largest(&self, level: usize) -> u32 {
+        self.counts()[level].iter().copied().max().unwrap_or(0)
     }
 
     /// Slots of every block ([`Fabric::block`]) by index. Mostly they are counted already.

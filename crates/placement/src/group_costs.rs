@@ -5,6 +5,7 @@ use std::ops::Range;
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
 use crate::free_slots::FreeSlots;
+use crate::least_sums::{CostLists, sum};
 use crate::request::Request;
 
 /// The cost of what must not be.
@@ -49,8 +50,10 @@ pub struct LeastCosts<'a> {
     wanted: u32,
     /// The lowest level that is judged.
     floor: usize,
-    /// By level, group and slots taken of it: the least cost of the group and all below.
-    least: Vec<Vec<Vec<u64>>>,
+    /// By level, for every group by slots taken of it: the least cost of the group and all below.
+    least: Vec<CostLists>,
+    /// By level, for every group: the least cost of the group and those before it in the same group above.
+    merged: Vec<CostLists>,
     cost: &'a dyn Fn(GroupLoad) -> u64,
     members: Vec<Vec<u32>>,
     running: u64,
@@ -76,21 +79,24 @@ impl<'a> LeastCosts<'a> {
             wanted: request.nodes,
             floor: usize::from(!request.stacked),
             least: Vec::with_capacity(fabric.depth() + 1),
+            merged: Vec::with_capacity(fabric.depth() + 1),
             cost,
             members,
             running: request.members.len() as u64 + u64::from(request.beyond),
         };
         for level in 0..=fabric.depth() {
-            let below = (0..fabric.groups(level)).map(|group| loads.of(level, group)).collect();
-            loads.least.push(below);
+            let least = loads.of_level(level);
+            loads.merged.push(loads.merged_in(level, &least));
+            loads.least.push(least);
         }
         loads
     }
 
     /// The least cost there is; [`FORBIDDEN`] where no placement is allowed.
     pub fn least(&self) -> u64 {
-        let all = self.merged(self.free.fabric().depth(), 0..self.free.fabric().sites());
-        all.last().and_then(|sum| sum.get(self.wanted as usize)).copied().unwrap_or(FORBIDDEN)
+        let fabric = self.free.fabric();
+        let all = self.merged[fabric.depth()].before(0, fabric.sites() as usize);
+        all.get(self.wanted as usize).copied().unwrap_or(FORBIDDEN)
     }
 
     /// The nodes of a placement of least cost, once per slot, ascending; of equals the one with
@@ -132,20 +138,41 @@ impl<'a> LeastCosts<'a> {
         by_node
     }
 
-    /// The cost of one group by slots taken of it, with all below.
-    fn of(&self, level: usize, group: GroupIndex) -> Vec<u64> {
-        if level < self.floor {
-            return Vec::new();
+    /// The costs of the groups of a level by slots taken of them, with all below; none below the lowest level that is judged.
+    fn of_level(&self, level: usize) -> CostLists {
+        let (fabric, mut lists) = (self.free.fabric(), CostLists::default());
+        for group in 0..if level < self.floor { 0 } else { fabric.groups(level) } {
+            if level == self.floor {
+                let slots = self.free.count(level, group).min(self.wanted) as usize;
+                lists.push((0..=slots).map(|taken| self.own(level, group, taken)));
+            } else {
+                let Range { start, end } = fabric.children(level, group);
+                let below = self.merged[level - 1].before(start as usize, end as usize);
+                let with_own = |(taken, &cost): (usize, &u64)| {
+                    cost.saturating_add(self.own(level, group, taken))
+                };
+                lists.push(below.iter().enumerate().map(with_own));
+            }
         }
-        let slots = self.free.count(level, group).min(self.wanted) as usize;
-        if level == self.floor {
-            return (0..=slots).map(|taken| self.own(level, group, taken)).collect();
+        lists
+    }
+
+    /// For the groups of a level, whose own costs these are: what they cost with those before them in the same group above.
+    fn merged_in(&self, level: usize, least: &CostLists) -> CostLists {
+        let (fabric, mut lists) = (self.free.fabric(), CostLists::default());
+        let mut merge = |groups: Range<GroupIndex>| {
+            for group in groups.clone() {
+                let own = (least, group as usize);
+                lists.push_sum(group == groups.start, own, self.wanted as usize);
+            }
+        };
+        if level == fabric.depth() {
+            merge(0..fabric.sites());
+        } else if level >= self.floor {
+            let above = 0..fabric.groups(level + 1);
+            above.for_each(|above| merge(fabric.children(level + 1, above)));
         }
-        let below = self.merged(level - 1, self.free.fabric().children(level, group));
-        let below = below.last().map_or(&[][..], Vec::as_slice);
-        let with_own =
-            |(taken, &cost): (usize, &u64)| cost.saturating_add(self.own(level, group, taken));
-        below.iter().enumerate().map(with_own).collect()
+        lists
     }
 
     fn own(&self, level: usize, group: GroupIndex, taken: usize) -> u64 {
@@ -156,28 +183,6 @@ impl<'a> LeastCosts<'a> {
         (self.cost)(GroupLoad { level, group, inside, all, running, taken, slots })
     }
 
-    /// Of the first 0, 1, 2, ... of some groups the least cost by slots taken of them together.
-    fn merged(&self, level: usize, groups: Range<GroupIndex>) -> Vec<Vec<u64>> {
-        let mut merged = vec![vec![0]];
-        for group in groups {
-            let so_far = &merged[merged.len() - 1];
-            merged.push(self.sum(so_far, &self.least[level][group as usize]));
-        }
-        merged
-    }
-
-    /// The least sum of two costs by slots taken of both together.
-    fn sum(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
-        let most = (a.len() + b.len() - 2).min(self.wanted as usize);
-        let mut sum = vec![FORBIDDEN; most + 1];
-        for (in_a, &cost) in a.iter().enumerate().filter(|&(_, &cost)| cost < FORBIDDEN) {
-            for (both, &more) in sum[in_a..].iter_mut().zip(b) {
-                *both = (*both).min(cost.saturating_add(more));
-            }
-        }
-        sum
-    }
-
     fn take(
         &self,
         level: usize,
@@ -185,11 +190,12 @@ impl<'a> LeastCosts<'a> {
         wanted: u32,
         nodes: &mut Vec<NodeIndex>,
     ) {
-        let merged = self.merged(level, groups.clone());
-        let mut left = wanted as usize;
-        for (index, group) in groups.enumerate().rev() {
-            let (before, own) = (&merged[index], &self.least[level][group as usize]);
-            let reached = merged[index + 1][left];
+        let (first, mut left) = (groups.start as usize, wanted as usize);
+        for group in groups.rev() {
+            let index = group as usize;
+            let (before, own) =
+                (self.merged[level].before(first, index), self.least[level].get(index));
+            let reached = self.merged[level].get(index)[left];
             let share = (0..own.len().min(left + 1)).find(|&taken| {
                 before
                     .get(left - taken)
@@ -218,17 +224,18 @@ impl<'a> LeastCosts<'a> {
         around: &[u64],
         by_node: &mut [u64],
     ) {
-        let before = self.merged(level, groups.clone());
+        let (first, most) = (groups.start as usize, self.wanted as usize);
         let mut after = vec![0];
-        for (index, group) in groups.enumerate().rev() {
-            let own = &self.least[level][group as usize];
+        for group in groups.rev() {
+            let own = self.least[level].get(group as usize);
             if self.free.count(level, group) > 0 {
-                let others = self.sum(&before[index], &after);
+                let before = self.merged[level].before(first, group as usize);
+                let others = sum(before, &after, most);
                 let rest: Vec<u64> =
                     (0..own.len()).map(|taken| beside(&others, &around[taken..])).collect();
                 self.enter(level, group, &rest, by_node);
             }
-            after = self.sum(&after, own);
+            after = sum(&after, own, most);
         }
     }
 
@@ -241,7 +248,7 @@ impl<'a> LeastCosts<'a> {
             self.descend(level - 1, self.free.fabric().children(level, group), &around, by_node);
             return;
         }
-        let own = &self.least[level][group as usize];
+        let own = self.least[level].get(group as usize);
         let at_least_one = own.iter().zip(rest).skip(1);
         let least =
             at_least_one.map(|(&own, &rest)| own.saturating_add(rest)).min().unwrap_or(FORBIDDEN);

@@ -9,6 +9,7 @@ mod explain;
 mod free_slots;
 mod gpus;
 mod group_costs;
+mod least_sums;
 mod moves;
 mod network_load;
 mod occupancy;

@@ -1,5 +1,7 @@
 //! How many slots every block has free, and on how many of its nodes there are jobs.
 
+use std::ops::Range;
+
 use topolane_fabric::{BlockIndex, Fabric, NodeIndex};
 
 use super::Occupancy;
@@ -35,17 +37,19 @@ impl BlockSlots {
     /// All slots are free.
     pub fn all(fabric: &Fabric) -> Self {
         let mut slots = BlockSlots::none(fabric);
-        (0..fabric.nodes()).for_each(|node| slots.change(fabric, node, true));
+        slots.change(fabric, 0..fabric.nodes(), true);
         slots
     }
 
-    /// Notes that the slot of a node is free now, or is no longer.
+    /// Notes that the slots of nodes are free now, or are no longer.
     #[inline]
-    pub fn change(&mut self, fabric: &Fabric, node: NodeIndex, is_free: bool) {
-        let free = &mut self.free[fabric.block(node) as usize];
-        self.blocks_with[*free as usize] -= 1;
-        *free = if is_free { *free + 1 } else { *free - 1 };
-        self.blocks_with[*free as usize] += 1;
+    pub fn change(&mut self, fabric: &Fabric, nodes: Range<NodeIndex>, are_free: bool) {
+        for (block, count) in by_block(fabric, nodes) {
+            let free = &mut self.free[block as usize];
+            self.blocks_with[*free as usize] -= 1;
+            *free = if are_free { *free + count } else { *free - count };
+            self.blocks_with[*free as usize] += 1;
+        }
     }
 
     /// Free slots of every block, by index.
@@ -76,10 +80,27 @@ impl Occupancy {
         self.held_in_blocks[block as usize]
     }
 
-    /// Notes that the first slot of a node is held now, or the last one no longer.
+    /// Notes that the first slot of each of these nodes is held now, or the last one no longer.
     #[inline]
-    pub(super) fn count_held(&mut self, node: NodeIndex, is_held: bool) {
-        let count = &mut self.held_in_blocks[self.fabric.block(node) as usize];
-        *count = if is_held { *count + 1 } else { *count - 1 };
+    pub(super) fn count_held(&mut self, nodes: Range<NodeIndex>, are_held: bool) {
+        for (block, nodes) in by_block(&self.fabric, nodes) {
+            let count = &mut self.held_in_blocks[block as usize];
+            *count = if are_held { *count + nodes } else { *count - nodes };
+        }
     }
+}
+
+/// How many nodes of a run lie in one block, and how many in the next.
+fn by_block(
+    fabric: &Fabric,
+    mut nodes: Range<NodeIndex>,
+) -> impl Iterator<Item = (BlockIndex, u32)> + '_ {
+    std::iter::from_fn(move || {
+        let first = nodes.next()?;
+        let block = fabric.block(first);
+        while nodes.start < nodes.end && fabric.block(nodes.start) == block {
+            nodes.start += 1;
+        }
+        Some((block, nodes.start - first))
+    })
 }

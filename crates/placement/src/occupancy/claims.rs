@@ -29,27 +29,25 @@ impl Occupancy {
     }
 
     fn claim_nodes(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
-        let share = placement.share();
+        let Share::Part(amounts) = placement.share() else { return self.take_whole(placement) };
         for (index, (node, gpus)) in placement.slots().enumerate() {
-            if node >= self.fabric.nodes() || !self.has_slot(node, share, gpus) {
+            if node >= self.fabric.nodes() || !self.has_slot(node, amounts, gpus) {
                 for (taken, gpus) in placement.slots().take(index) {
-                    self.give_back(taken, share, gpus);
+                    self.give_back(taken, amounts, gpus);
                 }
                 return Err(OccupancyError { node });
             }
-            self.take(node, share, gpus);
+            self.take(node, amounts, gpus);
         }
         Ok(())
     }
 
     /// Whether a node can take a slot, with these GPUs if any is named.
-    fn has_slot(&self, node: NodeIndex, share: &Share, gpus: GpuSet) -> bool {
-        match share {
-            Share::Part(amounts) if !gpus.is_empty() => {
-                self.takes_shares(node) && self.has_gpus(node, amounts, gpus)
-            }
-            Share::Part(amounts) => self.fits(node, share) && self.counts_gpu_part(node, amounts),
-            Share::Whole => self.fits(node, share),
+    fn has_slot(&self, node: NodeIndex, amounts: &Amounts, gpus: GpuSet) -> bool {
+        if gpus.is_empty() {
+            self.fits_part(node, amounts) && self.counts_gpu_part(node, amounts)
+        } else {
+            self.takes_shares(node) && self.has_gpus(node, amounts, gpus)
         }
     }
 
@@ -97,8 +95,11 @@ impl Occupancy {
 
     /// Gives back what [`Occupancy::claim`] took for the same placement.
     pub fn release(&mut self, placement: &Placement) {
-        for (node, gpus) in placement.slots() {
-            self.give_back(node, placement.share(), gpus);
+        match placement.share() {
+            Share::Whole => self.give_back_whole(placement),
+            Share::Part(amounts) => {
+                placement.slots().for_each(|(node, gpus)| self.give_back(node, amounts, gpus));
+            }
         }
         self.count_crossings(placement, |count| *count -= 1);
         self.slots.give_back(placement.links());
@@ -116,14 +117,7 @@ impl Occupancy {
                 Share::Whole => self.set_whole(node, true),
                 Share::Part(amounts) => self.overlay_amounts(node, amounts),
             }
-            self.held[node as usize] += 1;
-            if self.held(node) == 1 {
-                self.count_held(node, true);
-            }
-            if self.idle.contains(node) {
-                self.mark_busy(node);
-            }
-            self.note_change(node);
+            self.hold_slot(node);
         }
         self.take_links(placement);
     }
@@ -139,35 +133,40 @@ impl Occupancy {
     }
 
     #[inline]
-    fn take(&mut self, node: NodeIndex, share: &Share, gpus: GpuSet) {
-        let index = node as usize;
-        match share {
-            Share::Whole => self.set_whole(node, true),
-            Share::Part(amounts) => self.change_amounts(node, amounts, gpus, true),
-        }
-        self.held[index] += 1;
-        if self.held(node) == 1 {
-            self.count_held(node, true);
-            self.mark_busy(node);
-        }
-        self.note_change(node);
+    fn take(&mut self, node: NodeIndex, amounts: &Amounts, gpus: GpuSet) {
+        self.change_amounts(node, amounts, gpus, true);
+        self.hold_slot(node);
     }
 
     #[inline]
-    fn give_back(&mut self, node: NodeIndex, share: &Share, gpus: GpuSet) {
-        let index = node as usize;
-        match share {
-            Share::Whole => self.set_whole(node, false),
-            Share::Part(amounts) => self.change_amounts(node, amounts, gpus, false),
+    fn give_back(&mut self, node: NodeIndex, amounts: &Amounts, gpus: GpuSet) {
+        self.change_amounts(node, amounts, gpus, false);
+        self.give_back_slot(node);
+    }
+
+    /// Counts one more slot held on a node.
+    fn hold_slot(&mut self, node: NodeIndex) {
+        self.held[node as usize] += 1;
+        if self.held(node) == 1 {
+            self.count_held(node..node + 1, true);
         }
+        if self.idle.contains(node) {
+            self.mark_busy(node..node + 1);
+        }
+        self.note_changes(node..node + 1);
+    }
+
+    /// Counts one slot less.
+    pub(super) fn give_back_slot(&mut self, node: NodeIndex) {
+        let index = node as usize;
         self.held[index] -= 1;
         if self.held[index] == 0 {
-            self.count_held(node, false);
+            self.count_held(node..node + 1, false);
             if self.in_service.contains(node) {
-                self.mark_idle(node);
+                self.mark_idle(node..node + 1);
             }
         }
-        self.note_change(node);
+        self.note_changes(node..node + 1);
     }
 
     fn count_crossings(&mut self, placement: &Placement, change: impl Fn(&mut u32)) {

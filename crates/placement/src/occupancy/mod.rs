@@ -6,8 +6,10 @@ mod free;
 mod gpus;
 mod part_slots;
 mod service;
+mod whole;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
@@ -17,7 +19,7 @@ use crate::demand::Demand;
 use crate::free_slots::FreeSlots;
 use crate::network_load::{LaidTraffic, NetworkLoad};
 use crate::placement::Placement;
-use crate::request::Request;
+use crate::request::{Request, Share};
 use crate::service::CutOff;
 use crate::what_if::WhatIf;
 pub(crate) use blocks::BlockSlots;
@@ -64,6 +66,8 @@ pub struct Occupancy {
     network: Option<Box<NetworkLoad>>,
     /// What requests to expect, for policies that prepare for them.
     demand: Arc<Demand>,
+    /// The most nodes of a group of each level; at level 0 a node.
+    largest: Arc<[u32]>,
     /// The empty machine; `None` in that one itself.
     empty: Option<Arc<Occupancy>>,
 }
@@ -111,6 +115,7 @@ impl Clone for Occupancy {
             cut_off,
             network,
             demand,
+            largest,
             empty,
         } = source;
         self.fabric.clone_from(fabric);
@@ -132,6 +137,7 @@ impl Clone for Occupancy {
         self.cut_off.clone_from(cut_off);
         self.network.clone_from(network);
         self.demand.clone_from(demand);
+        self.largest.clone_from(largest);
         self.empty.clone_from(empty);
     }
 }
@@ -146,11 +152,13 @@ impl Occupancy {
     fn unheld(fabric: Arc<Fabric>) -> Self {
         let nodes = fabric.nodes();
         let per_group = |level| vec![0; fabric.groups(level) as usize];
+        let size = |level, group| fabric.node_range(level, group).len() as u32;
+        let largest =
+            |level| (0..fabric.groups(level)).map(|group| size(level, group)).max().unwrap_or(0);
         let slots = UplinkSlots::new(&fabric);
         let mut idle_in: Vec<Vec<u32>> = vec![Vec::new()];
         for level in 1..=fabric.depth() {
-            let count = |group| fabric.node_range(level, group).len() as u32;
-            idle_in.push((0..fabric.groups(level)).map(count).collect());
+            idle_in.push((0..fabric.groups(level)).map(|group| size(level, group)).collect());
         }
         Occupancy {
             free: Vec::new(),
@@ -171,6 +179,7 @@ impl Occupancy {
             slots,
             network: None,
             demand: Arc::default(),
+            largest: (0..=fabric.depth()).map(largest).collect(),
             empty: None,
             fabric,
         }
@@ -206,6 +215,7 @@ impl Occupancy {
             cut_off: self.cut_off.clone(),
             network: None,
             demand: Arc::clone(&self.demand),
+            largest: Arc::clone(&self.largest),
             empty: self.empty.clone(),
         }
     }
@@ -258,6 +268,24 @@ impl Occupancy {
     /// The same machine, empty and with all nodes in service: what could be had at best.
     pub fn empty(&self) -> &Occupancy {
         self.empty.as_deref().unwrap_or(self)
+    }
+
+    /// The most nodes of a group of a level.
+    #[inline]
+    pub fn largest_group(&self, level: usize) -> u32 {
+        self.largest[level]
+    }
+
+    /// Whether each node of the empty machine is one slot for the request.
+    pub(crate) fn any_node_holds(&self, request: &Request) -> bool {
+        let is_counted = !request.stacked && request.slots.is_none();
+        request.eligible.is_none()
+            && match &request.share {
+                Share::Whole => true,
+                Share::Part(amounts) => {
+                    is_counted && self.empty().part_total(amounts) == self.fabric.nodes()
+                }
+            }
     }
 
     /// The machine.
@@ -358,21 +386,25 @@ impl Occupancy {
         self.network = Some(network);
     }
 
+    /// Counts nodes of one leaf as idle that were not.
     #[inline]
-    fn mark_idle(&mut self, node: NodeIndex) {
-        self.idle.insert(node);
-        self.idle_by_block.change(&self.fabric, node, true);
+    fn mark_idle(&mut self, nodes: Range<NodeIndex>) {
         for level in 1..=self.fabric.depth() {
-            self.idle_in[level][self.fabric.group(level, node) as usize] += 1;
+            let group = self.fabric.group(level, nodes.start);
+            self.idle_in[level][group as usize] += nodes.len() as u32;
         }
+        self.idle_by_block.change(&self.fabric, nodes.clone(), true);
+        nodes.for_each(|node| self.idle.insert(node));
     }
 
+    /// Counts nodes of one leaf as not idle that were.
     #[inline]
-    fn mark_busy(&mut self, node: NodeIndex) {
-        self.idle.remove(node);
-        self.idle_by_block.change(&self.fabric, node, false);
+    fn mark_busy(&mut self, nodes: Range<NodeIndex>) {
         for level in 1..=self.fabric.depth() {
-            self.idle_in[level][self.fabric.group(level, node) as usize] -= 1;
+            let group = self.fabric.group(level, nodes.start);
+            self.idle_in[level][group as usize] -= nodes.len() as u32;
         }
+        self.idle_by_block.change(&self.fabric, nodes.clone(), false);
+        nodes.for_each(|node| self.idle.remove(node));
     }
 }

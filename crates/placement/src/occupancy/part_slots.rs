@@ -1,5 +1,6 @@
 //! The nodes with a slot for shares that were asked for lately, kept up to date instead of counted anew.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use topolane_fabric::{NodeIndex, NodeSet};
@@ -75,20 +76,20 @@ impl Clone for PartSlots {
 }
 
 impl Occupancy {
-    /// Notes that the slots of a node may have changed.
+    /// Notes that the slots of nodes may have changed.
     #[inline]
-    pub(super) fn note_change(&mut self, node: NodeIndex) {
+    pub(super) fn note_changes(&mut self, nodes: Range<NodeIndex>) {
         let most = self.held.len().max(1024);
         let kept = self.part_slots.kept_mut();
         if kept.tables.is_empty() {
             return;
         }
-        if kept.changed.len() >= most {
+        if kept.changed.len() + nodes.len() > most {
             kept.changed.clear();
             kept.begun += 1;
             kept.tables.iter_mut().for_each(|table| table.seen = None);
         }
-        kept.changed.push(node);
+        kept.changed.extend(nodes);
     }
 
     /// The present place in the list of changes.
@@ -182,7 +183,7 @@ impl Occupancy {
             slots.nodes.remove(node);
         }
         change(&mut table.total);
-        slots.by_block.change(&self.fabric, node, fits);
+        slots.by_block.change(&self.fabric, node..node + 1, fits);
         for level in 1..=self.fabric.depth() {
             change(&mut slots.counts[level][self.fabric.group(level, node) as usize]);
         }

@@ -67,14 +67,14 @@ impl Occupancy {
         if in_service {
             self.in_service.insert(node);
             if self.held[node as usize] == 0 {
-                self.mark_idle(node);
+                self.mark_idle(node..node + 1);
             }
         } else {
             self.in_service.remove(node);
             if self.held[node as usize] == 0 {
-                self.mark_busy(node);
+                self.mark_busy(node..node + 1);
             }
         }
-        self.note_change(node);
+        self.note_changes(node..node + 1);
     }
 }

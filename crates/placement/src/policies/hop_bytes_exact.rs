@@ -1,3 +1,7 @@
+use std::ops::Range;
+
+use topolane_fabric::GroupIndex;
+
 use crate::group_costs::{FORBIDDEN, GroupLoad, LeastCosts, hops};
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
@@ -25,6 +29,9 @@ impl HopBytesExact {
         occupancy: &Occupancy,
         ask: impl Fn(&LeastCosts<'_>) -> Option<T>,
     ) -> Result<T, Refusal> {
+        if self.isolated && !may_have_room(request, free, occupancy) {
+            return Err(Refusal::would_share(request, free));
+        }
         let taken = |load: &GroupLoad| {
             let (level, group) = (load.level, load.group);
             occupancy.isolated_crossing(level, group) > 0
@@ -62,6 +69,10 @@ impl Policy for HopBytesExact {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
+        if self.isolated && is_judged_by_counts(request) && may_have_room(request, free, occupancy)
+        {
+            return Ok(());
+        }
         self.among(request, free, occupancy, |least| (least.least() < FORBIDDEN).then_some(()))
     }
 
@@ -80,6 +91,39 @@ impl SlotCosts for HopBytesExact {
     ) -> Result<Vec<f64>, Refusal> {
         self.among(request, free, occupancy, |least| least.costs())
     }
+}
+
+/// Whether room in groups tells if a request can be isolated: no member runs yet, and every slot is on a node of its own.
+fn is_judged_by_counts(request: &Request) -> bool {
+    request.members.is_empty() && request.beyond == 0 && !request.stacked
+}
+
+/// Whether a request may find a place in which no group is crossed by two placements. True is certain where counts
+/// [judge](is_judged_by_counts): inside a group, a job that crosses the groups below may take all free slots of those that no
+/// other job crosses.
+fn may_have_room(request: &Request, free: &FreeSlots<'_>, occupancy: &Occupancy) -> bool {
+    if !is_judged_by_counts(request) {
+        return true;
+    }
+    let fabric = free.fabric();
+    let counts = (0..fabric.groups(1)).map(|leaf| free.count(1, leaf));
+    let mut usable: Vec<u32> = counts.collect();
+    for level in 1..=fabric.depth() {
+        if usable.iter().any(|&slots| slots >= request.nodes) {
+            return true;
+        }
+        let uncrossed = |group: GroupIndex| {
+            if occupancy.crossing(level, group) > 0 { 0 } else { usable[group as usize] }
+        };
+        let sum = |groups: Range<GroupIndex>| groups.map(uncrossed).fold(0, u32::saturating_add);
+        usable = if level == fabric.depth() {
+            vec![sum(0..fabric.sites())]
+        } else {
+            let above = 0..fabric.groups(level + 1);
+            above.map(|group| sum(fabric.children(level + 1, group))).collect()
+        };
+    }
+    usable.iter().any(|&slots| slots >= request.nodes)
 }
 
 /// Hops first, then pairs on different nodes, then slots left over; a group that the placement

@@ -37,10 +37,15 @@ impl Policy for Isolated {
         if let Some(nodes) = in_one_domain(request, free) {
             return Ok(Choice::nodes(nodes));
         }
+        let class = class_of(request, occupancy)?;
+        let unshared = free.unshared(request, occupancy);
+        let search = Search { free: &unshared, occupancy, class, wanted: request.nodes };
+        let top = free.fabric().depth();
+        let home =
+            search.least_available(0..free.fabric().sites(), top, |site| search.home(top, site));
+        let home = home.ok_or_else(|| Refusal::would_share(request, free))?;
         let mut nodes = Vec::with_capacity(request.nodes as usize);
-        search(request, free, occupancy, |search, home| {
-            search.fill(search.class, home, request.nodes, &mut nodes);
-        })?;
+        search.fill(class, home, request.nodes, &mut nodes);
         nodes.sort_unstable();
         Ok(Choice::nodes(nodes))
     }
@@ -54,7 +59,12 @@ impl Policy for Isolated {
         if in_one_domain(request, free).is_some() {
             return Ok(());
         }
-        search(request, free, occupancy, |_, _| ())
+        let class = class_of(request, occupancy)?;
+        let unshared = free.unshared(request, occupancy);
+        let search = Search { free: &unshared, occupancy, class, wanted: request.nodes };
+        // A group with room lies in groups with room.
+        let has_home = (0..free.fabric().groups(class)).any(|group| search.is_home(group));
+        if has_home { Ok(()) } else { Err(Refusal::would_share(request, free)) }
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
@@ -85,29 +95,6 @@ fn in_one_domain(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeInde
     Some(taken)
 }
 
-/// Finds the group for the job and hands it to `found`.
-fn search(
-    request: &Request,
-    free: &FreeSlots<'_>,
-    occupancy: &Occupancy,
-    found: impl FnOnce(&Search<'_>, GroupIndex),
-) -> Result<(), Refusal> {
-    let fabric = free.fabric();
-    let wanted = request.nodes;
-    let class = class_of(request, occupancy)?;
-    let unshared = free.unshared(request, occupancy);
-    let search = Search { free: &unshared, occupancy, class, wanted };
-    let top = fabric.depth();
-    let home = search.least_available(0..fabric.sites(), top, |site| search.home(top, site));
-    match home {
-        Some(home) => {
-            found(&search, home);
-            Ok(())
-        }
-        None => Err(Refusal::would_share(request, free)),
-    }
-}
-
 /// The lowest level with a group of so many nodes, and the groups of that level that have them; none where no site has.
 pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
     let holds = |level, group: &GroupIndex| {
@@ -120,20 +107,14 @@ pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
 
 /// The lowest level with a group that has enough slots on the empty machine.
 fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
-    let fabric = occupancy.fabric();
-    let any_node_will_do = request.share.is_whole() && request.eligible.is_none();
-    let free = (!any_node_will_do).then(|| occupancy.empty().free_slots(request));
-    let slots = |level: usize, group| match &free {
-        Some(free) => free.count(level, group),
-        None => fabric.node_range(level, group).len() as u32,
+    let (wanted, top) = (request.nodes, occupancy.fabric().depth());
+    let empty = (!occupancy.any_node_holds(request)).then(|| occupancy.empty().free_slots(request));
+    let most = |level| match &empty {
+        Some(empty) => empty.largest(level),
+        None => occupancy.largest_group(level),
     };
-    let wanted = request.nodes;
-    let holds = |level: usize| (0..fabric.groups(level)).any(|group| slots(level, group) >= wanted);
-    (1..=fabric.depth()).find(|&level| holds(level)).ok_or_else(|| {
-        let top = fabric.depth();
-        let most = (0..fabric.sites()).map(|site| slots(top, site)).max().unwrap_or(0);
-        Refusal::Never { wanted, most }
-    })
+    let class = (1..=top).find(|&level| most(level) >= wanted);
+    class.ok_or_else(|| Refusal::Never { wanted, most: most(top) })
 }
 
 struct Search<'a> {
@@ -160,10 +141,16 @@ impl Search<'_> {
     /// The group of the job's class, at or below `group`, that can hold it.
     fn home(&self, level: usize, group: GroupIndex) -> Option<GroupIndex> {
         if level == self.class {
-            return (self.usable(level, group) >= self.wanted).then_some(group);
+            return self.is_home(group).then_some(group);
         }
         let children = self.free.fabric().children(level, group);
         self.least_available(children, level - 1, |child| self.home(level - 1, child))
+    }
+
+    /// Whether a group of the job's class can hold it.
+    fn is_home(&self, group: GroupIndex) -> bool {
+        self.free.count(self.class, group) >= self.wanted
+            && self.usable(self.class, group) >= self.wanted
     }
 
     /// Slots of a group in subgroups that no job crosses, at every level below.

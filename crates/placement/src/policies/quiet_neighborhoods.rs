@@ -29,14 +29,21 @@ impl Policy for QuietNeighborhoods {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
+        let (level, block) = block_for(request, free, occupancy)?;
         let now = Blocks { free, occupancy };
-        let found = size_for(request, occupancy)
-            .and_then(|(level, size)| Some((level, now.first(level, size, request.nodes)?)));
-        let (level, block) = found.ok_or_else(|| Refusal::would_share(request, free))?;
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         now.take(level, block, request.nodes, &mut nodes);
         nodes.sort_unstable();
         Ok(Choice::nodes(nodes))
+    }
+
+    fn has_place(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
+        block_for(request, &free.unshared(request, occupancy), occupancy).map(drop)
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
@@ -46,11 +53,29 @@ impl Policy for QuietNeighborhoods {
     }
 }
 
+/// Level and place of the block for a request.
+fn block_for(
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+) -> Result<(usize, Range<GroupIndex>), Refusal> {
+    let now = Blocks { free, occupancy };
+    let found = size_for(request, occupancy)
+        .and_then(|(level, size)| Some((level, now.first(level, size, request.nodes)?)));
+    found.ok_or_else(|| Refusal::would_share(request, free))
+}
+
 /// Level and size of the smallest blocks one of which could hold the request on the empty machine.
 fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
     let empty = occupancy.empty();
-    let at_best = Blocks { free: &empty.free_slots(request), occupancy: empty };
-    at_best.sizes().find(|&(level, size)| at_best.first(level, size, request.nodes).is_some())
+    let free = empty.free_slots(request);
+    let level = (1..=free.fabric().depth()).find(|&level| free.largest(level) >= request.nodes)?;
+    if level == 1 {
+        return Some((1, 1));
+    }
+    let at_best = Blocks { free: &free, occupancy: empty };
+    let holds = |&size: &u32| at_best.first(level, size, request.nodes).is_some();
+    at_best.sizes(level).find(holds).map(|size| (level, size))
 }
 
 /// The blocks of a machine. One of level L is a range of groups of level L - 1; at level 1, a leaf.
@@ -60,19 +85,13 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// Levels and sizes of blocks, the smallest first.
-    fn sizes(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+    /// Sizes of the blocks of a level from 2 on, the smallest first.
+    fn sizes(&self, level: usize) -> impl Iterator<Item = u32> + use<> {
         let fabric = self.free.fabric();
-        let most = move |level| {
-            let groups = 0..fabric.groups(level);
-            groups.map(|group| fabric.children(level, group).len() as u32).max().unwrap_or(1)
-        };
-        let above = (2..=fabric.depth()).flat_map(move |level| {
-            let all = most(level);
-            let powers = successors(Some(2u32), |size| size.checked_mul(2));
-            powers.take_while(move |&size| size < all).chain([all]).map(move |size| (level, size))
-        });
-        std::iter::once((1, 1)).chain(above)
+        let children = |group| fabric.children(level, group).len() as u32;
+        let all = (0..fabric.groups(level)).map(children).max().unwrap_or(1);
+        let powers = successors(Some(2u32), |size| size.checked_mul(2));
+        powers.take_while(move |&size| size < all).chain([all])
     }
 
     /// The first block of a size with enough free slots.

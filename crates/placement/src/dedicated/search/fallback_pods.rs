@@ -43,7 +43,6 @@ struct Search<'a> {
 }
 
 /// Pods that are looked at together.
-#[derive(Clone)]
 struct Chosen {
     /// By place among the members.
     pods: Vec<usize>,
@@ -124,7 +123,7 @@ impl<'a> Search<'a> {
         self.choices = self.choices.checked_sub(1)?;
         let left: u32 = self.members[at..].iter().map(|members| members.most().nodes).sum();
         if chosen.nodes + left < self.candidates.wanted
-            || self.slots_of(chosen, (1, 1)).iter().sum::<u32>() < self.slots
+            || self.slots_of(chosen, (1, 1)).sum::<u32>() < self.slots
         {
             return None;
         }
@@ -134,40 +133,42 @@ impl<'a> Search<'a> {
         {
             return Some(plan);
         }
-        let members = self.members.get(at)?;
-        let mut with = chosen.clone();
-        with.pods.push(at);
-        with.nodes += members.most().nodes;
-        let mut as_rest = with.clone();
-        for (common, own) in with.common.iter_mut().zip(&self.pods[members.pod].core) {
-            *common &= own;
+        let (pod, nodes) = self.members.get(at).map(|of| (of.pod, of.most().nodes))?;
+        chosen.pods.push(at);
+        chosen.nodes += nodes;
+        let own = self.pods[pod].core.iter();
+        let narrowed = chosen.common.iter().zip(own).map(|(common, own)| common & own).collect();
+        let common = std::mem::replace(&mut chosen.common, narrowed);
+        let mut found = self.choose(at + 1, chosen);
+        chosen.common = common;
+        if found.is_none() && chosen.rest.is_none() {
+            chosen.rest = Some(at);
+            found = self.choose(at + 1, chosen);
+            chosen.rest = None;
         }
-        if let Some(plan) = self.choose(at + 1, &mut with) {
-            return Some(plan);
-        }
-        if chosen.rest.is_none() {
-            as_rest.rest = Some(at);
-            if let Some(plan) = self.choose(at + 1, &mut as_rest) {
-                return Some(plan);
-            }
-        }
-        self.choose(at + 1, chosen)
+        chosen.pods.pop();
+        chosen.nodes -= nodes;
+        found.or_else(|| self.choose(at + 1, chosen))
     }
 
     /// Uplink slots into every plane that pods can go on with, so many core cables for each.
-    fn slots_of(&self, chosen: &Chosen, (most, rest): Width) -> Vec<u32> {
-        let own = |plane: usize| chosen.rest.map(|at| self.pods[self.members[at].pod].core[plane]);
-        let slots = |(plane, &common): (usize, &u64)| {
-            let of_rest = own(plane).map_or(u32::MAX, |own| (common & own).count_ones() / rest);
+    fn slots_of<'c>(
+        &'c self,
+        chosen: &'c Chosen,
+        (most, rest): Width,
+    ) -> impl Iterator<Item = u32> + 'c {
+        let own = chosen.rest.map(|at| &self.pods[self.members[at].pod].core);
+        let slots = move |(plane, &common): (usize, &u64)| {
+            let of_rest = own.map_or(u32::MAX, |own| (common & own[plane]).count_ones() / rest);
             self.in_plane[plane].min(common.count_ones() / most).min(of_rest)
         };
-        chosen.common.iter().enumerate().map(slots).collect()
+        chosen.common.iter().enumerate().map(slots)
     }
 
     /// The job on these pods, if they hold it.
     fn plan(&self, chosen: &Chosen) -> Option<Plan> {
         let widest = chosen.common.iter().map(|common| common.count_ones()).max().unwrap_or(0);
-        let enough = |width: Width| self.slots_of(chosen, width).iter().sum::<u32>() >= self.slots;
+        let enough = |width: Width| self.slots_of(chosen, width).sum::<u32>() >= self.slots;
         (1..=widest).rev().find_map(|most| {
             let rest = (1..=most).rev().find(|&rest| enough((most, rest)))?;
             let nodes = self.nodes(chosen, (most, rest))?;
@@ -204,7 +205,7 @@ impl<'a> Search<'a> {
     }
 
     fn lay_out(&self, chosen: &Chosen, width: Width, nodes: &[u32]) -> Plan {
-        let mut into = self.slots_of(chosen, width);
+        let mut into: Vec<u32> = self.slots_of(chosen, width).collect();
         let mut spare = into.iter().sum::<u32>() - self.slots;
         for slots in &mut into {
             let less = spare.min(*slots);

@@ -78,7 +78,7 @@ impl LinkedSegments {
         let nodes = plan.nodes(free);
         let mut inside = nodes.clone();
         inside.sort_unstable();
-        let narrowed = free.only(|node| inside.binary_search(&node).is_ok());
+        let narrowed = free.on(inside.iter().copied());
         let choice = self.rule().choose(request, &narrowed, occupancy).ok()?;
         let mut chosen = choice.nodes.clone();
         chosen.sort_unstable();
@@ -93,7 +93,7 @@ impl LinkedSegments {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Option<Choice> {
-        let narrowed = free.only(|node| free.fabric().block(node) == block);
+        let narrowed = free.on(free.fabric().block_nodes(block).iter().copied());
         self.rule().choose(request, &narrowed, occupancy).ok()
     }
 }
@@ -117,6 +117,12 @@ impl Policy for LinkedSegments {
         let parts = Parts::of(request, occupancy);
         parts.check(free)?;
         let counts = free.in_blocks();
+        // What is isolated on some of the nodes is so on all.
+        if let Links::Isolated(rule) = &self.links
+            && rule.has_place(request, free, occupancy).is_err()
+        {
+            return Err(Refusal::would_share(request, free));
+        }
         let is_empty = |block| occupancy.held_in_block(block) == 0;
         let mut holding: Vec<BlockIndex> = (0..free.fabric().blocks())
             .filter(|&block| counts[block as usize] >= parts.wanted())

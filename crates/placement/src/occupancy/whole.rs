@@ -1,0 +1,72 @@
+//! Whole nodes, taken and given back by runs. Consecutive nodes of one leaf are in the same groups, so that counts change once
+//! for all of them. This is for queues: at every pass they ask what if most running jobs had ended.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, NodeIndex};
+
+use super::{Occupancy, OccupancyError, WHOLE};
+use crate::placement::Placement;
+
+impl Occupancy {
+    /// Takes the nodes of a placement of whole nodes.
+    ///
+    /// # Errors
+    /// The first node that is not idle; nothing is taken then.
+    pub(super) fn take_whole(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
+        let fabric = Arc::clone(&self.fabric);
+        for (index, run) in runs(&fabric, placement).enumerate() {
+            let length = run.len() as u32;
+            if self.idle.count_in(run.clone()) < length {
+                let refused = run.clone().find(|&node| !self.idle.contains(node));
+                runs(&fabric, placement).take(index).for_each(|taken| self.give_back_run(taken));
+                return Err(OccupancyError { node: refused.unwrap_or(run.start) });
+            }
+            self.held[run.start as usize..run.end as usize].fill(WHOLE | 1);
+            self.whole += length;
+            self.count_held(run.clone(), true);
+            self.mark_busy(run.clone());
+            self.note_changes(run);
+        }
+        Ok(())
+    }
+
+    /// Gives back the nodes of a placement of whole nodes.
+    pub(super) fn give_back_whole(&mut self, placement: &Placement) {
+        let fabric = Arc::clone(&self.fabric);
+        runs(&fabric, placement).for_each(|run| self.give_back_run(run));
+    }
+
+    fn give_back_run(&mut self, run: Range<NodeIndex>) {
+        let held = &mut self.held[run.start as usize..run.end as usize];
+        if held.iter().all(|&held| held == WHOLE | 1)
+            && self.in_service.count_in(run.clone()) == run.len() as u32
+        {
+            held.fill(0);
+            self.whole -= run.len() as u32;
+            self.count_held(run.clone(), false);
+            self.mark_idle(run.clone());
+            self.note_changes(run);
+            return;
+        }
+        for node in run {
+            self.set_whole(node, false);
+            self.give_back_slot(node);
+        }
+    }
+}
+
+/// The nodes that a placement holds, in order, as runs of consecutive nodes of one leaf.
+fn runs<'a>(
+    fabric: &'a Fabric,
+    placement: &'a Placement,
+) -> impl Iterator<Item = Range<NodeIndex>> + 'a {
+    let goes_on = move |&node: &NodeIndex, &next: &NodeIndex| {
+        next == node + 1 && next < fabric.nodes() && fabric.group(1, node) == fabric.group(1, next)
+    };
+    let parts = [placement.nodes(), placement.spare()].into_iter();
+    parts
+        .flat_map(move |nodes| nodes.chunk_by(goes_on))
+        .map(|run| run[0]..run[0] + run.len() as u32)
+}
