@@ -91,6 +91,16 @@ int main(void) {
     BAD(topolane_state_place(state, policy, &request, &decision, &refusal, &error));
     amounts[0] = (topolane_amount){"cores", UINT64_MAX};
     BAD(topolane_state_place(state, policy, &request, &decision, &refusal, &error));
+    const char *levels[] = {"rack", "", "9", "domain", "required:9", "required:domain", "leaf:required"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        request = request_of(1, 2);
+        request.segment = 1;
+        request.segment_level = levels[i];
+        BAD(topolane_state_place(state, policy, &request, &decision, &refusal, &error));
+        request = request_of(1, 2);
+        request.within = levels[i];
+        BAD(topolane_state_place(state, policy, &request, &decision, &refusal, &error));
+    }
     request = request_of(1, UINT32_MAX);
     ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, policy, &request, &decision, NULL, &error));
 

@@ -37,6 +37,41 @@ int main(void) {
     OK(topolane_policy_new("dedicated", 0, &dedicated, &error));
     OK(topolane_state_new(machine, &state, &error));
 
+    /* Segments of two nodes lie on one leaf each; a job of three that has to lie on a leaf never fits. */
+    topolane_policy *kueue = NULL, *segments = NULL;
+    topolane_state *bare = NULL;
+    OK(topolane_policy_new("kueue-tas", 0, &kueue, &error));
+    OK(topolane_policy_new("segments", 0, &segments, &error));
+    OK(topolane_state_new(machine, &bare, &error));
+    topolane_held taken = {.size = sizeof taken, .id = 1, .bandwidth_share = 1.0};
+    uint32_t first[2] = {0, 3};
+    taken.nodes = first;
+    taken.node_count = 2;
+    OK(topolane_state_hold(bare, &taken, &error));
+    topolane_request parts = request_of(2, 4);
+    parts.segment = 2;
+    parts.segment_level = "leaf";
+    for (int rule = 0; rule < 2; rule++) {
+        OK(topolane_state_place(bare, rule ? kueue : segments, &parts, &decision, NULL, &error));
+        topolane_numbers found = topolane_decision_nodes(decision);
+        CHECK(found.count == 4 && found.first[0] / 2 == found.first[1] / 2 && found.first[2] / 2 == found.first[3] / 2);
+        topolane_decision_free(decision);
+    }
+    topolane_request wide = request_of(2, 3);
+    wide.within = "required:leaf";
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(bare, kueue, &wide, &decision, NULL, &error));
+    wide.within = "required:pod";
+    OK(topolane_state_place(bare, kueue, &wide, &decision, NULL, &error));
+    topolane_decision_free(decision);
+    /* A program of version 3 says nothing of it. */
+    wide.within = "required:leaf";
+    wide.size = offsetof(topolane_request, segment);
+    OK(topolane_state_place(bare, kueue, &wide, &decision, NULL, &error));
+    topolane_decision_free(decision);
+    topolane_state_free(bare);
+    topolane_policy_free(kueue);
+    topolane_policy_free(segments);
+
     /* A decision changes nothing until it is claimed; a claimed one is given back by its number. */
     topolane_request three = request_of(7, 3);
     CHECK(topolane_state_refused(state) == NULL);

@@ -13,7 +13,7 @@
  The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
  and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
  */
-#define TOPOLANE_API_VERSION 3
+#define TOPOLANE_API_VERSION 4
 
 /*
  The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
@@ -159,6 +159,20 @@ typedef struct topolane_request {
    How many words of 64 bits; nodes beyond them may not be used. Since version 3.
    */
   size_t eligible_words;
+  /*
+   Nodes of each part of the job that must lie in one group of `segment_level`; 0: there are no such parts. Since version 4.
+   */
+  uint32_t segment;
+  /*
+   `node`, `leaf`, `pod`, `domain`, or the number of a level of the tree; NULL: domains or, where there are none, leaves.
+   Only Kueue's rules look at it. Since version 4.
+   */
+  const char *segment_level;
+  /*
+   Where the job has to lie: `required:LEVEL`, `preferred:LEVEL` or `unconstrained`; NULL: what the policy does by itself. Only
+   Kueue's rules look at it. Since version 4.
+   */
+  const char *within;
 } topolane_request;
 
 /*

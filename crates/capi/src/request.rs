@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, NodeIndex, NodeSet};
-use topolane_placement::{Amounts, Share};
+use topolane_placement::{Amounts, Level, NotWithin, Share, Within};
 
 use crate::guard::{Problem, array, or_else, sized, text};
 
@@ -54,6 +54,14 @@ pub struct Request {
     pub eligible_bits: *const u64,
     /// How many words of 64 bits; nodes beyond them may not be used. Since version 3.
     pub eligible_words: usize,
+    /// Nodes of each part of the job that must lie in one group of `segment_level`; 0: there are no such parts. Since version 4.
+    pub segment: u32,
+    /// `node`, `leaf`, `pod`, `domain`, or the number of a level of the tree; NULL: domains or, where there are none, leaves.
+    /// Only Kueue's rules look at it. Since version 4.
+    pub segment_level: *const c_char,
+    /// Where the job has to lie: `required:LEVEL`, `preferred:LEVEL` or `unconstrained`; NULL: what the policy does by itself. Only
+    /// Kueue's rules look at it. Since version 4.
+    pub within: *const c_char,
 }
 
 /// The size of a request in version 1.
@@ -82,6 +90,9 @@ pub unsafe extern "C" fn topolane_request_init(request: *mut Request, size: usiz
             shares_nodes: false,
             eligible_bits: std::ptr::null(),
             eligible_words: 0,
+            segment: 0,
+            segment_level: std::ptr::null(),
+            within: std::ptr::null(),
         };
         let bytes = size.min(size_of::<Request>());
         // SAFETY: the caller has a struct of this size there; it need not be set before.
@@ -143,7 +154,12 @@ impl Request {
             // SAFETY: the caller's promise.
             unsafe { share_of(amounts, fabric)? }
         };
+        // SAFETY: the caller's promise.
+        let (segment_level, within) = unsafe { self.levels_on(fabric)? };
         Ok(topolane_placement::Request {
+            segment: (self.segment > 0).then_some(self.segment),
+            segment_level,
+            within,
             id: self.id,
             nodes: self.slots,
             stacked: self.stacked,
@@ -154,6 +170,32 @@ impl Request {
             walltime: f64::INFINITY,
             ..topolane_placement::Request::default()
         })
+    }
+}
+
+impl Request {
+    /// The level of segments, and where the job has to lie.
+    ///
+    /// # Safety
+    /// The texts are NULL or texts.
+    unsafe fn levels_on(&self, fabric: &Fabric) -> Result<(Option<Level>, Within), Problem> {
+        let mut level = None;
+        if !self.segment_level.is_null() {
+            // SAFETY: the caller's promise.
+            let name = unsafe { text(self.segment_level, "segment_level")? };
+            let named =
+                Level::parse(name).ok_or_else(|| format!("segment_level {name:?} is no level"))?;
+            named.check(fabric).map_err(|why| format!("segment_level {name}: {why}"))?;
+            level = Some(named);
+        }
+        let mut within = Within::Unsaid;
+        if !self.within.is_null() {
+            // SAFETY: the caller's promise.
+            let words = unsafe { text(self.within, "within")? };
+            within = words.parse().map_err(|why: NotWithin| format!("within: {why}"))?;
+            within.check(fabric).map_err(|why| format!("within {words}: {why}"))?;
+        }
+        Ok((level, within))
     }
 }
 

@@ -57,8 +57,8 @@ impl fmt::Display for NoLevel {
 impl std::error::Error for NoLevel {}
 
 impl Level {
-    /// Reads `node`, `leaf`, `pod`, `domain` or the number of a level of the tree.
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads `node`, `leaf`, `pod`, `domain` or the number of a level of the tree; `None` for other text.
+    pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "node" => Level::Tree(0),
             "leaf" => Level::Tree(1),
