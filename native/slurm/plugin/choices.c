@@ -72,6 +72,7 @@ static bool requested(const Question *question, uint32_t nodes, topolane_request
     request->slots = nodes;
     request->min_bandwidth = question->terms.min_bandwidth;
     request->shares_nodes = question->shares_nodes;
+    request->segment = question->segment;
     request->eligible_bits = driver_bits(question->candidates);
     request->eligible_words = driver.machine_words;
     return request->eligible_bits != NULL;

@@ -15,6 +15,7 @@ typedef struct {
     bitstr_t *candidates;
     topolane_state *state;   /* in which the jobs of the hypothesis are */
     bool shares_nodes;       /* whether it takes parts of nodes */
+    uint32_t segment;        /* nodes of each part that the policy keeps together (--segment); 0 for none */
 } Question;
 
 /* What the engine chose; choices_free when it is not needed any more. */

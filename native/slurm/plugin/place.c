@@ -85,7 +85,8 @@ static bool is_particular(const Call *call)
 {
     const job_details_t *details = call->details;
     bool some = details->req_node_bitmap && (uint32_t)bit_set_count(details->req_node_bitmap) != call->wanted;
-    return some || details->contiguous || details->segment_size || call->asked->job_ptr->req_switch;
+    bool other_segment = details->segment_size && !call->question.segment;
+    return some || details->contiguous || other_segment || call->asked->job_ptr->req_switch;
 }
 
 static bool has_required(const Call *call, bitstr_t *nodes)
@@ -185,6 +186,8 @@ static Answer try_inside(Call *call, bool is_guarded)
         ++counters.placed;
     if (answer != NO_PLACE || (!is_particular_one && !call->stock_disagreed && call->least == call->most))
         return answer;
+    if (call->question.segment && !is_particular_one)
+        return answer; /* The stock evaluation of a tree knows no segments. */
     if (!call->isolates && !is_guarded) {
         bool found = stock_finds(call, call->question.candidates, 0);
         counters.placed += found;
@@ -372,6 +375,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
         say(SAY_OPTION, "job %u: words of its --topolane that JobsMay or its policy does not allow are ignored", job->job_id);
     }
     call.question.job = job->job_id;
+    call.question.segment = call.question.terms.policy->keeps_segments ? job->details->segment_size : 0;
     call.question.shares_nodes = !(job->details->whole_node & WHOLE_NODE_REQUIRED);
     call.isolates = call.question.terms.policy->isolates;
     driver_read_owners();

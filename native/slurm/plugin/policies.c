@@ -13,6 +13,10 @@ const Policy_Kind POLICIES[POLICY_COUNT] = {
     {.name = "isolated", .isolates = true},
     {.name = "jigsaw", .isolates = true, .dedicates = true},
     {.name = "dedicated", .isolates = true, .dedicates = true},
+    {.name = "slurm-block", .keeps_segments = true},
+    {.name = "segments", .keeps_segments = true},
+    {.name = "segments-isolated", .isolates = true, .keeps_segments = true},
+    {.name = "segments-dedicated", .isolates = true, .dedicates = true, .keeps_segments = true},
 };
 
 const Policy_Kind *policy_named(const char *name, char **why)

@@ -15,8 +15,9 @@ from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE, SPANK
 from topolane.slurm.plugin_machine import read_machine
 
 CONFIGURATION = "topolane.conf"
-POLICIES = ("stock", "first-fit", "slurm-tree", "hop-bytes", "isolated", "jigsaw", "dedicated")
-OWNING = ("jigsaw", "dedicated")
+SEGMENTS = ("slurm-block", "segments", "segments-isolated", "segments-dedicated")
+POLICIES = ("stock", "first-fit", "slurm-tree", "hop-bytes", "isolated", "jigsaw", "dedicated", *SEGMENTS)
+OWNING = ("jigsaw", "dedicated", "segments-dedicated")
 OPTIONS = ("min-bandwidth", "share-links")
 """What jobs may ask for with --topolane in addition to a policy."""
 TYPE = "topology/topolane"
