@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpu_month import gpu_month
 from mapping import mapping, quadratic
 from measure import BenchError, Cost, Row, cost
 
@@ -221,6 +222,7 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
     "light": light,
     "decision": decision,
+    "gpu-month": gpu_month,
     "contention": contention,
     "atlas": atlas,
     "mapping": mapping,
