@@ -27,6 +27,9 @@ pub fn lend<'a>(
     occupancy: &Occupancy,
     running: impl Iterator<Item = (u64, &'a Arc<Placement>)>,
 ) -> Vec<Lent> {
+    if !occupancy.slots().any_taken() {
+        return Vec::new(); // under most policies: no need to look at the jobs
+    }
     let mut wanting: Vec<(u64, &Placement)> = running
         .filter(|(_, placement)| !placement.links().is_empty() && placement.bandwidth_share() < 1.0)
         .map(|(id, placement)| (id, &**placement))

@@ -228,6 +228,11 @@ impl UplinkSlots {
         !self.failed.contains(cable) && !self.plan.missing.contains(cable)
     }
 
+    /// Whether any cable is owned.
+    pub fn any_taken(&self) -> bool {
+        self.taken.count() > 0
+    }
+
     pub fn is_taken(&self, cable: CableId) -> bool {
         self.taken.contains(cable)
     }

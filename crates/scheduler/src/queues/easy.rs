@@ -185,6 +185,12 @@ fn start_those_that_fit(
             continue;
         }
         let in_time = view.now + job.walltime <= kept.shadow.at;
+        // What is known to be refused is passed over without a look at the request: most of a long queue is.
+        let kind_key = job.kind.map(|kind| Key { kind, nodes: job.nodes });
+        let key = kind_key.filter(|_| by_size);
+        if refused.contains(key, in_time) {
+            continue;
+        }
         if !in_time && job.whole {
             let spare = if head_counts {
                 Some(kept.shadow.spare_by_count(&kept.request, view))
@@ -199,12 +205,9 @@ fn start_those_that_fit(
         let size = (by_size && alike).then_some(job.nodes);
         let late_size =
             size.or((head_counts && job.whole && job.request.is_plain()).then_some(job.nodes));
-        let key = job.kind.map(|kind| Key { kind, nodes: job.nodes });
         let same_nodes = by_size && !view.policy.draws_by_identity();
-        let late_key = key.filter(|_| same_nodes || late_size.is_some());
-        let key = key.filter(|_| by_size);
-        let is_refused =
-            refused.contains(key, in_time) || !in_time && refused.contains(late_key, false);
+        let late_key = kind_key.filter(|_| same_nodes || late_size.is_some());
+        let is_refused = !in_time && refused.contains(late_key, false);
         if is_refused || size.is_some_and(|size| compared.contains(&size)) {
             continue;
         }

@@ -1,7 +1,7 @@
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use topolane_fabric::NodeIndex;
 
 use super::best_fit::left;
@@ -37,11 +37,11 @@ pub struct Gradient {
 #[derive(Debug, Default)]
 struct Remembered {
     demand: Arc<Demand>,
-    measures: HashMap<Box<[u64]>, f64>,
+    measures: FxHashMap<Box<[u64]>, f64>,
     /// What the next slot of a share costs.
-    costs: HashMap<Box<[u64]>, Cost>,
+    costs: FxHashMap<Box<[u64]>, Cost>,
     /// A number for every share asked for.
-    shares: HashMap<Share, u64>,
+    shares: FxHashMap<Share, u64>,
     /// The key looked up last, to be written over.
     key: Vec<u64>,
 }
