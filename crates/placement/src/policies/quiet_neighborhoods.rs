@@ -60,8 +60,10 @@ fn block_for(
     occupancy: &Occupancy,
 ) -> Result<(usize, Range<GroupIndex>), Refusal> {
     let now = Blocks { free, occupancy };
-    let found = size_for(request, occupancy)
-        .and_then(|(level, size)| Some((level, now.first(level, size, request.nodes)?)));
+    let found = size_for(request, occupancy).and_then(|(level, size)| {
+        let usable = |group| now.usable(level - 1, group);
+        Some((level, now.first(level, size, request.nodes, usable)?))
+    });
     found.ok_or_else(|| Refusal::would_share(request, free))
 }
 
@@ -74,7 +76,9 @@ fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
         return Some((1, 1));
     }
     let at_best = Blocks { free: &free, occupancy: empty };
-    let holds = |&size: &u32| at_best.first(level, size, request.nodes).is_some();
+    // No job crosses anything there.
+    let slots = |group| free.count(level - 1, group);
+    let holds = |&size: &u32| at_best.first(level, size, request.nodes, slots).is_some();
     at_best.sizes(level).find(holds).map(|size| (level, size))
 }
 
@@ -94,8 +98,14 @@ impl Blocks<'_> {
         powers.take_while(move |&size| size < all).chain([all])
     }
 
-    /// The first block of a size with enough free slots.
-    fn first(&self, level: usize, size: u32, wanted: u32) -> Option<Range<GroupIndex>> {
+    /// The first block of a size with enough free slots, of which each of its groups has so many that are `usable`.
+    fn first(
+        &self,
+        level: usize,
+        size: u32,
+        wanted: u32,
+        usable: impl Fn(GroupIndex) -> u32,
+    ) -> Option<Range<GroupIndex>> {
         let fabric = self.free.fabric();
         (0..fabric.groups(level)).find_map(|group| {
             if self.free.count(level, group) < wanted {
@@ -107,7 +117,7 @@ impl Blocks<'_> {
             let Range { start, end } = fabric.children(level, group);
             (start..end).step_by(size as usize).find_map(|first| {
                 let block = first..end.min(first.saturating_add(size));
-                let held = block.clone().map(|child| self.usable(level - 1, child)).sum::<u32>();
+                let held = block.clone().map(&usable).sum::<u32>();
                 (held >= wanted).then_some(block)
             })
         })
