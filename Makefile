@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin explore lint docs lock audit header wheel bench bench-gang bench-inflation bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin test-kubernetes explore lint docs lock audit header wheel bench bench-gang bench-inflation bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -90,6 +90,19 @@ test-plugin: build $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python -m pytest -n 3 --dist loadscope $(addprefix tests/slurm/test_,plugin.py plugin_faults.py plugin_outages.py status.py \
 	  shadow.py owned_routes.py packages.py)
 
+# Only the tests of topolane-scheduler on a real control plane. The first build takes about half an hour of CPU time and the
+# Go module proxy; what it makes stays in target/kubernetes, and from then on `make test` runs these tests too.
+KUBERNETES := target/kubernetes
+KUBE_BUILD = cd native/kubernetes && CGO_LDFLAGS="-L$(abspath target/quick)" go build -ldflags="-s -w" -o $(abspath $(KUBERNETES))/
+test-kubernetes: build $(VENV)/.test-installed
+	$(call need,go,golang-go)
+	$(call need,etcd,etcd-server)
+	@mkdir -p $(KUBERNETES)
+	cargo build --quiet --profile quick --locked -p topolane-capi
+	$(KUBE_BUILD) k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
+	$(KUBE_BUILD)topolane-scheduler .
+	GOBIN=$(abspath $(KUBERNETES)) go install sigs.k8s.io/kwok/cmd/kwok@v0.7.0
+	$(BIN)/python -m pytest tests/kubernetes
 
 check: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py check

@@ -32,6 +32,7 @@ COMPONENTS = (
     "tests/fabric/test_ibsim.py",
     "tests/fabric/test_lfts.py",
     "tests/fabric/test_routes.py",
+    "tests/kubernetes",
     "tests/mpi",
     "tests/nova",
     "tests/rank_k",

@@ -82,6 +82,7 @@ int main(void) {
     CHECK(topolane_decision_links(decision).count == 0);
     CHECK(topolane_decision_spare(decision).count == 0);
     CHECK(topolane_decision_bandwidth_share(decision) == 1.0);
+    CHECK(topolane_decision_link_use(decision) == TOPOLANE_LINKS_ISOLATED);
     OK(topolane_state_claim(state, decision, &error));
     BAD(topolane_state_claim(state, decision, &error));
     topolane_decision_free(decision);
@@ -162,6 +163,31 @@ int main(void) {
     topolane_decision_free(decision);
     OK(topolane_state_release(state, 11, &error));
 
+    topolane_state_free(state);
+
+    /* A caller that counts slots itself: several on a node, not now or never, and within one leaf of two nodes. */
+    OK(topolane_state_new(machine, &state, &error));
+    uint32_t free_slots[16] = {0, 2, 2, 2}, all_slots[16] = {2, 2, 2, 2};
+    topolane_request counted = request_of(12, 4);
+    counted.shares_nodes = counted.stacked = true;
+    counted.free_slots = free_slots;
+    counted.all_slots = all_slots;
+    counted.slot_count = 16;
+    counted.within = "required:leaf";
+    OK(topolane_state_place(state, isolated, &counted, &decision, &refusal, &error));
+    CHECK(topolane_decision_nodes(decision).first[0] == 2 && topolane_decision_nodes(decision).first[3] == 3);
+    topolane_decision_free(decision);
+    counted.within = NULL;
+    counted.slots = 7;
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, isolated, &counted, &decision, NULL, &error));
+    CHECK(strcmp(topolane_state_refused(state), "not-now") == 0);
+    counted.slots = 9;
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, isolated, &counted, &decision, NULL, &error));
+    CHECK(strcmp(topolane_state_refused(state), "never") == 0);
+    counted.within = "required:9";
+    BAD(topolane_state_place(state, isolated, &counted, &decision, NULL, &error));
+    counted.within = "in a rack";
+    BAD(topolane_state_place(state, isolated, &counted, &decision, NULL, &error));
     topolane_state_free(state);
 
     /* A caller that counts cores itself lets jobs of three uses of links hold nodes that others hold too. A leaf has two

@@ -171,6 +171,22 @@ typedef struct topolane_request {
   /*
    Where the job has to lie: `required:LEVEL`, `preferred:LEVEL` or `unconstrained`; NULL: what the policy does by itself. Only
    Kueue's rules look at it. Since version 4.
+   The free slots of each node, for a caller that keeps count of them itself; NULL: the state does. Not looked at
+   unless `shares_nodes`. More than one on a node only if `stacked`. Since version 4.
+   */
+  const uint32_t *free_slots;
+  /*
+   The slots of each node if nothing ran on it, as many as `free_slots`; NULL: the free ones. They tell *not now* from
+   *never*. Since version 4.
+   */
+  const uint32_t *all_slots;
+  /*
+   How many; nodes beyond them have no slot. Since version 4.
+   */
+  size_t slot_count;
+  /*
+   The group that it is to lie in, for every policy: `unconstrained`, `preferred:LEVEL` or `required:LEVEL`, where LEVEL is
+   `node`, `leaf`, `pod`, `domain` or the number of a level of the tree; NULL: the policy's own rule. Since version 4.
    */
   const char *within;
 } topolane_request;
@@ -339,6 +355,11 @@ struct topolane_numbers topolane_decision_spare(const struct topolane_decision *
  The share of full bandwidth on its links; 1 where there is nothing to share, and for NULL.
  */
 double topolane_decision_bandwidth_share(const struct topolane_decision *decision);
+
+/*
+ Which use of links the job counts as, for `link_use` of `topolane_held`; `TOPOLANE_LINKS_SHARED` for NULL. Since version 4.
+ */
+uint32_t topolane_decision_link_use(const struct topolane_decision *decision);
 
 /*
  Frees a decision. A state that claimed it keeps what it needs.

@@ -7,6 +7,7 @@ use topolane_fabric::Fabric;
 use topolane_placement::Placement;
 
 use crate::guard::{or_else, take_back};
+use crate::state::{TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_SHARED};
 
 /// The nodes and links for a request. It changes nothing until a state claims it.
 pub struct Decision {
@@ -76,6 +77,19 @@ pub unsafe extern "C" fn topolane_decision_spare(decision: *const Decision) -> N
 pub unsafe extern "C" fn topolane_decision_bandwidth_share(decision: *const Decision) -> f64 {
     // SAFETY: the caller gives NULL or a decision of this library.
     or_else(1.0, || unsafe { decision.as_ref() }.map_or(1.0, |one| one.placement.bandwidth_share()))
+}
+
+/// Which use of links the job counts as, for `link_use` of `topolane_held`; `TOPOLANE_LINKS_SHARED` for NULL. Since version 4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_decision_link_use(decision: *const Decision) -> u32 {
+    or_else(TOPOLANE_LINKS_SHARED, || {
+        // SAFETY: the caller gives NULL or a decision of this library.
+        let decision = unsafe { decision.as_ref() };
+        match decision.is_some_and(|decision| decision.placement.is_isolated()) {
+            true => TOPOLANE_LINKS_ISOLATED,
+            false => TOPOLANE_LINKS_SHARED,
+        }
+    })
 }
 
 /// Frees a decision. A state that claimed it keeps what it needs.

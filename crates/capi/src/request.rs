@@ -59,8 +59,16 @@ pub struct Request {
     /// `node`, `leaf`, `pod`, `domain`, or the number of a level of the tree; NULL: domains or, where there are none, leaves.
     /// Only Kueue's rules look at it. Since version 4.
     pub segment_level: *const c_char,
-    /// Where the job has to lie: `required:LEVEL`, `preferred:LEVEL` or `unconstrained`; NULL: what the policy does by itself. Only
-    /// Kueue's rules look at it. Since version 4.
+    /// The free slots of each node, for a caller that keeps count of them itself; NULL: the state does. Not looked at
+    /// unless `shares_nodes`. More than one on a node only if `stacked`. Since version 4.
+    pub free_slots: *const u32,
+    /// The slots of each node if nothing ran on it, as many as `free_slots`; NULL: the free ones. They tell *not now* from
+    /// *never*. Since version 4.
+    pub all_slots: *const u32,
+    /// How many; nodes beyond them have no slot. Since version 4.
+    pub slot_count: usize,
+    /// The group that it is to lie in, for every policy: `unconstrained`, `preferred:LEVEL` or `required:LEVEL`, where LEVEL is
+    /// `node`, `leaf`, `pod`, `domain` or the number of a level of the tree; NULL: the policy's own rule. Since version 4.
     pub within: *const c_char,
 }
 
@@ -92,6 +100,9 @@ pub unsafe extern "C" fn topolane_request_init(request: *mut Request, size: usiz
             eligible_words: 0,
             segment: 0,
             segment_level: std::ptr::null(),
+            free_slots: std::ptr::null(),
+            all_slots: std::ptr::null(),
+            slot_count: 0,
             within: std::ptr::null(),
         };
         let bytes = size.min(size_of::<Request>());
@@ -156,6 +167,17 @@ impl Request {
         };
         // SAFETY: the caller's promise.
         let (segment_level, within) = unsafe { self.levels_on(fabric)? };
+        let counted = |slots: *const u32, name: &str| -> Result<Option<Arc<[u32]>>, Problem> {
+            if slots.is_null() || !self.shares_nodes {
+                return Ok(None);
+            }
+            // SAFETY: the caller's promise.
+            let slots = unsafe { array(slots, self.slot_count, name)? };
+            let most = if self.stacked { u32::MAX } else { 1 };
+            Ok(Some(slots.iter().map(|&slots| slots.min(most)).collect()))
+        };
+        let (slots, room) =
+            (counted(self.free_slots, "free_slots")?, counted(self.all_slots, "all_slots")?);
         Ok(topolane_placement::Request {
             segment: (self.segment > 0).then_some(self.segment),
             segment_level,
@@ -167,6 +189,8 @@ impl Request {
             min_bandwidth: (self.min_bandwidth < 1.0).then_some(self.min_bandwidth),
             eligible,
             members,
+            slots,
+            room,
             walltime: f64::INFINITY,
             ..topolane_placement::Request::default()
         })

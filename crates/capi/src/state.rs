@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::Arc;
 
-use topolane_placement::{Holder, Occupancy, Placement, Refusal as Reason};
+use topolane_placement::{Holder, Occupancy, Placement, Refusal as Reason, place_within};
 
 use crate::decision::Decision;
 use crate::guard::{
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn topolane_state_place(
             }
             let rule = &*object(policy, "policy")?.rule;
             let request = Request::read(request)?.on(holdings.occupancy.fabric())?;
-            match rule.place(&request, &holdings.occupancy) {
+            match place_within(rule, &request, &holdings.occupancy) {
                 Ok(placement) => {
                     let fabric = Arc::clone(holdings.occupancy.fabric());
                     give(to, Decision { id: request.id, fabric, placement: Arc::new(placement) });

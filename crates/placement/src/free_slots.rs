@@ -31,7 +31,8 @@ enum Slots<'a> {
 impl<'a> FreeSlots<'a> {
     pub(crate) fn of(occupancy: &'a Occupancy, request: &Request) -> Self {
         let fabric: &Fabric = occupancy.fabric();
-        if let Some(slots) = &request.slots {
+        let room = request.room.as_ref().filter(|_| occupancy.is_best());
+        if let Some(slots) = room.or(request.slots.as_ref()) {
             let slots = |node: NodeIndex| slots.get(node as usize).copied().unwrap_or(0);
             let may = |node: &NodeIndex| {
                 slots(*node) > 0 && request.eligible.as_ref().is_none_or(|set| set.contains(*node))

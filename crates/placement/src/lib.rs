@@ -52,4 +52,4 @@ pub use request::{Request, Share};
 pub use room::{DomainRoom, Fit, Room, RoomQuestion, Stranded};
 pub use sharing::LinkUse;
 pub use what_if::WhatIf;
-pub use within::{Level, NoLevel, NotWithin, Within};
+pub use within::{Level, NoLevel, NotWithin, Within, place_within};

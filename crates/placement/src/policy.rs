@@ -137,6 +137,11 @@ pub trait Policy: Send + Sync {
         false
     }
 
+    /// Whether it reads [`Request::within`] itself: see [`place_within`](crate::place_within).
+    fn reads_within(&self) -> bool {
+        false
+    }
+
     /// What a rule tells the queue that asks it.
     fn queue_rule(&self) -> Option<&dyn QueueRule> {
         None

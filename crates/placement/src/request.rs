@@ -70,6 +70,8 @@ pub struct Request {
     /// The free slots of every node where another system keeps count of them; `None` where the
     /// occupancy does. Never more than one on a node unless `stacked`.
     pub slots: Option<Arc<[u32]>>,
+    /// The slots of every node if nothing ran on it, where `slots` gives the free ones; `None` for the same.
+    pub room: Option<Arc<[u32]>>,
     /// What it sends; `None` if that is not known.
     pub traffic: Option<JobTraffic>,
     /// The nodes a log says it ran on.

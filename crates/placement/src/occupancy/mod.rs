@@ -288,6 +288,11 @@ impl Occupancy {
             }
     }
 
+    /// Whether it is what [`Occupancy::empty`] gives.
+    pub(crate) fn is_best(&self) -> bool {
+        self.empty.is_none()
+    }
+
     /// The machine.
     pub fn fabric(&self) -> &Arc<Fabric> {
         &self.fabric

@@ -96,6 +96,10 @@ impl Policy for KueueTas {
         Traits { depends_only_on_size: true, ..Traits::NONE }
     }
 
+    fn reads_within(&self) -> bool {
+        true
+    }
+
     /// Requests without slices that require no level: those that find no group take several.
     fn counts_only(&self, request: &Request) -> bool {
         request.segment.is_none() && matches!(request.within, Within::Unsaid | Within::Anywhere)

@@ -1,0 +1,74 @@
+package plugin
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"topolane/scheduler/engine"
+)
+
+// What to do where the policy does not choose.
+const (
+	wait  = "Wait"
+	stock = "Stock"
+)
+
+// args is the pluginConfig of the plugin in KubeSchedulerConfiguration.
+type args struct {
+	// Policy of groups that name none.
+	Policy string `json:"policy"`
+	// Policies that a group may name; none: any.
+	GroupsMay []string `json:"groupsMay"`
+	Seed      uint64   `json:"seed"`
+	// TopologyLabels are keys of node labels from the top down; without them, and without a file, topograph's labels count.
+	TopologyLabels []string `json:"topologyLabels"`
+	// MachineFile is a file that the engine reads, in place of labels.
+	MachineFile string `json:"machineFile"`
+	// WhenRefused is Wait or Stock.
+	WhenRefused string `json:"whenRefused"`
+	// WhenUnable is Wait or Stock: if the engine fails or there is no machine.
+	WhenUnable string `json:"whenUnable"`
+	// GroupTimeoutSeconds is how long members with nodes wait for the others.
+	GroupTimeoutSeconds int `json:"groupTimeoutSeconds"`
+	// CallTimeMilliseconds is the processor time that a call of the engine may take.
+	CallTimeMilliseconds int `json:"callTimeMilliseconds"`
+
+	machineText []byte
+}
+
+func readArgs(given runtime.Object) (*args, error) {
+	read := &args{
+		Policy: "isolated", WhenRefused: wait, WhenUnable: stock, GroupTimeoutSeconds: 60, CallTimeMilliseconds: 200,
+	}
+	if err := frameworkruntime.DecodeInto(given, read); err != nil {
+		return nil, fmt.Errorf("args of %s: %w", Name, err)
+	}
+	for member, value := range map[string]string{"whenRefused": read.WhenRefused, "whenUnable": read.WhenUnable} {
+		if value != wait && value != stock {
+			return nil, fmt.Errorf("args of %s: %s is %s or %s, not %q", Name, member, wait, stock, value)
+		}
+	}
+	if read.GroupTimeoutSeconds < 1 || read.CallTimeMilliseconds < 1 {
+		return nil, fmt.Errorf("args of %s: groupTimeoutSeconds and callTimeMilliseconds are at least 1", Name)
+	}
+	if _, err := engine.NewPolicy(read.Policy, read.Seed); err != nil {
+		return nil, fmt.Errorf("args of %s: %w", Name, err)
+	}
+	if read.MachineFile != "" {
+		text, err := os.ReadFile(read.MachineFile)
+		if err != nil {
+			return nil, fmt.Errorf("args of %s: machineFile: %w", Name, err)
+		}
+		if _, err := engine.ReadMachine(read.MachineFile, text); err != nil {
+			return nil, fmt.Errorf("args of %s: machineFile: %w", Name, err)
+		}
+		read.machineText = text
+	}
+	return read, nil
+}
+
+func (a *args) timeout() time.Duration { return time.Duration(a.GroupTimeoutSeconds) * time.Second }

@@ -1,0 +1,209 @@
+package plugin
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"topolane/scheduler/engine"
+)
+
+// world is the engine's machine and state. It is made anew when nodes or their labels change.
+type world struct {
+	args     *args
+	machine  *engine.Machine
+	checksum string
+	state    *engine.State
+	policies map[string]*engine.Policy
+	// labels of nodes by name, for machines of labels.
+	labels  map[string]map[string]string
+	isStale bool
+	spent   spent
+}
+
+func newWorld(args *args) *world {
+	return &world{args: args, policies: map[string]*engine.Policy{}, labels: map[string]map[string]string{}, isStale: true}
+}
+
+// setNode takes over a node's labels; it says whether that changes anything. Labels nil: the node is gone.
+func (w *world) setNode(name string, labels map[string]string) bool {
+	old, known := w.labels[name]
+	if known == (labels != nil) && maps.Equal(old, labels) {
+		return false
+	}
+	if labels == nil {
+		delete(w.labels, name)
+	} else {
+		w.labels[name] = labels
+	}
+	w.isStale = w.isStale || w.args.machineText == nil
+	return true
+}
+
+// text is what the engine reads, and the name that it goes by.
+func (w *world) text() (string, []byte, error) {
+	if w.args.machineText != nil {
+		return w.args.MachineFile, w.args.machineText, nil
+	}
+	type object struct {
+		Kind     string            `json:"kind"`
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     any               `json:"spec,omitempty"`
+	}
+	var items []object
+	if keys := w.args.TopologyLabels; len(keys) > 0 {
+		var levels []map[string]string
+		for _, key := range keys {
+			levels = append(levels, map[string]string{"nodeLabel": key})
+		}
+		items = append(items, object{"Topology", metav1.ObjectMeta{Name: "labels"}, map[string]any{"levels": levels}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.labels)) {
+		items = append(items, object{Kind: "Node", Metadata: metav1.ObjectMeta{Name: name, Labels: w.labels[name]}})
+	}
+	text, err := json.MarshalIndent(map[string]any{"kind": "List", "items": items}, "", " ")
+	return "nodes", text, err
+}
+
+// refresh makes machine and state anew if they are stale.
+func (w *world) refresh(logger klog.Logger, groups map[string]*group) error {
+	if !w.isStale {
+		return nil
+	}
+	source, text, err := w.text()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	w.machine, w.state = nil, nil
+	machine, err := engine.ReadMachine(source, text)
+	if err != nil {
+		return err
+	}
+	state, err := engine.NewState(machine)
+	if err != nil {
+		return err
+	}
+	w.machine, w.state, w.checksum, w.isStale = machine, state, hex.EncodeToString(sum[:8]), false
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		groups[key].isHeld = false
+		w.hold(logger, groups[key])
+	}
+	logger.Info("Machine read", "nodes", len(machine.Names), "checksum", w.checksum)
+	return nil
+}
+
+// hold lets a group that has nodes hold them in the engine's state. A group whose links are not known owns all that it may use.
+func (w *world) hold(logger klog.Logger, g *group) {
+	if w.state == nil || g.placed == nil {
+		return
+	}
+	if g.isHeld {
+		w.release(logger, g)
+	}
+	var nodes []uint32
+	for _, name := range g.placed.Nodes {
+		if node, known := w.machine.Node(name); known {
+			nodes = append(nodes, node)
+		}
+	}
+	if len(nodes) == 0 {
+		return
+	}
+	links, use := g.placed.Links, engine.Shared
+	if len(links) > 0 && g.placed.Machine != w.checksum {
+		links = nil
+		use = engine.Isolated
+	}
+	if g.placed.Isolated {
+		use = engine.Isolated
+	}
+	err := w.state.Hold(g.id, nodes, links, g.placed.Share, use)
+	if err != nil {
+		logger.Error(err, "The engine does not take over a group that runs", "group", g.key)
+	}
+	g.isHeld = err == nil
+}
+
+func (w *world) release(logger klog.Logger, g *group) {
+	if !g.isHeld || w.state == nil {
+		return
+	}
+	g.isHeld = false
+	if err := w.state.Release(g.id); err != nil {
+		logger.Error(err, "The engine's state is made anew", "group", g.key)
+		w.isStale = true
+	}
+}
+
+var errResting = errors.New("the engine was too slow twice within ten seconds, and is not asked for a while")
+
+// place asks the policy of a group. Free and all are the slots of nodes by name.
+func (w *world) place(g *group, free, all map[string]uint32) (*placement, *engine.Refusal, error) {
+	policy, known := w.policies[g.asked.policy]
+	if !known {
+		made, err := engine.NewPolicy(g.asked.policy, w.args.Seed)
+		if err != nil {
+			return nil, nil, inputError{err}
+		}
+		policy, w.policies[g.asked.policy] = made, made
+	}
+	if w.spent.isResting(time.Now()) {
+		return nil, nil, errResting
+	}
+	request := engine.Request{
+		ID: g.id, Slots: uint32(g.asked.size), MinBandwidth: g.asked.share, Within: g.asked.within,
+		FreeSlots: make([]uint32, len(w.machine.Names)), AllSlots: make([]uint32, len(w.machine.Names)),
+	}
+	for node, name := range w.machine.Names {
+		request.FreeSlots[node], request.AllSlots[node] = free[name], all[name]
+	}
+	var decision *engine.Decision
+	var refusal *engine.Refusal
+	var err error
+	w.spent.measure(time.Duration(w.args.CallTimeMilliseconds)*time.Millisecond, func() {
+		decision, refusal, err = w.state.Place(policy, request)
+	})
+	if err != nil {
+		w.isStale = true
+		return nil, nil, err
+	}
+	if refusal != nil {
+		return nil, refusal, nil
+	}
+	if len(decision.Nodes) != g.asked.size {
+		return nil, nil, fmt.Errorf("the engine gave %d nodes, not %d", len(decision.Nodes), g.asked.size)
+	}
+	placed := &placement{
+		Policy: g.asked.policy, Links: decision.Links, Share: decision.BandwidthShare,
+		Isolated: decision.LinkUse == engine.Isolated, Machine: w.checksum,
+	}
+	for _, node := range decision.Nodes {
+		placed.Nodes = append(placed.Nodes, w.machine.Names[node])
+	}
+	return placed, nil, nil
+}
+
+// inputError is what the group has to mend.
+type inputError struct{ error }
+
+// comesBack says whether a node is out of service for a while, as when it is cordoned or does not answer.
+func comesBack(node *v1.Node) bool {
+	if node.Spec.Unschedulable {
+		return true
+	}
+	return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool {
+		return len(taint.Key) > len(nodeTaints) && taint.Key[:len(nodeTaints)] == nodeTaints
+	})
+}
+
+const nodeTaints = "node.kubernetes.io/"

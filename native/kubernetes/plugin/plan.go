@@ -1,0 +1,163 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"topolane/scheduler/engine"
+)
+
+// plan chooses nodes for a group, or says why it waits.
+func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fwk.Status) {
+	g := p.groups[key]
+	if g == nil {
+		want, err := readAsked(ctx, pod, p.args, p.client)
+		if err != nil {
+			return nil, waits("group %s: %v", key, err)
+		}
+		p.lastID++
+		g = &group{key: key, id: p.lastID, asked: want, bound: map[types.UID]bool{}, template: pod}
+		p.groups[key] = g
+	}
+	if members := len(p.members(key)); members < g.asked.size {
+		return nil, waits("group %s has %d of its %d pods", key, members, g.asked.size)
+	}
+	if g.refused != "" && g.refusedAt == p.generation {
+		return nil, waits("%s", g.refused)
+	}
+	free, all, status := p.slots(ctx, pod, g.asked.size)
+	if status != nil {
+		return nil, status
+	}
+	placed, refusal, err := (*placement)(nil), (*engine.Refusal)(nil), p.world.refresh(p.logger, p.groups)
+	if err == nil {
+		placed, refusal, err = p.world.place(g, free, all)
+	}
+	var mend inputError
+	switch {
+	case errors.As(err, &mend):
+		return nil, p.refuse(g, fmt.Sprintf("group %s: %v", key, mend))
+	case err != nil && p.args.WhenUnable == wait:
+		return nil, p.refuse(g, fmt.Sprintf("group %s: the engine cannot answer: %v", key, err))
+	case err != nil:
+		p.logger.Error(err, "The stock choice stands for a group", "group", key)
+	case refusal != nil && p.args.WhenRefused == wait:
+		return nil, p.refuse(g, p.sentence(g, refusal))
+	}
+	g.refused = ""
+	if placed == nil {
+		placed = &placement{Policy: "stock", Nodes: make([]string, g.asked.size), Share: 1, Isolated: true}
+		g.isStock = true
+	}
+	g.placed, g.seats = placed, make([]types.UID, g.asked.size)
+	g.planned, g.tried = time.Now(), map[types.UID]bool{}
+	if !g.isStock {
+		p.world.hold(p.logger, g)
+		if !g.isHeld {
+			g.placed, g.seats = nil, nil
+			return nil, p.refuse(g, fmt.Sprintf("group %s: the engine does not take its own choice back", key))
+		}
+	}
+	p.logger.V(2).Info("Group placed", "group", key, "policy", placed.Policy, "nodes", placed.Nodes)
+	return g, nil
+}
+
+// members is the pods of a group that have not ended and may be scheduled.
+func (p *plugin) members(key string) []*v1.Pod {
+	objects, _ := p.pods.ByIndex(byGroup, key)
+	var members []*v1.Pod
+	for _, object := range objects {
+		if pod, is := object.(*v1.Pod); is && isAlive(pod) && len(pod.Spec.SchedulingGates) == 0 {
+			members = append(members, pod)
+		}
+	}
+	return members
+}
+
+func (p *plugin) refuse(g *group, sentence string) *fwk.Status {
+	g.refused, g.refusedAt = sentence, p.generation
+	return waits("%s", sentence)
+}
+
+// kinds says what a kind of refusal means, in the words that `topolane slurm explain` uses.
+var kinds = map[string]string{
+	"not-now":           "does not fit now",
+	"never":             "never fits, even on the empty machine",
+	"would-share-links": "would share links",
+	"cannot-isolate":    "never has links of its own, even on the empty machine",
+}
+
+// sentence says why a group is refused, and what is in the way.
+func (p *plugin) sentence(g *group, refusal *engine.Refusal) string {
+	_, numbers, _ := strings.Cut(refusal.Text, ": ")
+	said := fmt.Sprintf("group %s asks for %d pods under %s and %s (%s)", g.key, g.asked.size, g.asked.policy,
+		kinds[refusal.Name], numbers)
+	names := map[uint64]string{}
+	for key, other := range p.groups {
+		names[other.id] = key
+	}
+	const most = 3
+	for index, obstacle := range refusal.Obstacles {
+		if index == most {
+			break
+		}
+		var holders []string
+		for _, job := range obstacle.Jobs {
+			holders = append(holders, names[job])
+		}
+		if len(holders) > 0 {
+			said += fmt.Sprintf("; in the way at %s: %s", obstacle.Name, strings.Join(holders[:min(len(holders), most)], ", "))
+		}
+	}
+	return said
+}
+
+// drop takes a place away from a group that is not whole. Its pods that wait go back to the queue.
+func (p *plugin) drop(g *group, why string) {
+	p.world.release(p.logger, g)
+	for _, pod := range g.seats {
+		if waiting := p.handle.GetWaitingPod(pod); waiting != nil {
+			waiting.Reject(Name, why)
+		}
+	}
+	delete(p.groups, g.key)
+	p.changed()
+}
+
+// expire drops places that their groups did not take in time.
+func (p *plugin) expire() {
+	for _, g := range p.groups {
+		if g.placed != nil && !g.isWhole && time.Since(g.planned) > 2*p.args.timeout() {
+			p.drop(g, "the group was not whole in time")
+		}
+	}
+}
+
+// changed lets groups that were refused be asked again.
+func (p *plugin) changed() {
+	p.generation++
+	for key, g := range p.groups {
+		if g.refused != "" {
+			p.wake(key)
+		}
+	}
+}
+
+// wake moves the pods of a group that wait for a node to the front of the queue.
+func (p *plugin) wake(key string) {
+	pods := map[string]*v1.Pod{}
+	for _, pod := range p.members(key) {
+		if pod.Spec.NodeName == "" {
+			pods[pod.Namespace+"/"+pod.Name] = pod
+		}
+	}
+	p.handle.Activate(klog.LoggerWithName(p.logger, "wake"), pods)
+}

@@ -1,0 +1,250 @@
+// Package plugin is the plugin for kube-scheduler that places groups of pods: see docs/explanation/kubernetes.md.
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+
+	"topolane/scheduler/engine"
+)
+
+// Name of the plugin in KubeSchedulerConfiguration.
+const Name = "Topolane"
+
+// plugin places groups. The lock guards all but handle, args and client, which do not change.
+type plugin struct {
+	handle   framework.Framework
+	args     *args
+	client   dynamic.Interface
+	pods     cache.Indexer
+	requests noderesources.ResourceRequestsOptions
+	logger   klog.Logger
+	synced   []cache.InformerSynced
+
+	lock   sync.Mutex
+	groups map[string]*group
+	world  *world
+	lastID uint64
+	// generation counts changes after which a group that was refused may have a place.
+	generation uint64
+}
+
+var (
+	_ fwk.PreFilterPlugin   = &plugin{}
+	_ fwk.FilterPlugin      = &plugin{}
+	_ fwk.ReservePlugin     = &plugin{}
+	_ fwk.PermitPlugin      = &plugin{}
+	_ fwk.BindPlugin        = &plugin{}
+	_ fwk.EnqueueExtensions = &plugin{}
+)
+
+// New makes the plugin for a profile.
+func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	if err := engine.CheckVersion(); err != nil {
+		return nil, err
+	}
+	args, err := readArgs(given)
+	if err != nil {
+		return nil, err
+	}
+	profile, is := handle.(framework.Framework)
+	if !is {
+		return nil, errors.New("the handle of this kube-scheduler cannot run the other plugins")
+	}
+	// What the scheduler sends to the API server may be protobuf, which custom resources do not know.
+	config := rest.CopyConfig(handle.KubeConfig())
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	core := handle.SharedInformerFactory().Core().V1()
+	p := &plugin{
+		handle: profile, args: args, client: client,
+		requests: noderesources.ResourceRequestsOptions{EnablePodLevelResources: true},
+		logger:   klog.LoggerWithName(klog.FromContext(ctx), Name),
+		groups:   map[string]*group{}, world: newWorld(args),
+	}
+	return p, p.watch(core)
+}
+
+// Name of the plugin.
+func (p *plugin) Name() string { return Name }
+
+// guarded runs an entry point. A failure of ours is an answer that leaves the pod to kube-scheduler.
+func (p *plugin) guarded(entry, name string, body func()) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	defer func() {
+		if failure := recover(); failure != nil {
+			p.logger.Error(fmt.Errorf("%v", failure), "The plugin failed", "entry", entry, "of", name,
+				"stack", string(debug.Stack()))
+			p.world.isStale = true
+		}
+	}()
+	body()
+}
+
+// PreFilter chooses the nodes of a whole group when its first pod comes, and names the node of each.
+func (p *plugin) PreFilter(
+	ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo,
+) (result *fwk.PreFilterResult, status *fwk.Status) {
+	if isAsking(state) {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	p.guarded("PreFilter", pod.Name, func() {
+		state.Write(keeping, p.reservedFor(groupOf(pod)))
+		if key := groupOf(pod); key != "" {
+			result, status = p.nodeOf(ctx, key, pod)
+		}
+	})
+	return result, status
+}
+
+// PreFilterExtensions has none.
+func (p *plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// nodeOf is the node of a pod of a group.
+func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status) {
+	if !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
+		return nil, fwk.NewStatus(fwk.Error, "the pods that run are not known yet")
+	}
+	p.expire()
+	g := p.groups[key]
+	if g != nil && g.placed != nil && !g.isWhole && g.tried[pod.UID] && g.seatOf(pod.UID) < 0 {
+		p.drop(g, "another member of the group found no node")
+		g = nil
+	}
+	if g == nil || g.placed == nil {
+		var status *fwk.Status
+		if g, status = p.plan(ctx, key, pod); status != nil {
+			return nil, status
+		}
+	}
+	seat := g.chooseSeat(pod)
+	if seat < 0 {
+		return nil, waits("all %d places of group %s are taken: groups that grow are not built yet", len(g.seats), key)
+	}
+	if !g.isWhole {
+		g.tried[pod.UID] = true
+	}
+	if g.isStock {
+		return nil, nil
+	}
+	return &fwk.PreFilterResult{NodeNames: sets.New(g.placed.Nodes[seat])}, nil
+}
+
+// waits is a status with a sentence for the pod's Event. Nothing is preempted for it.
+func waits(format string, given ...any) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(format, given...))
+}
+
+// Filter keeps other pods off room that waits for members of a group.
+func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	if isAsking(state) {
+		return nil
+	}
+	found, _ := state.Read(keeping)
+	kept, _ := found.(reserved)
+	if len(kept[info.Node().Name]) > 0 && p.fits(pod, withReserved(info, kept), 1) == 0 {
+		return fwk.NewStatus(fwk.Unschedulable, "the room is kept for a group of pods")
+	}
+	return nil
+}
+
+// Reserve gives a pod its seat.
+func (p *plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node string) (status *fwk.Status) {
+	p.guarded("Reserve", pod.Name, func() {
+		g := p.groups[groupOf(pod)]
+		if g == nil || g.placed == nil {
+			return
+		}
+		seat := g.chooseSeat(pod)
+		if seat < 0 || !g.isStock && g.placed.Nodes[seat] != node {
+			status = fwk.NewStatus(fwk.Unschedulable, "the place of the pod in its group has changed")
+			return
+		}
+		g.seats[seat], g.placed.Nodes[seat] = pod.UID, node
+	})
+	return status
+}
+
+// Unreserve gives the seat back. A group that is not whole gives all of them back.
+func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
+	p.guarded("Unreserve", pod.Name, func() {
+		if g := p.groups[groupOf(pod)]; g != nil && !g.bound[pod.UID] && g.leave(pod.UID) && !g.isWhole {
+			p.drop(g, "another member of the group found no node")
+		}
+	})
+}
+
+// Permit lets pods wait until all members of their group have nodes.
+func (p *plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (status *fwk.Status, timeout time.Duration) {
+	p.guarded("Permit", pod.Name, func() {
+		g := p.groups[groupOf(pod)]
+		if g == nil || g.placed == nil || g.isWhole {
+			return
+		}
+		if g.taken() < len(g.seats) {
+			if g.taken() == 1 {
+				p.wake(g.key)
+			}
+			status, timeout = fwk.NewStatus(fwk.Wait, "waits for the other members of its group"), p.args.timeout()
+			return
+		}
+		g.isWhole = true
+		if g.isStock {
+			p.world.hold(p.logger, g)
+		}
+		for _, member := range g.seats {
+			if waiting := p.handle.GetWaitingPod(member); waiting != nil {
+				waiting.Allow(Name)
+			}
+		}
+	})
+	return status, timeout
+}
+
+// Bind binds a member and writes where its group is on it, in one call: after a restart that is what is known.
+func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	var note string
+	var err error
+	p.guarded("Bind", pod.Name, func() {
+		if g := p.groups[groupOf(pod)]; g != nil && g.placed != nil && g.seatOf(pod.UID) >= 0 {
+			note, err = g.placed.note(g.seatOf(pod.UID))
+		}
+	})
+	if note == "" || err != nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	binding := &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: map[string]string{placementNote: note},
+		},
+		Target: v1.ObjectReference{Kind: "Node", Name: node},
+	}
+	if cacher := p.handle.APICacher(); cacher != nil {
+		done, err := cacher.BindPod(binding)
+		if err == nil {
+			err = cacher.WaitOnFinish(ctx, done)
+		}
+		return fwk.AsStatus(err)
+	}
+	return fwk.AsStatus(p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{}))
+}

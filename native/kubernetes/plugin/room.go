@@ -1,0 +1,183 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+)
+
+// asking marks the cycle state in which the stock filters are run for a group: our own entry points are then silent.
+const asking fwk.StateKey = Name + "/asking"
+
+type mark struct{}
+
+func (m mark) Clone() fwk.StateData { return m }
+
+func isAsking(state fwk.CycleState) bool {
+	_, err := state.Read(asking)
+	return err == nil
+}
+
+// reserved is room on nodes for members of groups that have a place but have not come yet, by node.
+type reserved map[string][]fwk.PodInfo
+
+// Clone is for the cycle state: nothing changes it.
+func (r reserved) Clone() fwk.StateData { return r }
+
+// keeping has what other groups have reserved at the start of the cycle of a pod.
+const keeping fwk.StateKey = Name + "/keeping"
+
+// withReserved is a node as if the pods were there for which there is room reserved.
+func withReserved(info fwk.NodeInfo, kept reserved) fwk.NodeInfo {
+	pods := kept[info.Node().Name]
+	if len(pods) == 0 {
+		return info
+	}
+	info = info.Snapshot()
+	for _, pod := range pods {
+		info.AddPodInfo(pod)
+	}
+	return info
+}
+
+// reservedFor is what all groups but one have reserved.
+func (p *plugin) reservedFor(group string) reserved {
+	kept := reserved{}
+	for key, g := range p.groups {
+		if key == group || g.placed == nil || g.isStock || g.isWhole {
+			continue
+		}
+		for seat, pod := range g.seats {
+			if pod == "" {
+				node := g.placed.Nodes[seat]
+				kept[node] = append(kept[node], copyOf(g.template))
+			}
+		}
+	}
+	return kept
+}
+
+// copyOf is a pod like another, so that several of it can be counted on one node.
+func copyOf(pod *v1.Pod) fwk.PodInfo {
+	twin := pod.DeepCopy()
+	twin.UID = types.UID(string(pod.UID) + "-reserved")
+	info, _ := framework.NewPodInfo(twin)
+	return info
+}
+
+// slots is how many pods like this one each node takes: now, and if nothing ran there. The stock filters decide which nodes
+// it may use at all.
+func (p *plugin) slots(ctx context.Context, pod *v1.Pod, most int) (free, all map[string]uint32, status *fwk.Status) {
+	state := framework.NewCycleState()
+	state.Write(asking, mark{})
+	only, status, _ := p.handle.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() {
+		return nil, nil, status
+	}
+	nodes, err := p.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, nil, fwk.AsStatus(err)
+	}
+	if isAlone(pod) {
+		most = 1
+	}
+	kept := p.reservedFor(groupOf(pod))
+	free, all = map[string]uint32{}, map[string]uint32{}
+	var lock sync.Mutex
+	p.handle.Parallelizer().Until(ctx, len(nodes), func(index int) {
+		// A panic here would end the process: the node is not offered instead.
+		defer func() {
+			if failure := recover(); failure != nil {
+				p.logger.Error(fmt.Errorf("%v", failure), "A node could not be looked at", "stack", string(debug.Stack()))
+			}
+		}()
+		info := nodes[index]
+		node := info.Node()
+		if node == nil || !only.AllNodes() && !only.NodeNames.Has(node.Name) {
+			return
+		}
+		info = withReserved(info, kept)
+		now, ever := 0, 0
+		said := p.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
+		if said.IsSuccess() {
+			now = p.fits(pod, info, most)
+		}
+		if said.Code() != fwk.UnschedulableAndUnresolvable || comesBack(node) {
+			empty := framework.NewNodeInfo()
+			empty.SetNode(node)
+			ever = p.fits(pod, empty, most)
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		free[node.Name], all[node.Name] = uint32(now), uint32(max(now, ever))
+	}, Name)
+	if err := ctx.Err(); err != nil {
+		return nil, nil, fwk.AsStatus(err)
+	}
+	return free, all, nil
+}
+
+// fits is how many pods like this one a node has resources for, up to some number.
+func (p *plugin) fits(pod *v1.Pod, info fwk.NodeInfo, most int) int {
+	twin := copyOf(pod)
+	info = info.Snapshot()
+	count := 0
+	for count < most && len(noderesources.Fits(pod, info, p.handle.SharedDRAManager(), p.requests)) == 0 {
+		info.AddPodInfo(twin)
+		count++
+	}
+	return count
+}
+
+// isAlone says whether pods like this one may keep off each other: then there is one on a node.
+func isAlone(pod *v1.Pod) bool {
+	for _, container := range pod.Spec.Containers {
+		for _, port := range container.Ports {
+			if port.HostPort > 0 {
+				return true
+			}
+		}
+	}
+	if affinity := pod.Spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil {
+		if len(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			return true
+		}
+	}
+	for _, spread := range pod.Spec.TopologySpreadConstraints {
+		if spread.WhenUnsatisfiable == v1.DoNotSchedule {
+			return true
+		}
+	}
+	return false
+}
+
+// relevant is the labels of a node that say where it is.
+func relevant(labels map[string]string, keys []string) map[string]string {
+	kept := map[string]string{}
+	for key, value := range labels {
+		for _, start := range topologyLabels {
+			if strings.HasPrefix(key, start) {
+				kept[key] = value
+			}
+		}
+	}
+	for _, key := range keys {
+		if value, has := labels[key]; has {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// topologyLabels is how the labels begin that the engine knows by itself.
+var topologyLabels = []string{
+	"fabric.topograph.run/", "accelerator.topograph.run/", "network.topology.nvidia.com/", "nvidia.com/gpu.clique",
+}

@@ -1,0 +1,48 @@
+package plugin
+
+import (
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// spent keeps count of the processor time of calls: after two long ones within ten seconds there is a rest.
+type spent struct {
+	lastLong time.Time
+	restTill time.Time
+}
+
+const (
+	longTogether = 10 * time.Second
+	restFactor   = 50
+)
+
+func (s *spent) isResting(now time.Time) bool { return now.Before(s.restTill) }
+
+// measure runs a call on a thread of its own time.
+func (s *spent) measure(limit time.Duration, call func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := processorTime()
+	call()
+	s.took(time.Now(), processorTime()-start, limit)
+}
+
+func (s *spent) took(now time.Time, took, limit time.Duration) {
+	if took <= limit {
+		return
+	}
+	if now.Sub(s.lastLong) < longTogether {
+		s.restTill = now.Add(restFactor * took)
+	}
+	s.lastLong = now
+}
+
+func processorTime() time.Duration {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now) != nil {
+		return 0
+	}
+	return time.Duration(now.Nano())
+}

@@ -1,0 +1,31 @@
+"""A control plane for the tests of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from control_plane import BLOCK, LABELS, NODES, RACK, ControlPlane, control_plane, wait_for
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    with control_plane(tmp_path_factory.mktemp("kubernetes")) as plane:
+        for node in range(NODES):
+            plane.add_node(
+                f"n{node:02}", {"topo/block": f"b{node // BLOCK}", "topo/rack": f"r{node // RACK}"}
+            )
+        wait_for("all nodes are ready", plane.are_nodes_ready, 120)
+        plane.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
+        yield plane
+
+
+@pytest.fixture
+def empty(plane: ControlPlane) -> ControlPlane:
+    """The same with no pods."""
+    for job in plane.get("/apis/batch/v1/namespaces/default/jobs")["items"]:
+        plane.delete(f"/apis/batch/v1/namespaces/default/jobs/{job['metadata']['name']}")
+    for pod in plane.pods():
+        plane.delete(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
+    wait_for("no pod is left", lambda: not plane.pods(), 120)
+    return plane

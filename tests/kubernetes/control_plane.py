@@ -1,0 +1,290 @@
+"""A real control plane on this machine: etcd, kube-apiserver, kube-controller-manager, KWOK's nodes, and topolane-scheduler."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(os.environ.get("TOPOLANE_KUBERNETES_BIN", ROOT / "target" / "kubernetes"))
+"""Where `make test-kubernetes` puts the components."""
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kwok", "topolane-scheduler")
+NODES, RACK, BLOCK = 64, 16, 32
+LABELS = ["topo/block", "topo/rack", "kubernetes.io/hostname"]
+GROUP = itertools.count()
+TOKEN = "of-this-test-alone"
+Body = dict[str, Any]
+
+
+def missing() -> str | None:
+    """Why there can be no control plane here; None if there can."""
+    absent = [name for name in COMPONENTS if not os.access(BIN / name, os.X_OK)]
+    absent += [name for name in ("etcd", "openssl") if shutil.which(name) is None]
+    return f"{', '.join(absent)} missing: make test-kubernetes builds them" if absent else None
+
+
+def name() -> str:
+    """A name of a group. None is used twice, because Events stay."""
+    return f"g{next(GROUP)}"
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
+
+
+def wait_for(what: str, said: Callable[[], Any], seconds: float = 90) -> Any:
+    """What `said` returns once that is true."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = None
+        with contextlib.suppress(urllib.error.URLError, ConnectionError, OSError):
+            answer = said()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.2)
+
+
+class ControlPlane:
+    """The processes, and the API."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.port = free_port()
+        self.tls = ssl.create_default_context()
+        self.tls.check_hostname = False
+        self.tls.verify_mode = ssl.CERT_NONE
+        self._serve()
+
+    def _serve(self) -> None:
+        home, etcd, peer = self.home, free_port(), free_port()
+        key = home / "sa.key"
+        subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
+        (home / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        cluster = {"server": f"https://127.0.0.1:{self.port}", "insecure-skip-tls-verify": True}
+        self.kubeconfig = home / "kubeconfig"
+        context = {"cluster": "c", "user": "u"}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "x",
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "u", "user": {"token": TOKEN}}],
+            "contexts": [{"name": "x", "context": context}],
+        }
+        self.kubeconfig.write_text(json.dumps(config))
+        client, to_peer = f"http://127.0.0.1:{etcd}", f"http://127.0.0.1:{peer}"
+        self.run(
+            "etcd", f"--data-dir={home}/etcd", f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={to_peer}", "--unsafe-no-fsync",
+        )  # fmt: skip
+        self.run(
+            "kube-apiserver", f"--etcd-servers={client}", f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}", "--service-account-issuer=https://localhost",
+            f"--token-auth-file={home}/tokens.csv", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
+            f"--cert-dir={home}/certificates", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
+            "--disable-admission-plugins=ServiceAccount",
+        )  # fmt: skip
+        wait_for("kube-apiserver is ready", lambda: self.get("/readyz", text=True) == "ok", 180)
+        self.run(
+            "kube-controller-manager", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false",
+            "--controllers=job-controller,garbage-collector-controller,node-lifecycle-controller", "--secure-port=0",
+            "--kube-api-qps=500", "--kube-api-burst=500",
+        )  # fmt: skip
+        self.run(
+            "kwok",
+            f"--kubeconfig={self.kubeconfig}",
+            "--manage-all-nodes=true",
+            "--node-lease-duration-seconds=40",
+        )
+
+    def run(self, name: str, *options: str, log: str = "") -> None:
+        """Starts a component; its output is in a file of its name."""
+        program = BIN / name if (BIN / name).exists() else Path(str(shutil.which(name)))
+        with (self.home / f"{log or name}.log").open("ab") as output:
+            self.processes[log or name] = subprocess.Popen([program, *options], stdout=output, stderr=output)
+
+    def start_scheduler(self, name: str = "topolane-scheduler", elect: bool = False, **args: Any) -> None:
+        """Starts topolane-scheduler with these args of the plugin."""
+        plugins = {
+            "multiPoint": {"enabled": [{"name": "Topolane"}]},
+            "bind": {"enabled": [{"name": "Topolane"}]},
+        }
+        profile = {
+            "schedulerName": "topolane",
+            "plugins": plugins,
+            "pluginConfig": [{"name": "Topolane", "args": args}],
+        }
+        config = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 1000, "burst": 1000},
+            "leaderElection": {
+                "leaderElect": elect, "resourceName": "topolane-scheduler", "leaseDuration": "4s", "renewDeadline": "3s",
+                "retryPeriod": "1s",
+            },
+            "podInitialBackoffSeconds": 1,
+            "podMaxBackoffSeconds": 2,
+            "profiles": [profile, {"schedulerName": "default-scheduler"}],
+        }  # fmt: skip
+        path = self.home / f"{name}.json"
+        path.write_text(json.dumps(config))
+        self.run("topolane-scheduler", f"--config={path}", "--secure-port=0", "-v=2", log=name)
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def stop(self) -> None:
+        for process in reversed(self.processes.values()):
+            process.kill()
+        for process in self.processes.values():
+            process.wait()
+
+    def log(self, name: str = "topolane-scheduler") -> str:
+        return (self.home / f"{name}.log").read_text(errors="replace")
+
+    def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> bytes:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": kind, "Accept": "application/json"}
+        request = urllib.request.Request(
+            f"https://127.0.0.1:{self.port}{path}", data=data, headers=headers, method=method
+        )
+        with urllib.request.urlopen(request, context=self.tls, timeout=30) as answer:
+            return bytes(answer.read())
+
+    def get(self, path: str, text: bool = False) -> Any:
+        said = self.call("GET", path)
+        return said.decode() if text else json.loads(said)
+
+    def post(self, path: str, body: Body) -> Any:
+        return json.loads(self.call("POST", path, body))
+
+    def patch(self, path: str, body: Body) -> None:
+        self.call("PATCH", path, body, "application/merge-patch+json")
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(urllib.error.HTTPError):
+            self.call("DELETE", path, {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
+
+    def add_node(self, name: str, labels: dict[str, str], **more: Any) -> None:
+        room = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "110"}
+        labels = {"kubernetes.io/hostname": name, **labels}
+        node = {
+            "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+            "spec": more,
+            "status": {
+                "allocatable": room,
+                "capacity": room,
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+        self.post("/api/v1/nodes", node)
+
+    def are_nodes_ready(self) -> bool:
+        return not any(node["spec"].get("taints") for node in self.get("/api/v1/nodes")["items"])
+
+    def pods(self, group: str = "") -> list[Body]:
+        """All pods, or those of a group that have not ended."""
+        everything = self.get("/api/v1/namespaces/default/pods")["items"]
+        if not group:
+            return list(everything)
+        return [
+            pod for pod in everything if group_of(pod) == group and pod["status"].get("phase") != "Failed"
+        ]
+
+    def submit(self, group: str, size: int, pods: int | None = None, **pod: Any) -> None:
+        """Creates a group of pods under a label and an annotation."""
+        for rank in range(size if pods is None else pods):
+            self.post("/api/v1/namespaces/default/pods", member(group, size, rank, **pod))
+
+    def remove(self, group: str) -> None:
+        for pod in self.pods(group):
+            self.delete(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
+
+    def nodes_of(self, group: str) -> list[str]:
+        """The nodes of a group in rank order; empty for a pod that has none."""
+        pods = sorted(
+            self.pods(group), key=lambda pod: int(pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"])
+        )
+        return [pod["spec"].get("nodeName", "") for pod in pods]
+
+    def placed(self, group: str, size: int, seconds: float = 90) -> list[str]:
+        """The nodes of a group once all its pods have one."""
+
+        def nodes() -> list[str]:
+            found = self.nodes_of(group)
+            return found if len(found) == size and all(found) else []
+
+        return list(wait_for(f"group {group} is placed", nodes, seconds))
+
+    def events(self, group: str) -> str:
+        """What the Events of the pods of a group say, a line each."""
+        items = self.get("/api/v1/namespaces/default/events")["items"]
+        return "\n".join(
+            event["message"] for event in items if event["involvedObject"]["name"].startswith(f"{group}-")
+        )
+
+    def waits_saying(self, group: str, said: str) -> str:
+        """The Events of a group once they have some words; none of its pods has a node."""
+        events = wait_for(
+            f"an Event of group {group} says {said!r}", lambda: said in (text := self.events(group)) and text
+        )
+        assert not any(self.nodes_of(group)), group
+        return str(events)
+
+
+def group_of(pod: Body) -> str:
+    return str(pod["metadata"].get("labels", {}).get("scheduling.x-k8s.io/pod-group", ""))
+
+
+def member(
+    group: str,
+    size: int,
+    rank: int,
+    gpus: int = 8,
+    policy: str = "",
+    scheduler: str = "topolane",
+    **more: Any,
+) -> Body:
+    """A pod of a group."""
+    notes = {"topolane.io/group-size": str(size)} if size else {}
+    notes |= {"topolane.io/policy": policy} if policy else {}
+    notes |= more.pop("notes", {})
+    labels = {"scheduling.x-k8s.io/pod-group": group, "apps.kubernetes.io/pod-index": str(rank)}
+    return {
+        "metadata": {"name": f"{group}-{rank}", "labels": labels, "annotations": notes},
+        "spec": {"schedulerName": scheduler, "containers": [container(gpus)], **more},
+    }
+
+
+def container(gpus: int) -> Body:
+    amounts = {"cpu": str(max(1, gpus * 4)), "memory": f"{max(1, gpus * 8)}Gi"}
+    amounts |= {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    return {"name": "c", "image": "none", "resources": {"requests": amounts, "limits": amounts}}
+
+
+@contextlib.contextmanager
+def control_plane(home: Path) -> Iterator[ControlPlane]:
+    plane = ControlPlane(home)
+    try:
+        yield plane
+    finally:
+        plane.stop()
