@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from control_plane import BLOCK, LABELS, NODES, RACK, ControlPlane, control_plane, wait_for
+from control_plane import BLOCK, CHASSIS, LABELS, NODES, RACK, SMALL, ControlPlane, control_plane, wait_for
 
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("kubernetes")) as plane:
         for node in range(NODES):
-            plane.add_node(
-                f"n{node:02}", {"topo/block": f"b{node // BLOCK}", "topo/rack": f"r{node // RACK}"}
-            )
+            labels = {"topo/block": f"b{node // BLOCK}", "topo/rack": f"r{node // RACK}"}
+            plane.add_node(f"n{node:02}", labels | {"topo/chassis": f"c{node // CHASSIS}"})
         wait_for("all nodes are ready", plane.are_nodes_ready, 120)
         plane.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
         yield plane
@@ -29,3 +28,13 @@ def empty(plane: ControlPlane) -> ControlPlane:
         plane.delete(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
     wait_for("no pod is left", lambda: not plane.pods(), 120)
     return plane
+
+
+@pytest.fixture
+def in_chassis(empty: ControlPlane) -> Iterator[ControlPlane]:
+    """Blocks of four chassis in place of two racks: so small groups cross some, and can be in each other's way."""
+    empty.kill("topolane-scheduler")
+    empty.start_scheduler(topologyLabels=SMALL, groupTimeoutSeconds=5)
+    yield empty
+    empty.kill("topolane-scheduler")
+    empty.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)

@@ -21,8 +21,9 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(os.environ.get("TOPOLANE_KUBERNETES_BIN", ROOT / "target" / "kubernetes"))
 """Where `make test-kubernetes` puts the components."""
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kwok", "topolane-scheduler")
-NODES, RACK, BLOCK = 64, 16, 32
+NODES, CHASSIS, RACK, BLOCK = 64, 8, 16, 32
 LABELS = ["topo/block", "topo/rack", "kubernetes.io/hostname"]
+SMALL = ["topo/block", "topo/chassis", "kubernetes.io/hostname"]
 GROUP = itertools.count()
 TOKEN = "of-this-test-alone"
 Body = dict[str, Any]

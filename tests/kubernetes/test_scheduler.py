@@ -8,7 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_plane import BLOCK, LABELS, RACK, Body, ControlPlane, container, member, missing, name, wait_for
+from control_plane import (
+    BLOCK,
+    CHASSIS,
+    LABELS,
+    RACK,
+    SMALL,
+    Body,
+    ControlPlane,
+    container,
+    member,
+    missing,
+    name,
+    wait_for,
+)
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -20,7 +33,7 @@ def of(node: str, size: int) -> int:
 def crossed(nodes: list[str]) -> set[str]:
     """The groups of nodes whose uplinks a group of pods may use: those that hold some of its nodes and not all."""
     found = set()
-    for kind, size in (("rack", RACK), ("block", BLOCK)):
+    for kind, size in (("chassis", CHASSIS), ("block", BLOCK)):
         groups = {of(node, size) for node in nodes}
         found |= {f"{kind}{group}" for group in groups} if len(groups) > 1 else set()
     return found
@@ -50,16 +63,16 @@ def test_small_pods_share_nodes(empty: ControlPlane) -> None:
     assert all(nodes.count(node) <= (2 if node == taken else 4) for node in nodes)
 
 
-def test_isolated_groups_share_no_link(empty: ControlPlane) -> None:
+def test_isolated_groups_share_no_link(in_chassis: ControlPlane) -> None:
     """Groups of many sizes: those placed cross no group of nodes in common, and the others wait whole, and say why."""
-    sizes = {name(): size for size in (20, 5, 9, 18, 3, 12, 7, 17)}
+    sizes = {name(): size for size in (9, 9, 10, 9, 9, 3, 10)}
     for group, size in sizes.items():
-        empty.submit(group, size)
+        in_chassis.submit(group, size)
     said = "under isolated and"
     for group, size in sizes.items():
-        wait_for(group, lambda g=group, n=size: all(empty.nodes_of(g)) or said in empty.events(g))
+        wait_for(group, lambda g=group, n=size: all(in_chassis.nodes_of(g)) or said in in_chassis.events(g))
     time.sleep(2)
-    nodes = {group: empty.nodes_of(group) for group in sizes}
+    nodes = {group: in_chassis.nodes_of(group) for group in sizes}
     assert all(all(found) or not any(found) for found in nodes.values())
     placed = [found for found in nodes.values() if all(found)]
     assert len(placed) >= 4
@@ -69,26 +82,25 @@ def test_isolated_groups_share_no_link(empty: ControlPlane) -> None:
         assert not crossed(one) & crossed(other), (one, other)
 
 
-def test_links_outlive_kill_9(empty: ControlPlane) -> None:
-    """Two groups cross all racks of a block each. After kill -9 a third, for which there are nodes, still waits for links;
+def test_links_outlive_kill_9(in_chassis: ControlPlane) -> None:
+    """Four groups cross all chassis of both blocks. After kill -9 a fifth, for which there are nodes, still waits for links;
     it starts when one has ended.
     """
-    first, second, third = name(), name(), name()
-    for group in (first, second):
-        empty.submit(group, 20)
-        empty.placed(group, 20)
-    held = empty.nodes_of(first)
-    empty.submit(third, 17)
-    events = empty.waits_saying(third, "would share links")
-    assert "in the way at" in events and f"default/{first}" in events
-    empty.kill("topolane-scheduler")
-    empty.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
-    again = name()
-    empty.submit(again, 18)
-    empty.waits_saying(again, "would share links")
-    assert not any(empty.nodes_of(third)) and empty.nodes_of(first) == held
-    empty.remove(first)
-    wait_for("one of the two starts", lambda: all(empty.nodes_of(third)) or all(empty.nodes_of(again)))
+    plane = in_chassis
+    held = [name() for _ in range(4)]
+    for group in held:
+        plane.submit(group, 9)
+        plane.placed(group, 9)
+    nodes = plane.nodes_of(held[0])
+    plane.kill("topolane-scheduler")
+    plane.start_scheduler(topologyLabels=SMALL, groupTimeoutSeconds=5)
+    fifth = name()
+    plane.submit(fifth, 10)
+    events = plane.waits_saying(fifth, "would share links")
+    assert "in the way at" in events and any(f"default/{group}" in events for group in held)
+    assert plane.nodes_of(held[0]) == nodes
+    plane.remove(held[0])
+    plane.placed(fifth, 10)
 
 
 def test_a_group_in_parts_is_never_bound(empty: ControlPlane) -> None:

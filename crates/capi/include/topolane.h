@@ -169,8 +169,6 @@ typedef struct topolane_request {
    */
   const char *segment_level;
   /*
-   Where the job has to lie: `required:LEVEL`, `preferred:LEVEL` or `unconstrained`; NULL: what the policy does by itself. Only
-   Kueue's rules look at it. Since version 4.
    The free slots of each node, for a caller that keeps count of them itself; NULL: the state does. Not looked at
    unless `shares_nodes`. More than one on a node only if `stacked`. Since version 4.
    */

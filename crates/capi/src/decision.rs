@@ -85,10 +85,8 @@ pub unsafe extern "C" fn topolane_decision_link_use(decision: *const Decision) -
     or_else(TOPOLANE_LINKS_SHARED, || {
         // SAFETY: the caller gives NULL or a decision of this library.
         let decision = unsafe { decision.as_ref() };
-        match decision.is_some_and(|decision| decision.placement.is_isolated()) {
-            true => TOPOLANE_LINKS_ISOLATED,
-            false => TOPOLANE_LINKS_SHARED,
-        }
+        let isolated = decision.is_some_and(|decision| decision.placement.is_isolated());
+        if isolated { TOPOLANE_LINKS_ISOLATED } else { TOPOLANE_LINKS_SHARED }
     })
 }
 
