@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpu_month import gpu_month
 from mapping import mapping, quadratic
 from measure import BenchError, Cost, Row, cost
 
@@ -62,17 +61,17 @@ class Setting:
     scratch: Path
     python: str = sys.executable
 
-    def topolane(self, *arguments: str | Path) -> Cost:
-        """The cost of one command."""
+    def topolane(self, *arguments: str | Path, most: int | None = None) -> Cost:
+        """The cost of one command, which may take `most` seconds of CPU time."""
         call = "import sys; from topolane.cli import main; sys.exit(main())"
-        return cost([self.python, "-c", call, *arguments], directory=self.scratch)
+        return cost([self.python, "-c", call, *arguments], directory=self.scratch, most=most)
 
     def start(self) -> float:
         """CPU seconds of the command line doing nothing else."""
         return self.topolane("policies").cpu
 
-    def runs(self, *arguments: str | Path, times: int = 1) -> list[Run]:
-        """Repeats of one command, `times` as many as usual.
+    def runs(self, *arguments: str | Path, times: int = 1, most: int | None = None) -> list[Run]:
+        """Repeats of one command, `times` as many as usual, each of at most `most` seconds of CPU time.
 
         The start-up taken off each is the mean of those just before and after: the speed of a
         shared machine drifts by half within seconds, and short runs are mostly start-up.
@@ -80,15 +79,15 @@ class Setting:
         runs = []
         before = self.start()
         for _ in range(self.repeats * times):
-            whole = self.topolane(*arguments)
+            whole = self.topolane(*arguments, most=most)
             after = self.start()
             runs.append(Run(whole, max(whole.cpu - (before + after) / 2, SHORTEST)))
             before = after
         return runs
 
-    def simulations(self, *arguments: str | Path, times: int = 1) -> list[Run]:
+    def simulations(self, *arguments: str | Path, times: int = 1, most: int | None = None) -> list[Run]:
         """Repeats of one simulation that prints JSON."""
-        return self.runs("simulate", "--json", *arguments, times=times)
+        return self.runs("simulate", "--json", *arguments, times=times, most=most)
 
 
 def rates(runs: Sequence[Run]) -> tuple[float, ...]:
@@ -222,7 +221,6 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
     "light": light,
     "decision": decision,
-    "gpu-month": gpu_month,
     "contention": contention,
     "atlas": atlas,
     "mapping": mapping,

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure import BenchError, Row, cost
+from measure import BenchError, Row, TooLongError, cost
 
 if TYPE_CHECKING:
     from figures import Setting
@@ -17,6 +17,8 @@ FIGURE = "gpu-month"
 RUN = ("--machine", "nvl72-5000", "--workload", "gpu-month")
 MONTH_LIMIT = 5.0
 """CPU seconds of a month."""
+STOPPED_AFTER = 30
+"""CPU seconds after which a month is given up."""
 DECISION_LIMITS = {"median_us": 20.0, "p99_us": 1_000.0}
 NOT_PLACING = ("recorded",)
 """Policies that need more than a workload."""
@@ -34,7 +36,9 @@ def month(setting: Setting, policy: str) -> Row:
     """The month under one policy; not measured if it cannot be run."""
     what = f"a month on nvl72-5000, easy, {policy}"
     try:
-        runs = setting.simulations(*RUN, "--policy", policy)
+        runs = setting.simulations(*RUN, "--policy", policy, most=STOPPED_AFTER)
+    except TooLongError:
+        return Row(FIGURE, f"{what}, stopped there", "s CPU", (STOPPED_AFTER,), MONTH_LIMIT)
     except BenchError as error:
         return Row(FIGURE, what, "s CPU", (), MONTH_LIMIT, note=str(error).splitlines()[-1])
     return Row(FIGURE, what, "s CPU", tuple(run.net for run in runs), MONTH_LIMIT)

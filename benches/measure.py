@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import resource
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -22,6 +24,10 @@ class BenchError(Exception):
     """A figure that could not be measured, and why."""
 
 
+class TooLongError(BenchError):
+    """A process that was ended because it used more CPU time than it may."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Cost:
     """What a process took, its own children included."""
@@ -34,8 +40,11 @@ class Cost:
     """What it printed."""
 
 
-def cost(command: Sequence[str | Path], *, directory: Path | None = None) -> Cost:
-    """Runs a command on one core and waits for it; raises BenchError if it fails."""
+def cost(command: Sequence[str | Path], *, directory: Path | None = None, most: int | None = None) -> Cost:
+    """Runs a command on one core and waits for it.
+
+    Raises BenchError if it fails, and TooLongError if it takes more than `most` seconds of CPU time.
+    """
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen(
             [str(part) for part in command],
@@ -43,24 +52,32 @@ def cost(command: Sequence[str | Path], *, directory: Path | None = None) -> Cos
             stdout=output,
             stderr=errors,
             cwd=directory,
-            preexec_fn=pinning(),
+            preexec_fn=prepared(most),
         )
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         errors.seek(0)
+        if child.returncode == -signal.SIGXCPU:
+            raise TooLongError(f"{' '.join(map(str, command))}: stopped after {most} s of CPU time")
         if child.returncode:
             last = "\n".join(errors.read().splitlines()[-LAST_LINES:])
             raise BenchError(f"{' '.join(map(str, command))}: exit {child.returncode}\n{last}")
         return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, output.read())
 
 
-def pinning() -> Callable[[], None] | None:
-    """What a child calls to stay on one core; None where a core cannot be chosen."""
-    if not hasattr(os, "sched_setaffinity"):
-        return None
-    core = max(os.sched_getaffinity(0))
-    return lambda: os.sched_setaffinity(0, {core})
+def prepared(most: int | None) -> Callable[[], None]:
+    """What a child calls to stay on one core, where one can be chosen, and to end after so many CPU seconds."""
+    core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else None
+
+    def prepare() -> None:
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+        if most is not None:
+            _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+            resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
+
+    return prepare
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from figures import FIGURES, Setting, measured
+from gpu_month import gpu_month
 from mapping import mapping_peers
 from measure import HEADINGS, table
 from peers import peers
@@ -41,9 +42,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--only",
-        choices=[*FIGURES, "peers", "mapping-peers"],
+        choices=[*FIGURES, "gpu-month", "peers", "mapping-peers"],
         action="append",
-        help="this figure (repeatable)",
+        help="this figure (repeatable); gpu-month only if it is named: it takes an hour",
     )
     options = parser.parse_args()
     if options.trace is not None:
@@ -58,6 +59,8 @@ def figures(options: argparse.Namespace, setting: Setting) -> list[Row]:
     wanted = dict(FIGURES)
     if options.peers or "peers" in (options.only or ()):
         wanted["peers"] = peers
+    if "gpu-month" in (options.only or ()):
+        wanted["gpu-month"] = gpu_month
     if options.peers or "mapping-peers" in (options.only or ()):
         wanted["mapping-peers"] = mapping_peers
     rows: list[Row] = []
