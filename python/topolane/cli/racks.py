@@ -6,7 +6,6 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import click
-import polars
 
 from topolane.cli import common, settings, tables
 from topolane.sweep import Task, compare
@@ -147,6 +146,8 @@ def in_use(run: Run) -> float:
 
 def in_one_rack(run: Run) -> float | None:
     """Of the jobs of several nodes that fit one domain or one leaf, the share that lies in one; None without such a job."""
+    import polars
+
     jobs = run.jobs.filter(polars.col("requested_number_of_resources") > 1, polars.col("least_aph") == 0)
     return jobs.select((polars.col("aph") == 0).mean()).item()  # type: ignore[no-any-return]
 
