@@ -88,9 +88,9 @@ def test_a_run_that_is_ended(start, tmp_path, ending, whole_group, jobs, code):
     assert process.poll() is None
     began = time.monotonic()
     (os.killpg if whole_group else os.kill)(process.pid, ending)
-    out, said = process.communicate(timeout=120)
+    out, said = process.communicate(timeout=300)
     assert process.returncode == code
-    assert time.monotonic() - began < 60, "the run itself takes many minutes"
+    assert time.monotonic() - began < 240, "the run itself takes many minutes"
     assert out == b""
     assert until(lambda: not processes(process.pid))
     if ending != signal.SIGKILL:
