@@ -44,7 +44,7 @@ def arguments() -> argparse.Namespace:
         "--only",
         choices=[*FIGURES, "gpu-month", "peers", "mapping-peers"],
         action="append",
-        help="this figure (repeatable); gpu-month only if it is named: it takes an hour",
+        help="this figure (repeatable); gpu-month only if it is named: it takes long",
     )
     options = parser.parse_args()
     if options.trace is not None:
