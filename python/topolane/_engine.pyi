@@ -1252,11 +1252,20 @@ class State:
         `bandwidth_share`.
         """
 
-    def overlay(self, nodes: Sequence[int], owned: bool = False, beyond: bool = False) -> None:
+    def overlay(
+        self,
+        nodes: Sequence[int],
+        owned: bool = False,
+        beyond: bool = False,
+        *,
+        links: Sequence[int] = ...,
+        bandwidth_share: float = 1.0,
+        id: int | None = None,
+    ) -> None:
         """Lays a group over the machine, once per member, whose slots another system keeps count of.
 
         It only crosses links, which nobody else may use if `owned`; those of all groups that it is in if some of
-        its members run `beyond` the machine.
+        its members run `beyond` the machine. links, bandwidth_share, id: as in `hold`.
         """
 
     def take_out(self, nodes: Sequence[int]) -> None:
@@ -1290,13 +1299,16 @@ class State:
         members: Sequence[int] = ...,
         eligible: Sequence[int] | None = None,
         slots: Sequence[int] | None = None,
+        room: Sequence[int] | None = None,
         segment: int | None = None,
         within: str | None = None,
+        min_bandwidth: float | None = None,
         seed: int = 0,
     ) -> Decision | Refusal:
         """Asks a policy for nodes; the state stays as it is.
 
-        `slots`: the free slots of every node where another system keeps count of them. `segment`: nodes of each part of
+        `slots`: the free slots of every node where another system keeps count of them; `room`: those it would have if nothing
+        ran there. `min_bandwidth`: the least share of full bandwidth that it accepts on links of its own. `segment`: nodes of each part of
         the request that must lie in one domain.
         `within`: where the request is to lie, for policies that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`).
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 MINUTE = 60.0
 HOUR = 3600.0
 DAY = 86400.0
@@ -69,3 +71,14 @@ def moment(seconds: float) -> str:
 def plural(number: int, word: str) -> str:
     """`1 job`, `2 jobs`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def clock(when: float, now: float) -> str:
+    """A time of day, with the date if it is not today."""
+    day = "" if _day(when) == _day(now) else "%Y-%m-%d "
+    return time.strftime(f"{day}%H:%M:%S", time.localtime(when))
+
+
+def _day(when: float) -> tuple[int, int]:
+    local = time.localtime(when)
+    return local.tm_year, local.tm_yday

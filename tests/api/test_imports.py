@@ -33,13 +33,26 @@ MAY_IMPORT = {
     # It measures programs and decides nothing, so drivers that need what it measures may import it.
     "mpi": RUNNING,
     "slurm": RUNNING | {"live"},
+    "kubernetes": RUNNING | {"live"},
     "nova": RUNNING | {"live", "mpi"},
     "sites": RUNNING | {"live", "mpi"},
     "gang": RUNNING | {"live", "mpi"},
     "report": RUNNING | {"live", "calibrate", "mpi"},
     "writing": RUNNING | {"report"},
     "cli": RUNNING
-    | {"live", "calibrate", "mpi", "slurm", "nova", "sites", "gang", "report", "writing", "studies"},
+    | {
+        "live",
+        "calibrate",
+        "mpi",
+        "slurm",
+        "kubernetes",
+        "nova",
+        "sites",
+        "gang",
+        "report",
+        "writing",
+        "studies",
+    },
     "studies": RUNNING | {"live", "calibrate", "mpi", "sites", "gang", "report", "cli"},
 }
 """The arrows. A part that is not named here is one of RUNNING and may import only RUNNING."""

@@ -115,9 +115,7 @@ impl State {
     ) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
-        if let Some(link) = links.iter().find(|&&link| link >= fabric.links()) {
-            return Err(bad_input(format!("there is no cable {link}")));
-        }
+        self.check_links(&links)?;
         let what = if links.is_empty() { "" } else { ", or a link above it," };
         let share =
             share_from(share, &fabric)?.map_err(|refusal| bad_input(refusal.to_string()))?;
@@ -135,15 +133,27 @@ impl State {
     }
 
     /// Lays a group over the machine whose slots another system keeps count of: it only crosses
-    /// links, its own if `owned`; all those above it if members are `beyond` the machine.
-    #[pyo3(signature = (nodes, owned=false, beyond=false))]
-    fn overlay(&mut self, nodes: Vec<u32>, owned: bool, beyond: bool) -> PyResult<()> {
+    /// links, its own if `owned`; all those above it if members are `beyond` the machine; or owns `links`.
+    /// A refusal names a group that has an identity.
+    #[pyo3(signature = (nodes, owned=false, beyond=false, *, links=vec![], bandwidth_share=1.0, id=None))]
+    fn overlay(
+        &mut self,
+        nodes: Vec<u32>,
+        owned: bool,
+        beyond: bool,
+        links: Vec<u32>,
+        bandwidth_share: f64,
+        id: Option<u64>,
+    ) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
         self.check(&nodes, "node")?;
-        let share = Share::part(1, 0);
-        let placement = Placement::new(&fabric, nodes, share).isolated(owned);
+        self.check_links(&links)?;
+        let placement = Placement::new(&fabric, nodes, Share::part(1, 0))
+            .with_links(links, bandwidth_share)
+            .isolated(owned);
         let placement = if beyond { placement.reaching_beyond(&fabric) } else { placement };
         self.occupancy.overlay(&placement);
+        self.jobs.extend(id.map(|id| (id, placement)));
         Ok(())
     }
 
@@ -157,7 +167,7 @@ impl State {
     }
 
     /// Asks a policy for nodes; the state stays as it is.
-    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, segment=None, within=None, seed=0))]
+    #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, room=None, segment=None, within=None, min_bandwidth=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn place(
         &self,
@@ -169,8 +179,10 @@ impl State {
         members: Vec<u32>,
         eligible: Option<Vec<u32>>,
         slots: Option<Vec<u32>>,
+        room: Option<Vec<u32>>,
         segment: Option<u32>,
         within: Option<&str>,
+        min_bandwidth: Option<f64>,
         seed: u64,
     ) -> PyResult<Answer> {
         if segment == Some(0) {
@@ -186,8 +198,14 @@ impl State {
             Err(refusal) => return Ok(Answer::Refusal(refusal.into())),
         };
         let within = within_from(within, fabric)?;
+        if let Some(given) = min_bandwidth.filter(|&given| !(given > 0.0 && given <= 1.0)) {
+            return Err(bad_input(format!("min_bandwidth is over 0 and up to 1, not {given}")));
+        }
+        let min_bandwidth = min_bandwidth.filter(|&given| given < 1.0);
+        let room = self.counted(room)?;
         let asked = self.request(nodes, members, slots, stacked)?;
-        let request = Request { id, share, eligible, segment, within, ..asked };
+        let request =
+            Request { id, share, eligible, segment, within, room, min_bandwidth, ..asked };
         let (policy, raised) = policy_from(policy, seed)?;
         let answer = policy.place(&request, &self.occupancy);
         if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
@@ -327,6 +345,24 @@ impl State {
         }
     }
 
+    fn check_links(&self, links: &[u32]) -> PyResult<()> {
+        match links.iter().find(|&&link| link >= self.occupancy.fabric().links()) {
+            Some(link) => Err(bad_input(format!("there is no cable {link}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Slots of every node, as a system that keeps count of them says.
+    fn counted(&self, slots: Option<Vec<u32>>) -> PyResult<Option<Arc<[u32]>>> {
+        let machine = self.occupancy.fabric().nodes() as usize;
+        match slots.as_ref().filter(|slots| slots.len() != machine) {
+            Some(slots) => {
+                Err(bad_input(format!("{} slots are given for {machine} nodes", slots.len())))
+            }
+            None => Ok(slots.map(Arc::from)),
+        }
+    }
+
     fn request(
         &self,
         nodes: u32,
@@ -338,11 +374,7 @@ impl State {
             return Err(bad_input("a request asks for at least 1 node, not 0"));
         }
         self.check(&members, "member node")?;
-        let machine = self.occupancy.fabric().nodes() as usize;
-        if let Some(slots) = slots.as_ref().filter(|slots| slots.len() != machine) {
-            return Err(bad_input(format!("{} slots are given for {machine} nodes", slots.len())));
-        }
-        let slots = slots.map(Arc::from);
+        let slots = self.counted(slots)?;
         Ok(Request { nodes, members, slots, stacked, ..Request::default() })
     }
 }

@@ -6,18 +6,14 @@ import json
 import signal
 import sys
 import threading
-import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from topolane._engine import InputError
-from topolane.cli import common
+from topolane.cli import common, shadows
 from topolane.units import plural
-
-if TYPE_CHECKING:
-    from topolane.slurm.shadow_log import Side, Summary
 
 
 @click.command()
@@ -82,11 +78,11 @@ def shadow(
     Each start is a line: Slurm's nodes and the policy's, or why the job would have waited. A summary ends it.
     """
     from topolane.live.log import Log
+    from topolane.live.shadows import Summary
     from topolane.slurm.client import SlurmError, connect
     from topolane.slurm.shadow import Shadow
-    from topolane.slurm.shadow_log import Summary
 
-    _check_min_bandwidth(policy, min_bandwidth)
+    shadows.check_min_bandwidth(policy, min_bandwidth)
     summary = Summary(policy)
 
     def write(event: str, **facts: Any) -> None:
@@ -97,7 +93,7 @@ def shadow(
 
     def tell(start: Mapping[str, Any], nodes: int) -> None:
         summary.add(start, nodes)
-        click.echo(json.dumps(start) if as_json else _line(start, policy))
+        click.echo(json.dumps(start) if as_json else shadows.line(start, policy, "Slurm"))
         sys.stdout.flush()
 
     written = None if log is None else Log(log)
@@ -123,7 +119,7 @@ def shadow(
         timer.daemon = True
         timer.start()
     seen.run()
-    _end(summary, as_json, one_line=True)
+    shadows.end(summary, as_json, "Slurm", one_line=True)
 
 
 @click.command()
@@ -153,16 +149,8 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
         click.echo(f"{plural(asked, 'decision')} made once more: {same}")
         for sentence in found.differing[:5]:
             click.echo(sentence)
-        _end(found.summary, as_json)
+        shadows.end(found.summary, as_json, "Slurm")
     sys.exit(1 if found.differing else 0)
-
-
-def _check_min_bandwidth(policy: str, share: float | None) -> None:
-    from topolane._engine import linking_policies
-
-    able = [name for name, heeds in linking_policies() if heeds]
-    if share is not None and policy not in able:
-        raise InputError(f"--min-bandwidth is not used by policy {policy!r}; use policy {', '.join(able)}")
 
 
 def _begin(jobs: int, unknown: list[str]) -> None:
@@ -173,53 +161,3 @@ def _begin(jobs: int, unknown: list[str]) -> None:
             f"{plural(len(unknown), 'node')} of Slurm {'is' if len(unknown) == 1 else 'are'} not in the machine ({', '.join([*unknown[:3], *['...'] * (len(unknown) > 3)])}): "
             "the policy is not asked about jobs there"
         )
-
-
-def _line(start: Mapping[str, Any], policy: str) -> str:
-    at = time.strftime("%H:%M:%S", time.localtime(start["start"]))
-    said = f"{at}  job {start['job']}: Slurm {start['nodes'] or 'elsewhere'}"
-    if "aph" in start:
-        said += _measured(start)
-    if start.get("plugin"):
-        said += f" [plugin: {start['plugin']}]"
-    if "not_asked" in start:
-        return f"{said}; not asked: {start['not_asked']}"
-    answer = start["policy"]
-    if "refusal" in answer:
-        return f"{said}; {policy} would have waited, {answer['refusal']}: {answer['why']}"
-    return f"{said}; {policy} {answer['nodes']}{_measured(answer)}"
-
-
-def _measured(placed: Mapping[str, Any]) -> str:
-    others = placed["shares_with"]
-    shares = "no link shared" if not others else f"links shared with {plural(others, 'job')}"
-    return f" ({placed['aph']:.2f} hops, {shares})"
-
-
-def _end(summary: Summary, as_json: bool, *, one_line: bool = False) -> None:
-    if as_json:
-        click.echo(json.dumps({"summary": summary.as_json()})) if one_line else common.print_json(
-            summary.as_json()
-        )
-        return
-    asked = summary.starts - summary.not_asked.total()
-    waited = summary.refused.total()
-    click.echo(
-        f"{plural(summary.starts, 'start')}, {asked} asked about: {asked - waited} placed, {waited} would have waited"
-    )
-    for kind, count in summary.refused.most_common():
-        click.echo(f"  {count} {kind}, for instance: {summary.why[kind]}")
-    for why, count in summary.not_asked.most_common():
-        click.echo(f"  {count} not asked about: {why}")
-    if summary.missed:
-        click.echo(f"  {plural(summary.missed, 'job')} held nodes without being asked about")
-    for policy, count in summary.plugin.most_common():
-        click.echo(f"  {plural(count, 'start')} under policy {policy} of the plugin")
-    rows = [[summary.policy, *_cells(summary.ours)], ["Slurm, the same jobs", *_cells(summary.slurm)]]
-    if waited:
-        rows.append(["Slurm, jobs that would have waited", *_cells(summary.waiting)])
-    common.print_table(["nodes by", "jobs", "APH", "sharing links"], rows)
-
-
-def _cells(side: Side) -> list[str]:
-    return [str(side.jobs), "-" if side.aph is None else f"{side.aph:.3f}", str(side.sharing)]

@@ -109,8 +109,7 @@ def _draw(look: Inspection, file: str) -> None:
     from topolane._engine import InputError
     from topolane.live.links import Links
     from topolane.report.live_tree import Holder, svg
-    from topolane.slurm.inspection import clock
-    from topolane.units import clean, plural
+    from topolane.units import clean, clock, plural
 
     if look.machine is None:
         raise InputError(
@@ -151,7 +150,7 @@ def _shown(found: Status) -> Group:
     from rich.table import Table
     from rich.text import Text
 
-    from topolane.slurm.inspection import clock
+    from topolane.units import clock
 
     def at(when: float | None) -> str:
         return "-" if when is None else clock(when, found.time)
@@ -194,8 +193,7 @@ def _place(row: RunningRow) -> str:
 
 def _health(found: Liveness, now: float) -> list[str]:
     """Whether the plugin works, in lines."""
-    from topolane.slurm.inspection import clock
-    from topolane.units import duration, plural
+    from topolane.units import clock, duration, plural
 
     state = "active" if found.active else "not active" if found.active is False else "not known to be active"
     line = f"topology/topolane: {'stale' if found.stale else state}"
@@ -258,8 +256,7 @@ def _short(nanoseconds: float) -> str:
 
 def _totals(found: Status) -> list[str]:
     """Nodes and links, in lines."""
-    from topolane.slurm.inspection import clock
-    from topolane.units import plural
+    from topolane.units import clock, plural
 
     if found.nodes is None or found.sharing is None:
         return []

@@ -59,24 +59,36 @@ class Links:
         return level, name or "several sites"
 
 
-def in_the_way(refusal: Refusal, wanted: int, names: Mapping[int, str]) -> list[str]:
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """What a system calls its jobs, and what they ask for."""
+
+    job: str = "job"
+    slot: str = "node"
+    free: str = "idle node"
+
+
+def in_the_way(
+    refusal: Refusal, wanted: int, names: Mapping[int, str], words: Words | None = None
+) -> list[str]:
     """Sentences that say what keeps a job of `wanted` nodes from a placement without shared links."""
+    words = words or Words()
     said = []
     if refusal.within is not None:
-        said.append(f"To share no link, {plural(wanted, 'node')} must lie in one {refusal.within}.")
+        said.append(f"To share no link, {plural(wanted, words.slot)} must lie in one {refusal.within}.")
     obstacles = refusal.obstacles
-    said += [_sentence(each, wanted, refusal.within or "group", names) for each in obstacles[:LISTED]]
+    said += [_sentence(each, wanted, refusal.within or "group", names, words) for each in obstacles[:LISTED]]
     if len(obstacles) > LISTED:
         said.append(f"So it is with {len(obstacles) - LISTED} more.")
     return said
 
 
-def _sentence(obstacle: Obstacle, wanted: int, kind: str, names: Mapping[int, str]) -> str:
-    name, idle = obstacle.name, plural(obstacle.free, "idle node")
+def _sentence(obstacle: Obstacle, wanted: int, kind: str, names: Mapping[int, str], words: Words) -> str:
+    name, idle = obstacle.name, plural(obstacle.free, words.free)
     if obstacle.uplinks is None:
-        return f"No {kind} has {wanted} idle: {name} has the most, {obstacle.free}."
+        return f"No {kind} has {wanted} {words.free.split()[0]}: {name} has the most, {obstacle.free}."
     jobs = [names.get(job, str(job)) for job in obstacle.jobs]
-    use = f"{jobs_named(jobs)} {'uses' if len(jobs) == 1 else 'use'}" if jobs else ""
+    use = f"{jobs_named(jobs, words.job)} {'uses' if len(jobs) == 1 else 'use'}" if jobs else ""
     free = obstacle.uplinks - obstacle.missing
     if use and not free:
         return f"{name} has {idle}, but {use} {name}'s uplinks."
@@ -84,11 +96,11 @@ def _sentence(obstacle: Obstacle, wanted: int, kind: str, names: Mapping[int, st
     return f"{name} has {idle} and {free} of {obstacle.uplinks} uplinks free{others}."
 
 
-def jobs_named(names: Sequence[str]) -> str:
+def jobs_named(names: Sequence[str], word: str = "job") -> str:
     """`job 12`, `jobs 12 and 13`."""
     if len(names) == 1:
-        return f"job {names[0]}"
-    return f"jobs {', '.join(names[:-1])} and {names[-1]}"
+        return f"{word} {names[0]}"
+    return f"{word}s {', '.join(names[:-1])} and {names[-1]}"
 
 
 @dataclasses.dataclass(frozen=True)

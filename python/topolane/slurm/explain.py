@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from topolane._engine import InputError
 from topolane.live.links import LISTED, jobs_named
-from topolane.slurm.inspection import Inspection, clock, number_of
+from topolane.slurm.inspection import Inspection, number_of
 from topolane.slurm.plugin_state import Refused
 from topolane.slurm.records import Job
 from topolane.slurm.refusals import Ending, InTheWay, Room
 from topolane.slurm.status import links_of, liveness, policy_of
 from topolane.slurm.wait_reasons import REFUSALS, SLURM, wait_reason
-from topolane.units import duration, plural
+from topolane.units import clock, duration, plural
 
 LONGEST_HOSTS = 60
 """Letters of a hostlist that a sentence holds."""

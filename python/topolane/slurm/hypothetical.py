@@ -8,31 +8,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
-from topolane._engine import Decision, InputError, LinkUse, Machine, Refusal, Scheduler
+from topolane._engine import Decision, InputError, LinkUse, Machine, Scheduler
+from topolane.live.shadows import NoPlace, Placement, no_place
 from topolane.policy import Policy, resolve
-
-
-@dataclasses.dataclass(frozen=True)
-class Placement:
-    """Nodes for a job, by Slurm or by the policy."""
-
-    nodes: tuple[int, ...]
-    aph: float
-    """Average pairwise hops."""
-    shares_with: int
-    """With how many running jobs it may share links."""
-    links: tuple[int, ...] = ()
-    """Those that only this job may use."""
-    bandwidth_share: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True)
-class NoPlace:
-    """The policy gives no nodes."""
-
-    kind: str
-    """As the engine names it."""
-    why: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,12 +107,12 @@ class Hypothetical:
             min_bandwidth=self._min_bandwidth,
         )
         if refusal is not None:
-            return _said(refusal)
+            return no_place(refusal)
         given: Sequence[Decision] = self._scheduler.start(0.0)
         if not given:
             found = self._scheduler.explain(question.job)
             self._scheduler.cancel(question.job)
-            return NoPlace("not-now", "the policy gives no reason") if found is None else _said(found)
+            return NoPlace("not-now", "the policy gives no reason") if found is None else no_place(found)
         self._scheduler.complete(question.job)
         one = given[0]
         return self.placed(question.job, one.nodes, one.links, one.bandwidth_share)
@@ -148,7 +126,3 @@ class Hypothetical:
         others = {other for _, met in use.meetings(job) for other in met}
         aph = self.machine.quality(list(nodes))[0]
         return Placement(tuple(nodes), aph, len(others), tuple(links), bandwidth_share)
-
-
-def _said(refusal: Refusal) -> NoPlace:
-    return NoPlace(refusal.name, refusal.why)

@@ -250,14 +250,3 @@ def names_in(hosts: str) -> list[str]:
     except InputError:
         return []
     return [listed.node_name(node) for node in range(listed.nodes)]
-
-
-def clock(when: float, now: float) -> str:
-    """A time of day, with the date if it is not today."""
-    day = "" if _day(when) == _day(now) else "%Y-%m-%d "
-    return time.strftime(f"{day}%H:%M:%S", time.localtime(when))
-
-
-def _day(when: float) -> tuple[int, int]:
-    local = time.localtime(when)
-    return local.tm_year, local.tm_yday

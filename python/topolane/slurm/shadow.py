@@ -12,11 +12,12 @@ from topolane import sources, texts
 from topolane._engine import InputError, Machine
 from topolane.live.allocation import Allocation
 from topolane.live.clients.scontrol import configuration
+from topolane.live.shadows import Placement, answered
 from topolane.slurm import plugin_machine, plugin_state
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.fabric import slurm_tree, with_resources_of
-from topolane.slurm.hypothetical import Hypothetical, NoPlace, Placement, Question
+from topolane.slurm.hypothetical import Hypothetical, Question
 from topolane.slurm.inspection import TYPE, number_of
 from topolane.slurm.looks import Ended, Looks, Started
 from topolane.slurm.records import Job, Node, Snapshot
@@ -197,20 +198,6 @@ class Shadow:
         except InputError:
             return None
         return own if own is not None and own.nodes == frozenset(nodes) else None
-
-
-def answered(answer: Placement | NoPlace, machine: Machine) -> dict[str, Any]:
-    """The policy's answer as the log has it."""
-    if isinstance(answer, NoPlace):
-        return {"policy": {"refusal": answer.kind, "why": answer.why}}
-    found: dict[str, Any] = {
-        "nodes": machine.hostlist(answer.nodes),
-        "aph": answer.aph,
-        "shares_with": answer.shares_with,
-    }
-    if answer.links:
-        found |= {"links": list(answer.links), "bandwidth_share": answer.bandwidth_share}
-    return {"policy": found}
 
 
 def _takes_jobs(node: Node) -> bool:

@@ -5,106 +5,19 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from topolane import files, parsing, texts
 from topolane._engine import InputError, Machine
+from topolane.live.shadows import Summary, answered
 from topolane.policy import resolve
 from topolane.slurm.hypothetical import Hypothetical, Question
-from topolane.slurm.shadow import answered
 
 LONGEST = 64 << 20
 """Most bytes of a line. The line with the machine is the longest."""
 COLUMNS = ("id", "submit", "run", "nodes", "walltime", "start", "hosts")
-
-
-@dataclasses.dataclass(frozen=True)
-class Side:
-    """Where Slurm or the policy placed jobs."""
-
-    jobs: int
-    aph: float | None
-    """Mean of the average pairwise hops, over jobs of two or more nodes."""
-    sharing: int
-    """How many jobs may share links with another job."""
-
-
-@dataclasses.dataclass
-class Summary:
-    """What a shadow saw, from its events of starts."""
-
-    policy: str = ""
-    starts: int = 0
-    missed: int = 0
-    """Jobs that held nodes before the shadow looked, or that started while it could not."""
-    not_asked: Counter[str] = dataclasses.field(default_factory=Counter)
-    """Starts about which the policy was not asked, by why."""
-    refused: Counter[str] = dataclasses.field(default_factory=Counter)
-    """Starts that would have waited, by the kind of refusal."""
-    why: dict[str, str] = dataclasses.field(default_factory=dict)
-    """One reason of each kind."""
-    plugin: Counter[str] = dataclasses.field(default_factory=Counter)
-    """Starts by the policy that the plugin inside Slurm gave the job."""
-    _pairs: list[tuple[bool, float, int, float, int]] = dataclasses.field(default_factory=list)
-    """Of jobs that the policy places: whether it has several nodes; hops and jobs met, of Slurm's and the policy's nodes."""
-    _waiting: list[tuple[bool, float, int]] = dataclasses.field(default_factory=list)
-    """Of jobs that would have waited: the same of Slurm's nodes."""
-
-    def add(self, start: Mapping[str, Any], nodes: int) -> None:
-        """Counts an event of a start."""
-        self.starts += 1
-        if start.get("plugin"):
-            self.plugin[start["plugin"]] += 1
-        if "not_asked" in start:
-            self.not_asked[start["not_asked"].partition(":")[0]] += 1
-            return
-        answer, several = start["policy"], nodes > 1
-        if "refusal" in answer:
-            self.refused[answer["refusal"]] += 1
-            self.why.setdefault(answer["refusal"], answer["why"])
-            self._waiting.append((several, start["aph"], start["shares_with"]))
-            return
-        row = (several, start["aph"], start["shares_with"], answer["aph"], answer["shares_with"])
-        self._pairs.append(row)
-
-    @property
-    def slurm(self) -> Side:
-        """Slurm's nodes of the jobs that the policy places."""
-        return _side([row[:3] for row in self._pairs])
-
-    @property
-    def ours(self) -> Side:
-        """The policy's nodes of the same jobs."""
-        return _side([(row[0], *row[3:]) for row in self._pairs])
-
-    @property
-    def waiting(self) -> Side:
-        """Slurm's nodes of the jobs that would have waited."""
-        return _side(self._waiting)
-
-    def as_json(self) -> dict[str, Any]:
-        """All of it."""
-        return {
-            "policy": self.policy,
-            "starts": self.starts,
-            "missed": self.missed,
-            "not_asked": dict(self.not_asked),
-            "would_have_waited": dict(self.refused),
-            "why": self.why,
-            "plugin": dict(self.plugin),
-            "slurm": dataclasses.asdict(self.slurm),
-            "with_policy": dataclasses.asdict(self.ours),
-            "slurm_of_those_that_would_have_waited": dataclasses.asdict(self.waiting),
-        }
-
-
-def _side(rows: Sequence[tuple[bool, float, int]]) -> Side:
-    hops = [aph for several, aph, _ in rows if several]
-    mean = sum(hops) / len(hops) if hops else None
-    return Side(len(rows), mean, sum(others > 0 for _, _, others in rows))
 
 
 @dataclasses.dataclass

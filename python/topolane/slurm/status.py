@@ -8,11 +8,11 @@ from collections.abc import Collection
 from topolane._engine import LinkUse
 from topolane.live.links import Links, touched
 from topolane.slurm import links_out
-from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, clock, number_of
+from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, number_of
 from topolane.slurm.plugin_state import ENDS, Counters
 from topolane.slurm.records import Job
 from topolane.slurm.wait_reasons import wait_reason
-from topolane.units import duration, plural
+from topolane.units import clock, duration, plural
 
 BOOT_SECONDS = 5.0
 """How much earlier than slurmctld's boot time the plugin may have been loaded."""

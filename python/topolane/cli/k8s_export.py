@@ -1,0 +1,54 @@
+"""`topolane k8s export`: the jobs that ran in a cluster and its machine, as `topolane compare` reads them."""
+
+from __future__ import annotations
+
+import click
+
+from topolane.cli import common
+from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
+from topolane.units import plural
+
+
+@click.command()
+@cluster_options
+@machine_options
+@click.option(
+    "--out",
+    required=True,
+    metavar="DIR",
+    help="Directory for jobs.csv and machine.toml; files of an earlier export are replaced.",
+)
+def export(
+    kubeconfig: str | None,
+    context: str | None,
+    machine: str | None,
+    labels: str | None,
+    config: str | None,
+    out: str,
+) -> None:
+    """Write the jobs that ran in a cluster and its machine into a directory.
+
+    A cluster knows the jobs whose pods are still there. `topolane k8s shadow --log` remembers them for longer.
+    """
+    with (
+        common.outputs(out, ("jobs.csv", "machine.toml")) as draft,
+        connected(kubeconfig, context) as cluster,
+    ):
+        from topolane.kubernetes.export import job_records, workload
+        from topolane.kubernetes.inspection import PODS
+        from topolane.kubernetes.machine import NODES
+        from topolane.kubernetes.machine import machine as machine_of
+        from topolane.kubernetes.objects import Node, Pod
+        from topolane.kubernetes.settings import settings
+
+        assert draft is not None
+        items = cluster.items(NODES)
+        fabric = common.tell(machine_of(machine, keys(labels), settings(cluster, config), items))
+        nodes = {node.name: node for node in map(Node.of, items)}
+        found = workload([Pod.of(item) for item in cluster.items(PODS)], job_records(cluster), nodes, fabric)
+        for note in (*fabric.lost("toml"), *found.notes):
+            click.echo(f"note: {note}", err=True)
+        (draft / "machine.toml").write_text(fabric.to("toml"), "utf-8")
+        (draft / "jobs.csv").write_text(found.csv, "utf-8")
+    click.echo(f"{out}/machine.toml: {plural(fabric.nodes, 'node')}")
+    click.echo(f"{out}/jobs.csv: {plural(len(found.rows), 'job')} that ran to the end")

@@ -1,0 +1,1 @@
+"""Kubernetes: what reads a cluster. It changes nothing there."""

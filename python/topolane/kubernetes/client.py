@@ -1,0 +1,93 @@
+"""The API server of a cluster, read over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import httpx
+
+from topolane._engine import InputError
+from topolane.kubernetes.kubeconfig import Access, Login
+
+PAGE = 1000
+"""Objects in one answer."""
+PATIENCE = 30.0
+"""Seconds in which the API server answers."""
+
+
+class ClusterError(InputError):
+    """The API server does not answer, or refuses."""
+
+
+class NotFoundError(ClusterError):
+    """There is no such object."""
+
+
+class _Authorization(httpx.Auth):
+    def __init__(self, login: Login) -> None:
+        self._login = login
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        said = self._login.header()
+        if said:
+            request.headers["Authorization"] = said
+        answer = yield request
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            again = self._login.header(anew=True)
+            if again and again != said:
+                request.headers["Authorization"] = again
+                yield request
+
+
+class Cluster:
+    """A cluster. Raises ClusterError, in a sentence, for all that cannot be read."""
+
+    def __init__(self, access: Access) -> None:
+        self.server = access.server
+        self._http = httpx.Client(
+            base_url=access.server,
+            verify=access.tls,
+            auth=_Authorization(access.login),
+            proxy=access.proxy,
+            timeout=PATIENCE,
+            transport=None if access.proxy else httpx.HTTPTransport(verify=access.tls, retries=1),
+        )
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._http.close()
+
+    def get(self, path: str, **parameters: str | int) -> dict[str, Any]:
+        """The object, or the page of a list, at a path."""
+        try:
+            answer = self._http.get(path, params=parameters, headers={"Accept": "application/json"})
+        except httpx.HTTPError as error:
+            raise ClusterError(f"the API server at {self.server} does not answer: {error}") from error
+        try:
+            said = answer.json()
+        except ValueError:
+            said = None
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise NotFoundError(f"the API server at {self.server} has no {path}")
+        if answer.is_error or not isinstance(said, dict):
+            why = said.get("message") if isinstance(said, dict) else None
+            raise ClusterError(
+                f"the API server at {self.server} refuses GET {path}: {why or f'HTTP {answer.status_code}'}"
+            )
+        return said
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """All objects of a list; none if the server has no such kind."""
+        found: list[dict[str, Any]] = []
+        parameters: dict[str, str | int] = {"limit": PAGE}
+        while True:
+            try:
+                page = self.get(path, **parameters)
+            except NotFoundError:
+                return found
+            found += page.get("items") or []
+            more = (page.get("metadata") or {}).get("continue")
+            if not more:
+                return found
+            parameters["continue"] = more

@@ -1,0 +1,204 @@
+"""Why a group of pods waits, or where it runs, in plain sentences."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from topolane._engine import Decision, InputError, Refusal
+from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
+from topolane.kubernetes.inspection import Group, Inspection
+from topolane.kubernetes.status import links_of, liveness
+from topolane.kubernetes.waiting import WaitReason, wait_reason
+from topolane.live.links import LISTED, Words, in_the_way, jobs_named
+from topolane.texts import shown
+from topolane.units import clock, plural
+
+WORDS = Words("group", "pod", "free slot")
+LONGEST_HOSTS = 60
+"""Letters of a list of nodes that a sentence holds."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """The state of a group, and the reasons for it. Times in seconds since 1970."""
+
+    group: str
+    state: str
+    """`waiting`, `running`, or `partly` if some of its pods have a node."""
+    policy: str
+    policy_from: str
+    """What gives it that policy."""
+    kind: str | None = None
+    """The kind of the policy's refusal, if that is why it waits."""
+    said: str | None = None
+    """The scheduler's sentence about a group that waits."""
+    level: int | None = None
+    """Of a running group: 1 if it lies in one leaf (T1), 2 if in one pod (T2), ..."""
+    home: str | None = None
+    """The lowest group of nodes that contains it."""
+    nodes: list[str] = dataclasses.field(default_factory=list)
+    """In rank order, once per pod."""
+    links: list[int] = dataclasses.field(default_factory=list)
+    """Its own links between switches, by the machine's numbers."""
+    bandwidth_share: float | None = None
+    """Its share of full bandwidth on them."""
+    may_meet: list[str] = dataclasses.field(default_factory=list)
+    """Other groups that may use the same links."""
+    sentences: list[str] = dataclasses.field(default_factory=list)
+
+
+def explain(look: Inspection, name: str) -> Explanation:
+    """Explains the group NAMESPACE/NAME. Raises InputError if there is none."""
+    group = look.groups.get(name)
+    if group is None:
+        raise InputError(_unknown(look, name))
+    return _running(look, group) if group.placed else _waiting(look, group)
+
+
+def _unknown(look: Inspection, name: str) -> str:
+    if "/" not in name:
+        return f"{shown(name)} is not NAMESPACE/GROUP"
+    pods = [pod for pod in look.pods if pod.group == name]
+    if not pods:
+        return f"the cluster has no pod of a group {name}"
+    if not any(pod.is_alive for pod in pods):
+        return f"all pods of group {name} have ended"
+    others = sorted({pod.scheduler for pod in pods} - {look.settings.scheduler})
+    if others:
+        return f"group {name} belongs to scheduler {', '.join(others)}, not to {look.settings.scheduler}"
+    return f"the pods of {name} are no group: neither a label nor an annotation says so"
+
+
+def _waiting(look: Inspection, group: Group) -> Explanation:
+    wait = wait_reason(group)
+    policy, source = look.policy(group)
+    said = [
+        f"Group {group.name} waits since {clock(group.since, look.time)}: {_there(group)}.",
+        f"Its policy is {policy} ({source}).",
+        *_refused(group, policy, wait),
+    ]
+    if wait.kind not in (None, "never", "cannot-isolate"):
+        said += _engine(look, group, policy)
+    return Explanation(
+        group.name,
+        "waiting",
+        policy,
+        source,
+        wait.kind,
+        wait.sentence or None,
+        sentences=said + _health(look),
+    )
+
+
+def _there(group: Group) -> str:
+    if len(group.pods) < group.size:
+        return f"it has {len(group.pods)} of its {plural(group.size, 'pod')}"
+    return f"it has all its {plural(group.size, 'pod')}"
+
+
+def _refused(group: Group, policy: str, wait: WaitReason) -> Iterator[str]:
+    if wait.kind is None:
+        yield (
+            f"The scheduler says: {wait.sentence}."
+            if wait.sentence
+            else f"{wait.words[0].upper()}{wait.words[1:]}."
+        )
+        return
+    yield f"The scheduler refused it: it asks for {plural(group.size, 'pod')} under {policy} and {wait.words}."
+    for one in wait.in_the_way:
+        place, _, holders = one.partition(": ")
+        yield f"In the way at {place}: {holders}."
+    if wait.kind in ("never", "cannot-isolate"):
+        yield "Change the group or its policy, or delete it."
+
+
+def _engine(look: Inspection, group: Group, policy: str) -> Iterator[str]:
+    """What the same engine says here, of the slots as this reader counts them."""
+    if look.machine is None:
+        return
+    try:
+        asked = Hypothetical(look.machine, policy, group.share)
+        for number, held in look.holders.items():
+            own = look.allocations.get(number)
+            isolated = number in look.isolated
+            asked.holders[number] = Holder(
+                tuple(held), own.links if own else (), own.bandwidth_share if own else 1.0, isolated
+            )
+        there = slots(look.machine, look.nodes, look.pods, group.first, group.size)
+        answer = asked.decide(group.number, group.size, there)
+    except InputError:
+        return
+    free, idle = sum(there.free), sum(slot > 0 for slot in there.free)
+    yield f"Now {plural(idle, 'node')} {'has' if idle == 1 else 'have'} {plural(free, 'free slot')} for its pods."
+    if isinstance(answer, Decision):
+        yield f"By now {policy} has a place for it: it starts when the scheduler asks again."
+    elif isinstance(answer, Refusal) and answer.name == "would-share-links":
+        yield from in_the_way(answer, group.size, look.names, WORDS)
+    elif free < group.size:
+        yield f"It lacks {plural(group.size - free, 'free slot')}."
+
+
+def _running(look: Inspection, group: Group) -> Explanation:
+    policy, source = look.policy(group)
+    number, links = group.number, links_of(look)
+    held, own = look.holders.get(number, []), look.allocations.get(number)
+    level, home = links.home(held) if links and held else (None, None)
+    used = links.of(number) if links and held else []
+    hosts = _hosts(look, group, held)
+    state = "running" if len(group.placed) >= group.size else "partly"
+    said = [f"Group {group.name} runs on {hosts} since {clock(group.since, look.time)}."]
+    if state == "partly":
+        said = [
+            f"{len(group.placed)} of the {plural(group.size, 'pod')} of group {group.name} have a node: {hosts}."
+        ]
+    said.append(f"Its policy is {policy} ({source}).")
+    if links and held:
+        said += _place(look, number, f"Its nodes are in {home} (T{level})", used)
+    return Explanation(
+        group.name,
+        state,
+        policy,
+        source,
+        level=level,
+        home=home,
+        nodes=group.hosts,
+        links=list(own.links) if own else [],
+        bandwidth_share=own.bandwidth_share if own else None,
+        may_meet=sorted({other for _, others in used for other in others}),
+        sentences=said + _health(look),
+    )
+
+
+def _hosts(look: Inspection, group: Group, held: list[int]) -> str:
+    count = len(set(group.hosts))
+    if look.machine is None or len(held) != count:
+        return plural(count, "node")
+    text = look.machine.hostlist(held)
+    return text if len(text) <= LONGEST_HOSTS else plural(count, "node")
+
+
+def _place(look: Inspection, number: int, where: str, used: list[tuple[str, list[str]]]) -> Iterator[str]:
+    """Which links a running group uses, and with which groups it could share them."""
+    own = look.allocations.get(number)
+    if not used:
+        yield f"{where}: it uses no link between switches."
+        return
+    groups = ", ".join(group for group, _ in used[:LISTED]) + (" and others" if len(used) > LISTED else "")
+    if own is None:
+        yield f"{where}: it may use the uplinks of {groups}."
+    else:
+        share = own.bandwidth_share
+        full = "full bandwidth" if share >= 1 else f"{share:g} of full bandwidth"
+        yield f"{where}: it owns {plural(len(own.links), 'link')} of {groups}, with {full} on them."
+    met = [(group, others) for group, others in used if others]
+    for group, others in met[:LISTED]:
+        yield f"On those of {group} it may meet {jobs_named(others, 'group')}."
+    if not met:
+        yield "No other group may use them."
+
+
+def _health(look: Inspection) -> list[str]:
+    """Why no scheduler decides, if none does."""
+    found = liveness(look)
+    return [found.why] if found.active is False and found.why else []

@@ -1,0 +1,115 @@
+"""The jobs of a cluster over time: what started and ended between two looks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from topolane.kubernetes.export import JobRecord
+from topolane.kubernetes.objects import Pod
+
+SETTLED = 5.0
+"""Seconds after which a job whose number of pods is not known has all of them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Started:
+    """A job has nodes for all its pods. Times in seconds since 1970."""
+
+    number: int
+    name: str
+    """NAMESPACE/NAME."""
+    pods: tuple[Pod, ...]
+    submit: float
+    at: float
+    """When its last pod got a node."""
+    walltime: float | None
+    is_missed: bool = False
+    """Whether it ran before anybody looked."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """A job holds its nodes no longer."""
+
+    number: int
+    at: float
+    """By the records of its pods; or the time of the look, if these are gone."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Stay:
+    """A job that holds nodes."""
+
+    number: int
+    start: float
+
+
+class History:
+    """Compares each look with what was known. stays: of the jobs that held nodes at the last one, by name."""
+
+    def __init__(
+        self, stays: Mapping[str, Stay] | None = None, over: Mapping[str, float] | None = None
+    ) -> None:
+        self._is_first = stays is None
+        self._here = dict(stays or {})
+        self._over: dict[str, float] = dict(over or {})
+        """When the last stay of each job that has ended began."""
+        self._last = max([stay.number for stay in self._here.values()], default=0)
+
+    def follow(
+        self, pods: Sequence[Pod], records: Mapping[str, JobRecord], now: float, last: int = 0
+    ) -> list[Started | Ended]:
+        """What happened, in order. last: the highest number that was given before."""
+        self._last = max(self._last, last)
+        groups: dict[str, list[Pod]] = defaultdict(list)
+        for pod in pods:
+            if pod.group is not None:
+                groups[pod.group].append(pod)
+        found: list[Started | Ended] = []
+        for name, stay in list(self._here.items()):
+            mine = [pod for pod in groups.get(name, []) if pod.created <= stay.start]
+            if not any(pod.holds_node for pod in mine):
+                del self._here[name]
+                self._over[name] = stay.start
+                ends = [pod.ended for pod in mine if pod.ended is not None]
+                gone = not mine or len(ends) < len(mine)
+                found.append(Ended(stay.number, max(now if gone else max(ends), stay.start)))
+        for name, members in groups.items():
+            if name not in self._here:
+                found += self._new(name, members, records, now)
+        self._over = {name: start for name, start in self._over.items() if name in groups}
+        self._is_first = False
+        return sorted(found, key=lambda event: (event.at, isinstance(event, Started), event.number))
+
+    def _new(
+        self, name: str, members: Sequence[Pod], records: Mapping[str, JobRecord], now: float
+    ) -> list[Started | Ended]:
+        pods = [pod for pod in members if pod.created > self._over.get(name, 0.0) and not pod.is_gated]
+        kept = [pod for pod in pods if pod.is_alive] or [pod for pod in pods if pod.phase == "Succeeded"]
+        if not kept or not all(pod.node for pod in kept):
+            return []
+        record = records.get(kept[0].job or "")
+        wanted = next((pod.size for pod in kept if pod.size), record.pods if record else None)
+        alive = any(pod.is_alive for pod in kept)
+        if alive and (len(kept) < wanted if wanted else now - max(pod.created for pod in kept) < SETTLED):
+            return []
+        start = max(pod.placed or pod.created for pod in kept)
+        if not alive and self._is_first:
+            self._over[name] = start
+            return []
+        self._last += 1
+        submit = min(pod.created for pod in kept)
+        walltime = record.limit if record else None
+        found: list[Started | Ended] = [
+            Started(self._last, name, tuple(kept), submit, start, walltime, is_missed=self._is_first)
+        ]
+        if alive:
+            self._here[name] = Stay(self._last, start)
+            return found
+        self._over[name] = start
+        return [
+            *found,
+            Ended(self._last, max([start, *(pod.ended for pod in kept if pod.ended is not None)])),
+        ]

@@ -1,0 +1,219 @@
+"""One look at a cluster: its nodes, its pods by group, and topolane-scheduler's settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from topolane import texts
+from topolane._engine import InputError, Machine
+from topolane.kubernetes.client import Cluster, NotFoundError
+from topolane.kubernetes.machine import NODES, machine
+from topolane.kubernetes.objects import BANDWIDTH, POLICY, Node, Pod, when
+from topolane.kubernetes.settings import Settings, settings
+from topolane.live.allocation import Allocation
+
+PODS = "/api/v1/pods"
+
+
+@dataclasses.dataclass(frozen=True)
+class Where:
+    """Where to look. None: as the scheduler's ConfigMap says."""
+
+    config_map: str | None = None
+    machine: str | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Pods that are placed together."""
+
+    name: str
+    """NAMESPACE/NAME."""
+    number: int
+    pods: tuple[Pod, ...]
+    """Those that have not ended, in rank order."""
+
+    @property
+    def first(self) -> Pod:
+        """The pod that stands for all."""
+        return self.pods[0]
+
+    @property
+    def size(self) -> int:
+        """How many pods it wants."""
+        return next((pod.size for pod in self.pods if pod.size), len(self.pods))
+
+    @property
+    def placed(self) -> list[Pod]:
+        """The pods that have a node."""
+        return [pod for pod in self.pods if pod.node]
+
+    @property
+    def hosts(self) -> list[str]:
+        """The nodes in rank order, once per pod that has one."""
+        return [pod.node for pod in self.placed]
+
+    @property
+    def since(self) -> float:
+        """When the first pod came, or of a group with nodes: when the last pod got its node."""
+        times = [pod.placed for pod in self.placed if pod.placed]
+        return max(times) if times else min(pod.created for pod in self.pods)
+
+    @property
+    def share(self) -> float:
+        """The least share of full bandwidth that it asks for."""
+        try:
+            share = float(self.first.notes.get(BANDWIDTH, "1"))
+        except ValueError:
+            return 1.0
+        return share if 0 < share <= 1 else 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Lease:
+    """Which of several schedulers decides."""
+
+    name: str
+    holder: str
+    renewed: float | None
+    seconds: float
+    """How long it counts after it was renewed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Inspection:
+    """A cluster at one moment. What could not be read is None, and a sentence in `problems` says why."""
+
+    time: float
+    server: str
+    settings: Settings
+    nodes: dict[str, Node]
+    pods: tuple[Pod, ...]
+    machine: Machine | None
+    lease: Lease | None
+    problems: tuple[str, ...]
+
+    @cached_property
+    def groups(self) -> dict[str, Group]:
+        """The groups of topolane-scheduler whose pods have not all ended, by name."""
+        return groups_of(
+            [pod for pod in self.pods if pod.is_grouped and pod.scheduler == self.settings.scheduler]
+        )
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """The names of groups by their numbers."""
+        return {group.number: name for name, group in self.groups.items()}
+
+    @cached_property
+    def holders(self) -> dict[int, list[int]]:
+        """The nodes of the machine on which the pods of each group lie, ascending."""
+        found = {group.number: on_machine(group.hosts, self.machine) for group in self.groups.values()}
+        return {number: nodes for number, nodes in found.items() if nodes}
+
+    @cached_property
+    def allocations(self) -> dict[int, Allocation]:
+        """The links that groups own."""
+        found: dict[int, Allocation] = {}
+        for group in self.groups.values():
+            said = group.placed[0].placement if group.placed else {}
+            links, share = _links(said.get("links"), self.machine), said.get("share")
+            if links and group.number in self.holders:
+                nodes = frozenset(self.holders[group.number])
+                full = share if isinstance(share, float | int) else 1.0
+                found[group.number] = Allocation(nodes, links, full)
+        return found
+
+    @cached_property
+    def isolated(self) -> frozenset[int]:
+        """The groups that keep others off their links."""
+        return frozenset(
+            group.number
+            for group in self.groups.values()
+            if group.placed and group.placed[0].placement.get("isolated") is True
+        )
+
+    def policy(self, group: Group) -> tuple[str, str]:
+        """The policy of a group, and what gives it."""
+        said = group.placed[0].placement.get("policy") if group.placed else None
+        asked = group.first.notes.get(POLICY)
+        if isinstance(said, str) and said:
+            return said, "its placement says so"
+        if asked:
+            return asked, f"annotation {POLICY}"
+        return self.settings.policy, self.settings.source or "the default of topolane-scheduler"
+
+
+def groups_of(pods: Sequence[Pod]) -> dict[str, Group]:
+    """The groups of pods that have not ended, by name, those that came first in front."""
+    found: dict[str, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if pod.is_alive and pod.group is not None:
+            found[pod.group].append(pod)
+    order = sorted(found, key=lambda name: (min(pod.created for pod in found[name]), name))
+    return {
+        name: Group(name, number, tuple(sorted(found[name], key=_by_rank)))
+        for number, name in enumerate(order, 1)
+    }
+
+
+def _by_rank(pod: Pod) -> tuple[int, float, str]:
+    said = pod.placement.get("rank")
+    rank = said if isinstance(said, int) else pod.rank
+    return (1 << 62 if rank is None else rank), pod.created, pod.name
+
+
+def on_machine(hosts: Sequence[str], machine: Machine | None) -> list[int]:
+    """The nodes of these names that a machine has, ascending."""
+    found = {None if machine is None else machine.node_named(name) for name in hosts}
+    return sorted(node for node in found if node is not None)
+
+
+def _links(links: Any, machine: Machine | None) -> tuple[int, ...]:
+    """The links in a placement; none if a machine has not all of them."""
+    if machine is None or not isinstance(links, list):
+        return ()
+    known = all(isinstance(link, int) and 0 <= link < machine.links for link in links)
+    return tuple(links) if known else ()
+
+
+def inspect(cluster: Cluster, where: Where) -> Inspection:
+    """Reads a cluster. Raises ClusterError if it does not answer, and InputError for what the user named and is not there."""
+    known, problems = settings(cluster, where.config_map), []
+    items = cluster.items(NODES)
+    nodes = {node.name: node for node in map(Node.of, items)}
+    pods = tuple(map(Pod.of, cluster.items(PODS)))
+    made = None
+    try:
+        made = machine(where.machine, where.labels, known, items)
+    except InputError as error:
+        if where.machine is not None or where.labels:
+            raise
+        problems.append(f"The machine is not known: {texts.sentence(str(error))}.")
+    lease = _lease(cluster, known.lease, problems) if known.lease else None
+    return Inspection(time.time(), cluster.server, known, nodes, pods, made, lease, tuple(problems))
+
+
+def _lease(cluster: Cluster, name: str, problems: list[str]) -> Lease | None:
+    space, _, short = name.partition("/")
+    try:
+        spec = (
+            cluster.get(f"/apis/coordination.k8s.io/v1/namespaces/{space}/leases/{short}").get("spec") or {}
+        )
+    except NotFoundError:
+        return None
+    except InputError as error:
+        problems.append(f"{texts.sentence(str(error))}.")
+        return None
+    return Lease(
+        name,
+        str(spec.get("holderIdentity") or ""),
+        when(spec.get("renewTime")),
+        float(spec.get("leaseDurationSeconds") or 15),
+    )

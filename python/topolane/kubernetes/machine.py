@@ -1,0 +1,44 @@
+"""The machine that the labels of a cluster's nodes describe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from topolane import sources
+from topolane._engine import InputError, Machine
+from topolane.kubernetes.settings import Settings
+
+NODES = "/api/v1/nodes"
+
+
+def machine(
+    file: str | None, labels: Sequence[str], known: Settings, nodes: Sequence[dict[str, Any]]
+) -> Machine:
+    """The machine: that of `file`, of nodes by these keys of labels, or as the scheduler's settings say.
+
+    nodes: as the API server gives them. Raises InputError if there is none.
+    """
+    if file is not None:
+        return sources.machine(file)
+    if known.machine is not None and not labels:
+        return Machine.parse(known.machine, f"{known.source}: machineFile")
+    return of_labels(labels or known.labels, nodes)
+
+
+def of_labels(keys: Sequence[str], nodes: Sequence[dict[str, Any]]) -> Machine:
+    """The machine of labels with these keys from the top down; of topograph's without any."""
+    items: list[dict[str, Any]] = []
+    if keys:
+        levels = [{"nodeLabel": key} for key in keys]
+        items.append({"kind": "Topology", "metadata": {"name": "labels"}, "spec": {"levels": levels}})
+    for node in sorted(nodes, key=lambda node: str(node["metadata"]["name"])):
+        meta = {"name": node["metadata"]["name"], "labels": node["metadata"].get("labels") or {}}
+        allocatable = (node.get("status") or {}).get("allocatable") or {}
+        items.append({"kind": "Node", "metadata": meta, "status": {"allocatable": allocatable}})
+    if not nodes:
+        raise InputError("the cluster has no nodes")
+    # A node stands on lines of its own, so that an error names it by its line.
+    text = json.dumps({"kind": "List", "items": items}, indent=1)
+    return Machine.parse(text, "the labels of the nodes", "kubernetes")

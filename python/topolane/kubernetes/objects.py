@@ -1,0 +1,270 @@
+"""Nodes and pods of a cluster, with what placement needs of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+Amounts = dict[str, Fraction]
+"""What a pod asks for, or a node has: cpu, memory, nvidia.com/gpu, pods, ..."""
+Json = Mapping[str, Any]
+
+POD_GROUP = "scheduling.x-k8s.io/pod-group"
+JOB_SET = "jobset.sigs.k8s.io/jobset-name"
+SIZE = "topolane.io/group-size"
+POLICY = "topolane.io/policy"
+BANDWIDTH = "topolane.io/min-bandwidth-share"
+PLACEMENT = "topolane.io/placement"
+RANKS = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
+GPUS = ("nvidia.com/gpu", "amd.com/gpu")
+"""Names of GPUs among amounts."""
+SERVICES = frozenset({"ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet", "Node"})
+"""Owners whose pods are no job: they hold room, and run until somebody ends them."""
+UNITS = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "": Fraction(1),
+    **{letter: Fraction(1000**power) for power, letter in enumerate("kMGTPE", 1)},
+    **{f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", 1)},
+}
+QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?")
+
+
+def quantity(text: Any) -> Fraction:
+    """An amount as Kubernetes writes it: 500m, 64Gi, 8. Raises ValueError if it is none."""
+    found = QUANTITY.fullmatch(str(text))
+    if found is None:
+        raise ValueError(f"{text!r} is no amount")
+    number, unit, power = found.groups()
+    return Fraction(number) * UNITS[unit or ""] * Fraction(10) ** int(power or 0)
+
+
+def when(text: Any) -> float | None:
+    """A time as Kubernetes writes it, in seconds since 1970; None if there is none."""
+    try:
+        return datetime.datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """A node."""
+
+    name: str
+    labels: Mapping[str, str]
+    has: Amounts
+    """What pods may take of it."""
+    taints: tuple[Json, ...]
+    is_ready: bool
+    is_cordoned: bool
+
+    @staticmethod
+    def of(item: Json) -> Node:
+        """A node of the API."""
+        meta, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+        conditions = {one["type"]: one["status"] for one in status.get("conditions") or []}
+        return Node(
+            meta["name"],
+            meta.get("labels") or {},
+            _amounts(status.get("allocatable")),
+            tuple(spec.get("taints") or ()),
+            conditions.get("Ready") == "True",
+            bool(spec.get("unschedulable")),
+        )
+
+    @property
+    def takes_pods(self) -> bool:
+        """Whether it is in service."""
+        return self.is_ready and not self.is_cordoned
+
+
+@dataclasses.dataclass(frozen=True)
+class Pod:
+    """A pod. Times in seconds since 1970."""
+
+    uid: str
+    namespace: str
+    name: str
+    scheduler: str
+    node: str
+    """Empty if it has none."""
+    phase: str
+    created: float
+    placed: float | None
+    """When it got its node."""
+    ended: float | None
+    asks: Amounts
+    group: str | None
+    """NAMESPACE/NAME of the job that it is a part of; None for a part of a service."""
+    size: int | None
+    """How many pods its group has, if it says so."""
+    job: str | None
+    """NAMESPACE/NAME of the Job that made it."""
+    is_grouped: bool
+    """Whether topolane-scheduler places it with a group."""
+    rank: int | None
+    notes: Mapping[str, str]
+    is_gated: bool
+    why: str
+    """What its scheduler says of a pod that waits."""
+    refused: float | None
+    """Since when it says that it cannot be placed."""
+    spec: Json
+
+    @staticmethod
+    def of(item: Json) -> Pod:
+        """A pod of the API."""
+        meta, spec, status = item["metadata"], item["spec"], item.get("status") or {}
+        notes, labels = meta.get("annotations") or {}, meta.get("labels") or {}
+        scheduled: Json = next(
+            (one for one in status.get("conditions") or [] if one["type"] == "PodScheduled"), {}
+        )
+        created = when(meta.get("creationTimestamp")) or 0.0
+        node = spec.get("nodeName") or ""
+        placed = when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
+        group, is_grouped = _group(meta, labels, notes)
+        return Pod(
+            uid=meta["uid"],
+            namespace=meta["namespace"],
+            name=meta["name"],
+            scheduler=spec.get("schedulerName") or "default-scheduler",
+            node=node,
+            phase=status.get("phase") or "Pending",
+            created=created,
+            placed=(placed or when(status.get("startTime")) or created) if node else None,
+            ended=_end(meta, status),
+            asks=_asked(spec),
+            group=group,
+            size=int(text) if (text := notes.get(SIZE, "")).isdecimal() and 0 < len(text) < 8 else None,
+            job=_job(meta),
+            is_grouped=is_grouped,
+            rank=_rank(notes, labels),
+            notes=notes,
+            is_gated=bool(spec.get("schedulingGates")),
+            why=str(scheduled.get("message") or ""),
+            refused=when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "False" else None,
+            spec=spec,
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.phase not in ("Succeeded", "Failed")
+
+    @property
+    def holds_node(self) -> bool:
+        """Whether it has a node and has not ended."""
+        return bool(self.node) and self.is_alive
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it asks for."""
+        return int(sum(self.asks.get(name, 0) for name in GPUS))
+
+    @property
+    def placement(self) -> Json:
+        """What topolane-scheduler wrote on it; empty if nothing that can be read."""
+        try:
+            said = json.loads(self.notes.get(PLACEMENT, ""))
+        except ValueError:
+            return {}
+        return said if isinstance(said, dict) else {}
+
+
+def _group(meta: Json, labels: Mapping[str, str], notes: Mapping[str, str]) -> tuple[str | None, bool]:
+    """The group of a pod, and whether topolane-scheduler knows it as one."""
+    space, owner = meta["namespace"], _controller(meta)
+    if labels.get(POD_GROUP):
+        return f"{space}/{labels[POD_GROUP]}", True
+    if owner and notes.get(SIZE):
+        return f"{space}/{owner['name']}", True
+    if labels.get(JOB_SET):
+        return f"{space}/{labels[JOB_SET]}", False
+    if owner and owner.get("kind") in SERVICES:
+        return None, False
+    return f"{space}/{owner['name'] if owner else meta['name']}", False
+
+
+def _job(meta: Json) -> str | None:
+    owner = _controller(meta)
+    return f"{meta['namespace']}/{owner['name']}" if owner and owner.get("kind") == "Job" else None
+
+
+def _controller(meta: Json) -> Json | None:
+    return next((one for one in meta.get("ownerReferences") or [] if one.get("controller")), None)
+
+
+def _rank(notes: Mapping[str, str], labels: Mapping[str, str]) -> int | None:
+    for key in RANKS:
+        for said in (notes, labels):
+            if said.get(key, "").isdecimal():
+                return int(said[key])
+    return None
+
+
+def _end(meta: Json, status: Json) -> float | None:
+    """When a pod that has ended did so."""
+    if status.get("phase") not in ("Succeeded", "Failed"):
+        return None
+    ends = [
+        end
+        for one in status.get("containerStatuses") or []
+        if (end := when(((one.get("state") or {}).get("terminated") or {}).get("finishedAt")))
+    ]
+    changes = [
+        when(one.get("lastTransitionTime"))
+        for one in status.get("conditions") or []
+        if one["status"] == "False"
+    ]
+    known = [each for each in changes if each is not None]
+    return max(ends or known, default=when(meta.get("deletionTimestamp")) or when(status.get("startTime")))
+
+
+def _asked(spec: Json) -> Amounts:
+    """What kube-scheduler counts for a pod: its containers together, or the largest of those that prepare it."""
+    total = _sum(map(_requests, spec.get("containers") or []))
+    beside: Amounts = {}
+    for one in spec.get("initContainers") or []:
+        if one.get("restartPolicy") == "Always":
+            beside = _sum([beside, _requests(one)])
+            continue
+        for name, amount in _sum([beside, _requests(one)]).items():
+            total[name] = max(total.get(name, Fraction(0)), amount)
+    total = _most(total, _sum([_sum(map(_requests, spec.get("containers") or [])), beside]))
+    whole = _amounts((spec.get("resources") or {}).get("requests"))
+    total |= whole
+    return _sum([total, _amounts(spec.get("overhead")), {"pods": Fraction(1)}])
+
+
+def _requests(container: Json) -> Amounts:
+    told = container.get("resources") or {}
+    return _amounts({**(told.get("limits") or {}), **(told.get("requests") or {})})
+
+
+def _amounts(told: Any) -> Amounts:
+    found = {}
+    for name, text in (told or {}).items():
+        try:
+            found[name] = quantity(text)
+        except ValueError:
+            continue
+    return found
+
+
+def _sum(parts: Iterable[Amounts]) -> Amounts:
+    total: Amounts = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, Fraction(0)) + amount
+    return total
+
+
+def _most(one: Amounts, other: Amounts) -> Amounts:
+    return {name: max(one.get(name, Fraction(0)), other.get(name, Fraction(0))) for name in {**one, **other}}

@@ -1,0 +1,68 @@
+"""Why a group waits: what the scheduler says of its pods, in the words of `topolane slurm`."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from topolane.kubernetes.inspection import Group
+
+REFUSALS = {
+    "not-now": "does not fit now",
+    "never": "never fits, even on the empty machine",
+    "would-share-links": "would share links",
+    "cannot-isolate": "never has links of its own, even on the empty machine",
+}
+"""What the kinds of refusals mean, said of the group."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WaitReason:
+    """Why a group waits."""
+
+    kind: str | None
+    """The kind of the policy's refusal; None if no policy refused it."""
+    words: str
+    """For a table."""
+    sentence: str
+    """The scheduler's own, without what kube-scheduler puts around it; empty if it said nothing."""
+    in_the_way: tuple[str, ...] = ()
+    """`r0: default/a`, a group of nodes each."""
+    since: float | None = None
+    """When the scheduler said so."""
+
+
+def wait_reason(group: Group) -> WaitReason:
+    """Why a group waits, by the newest word on one of its pods without a node."""
+    waiting = [pod for pod in group.pods if not pod.node]
+    if waiting and all(pod.is_gated for pod in waiting):
+        return WaitReason(None, "its pods have scheduling gates", "")
+    said = [pod for pod in waiting if pod.why]
+    if not said:
+        few = len(group.pods) < group.size
+        return WaitReason(None, _count(group) if few else "the scheduler has not looked at it yet", "")
+    last = max(said, key=lambda pod: (group.name in pod.why, pod.refused or 0.0))
+    text = _own(last.why, group.name)
+    kind = next((kind for kind, words in REFUSALS.items() if f"and {words}" in text), None)
+    if kind is None:
+        return WaitReason(
+            None, text.removeprefix(f"group {group.name} ").lstrip(": "), text, since=last.refused
+        )
+    numbers = re.search(re.escape(REFUSALS[kind]) + r" \(([^()]*)\)", text)
+    way = tuple(
+        one.removeprefix("in the way at ") for one in text.split("; ") if one.startswith("in the way at ")
+    )
+    words = REFUSALS[kind] + (f": {numbers[1]}" if numbers else "")
+    return WaitReason(kind, words, text, way, last.refused)
+
+
+def _count(group: Group) -> str:
+    return f"it has {len(group.pods)} of its {group.size} pods"
+
+
+def _own(message: str, name: str) -> str:
+    """The plugin's sentence in a message of kube-scheduler; else all of the message."""
+    at = message.find(f"group {name}")
+    text = message if at < 0 else message[at:]
+    text = text.partition(" preemption: ")[0]
+    return text.strip().rstrip(".")

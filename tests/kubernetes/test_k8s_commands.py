@@ -1,0 +1,237 @@
+"""`topolane k8s` on a real control plane: what it says of groups, and the shadow of another scheduler."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from control_plane import LABELS, SMALL, ControlPlane, container, missing, name, wait_for
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
+pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
+
+CODE = "import sys; from topolane.cli import main; sys.exit(main())"
+
+
+def topolane(*words: object, code: int = 0) -> str:
+    """What a command prints."""
+    done = subprocess.run([sys.executable, "-c", CODE, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def k8s(plane: ControlPlane, command: str, *words: object, labels: list[str] = SMALL, code: int = 0) -> str:
+    given = () if not labels else ("--labels", ",".join(labels))
+    return topolane("k8s", command, *words, "--kubeconfig", plane.kubeconfig, *given, code=code)
+
+
+def test_status_and_explain_say_what_runs_and_why_others_wait(in_chassis: ControlPlane) -> None:
+    """Two groups of 9 and 17 nodes cross chassis of both blocks; a third would share links, in the scheduler's own words."""
+    first, second, third, few = name(), name(), name(), name()
+    in_chassis.submit(first, 9)
+    in_chassis.placed(first, 9)
+    in_chassis.submit(second, 17)
+    nodes = in_chassis.placed(second, 17)
+    in_chassis.submit(third, 20)
+    in_chassis.waits_saying(third, "would share links")
+    in_chassis.submit(few, 5, pods=2)
+    wait_for("the smaller group waits", lambda: "has 2 of its 5 pods" in in_chassis.events(few))
+    found = json.loads(k8s(in_chassis, "status", "--json"))
+    running = {row["group"]: row for row in found["running"]}
+    assert running.keys() == {f"default/{first}", f"default/{second}"}
+    row = running[f"default/{second}"]
+    assert (row["nodes"], row["pods"], row["policy"], row["isolated"]) == (nodes, 17, "isolated", True)
+    assert row["may_meet"] == [] and found["sharing"]["shared"] == 0
+    waiting = {row["group"]: row for row in found["waiting"]}
+    assert waiting[f"default/{third}"]["kind"] == "would-share-links"
+    assert "would share links: 20 wanted" in waiting[f"default/{third}"]["why"]
+    assert (waiting[f"default/{few}"]["pods"], waiting[f"default/{few}"]["kind"]) == (2, None)
+    assert found["nodes"] == {"idle": 64 - 26, "busy": 26, "out_of_service": 0}
+    text = k8s(in_chassis, "status")
+    assert f"default/{third}" in text and "would share links: 20 wanted" in text and "2 of 5" in text
+    said = k8s(in_chassis, "explain", f"default/{third}").splitlines()
+    assert said[0].startswith(f"Group default/{third} waits since ") and said[0].endswith(
+        "it has all its 20 pods."
+    )
+    assert said[1] == "Its policy is isolated (the default of topolane-scheduler)."
+    assert said[2].startswith(
+        "The scheduler refused it: it asks for 20 pods under isolated and would share links: 20 wanted"
+    )
+    assert any(f"default/{first}" in line or f"default/{second}" in line for line in said[3:]), said
+    said = k8s(in_chassis, "explain", f"default/{second}").splitlines()
+    assert (
+        said[0].startswith(f"Group default/{second} runs on ") and said[-1] == "No other group may use them."
+    )
+    assert "has 2 of its 5 pods" in k8s(in_chassis, "explain", f"default/{few}")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            CODE,
+            "k8s",
+            "explain",
+            "default/no",
+            "--kubeconfig",
+            str(in_chassis.kubeconfig),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (2, "topolane: the cluster has no pod of a group default/no\n")
+
+
+def test_without_a_lease_the_scheduler_is_not_active(empty: ControlPlane) -> None:
+    """The lease in the scheduler's ConfigMap tells whether one decides: exit code 1 if nobody holds it, 0 if somebody does."""
+    config: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": True, "resourceName": "topolane-scheduler"},
+        "profiles": [
+            {
+                "schedulerName": "topolane",
+                "pluginConfig": [{"name": "Topolane", "args": {"topologyLabels": LABELS}}],
+            }
+        ],
+    }
+    body = {"metadata": {"name": "of-a-test"}, "data": {"config.yaml": json.dumps(config)}}
+    empty.post("/api/v1/namespaces/default/configmaps", body)
+    where = ("--config", "default/of-a-test")
+    try:
+        text = k8s(empty, "status", *where, labels=[], code=1)
+        assert "not active" in text and "No scheduler holds lease kube-system/topolane-scheduler" in text
+        empty.start_scheduler("elected", elect=True, topologyLabels=LABELS)
+        wait_for("a lease", lambda: "active, " in _status(empty, *where))
+        assert "machine: 64 nodes, by ConfigMap default/of-a-test" in k8s(empty, "status", *where, labels=[])
+    finally:
+        if "elected" in empty.processes:
+            empty.kill("elected")
+        empty.delete("/api/v1/namespaces/default/configmaps/of-a-test")
+
+
+def _status(plane: ControlPlane, *words: str) -> str:
+    asked = [sys.executable, "-c", CODE, "k8s", "status", "--kubeconfig", str(plane.kubeconfig), *words]
+    return subprocess.run(asked, capture_output=True, text=True).stdout
+
+
+def job(group: str, pods: int, gpus: int = 8, scheduler: str = "default-scheduler") -> dict[str, Any]:
+    template = {
+        "spec": {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container(gpus)]}
+    }
+    spec = {"completions": pods, "parallelism": pods, "completionMode": "Indexed", "template": template}
+    return {"metadata": {"name": group}, "spec": spec}
+
+
+def end(plane: ControlPlane, group: str) -> None:
+    """Lets the pods of a Job succeed, as a kubelet would say it."""
+    for pod in plane.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{group}")["items"]:
+        ended = {"terminated": {"exitCode": 0, "startedAt": pod["status"]["startTime"], "finishedAt": now()}}
+        status = {
+            "phase": "Succeeded",
+            "containerStatuses": [
+                {
+                    "name": "c",
+                    "state": ended,
+                    "ready": False,
+                    "restartCount": 0,
+                    "image": "none",
+                    "imageID": "",
+                }
+            ],
+        }
+        plane.patch(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status", {"status": status})
+
+
+def now() -> str:
+    import datetime
+
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Shadow:
+    """`topolane k8s shadow` in a process of its own."""
+
+    def __init__(self, plane: ControlPlane, log: Path) -> None:
+        words = ["k8s", "shadow", "--policy", "isolated", "--log", str(log), "--interval", "0.5", "--json"]
+        words += ["--kubeconfig", str(plane.kubeconfig), "--labels", ",".join(LABELS)]
+        self.log = log
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CODE, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        if not self.log.exists():
+            return []
+        rows = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [row for row in rows if row["event"] == kind]
+
+    def end(self, by: int = signal.SIGTERM) -> str:
+        self.process.send_signal(by)
+        return self.process.communicate(timeout=60)[0]
+
+
+def test_a_shadow_of_the_default_scheduler_goes_on_after_kill(empty: ControlPlane, tmp_path: Path) -> None:
+    """Each job of the default scheduler is asked about once, also one that came while no shadow ran. The log is repeated to the
+    same decisions, and its jobs and those of the export are workloads for compare.
+    """
+    path = tmp_path / "shadow.jsonl"
+    first, second, third = name(), name(), name()
+    shadow = Shadow(empty, path)
+    try:
+        wait_for("the shadow looks", lambda: shadow.events("shadow"))
+        empty.post("/apis/batch/v1/namespaces/default/jobs", job(first, 6))
+        (start,) = wait_for("the first start", lambda: shadow.events("start"))
+        assert start["job"] == f"default/{first}" and start["pods"] == 6 and "nodes" in start["policy"]
+        shadow.end(signal.SIGKILL)
+        with path.open("a") as log:
+            log.write('{"time": 1, "event": "st')
+        empty.post("/apis/batch/v1/namespaces/default/jobs", job(second, 40))
+        wait_for("the second runs", lambda: len(running(empty, second)) == 40)
+        end(empty, first)
+        wait_for("the first ended", lambda: not running(empty, first))
+        shadow = Shadow(empty, path)
+        wait_for("the second start", lambda: len(shadow.events("start")) == 2)
+        empty.post("/apis/batch/v1/namespaces/default/jobs", job(third, 20, gpus=1))
+        wait_for("the third start", lambda: len(shadow.events("start")) == 3)
+        end(empty, second)
+        wait_for("the second ended", lambda: len(shadow.events("ends")) == 2)
+        said = shadow.end().splitlines()
+    finally:
+        if shadow.process.poll() is None:
+            shadow.end(signal.SIGKILL)
+    summary = json.loads(said[-1])["summary"]
+    assert (
+        summary["starts"] == 3
+        and summary["cluster"]["jobs"] + sum(summary["would_have_waited"].values()) == 3
+    )
+    assert [start["job"] for start in shadow.events("start")] == [
+        f"default/{each}" for each in (first, second, third)
+    ]
+    assert shadow.events("shadow")[1]["away"] > 0
+    again = json.loads(topolane("k8s", "replay", path, "--csv", tmp_path / "log.csv", "--json"))
+    assert again["differing"] == [] and again["starts"] == 3
+    exported = tmp_path / "out"
+    k8s(empty, "export", "--out", exported, labels=LABELS)
+    for table in (tmp_path / "log.csv", exported / "jobs.csv"):
+        rows = list(csv.DictReader(table.open()))
+        assert [(row["nodes"], row["gpus_per_node"]) for row in rows] == [("6", "8"), ("40", "8")], table
+    compared = topolane(
+        *("compare", "--machine", exported / "machine.toml", "--trace", exported / "jobs.csv", "--no-report"),
+        *("--policies", "first-fit,isolated", "--scenarios", "none", "--json"),
+    )
+    assert "isolated" in compared
+
+
+def running(plane: ControlPlane, group: str) -> list[str]:
+    found = plane.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{group}")["items"]
+    return [
+        pod["spec"]["nodeName"]
+        for pod in found
+        if pod["spec"].get("nodeName") and pod["status"]["phase"] == "Running"
+    ]

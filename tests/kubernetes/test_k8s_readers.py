@@ -1,0 +1,324 @@
+"""What `topolane k8s` says without a cluster: kubeconfigs, amounts, filters, and the history of jobs."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
+pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
+
+from topolane._engine import InputError, Machine
+from topolane.kubernetes.export import JobRecord, workload
+from topolane.kubernetes.fit import fits, may_use
+from topolane.kubernetes.history import Ended, History, Started
+from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
+from topolane.kubernetes.inspection import groups_of
+from topolane.kubernetes.kubeconfig import access
+from topolane.kubernetes.machine import of_labels
+from topolane.kubernetes.objects import Node, Pod, quantity
+from topolane.kubernetes.waiting import wait_reason
+from topolane.live.shadows import Placement
+
+SERVER = "https://127.0.0.1:1"
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from topolane.cli import main; sys.exit(main())"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("KUBE")}
+    return subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, env={**kept, **environment}
+    )
+
+
+def kubeconfig(folder: Path, user: dict[str, Any] | None = None, **cluster: Any) -> str:
+    config = {
+        "current-context": "one",
+        "contexts": [{"name": "one", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": SERVER, **cluster}}],
+        "users": [{"name": "u", "user": user or {"token": "secret"}}],
+    }
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(config))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("explain", "default/a"), ("shadow", "--policy", "isolated")]
+)
+def test_a_cluster_that_cannot_be_reached_is_one_sentence(command: tuple[str, ...], tmp_path: Path) -> None:
+    """No kubeconfig, a context that is not there, a file that is no YAML, a server that does not answer: exit code 2."""
+    file = kubeconfig(tmp_path)
+    broken = tmp_path / "broken"
+    broken.write_text("a: b\n  c: [")
+    for words, said in (
+        ((), "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG"),
+        (("--kubeconfig", str(tmp_path / "no")), "no"),
+        (("--kubeconfig", str(broken)), f"{broken}:2: no YAML"),
+        (("--kubeconfig", file, "--context", "two"), "there is no context 'two'; there are one"),
+        (("--kubeconfig", file), f"the API server at {SERVER} does not answer"),
+    ):
+        done = run("k8s", *command, *words, HOME=str(tmp_path))
+        assert done.returncode == 2 and done.stdout == "", done
+        assert done.stderr.count("\n") == 1 and said in done.stderr, done.stderr
+        assert "secret" not in done.stderr
+
+
+def test_an_export_that_fails_writes_nothing(tmp_path: Path) -> None:
+    done = run("k8s", "export", "--out", str(tmp_path / "out"), "--kubeconfig", kubeconfig(tmp_path))
+    assert done.returncode == 2 and not (tmp_path / "out").exists()
+
+
+def test_users_of_a_kubeconfig(tmp_path: Path) -> None:
+    """A token, a file with one that changes, a name with a password, and a program that prints one."""
+    (tmp_path / "token").write_text("first\n")
+    program = tmp_path / "login"
+    program.write_text(
+        f"#!{sys.executable}\nimport json\nprint(json.dumps({{'status': {{'token': 'printed'}}}}))\n"
+    )
+    program.chmod(0o755)
+    basic = base64.b64encode(b"me:pw").decode()
+    for user, header in (
+        ({"token": "t"}, "Bearer t"),
+        ({"tokenFile": "token"}, "Bearer first"),
+        ({"username": "me", "password": "pw"}, f"Basic {basic}"),
+        (
+            {"exec": {"command": str(program), "apiVersion": "client.authentication.k8s.io/v1"}},
+            "Bearer printed",
+        ),
+    ):
+        assert access(kubeconfig(tmp_path, user)).login.header() == header
+    login = access(kubeconfig(tmp_path, {"tokenFile": "token"})).login
+    (tmp_path / "token").write_text("second\n")
+    assert login.header() == "Bearer second"
+    for user, said in (
+        ({"exec": {"command": str(tmp_path / "no")}}, "No such file"),
+        ({"auth-provider": {"name": "gcp"}}, "auth-provider is not supported"),
+        ({"client-certificate-data": "!", "client-key-data": "!"}, "client-certificate-data is not base64"),
+    ):
+        with pytest.raises(InputError, match=said):
+            access(kubeconfig(tmp_path, user))
+    with pytest.raises(InputError, match="server is http"):
+        access(kubeconfig(tmp_path, server="ftp://x"))
+
+
+def test_the_first_of_several_kubeconfigs_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    first, second = kubeconfig(tmp_path / "a", server="https://first:1"), kubeconfig(tmp_path)
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join([first, second]))
+    assert access().server == "https://first:1"
+
+
+def test_amounts() -> None:
+    for text, amount in (
+        ("500m", Fraction(1, 2)),
+        ("64Gi", 64 << 30),
+        ("1e3", 1000),
+        (8, 8),
+        ("2k", 2000),
+        ("1.5", Fraction(3, 2)),
+    ):
+        assert quantity(text) == amount
+    for text in ("", "x", "1Q", "Gi"):
+        with pytest.raises(ValueError, match="is no amount"):
+            quantity(text)
+
+
+LABELS = ("topo/block", "topo/rack", "kubernetes.io/hostname")
+
+
+def item(name: str, **more: Any) -> dict[str, Any]:
+    number = int(name[1:])
+    labels = {"topo/block": f"b{number // 8}", "topo/rack": f"r{number // 4}", "kubernetes.io/hostname": name}
+    room = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "110"}
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": more,
+        "status": {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+ITEMS = [item(f"n{number:02}") for number in range(16)]
+NODES = {node.name: node for node in map(Node.of, ITEMS)}
+
+
+def pod(
+    name: str,
+    node: str = "",
+    *,
+    group: str = "",
+    at: float = 10.0,
+    ended: float | None = None,
+    gpus: int = 8,
+    why: str = "",
+    **spec: Any,
+) -> Pod:
+    """A pod that came at a second, got its node then, and ended."""
+
+    def time(seconds: float) -> str:
+        return f"1970-01-01T00:{int(seconds) // 60:02}:{int(seconds) % 60:02}Z"
+
+    owner = {"kind": "Job", "name": group or name, "controller": True}
+    amounts = {"cpu": str(gpus * 4), "memory": "8Gi", "nvidia.com/gpu": str(gpus)}
+    placed = {
+        "type": "PodScheduled",
+        "status": "True" if node else "False",
+        "message": why,
+        "lastTransitionTime": time(at),
+    }
+    status: dict[str, Any] = {"phase": "Running" if node else "Pending", "conditions": [placed]}
+    if ended is not None:
+        status["phase"] = "Succeeded"
+        status["containerStatuses"] = [{"state": {"terminated": {"finishedAt": time(ended)}}}]
+    return Pod.of(
+        {
+            "metadata": {
+                "uid": name,
+                "namespace": "default",
+                "name": name,
+                "creationTimestamp": time(at - 5),
+                "ownerReferences": [owner],
+            },
+            "spec": {"nodeName": node, "containers": [{"resources": {"requests": amounts}}], **spec},
+            "status": status,
+        }
+    )
+
+
+def test_filters_of_nodes() -> None:
+    """Taints, selectors and required affinity are looked at as kube-scheduler does."""
+    tainted = Node.of(item("n00", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]))
+    assert not may_use(pod("a"), tainted)
+    assert may_use(pod("a", tolerations=[{"key": "k", "operator": "Exists"}]), tainted)
+    assert may_use(pod("a", tolerations=[{"key": "k", "value": "v", "effect": "NoSchedule"}]), tainted)
+    assert not may_use(pod("a", tolerations=[{"key": "k", "value": "w"}]), tainted)
+    assert may_use(pod("a", tolerations=[{"operator": "Exists"}]), tainted)
+    node = NODES["n05"]
+    assert may_use(pod("a", nodeSelector={"topo/rack": "r1"}), node)
+    assert not may_use(pod("a", nodeSelector={"topo/rack": "r2"}), node)
+    for operator, values, fine in (
+        ("In", ["r1"], True), ("NotIn", ["r1"], False), ("Exists", [], True), ("DoesNotExist", [], False), ("Gt", ["1"], False),
+    ):  # fmt: skip
+        term = {"matchExpressions": [{"key": "topo/rack", "operator": operator, "values": values}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        assert may_use(pod("a", affinity={"nodeAffinity": required}), node) == fine, operator
+    assert fits({"cpu": Fraction(8), "pods": Fraction(1)}, node.has, {"cpu": Fraction(20)}, 100) == 5
+    assert fits({"none": Fraction(1)}, node.has, {}, 100) == 0
+
+
+def test_the_engine_is_asked_with_slots_and_links() -> None:
+    """Two pods of 4 GPUs fit on a node; a group that crosses racks keeps another isolated one off, and is named."""
+    machine = of_labels(LABELS, ITEMS)
+    asked = Hypothetical(machine, "isolated")
+    there = slots(machine, NODES, [], pod("a", gpus=4), 32)
+    assert there.free == (2,) * 16 == there.room
+    answer = asked.ask(1, 16, there)
+    assert isinstance(answer, Placement) and len(set(answer.nodes)) == 8
+    asked.holders[7] = Holder(tuple(range(6)), is_isolated=True)
+    busy = slots(machine, NODES, [pod(f"p{node}", f"n{node:02}") for node in range(6)], pod("a"), 32)
+    refused = asked.decide(1, 10, busy)
+    assert refused.name == "would-share-links" and {
+        job for each in refused.obstacles for job in each.jobs
+    } == {7}
+
+
+def test_why_a_group_waits() -> None:
+    """The sentence of the plugin is taken out of what kube-scheduler says, and its parts are known."""
+    text = (
+        "0/16 nodes are available: group default/g asks for 10 pods under isolated and would share links (10 wanted, 10 free but "
+        "not on links of its own); in the way at b0: default/a, default/b. preemption: 0/16 nodes are available: 16 Preemption is "
+        "not helpful for scheduling."
+    )
+    (group,) = groups_of([pod("g-0", group="g", why=text)]).values()
+    found = wait_reason(group)
+    assert (found.kind, found.words) == (
+        "would-share-links",
+        "would share links: 10 wanted, 10 free but not on links of its own",
+    )
+    assert found.in_the_way == ("b0: default/a, default/b",) and found.sentence.startswith(
+        "group default/g asks for 10"
+    )
+    few = groups_of(
+        [
+            pod(
+                "g-0",
+                group="g",
+                why="0/16 nodes are available: group default/g has 1 of its 3 pods. preemption: x",
+            )
+        ]
+    )
+    assert wait_reason(few["default/g"]).words == "has 1 of its 3 pods"
+    stock = groups_of([pod("g-0", group="g", why="0/16 nodes are available: 16 Insufficient cpu.")])
+    assert wait_reason(stock["default/g"]).words == "0/16 nodes are available: 16 Insufficient cpu"
+    assert (
+        wait_reason(groups_of([pod("g-0", group="g")])["default/g"]).words
+        == "the scheduler has not looked at it yet"
+    )
+
+
+def test_jobs_that_ran_become_a_workload() -> None:
+    """Whole groups that ended are rows; others are counted by why; pods one after another are jobs of their own."""
+    machine = of_labels(LABELS, ITEMS)
+    group = [pod(f"a-{rank}", f"n{rank:02}", group="a", at=10 + rank, ended=100) for rank in range(3)]
+    queue = [
+        pod("q-0", "n08", group="q", at=10, ended=20, gpus=1),
+        pod("q-1", "n08", group="q", at=30, ended=40, gpus=1),
+    ]
+    still = [pod("s-0", "n09", group="s")]
+    records = {"default/a": JobRecord(2.0, 600.0, 3), "default/gone": JobRecord(1.0, None, 1)}
+    found = workload([*group, *queue, *still], records, NODES, machine)
+    rows = [line.split(",") for line in found.csv.splitlines()]
+    assert rows[0] == [
+        "id",
+        "submit",
+        "run",
+        "nodes",
+        "walltime",
+        "cores",
+        "memory",
+        "gpus_per_node",
+        "start",
+        "hosts",
+    ]
+    assert rows[1] == ["1", "2.0", "88.0", "3", "600.0", "32", str(8 << 30), "8", "12.0", "n[00-02]"]
+    assert [row[2] for row in rows[2:]] == ["10.0", "10.0"]
+    assert dict(found.left_out) == {"have not ended": 1, "Jobs whose pods are gone": 1}
+
+
+def test_starts_and_ends_between_two_looks() -> None:
+    """A job starts when its last pod got a node, is seen though it ended meanwhile, and is new if it comes again."""
+    history, records = History(), {"default/a": JobRecord(2.0, 60.0, 2)}
+    first = [pod("a-0", "n00", group="a")]
+    assert history.follow(first, records, 11) == []
+    both = [*first, pod("a-1", "n01", group="a", at=12)]
+    (start,) = history.follow(both, records, 13)
+    assert isinstance(start, Started) and (start.number, start.at, start.submit, start.walltime) == (
+        1,
+        12,
+        5,
+        60,
+    )
+    done = [pod("a-0", "n00", group="a", ended=20), pod("a-1", "n01", group="a", at=12, ended=21)]
+    brief = pod("b", "n02", at=15, ended=18)
+    events = history.follow([*done, brief], records, 30)
+    assert [(type(event), event.at) for event in events] == [(Started, 15), (Ended, 18), (Ended, 21)]
+    again = [pod(f"a-{rank}x", "n03", group="a", at=40) for rank in range(2)]
+    (start,) = history.follow([*done, *again], records, 41)
+    assert isinstance(start, Started) and start.number == 3
+    (end,) = history.follow([], records, 50)
+    assert end == Ended(3, 50)
+
+
+def test_the_machine_of_labels_is_read() -> None:
+    machine = of_labels(LABELS, ITEMS)
+    assert isinstance(machine, Machine) and (machine.nodes, machine.depth) == (16, 3)
+    with pytest.raises(InputError, match="no nodes"):
+        of_labels(LABELS, [])
