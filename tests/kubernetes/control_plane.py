@@ -120,8 +120,10 @@ class ControlPlane:
         with (self.home / f"{log or name}.log").open("ab") as output:
             self.processes[log or name] = subprocess.Popen([program, *options], stdout=output, stderr=output)
 
-    def start_scheduler(self, name: str = "topolane-scheduler", elect: bool = False, **args: Any) -> None:
-        """Starts topolane-scheduler with these args of the plugin."""
+    def start_scheduler(
+        self, name: str = "topolane-scheduler", elect: bool = False, port: int = 0, **args: Any
+    ) -> None:
+        """Starts topolane-scheduler with these args of the plugin. port: where it serves its metrics; 0 for nowhere."""
         plugins = {
             "multiPoint": {"enabled": [{"name": "Topolane"}]},
             "bind": {"enabled": [{"name": "Topolane"}]},
@@ -145,7 +147,13 @@ class ControlPlane:
         }  # fmt: skip
         path = self.home / f"{name}.json"
         path.write_text(json.dumps(config))
-        self.run("topolane-scheduler", f"--config={path}", "--secure-port=0", "-v=2", log=name)
+        served = [f"--secure-port={port}"]
+        if port:
+            served += ["--bind-address=127.0.0.1", f"--cert-dir={self.home}/{name}-certificates"]
+            served += [
+                f"--{what}-kubeconfig={self.kubeconfig}" for what in ("authentication", "authorization")
+            ]
+        self.run("topolane-scheduler", f"--config={path}", *served, "-v=2", log=name)
 
     def kill(self, name: str) -> None:
         """kill -9."""

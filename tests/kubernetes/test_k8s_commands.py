@@ -131,7 +131,13 @@ def job(group: str, pods: int, gpus: int = 8, scheduler: str = "default-schedule
 def end(plane: ControlPlane, group: str) -> None:
     """Lets the pods of a Job succeed, as a kubelet would say it."""
     for pod in plane.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{group}")["items"]:
-        ended = {"terminated": {"exitCode": 0, "startedAt": pod["status"]["startTime"], "finishedAt": now()}}
+        ended = {
+            "terminated": {
+                "exitCode": 0,
+                "startedAt": pod["status"].get("startTime", now()),
+                "finishedAt": now(),
+            }
+        }
         status = {
             "phase": "Succeeded",
             "containerStatuses": [
@@ -168,7 +174,8 @@ class Shadow:
     def events(self, kind: str) -> list[dict[str, Any]]:
         if not self.log.exists():
             return []
-        rows = [json.loads(line) for line in self.log.read_text().splitlines()]
+        lines = self.log.read_text().split("\n")[:-1]
+        rows = [json.loads(line) for line in lines]
         return [row for row in rows if row["event"] == kind]
 
     def end(self, by: int = signal.SIGTERM) -> str:
@@ -192,9 +199,12 @@ def test_a_shadow_of_the_default_scheduler_goes_on_after_kill(empty: ControlPlan
         with path.open("a") as log:
             log.write('{"time": 1, "event": "st')
         empty.post("/apis/batch/v1/namespaces/default/jobs", job(second, 40))
-        wait_for("the second runs", lambda: len(running(empty, second)) == 40)
+        wait_for(
+            "the second has nodes",
+            lambda: len(pods_of(empty, second, "Running", "Succeeded", "Pending")) == 40,
+        )
         end(empty, first)
-        wait_for("the first ended", lambda: not running(empty, first))
+        wait_for("the first ended", lambda: not pods_of(empty, first, "Running"))
         shadow = Shadow(empty, path)
         wait_for("the second start", lambda: len(shadow.events("start")) == 2)
         empty.post("/apis/batch/v1/namespaces/default/jobs", job(third, 20, gpus=1))
@@ -228,10 +238,11 @@ def test_a_shadow_of_the_default_scheduler_goes_on_after_kill(empty: ControlPlan
     assert "isolated" in compared
 
 
-def running(plane: ControlPlane, group: str) -> list[str]:
+def pods_of(plane: ControlPlane, group: str, *phases: str) -> list[str]:
+    """The nodes of the pods of a Job that have one, in these phases."""
     found = plane.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{group}")["items"]
     return [
         pod["spec"]["nodeName"]
         for pod in found
-        if pod["spec"].get("nodeName") and pod["status"]["phase"] == "Running"
+        if pod["spec"].get("nodeName") and pod["status"]["phase"] in phases
     ]

@@ -234,7 +234,7 @@ def test_why_a_group_waits() -> None:
     """The sentence of the plugin is taken out of what kube-scheduler says, and its parts are known."""
     text = (
         "0/16 nodes are available: group default/g asks for 10 pods under isolated and would share links (10 wanted, 10 free but "
-        "not on links of its own); in the way at b0: default/a, default/b. preemption: 0/16 nodes are available: 16 Preemption is "
+        "not on links of its own); in the way at b0: default/a, default/b. no new claims to deallocate, preemption: 0/16 nodes are available: 16 Preemption is "
         "not helpful for scheduling."
     )
     (group,) = groups_of([pod("g-0", group="g", why=text)]).values()

@@ -33,6 +33,7 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 	if g.refused != "" && g.refusedAt == p.generation {
 		return nil, waits("%s", g.refused)
 	}
+	since := time.Now()
 	free, all, status := p.slots(ctx, pod, g.asked.size)
 	if status != nil {
 		return nil, status
@@ -41,6 +42,7 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 	if err == nil {
 		placed, refusal, err = p.world.place(g, free, all)
 	}
+	p.count(refusal, err, since)
 	var mend inputError
 	switch {
 	case errors.As(err, &mend):

@@ -81,6 +81,7 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 		logger:   klog.LoggerWithName(klog.FromContext(ctx), Name),
 		groups:   map[string]*group{}, world: newWorld(args),
 	}
+	p.measured(core.Nodes().Lister())
 	return p, p.watch(core)
 }
 
@@ -96,6 +97,7 @@ func (p *plugin) guarded(entry, name string, body func()) {
 			p.logger.Error(fmt.Errorf("%v", failure), "The plugin failed", "entry", entry, "of", name,
 				"stack", string(debug.Stack()))
 			p.world.isStale = true
+			failures.WithLabelValues(entry).Inc()
 		}
 	}()
 	body()

@@ -30,6 +30,7 @@ func (s *spent) measure(limit time.Duration, call func()) {
 }
 
 func (s *spent) took(now time.Time, took, limit time.Duration) {
+	callSeconds.Observe(took.Seconds())
 	if took <= limit {
 		return
 	}

@@ -33,7 +33,7 @@ class WaitReason:
 
 
 def wait_reason(group: Group) -> WaitReason:
-    """Why a group waits, by the newest word on one of its pods without a node."""
+    """Why a group waits, by the newest word on one of its pods without a node. Pods that came before the others were told less."""
     waiting = [pod for pod in group.pods if not pod.node]
     if waiting and all(pod.is_gated for pod in waiting):
         return WaitReason(None, "its pods have scheduling gates", "")
@@ -41,9 +41,9 @@ def wait_reason(group: Group) -> WaitReason:
     if not said:
         few = len(group.pods) < group.size
         return WaitReason(None, _count(group) if few else "the scheduler has not looked at it yet", "")
-    last = max(said, key=lambda pod: (group.name in pod.why, pod.refused or 0.0))
+    last = max(said, key=lambda pod: (group.name in pod.why, _kind(pod.why) is not None, pod.refused or 0.0))
     text = _own(last.why, group.name)
-    kind = next((kind for kind, words in REFUSALS.items() if f"and {words}" in text), None)
+    kind = _kind(text)
     if kind is None:
         return WaitReason(
             None, text.removeprefix(f"group {group.name} ").lstrip(": "), text, since=last.refused
@@ -56,6 +56,10 @@ def wait_reason(group: Group) -> WaitReason:
     return WaitReason(kind, words, text, way, last.refused)
 
 
+def _kind(text: str) -> str | None:
+    return next((kind for kind, words in REFUSALS.items() if f" and {words}" in text), None)
+
+
 def _count(group: Group) -> str:
     return f"it has {len(group.pods)} of its {group.size} pods"
 
@@ -63,6 +67,6 @@ def _count(group: Group) -> str:
 def _own(message: str, name: str) -> str:
     """The plugin's sentence in a message of kube-scheduler; else all of the message."""
     at = message.find(f"group {name}")
-    text = message if at < 0 else message[at:]
-    text = text.partition(" preemption: ")[0]
+    # Behind a sentence kube-scheduler tells what else it tried.
+    text = message.partition(" preemption: ")[0] if at < 0 else message[at:].partition(". ")[0]
     return text.strip().rstrip(".")
