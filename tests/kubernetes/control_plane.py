@@ -127,6 +127,7 @@ class ControlPlane:
         plugins = {
             "multiPoint": {"enabled": [{"name": "Topolane"}]},
             "bind": {"enabled": [{"name": "Topolane"}]},
+            "postFilter": {"enabled": [{"name": "Topolane"}]},
         }
         profile = {
             "schedulerName": "topolane",

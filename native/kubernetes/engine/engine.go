@@ -148,6 +148,20 @@ func NewState(machine *Machine) (*State, error) {
 	return made, nil
 }
 
+// Copy is a state to try things on.
+func (s *State) Copy() (*State, error) {
+	var state *C.topolane_state
+	var problem *C.char
+	status := C.topolane_state_copy(s.state, &state, &problem)
+	runtime.KeepAlive(s)
+	if err := failed(status, problem); err != nil {
+		return nil, err
+	}
+	made := &State{state, s.machine}
+	runtime.AddCleanup(made, func(state *C.topolane_state) { C.topolane_state_free(state) }, state)
+	return made, nil
+}
+
 // Hold lets a job hold nodes and links. Room on nodes is counted by Kubernetes, not here.
 func (s *State) Hold(id uint64, nodes, links []uint32, share float64, use LinkUse) error {
 	var pins runtime.Pinner

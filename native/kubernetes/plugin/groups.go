@@ -50,6 +50,14 @@ type group struct {
 	// refused is why it waits, and at which generation of the cluster.
 	refused   string
 	refusedAt uint64
+	// mayPreempt says that the policy refused it for what others hold, and searched when victims were looked for.
+	mayPreempt bool
+	searched   time.Time
+	searchedAt uint64
+	// awaits has the pods that must end before it may take its place, and the nodes they are on.
+	awaits map[types.UID]string
+	// isLeaving says that it is preempted: no pod of its joins it any more.
+	isLeaving bool
 }
 
 func (g *group) seatOf(pod types.UID) int { return slices.Index(g.seats, pod) }

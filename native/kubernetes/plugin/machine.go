@@ -110,6 +110,15 @@ func (w *world) hold(logger klog.Logger, g *group) {
 	if g.isHeld {
 		w.release(logger, g)
 	}
+	isHeld, err := w.holdIn(w.state, g)
+	if err != nil {
+		logger.Error(err, "The engine does not take over a group that runs", "group", g.key)
+	}
+	g.isHeld = isHeld
+}
+
+// holdIn lets a group hold its nodes in a state; false if it has none that the machine knows.
+func (w *world) holdIn(state *engine.State, g *group) (bool, error) {
 	var nodes []uint32
 	for _, name := range g.placed.Nodes {
 		if node, known := w.machine.Node(name); known {
@@ -117,21 +126,19 @@ func (w *world) hold(logger klog.Logger, g *group) {
 		}
 	}
 	if len(nodes) == 0 {
-		return
+		return false, nil
 	}
 	links, use := g.placed.Links, engine.Shared
-	if len(links) > 0 && g.placed.Machine != w.checksum {
+	// The links of a group that is leaving are its successor's in the state: others keep off them until it is gone.
+	if len(links) > 0 && (g.placed.Machine != w.checksum || g.isLeaving) {
 		links = nil
 		use = engine.Isolated
 	}
 	if g.placed.Isolated {
 		use = engine.Isolated
 	}
-	err := w.state.Hold(g.id, nodes, links, g.placed.Share, use)
-	if err != nil {
-		logger.Error(err, "The engine does not take over a group that runs", "group", g.key)
-	}
-	g.isHeld = err == nil
+	err := state.Hold(g.id, nodes, links, g.placed.Share, use)
+	return err == nil, err
 }
 
 func (w *world) release(logger klog.Logger, g *group) {
@@ -147,8 +154,10 @@ func (w *world) release(logger klog.Logger, g *group) {
 
 var errResting = errors.New("the engine was too slow twice within ten seconds, and is not asked for a while")
 
-// place asks the policy of a group. Free and all are the slots of nodes by name.
-func (w *world) place(g *group, free, all map[string]uint32) (*placement, *engine.Refusal, error) {
+// place asks the policy of a group about a state. Free and all are the slots of nodes by name.
+func (w *world) place(
+	state *engine.State, g *group, free, all map[string]uint32,
+) (*placement, *engine.Refusal, error) {
 	policy, known := w.policies[g.asked.policy]
 	if !known {
 		made, err := engine.NewPolicy(g.asked.policy, w.args.Seed)
@@ -171,7 +180,7 @@ func (w *world) place(g *group, free, all map[string]uint32) (*placement, *engin
 	var refusal *engine.Refusal
 	var err error
 	w.spent.measure(time.Duration(w.args.CallTimeMilliseconds)*time.Millisecond, func() {
-		decision, refusal, err = w.state.Place(policy, request)
+		decision, refusal, err = state.Place(policy, request)
 	})
 	if err != nil {
 		w.isStale = true

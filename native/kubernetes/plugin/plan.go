@@ -40,7 +40,7 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 	}
 	placed, refusal, err := (*placement)(nil), (*engine.Refusal)(nil), p.world.refresh(p.logger, p.groups)
 	if err == nil {
-		placed, refusal, err = p.world.place(g, free, all)
+		placed, refusal, err = p.world.place(p.world.state, g, free, all)
 	}
 	p.count(refusal, err, since)
 	var mend inputError
@@ -52,24 +52,33 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 	case err != nil:
 		p.logger.Error(err, "The stock choice stands for a group", "group", key)
 	case refusal != nil && p.args.WhenRefused == wait:
-		return nil, p.refuse(g, p.sentence(g, refusal))
+		status := p.refuse(g, p.sentence(g, refusal))
+		g.mayPreempt = refusal.Name == "not-now" || refusal.Name == "would-share-links"
+		return nil, status
 	}
-	g.refused = ""
 	if placed == nil {
 		placed = &placement{Policy: "stock", Nodes: make([]string, g.asked.size), Share: 1, Isolated: true}
 		g.isStock = true
 	}
-	g.placed, g.seats = placed, make([]types.UID, g.asked.size)
+	if !p.take(g, placed) {
+		return nil, p.refuse(g, fmt.Sprintf("group %s: the engine does not take its own choice back", key))
+	}
+	return g, nil
+}
+
+// take gives a group its place; false if the engine does not take it.
+func (p *plugin) take(g *group, placed *placement) bool {
+	g.refused, g.placed, g.seats = "", placed, make([]types.UID, g.asked.size)
 	g.planned, g.tried = time.Now(), map[types.UID]bool{}
 	if !g.isStock {
 		p.world.hold(p.logger, g)
 		if !g.isHeld {
 			g.placed, g.seats = nil, nil
-			return nil, p.refuse(g, fmt.Sprintf("group %s: the engine does not take its own choice back", key))
+			return false
 		}
 	}
-	p.logger.V(2).Info("Group placed", "group", key, "policy", placed.Policy, "nodes", placed.Nodes)
-	return g, nil
+	p.logger.V(2).Info("Group placed", "group", g.key, "policy", placed.Policy, "nodes", placed.Nodes)
+	return true
 }
 
 // members is the pods of a group that have not ended and may be scheduled.
@@ -85,7 +94,7 @@ func (p *plugin) members(key string) []*v1.Pod {
 }
 
 func (p *plugin) refuse(g *group, sentence string) *fwk.Status {
-	g.refused, g.refusedAt = sentence, p.generation
+	g.refused, g.refusedAt, g.mayPreempt = sentence, p.generation, false
 	return waits("%s", sentence)
 }
 

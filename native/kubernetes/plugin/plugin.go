@@ -20,6 +20,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"topolane/scheduler/engine"
 )
@@ -36,6 +37,9 @@ type plugin struct {
 	requests noderesources.ResourceRequestsOptions
 	logger   klog.Logger
 	synced   []cache.InformerSynced
+	single   *single
+	// evictPod deletes a pod as kube-scheduler's preemption does.
+	evictPod func(context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *v1.Pod, string) error
 
 	lock   sync.Mutex
 	groups map[string]*group
@@ -46,8 +50,10 @@ type plugin struct {
 }
 
 var (
+	_ fwk.PreEnqueuePlugin  = &plugin{}
 	_ fwk.PreFilterPlugin   = &plugin{}
 	_ fwk.FilterPlugin      = &plugin{}
+	_ fwk.PostFilterPlugin  = &plugin{}
 	_ fwk.ReservePlugin     = &plugin{}
 	_ fwk.PermitPlugin      = &plugin{}
 	_ fwk.BindPlugin        = &plugin{}
@@ -82,6 +88,9 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 		groups:   map[string]*group{}, world: newWorld(args),
 	}
 	p.measured(core.Nodes().Lister())
+	if p.single, err = p.newSingle(ctx); err != nil {
+		return nil, err
+	}
 	return p, p.watch(core)
 }
 
@@ -111,7 +120,7 @@ func (p *plugin) PreFilter(
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	p.guarded("PreFilter", pod.Name, func() {
-		state.Write(keeping, p.reservedFor(groupOf(pod)))
+		state.Write(keeping, p.reservedFor(pod))
 		if key := groupOf(pod); key != "" {
 			result, status = p.nodeOf(ctx, key, pod)
 		}
@@ -139,6 +148,12 @@ func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreF
 			return nil, status
 		}
 	}
+	if g.isLeaving {
+		return nil, waits("group %s was preempted, and is placed again when its pods have ended", key)
+	}
+	if left := p.awaited(g); left > 0 {
+		return nil, waits("group %s has a place when %d preempted pods have ended", key, left)
+	}
 	seat := g.chooseSeat(pod)
 	if seat < 0 {
 		return nil, waits("all %d places of group %s are taken: groups that grow are not built yet", len(g.seats), key)
@@ -152,7 +167,7 @@ func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreF
 	return &fwk.PreFilterResult{NodeNames: sets.New(g.placed.Nodes[seat])}, nil
 }
 
-// waits is a status with a sentence for the pod's Event. Nothing is preempted for it.
+// waits is a status with a sentence for the pod's Event.
 func waits(format string, given ...any) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(format, given...))
 }
@@ -190,8 +205,13 @@ func (p *plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node 
 // Unreserve gives the seat back. A group that is not whole gives all of them back.
 func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
 	p.guarded("Unreserve", pod.Name, func() {
-		if g := p.groups[groupOf(pod)]; g != nil && !g.bound[pod.UID] && g.leave(pod.UID) && !g.isWhole {
+		g := p.groups[groupOf(pod)]
+		switch {
+		case g == nil || g.bound[pod.UID] || !g.leave(pod.UID):
+		case !g.isWhole:
 			p.drop(g, "another member of the group found no node")
+		case g.isLeaving && g.taken() == 0:
+			p.forget(g)
 		}
 	})
 }

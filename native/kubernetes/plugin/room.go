@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
@@ -48,11 +49,12 @@ func withReserved(info fwk.NodeInfo, kept reserved) fwk.NodeInfo {
 	return info
 }
 
-// reservedFor is what all groups but one have reserved.
-func (p *plugin) reservedFor(group string) reserved {
+// reservedFor is what other groups have reserved against a pod: those of lower priority have nothing.
+func (p *plugin) reservedFor(pod *v1.Pod) reserved {
 	kept := reserved{}
+	own, priority := groupOf(pod), corev1helpers.PodPriority(pod)
 	for key, g := range p.groups {
-		if key == group || g.placed == nil || g.isStock || g.isWhole {
+		if key == own || g.placed == nil || g.isStock || g.isWhole || corev1helpers.PodPriority(g.template) < priority {
 			continue
 		}
 		for seat, pod := range g.seats {
@@ -76,21 +78,41 @@ func copyOf(pod *v1.Pod) fwk.PodInfo {
 // slots is how many pods like this one each node takes: now, and if nothing ran there. The stock filters decide which nodes
 // it may use at all.
 func (p *plugin) slots(ctx context.Context, pod *v1.Pod, most int) (free, all map[string]uint32, status *fwk.Status) {
-	state := framework.NewCycleState()
-	state.Write(asking, mark{})
-	only, status, _ := p.handle.RunPreFilterPlugins(ctx, state, pod)
+	state, only, status := p.filtersFor(ctx, pod)
 	if !status.IsSuccess() {
 		return nil, nil, status
 	}
 	nodes, err := p.handle.SnapshotSharedLister().NodeInfos().List()
+	if err == nil {
+		free, all, err = p.countSlots(ctx, state, only, pod, nodes, p.reservedFor(pod), mostOnNode(pod, most))
+	}
 	if err != nil {
 		return nil, nil, fwk.AsStatus(err)
 	}
+	return free, all, nil
+}
+
+// filtersFor is the stock filters made ready for a pod, and the nodes that they are limited to.
+func (p *plugin) filtersFor(ctx context.Context, pod *v1.Pod) (fwk.CycleState, *fwk.PreFilterResult, *fwk.Status) {
+	state := framework.NewCycleState()
+	state.Write(asking, mark{})
+	only, status, _ := p.handle.RunPreFilterPlugins(ctx, state, pod)
+	return state, only, status
+}
+
+// mostOnNode is how many pods like this one may be on a node, up to some number.
+func mostOnNode(pod *v1.Pod, most int) int {
 	if isAlone(pod) {
-		most = 1
+		return 1
 	}
-	kept := p.reservedFor(groupOf(pod))
-	free, all = map[string]uint32{}, map[string]uint32{}
+	return most
+}
+
+// countSlots is the slots of some nodes.
+func (p *plugin) countSlots(
+	ctx context.Context, state fwk.CycleState, only *fwk.PreFilterResult, pod *v1.Pod, nodes []fwk.NodeInfo, kept reserved, most int,
+) (map[string]uint32, map[string]uint32, error) {
+	free, all := map[string]uint32{}, map[string]uint32{}
 	var lock sync.Mutex
 	p.handle.Parallelizer().Until(ctx, len(nodes), func(index int) {
 		// A panic here would end the process: the node is not offered instead.
@@ -119,10 +141,7 @@ func (p *plugin) slots(ctx context.Context, pod *v1.Pod, most int) (free, all ma
 		defer lock.Unlock()
 		free[node.Name], all[node.Name] = uint32(now), uint32(max(now, ever))
 	}, Name)
-	if err := ctx.Err(); err != nil {
-		return nil, nil, fwk.AsStatus(err)
-	}
-	return free, all, nil
+	return free, all, ctx.Err()
 }
 
 // fits is how many pods like this one a node has resources for, up to some number.

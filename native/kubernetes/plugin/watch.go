@@ -91,6 +91,7 @@ func (p *plugin) restored(g *group, key string, pod *v1.Pod) *group {
 	}
 	g.asked.size, g.asked.policy = len(g.placed.Nodes), g.placed.Policy
 	g.seats = make([]types.UID, len(g.placed.Nodes))
+	g.isLeaving = isPreempted(pod)
 	p.world.hold(p.logger, g)
 	return g
 }
@@ -125,19 +126,27 @@ func (p *plugin) podGone(object any) {
 	p.guarded("podGone", pod.Name, func() {
 		g := p.groups[groupOf(pod)]
 		had := g != nil && g.placed != nil && g.leave(pod.UID)
+		for _, other := range p.groups {
+			p.ended(other, pod.UID)
+		}
 		switch {
 		case g != nil && g.placed != nil && !g.isWhole && (had || len(p.members(g.key)) < g.asked.size):
 			p.drop(g, "a member of the group is gone")
 		case had && g.taken() == 0:
-			p.world.release(p.logger, g)
-			delete(p.groups, g.key)
-			p.changed()
+			p.forget(g)
 		case g != nil && g.placed == nil && len(p.members(g.key)) == 0:
 			delete(p.groups, g.key)
 		case pod.Spec.NodeName != "":
 			p.changed()
 		}
 	})
+}
+
+// forget takes away a group of which no pod is left.
+func (p *plugin) forget(g *group) {
+	p.world.release(p.logger, g)
+	delete(p.groups, g.key)
+	p.changed()
 }
 
 // nodeSeen takes a node over. What matters to groups that were refused: where it is, what it has, whether it is in service.

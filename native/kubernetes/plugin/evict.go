@@ -1,0 +1,183 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+)
+
+// single is the preemption of kube-scheduler for pods without a group. It takes such pods where it can, else whole groups.
+type single struct {
+	*defaultpreemption.DefaultPreemption
+	takesGroups bool
+}
+
+// The arguments of kube-scheduler's own.
+var stockPreemption = config.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
+
+func (p *plugin) newSingle(ctx context.Context) (*single, error) {
+	features := feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	stock, err := defaultpreemption.New(ctx, &stockPreemption, p.handle, features)
+	if err != nil {
+		return nil, err
+	}
+	made := &single{DefaultPreemption: stock}
+	stock.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, preemptor *v1.Pod) bool {
+		key := groupOf(victim.GetPod())
+		return key == "" || made.takesGroups && key != groupOf(preemptor) &&
+			p.highest(key) < corev1helpers.PodPriority(preemptor)
+	}
+	p.evictPod = stock.Executor.PreemptPod
+	stock.Executor.PreemptPod = func(
+		ctx context.Context, where preemption.Candidate, by preemption.ExecutorPreemptor, victim *v1.Pod, name string,
+	) error {
+		for _, pod := range p.wholeOf(victim) {
+			if err := p.evictPod(ctx, where, by, pod, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return made, nil
+}
+
+// PostFilter is that of kube-scheduler, with whole groups as victims if no other pods are enough.
+func (s *single) PostFilter(
+	ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader,
+) (result *fwk.PostFilterResult, status *fwk.Status) {
+	for _, s.takesGroups = range []bool{false, true} {
+		if result, status = s.DefaultPreemption.PostFilter(ctx, state, pod, nodes); status.IsSuccess() {
+			return result, status
+		}
+	}
+	if status.Code() == fwk.Unschedulable {
+		// kube-scheduler's own would try again, and take members of groups.
+		status = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Reasons()...)
+	}
+	return result, status
+}
+
+// PreEnqueue keeps a pod waiting while its victims are being evicted.
+func (p *plugin) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
+	return p.single.PreEnqueue(ctx, pod)
+}
+
+// highest is the highest priority of the pods of a group.
+func (p *plugin) highest(key string) int32 {
+	priority := int32(-1 << 31)
+	for _, pod := range p.members(key) {
+		priority = max(priority, corev1helpers.PodPriority(pod))
+	}
+	return priority
+}
+
+// wholeOf is the pods that are evicted with one: those of its group that have nodes, which leaves by that, or only itself.
+func (p *plugin) wholeOf(victim *v1.Pod) []*v1.Pod {
+	key := groupOf(victim)
+	if key == "" {
+		return []*v1.Pod{victim}
+	}
+	pods := []*v1.Pod{}
+	p.guarded("wholeOf", key, func() {
+		if g := p.groups[key]; g != nil && g.placed != nil {
+			if !g.isWhole {
+				p.drop(g, "a pod of higher priority takes a place")
+				return
+			}
+			g.isLeaving = true
+			p.world.hold(p.logger, g)
+		}
+		for _, pod := range p.members(key) {
+			if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
+				pods = append(pods, pod)
+			}
+		}
+	})
+	return pods
+}
+
+// preemptor is a group, in the words of kube-scheduler's preemption.
+type preemptor struct {
+	*v1.Pod
+	key  string
+	pods []*v1.Pod
+}
+
+func (p preemptor) UID() types.UID        { return types.UID(p.key) }
+func (p preemptor) SchedulerName() string { return p.Spec.SchedulerName }
+func (p preemptor) Obj() runtime.Object   { return p.Pod }
+func (p preemptor) Priority() int32       { return corev1helpers.PodPriority(p.Pod) }
+func (p preemptor) Type() string          { return "group" }
+func (p preemptor) Pods() map[string]*v1.Pod {
+	named := map[string]*v1.Pod{}
+	for _, pod := range p.pods {
+		named[pod.Name] = pod
+	}
+	return named
+}
+
+// place is a node that a victim is on.
+type place struct{ victim *v1.Pod }
+
+func (p place) Victims() *extenderv1.Victims { return &extenderv1.Victims{Pods: []*v1.Pod{p.victim}} }
+func (p place) Name() string                 { return p.victim.Spec.NodeName }
+
+// evict deletes the victims of a group as kube-scheduler does, beside the scheduling of other pods.
+func (p *plugin) evict(g *group, victims []*v1.Pod) {
+	by := preemptor{g.template, g.key, p.members(g.key)}
+	go func() {
+		ctx := context.Background()
+		p.handle.Parallelizer().Until(ctx, len(victims), func(index int) {
+			// A panic here would end the process.
+			defer func() {
+				if failure := recover(); failure != nil {
+					p.logger.Error(fmt.Errorf("%v", failure), "The plugin failed", "entry", "evict", "stack", string(debug.Stack()))
+				}
+			}()
+			victim := victims[index]
+			for attempt := 1; attempt <= evictionAttempts; attempt++ {
+				err := p.evictPod(ctx, place{victim}, by, victim, Name)
+				if err == nil {
+					return
+				}
+				p.logger.Error(err, "A pod could not be preempted", "pod", victim.Name, "by", g.key, "attempt", attempt)
+			}
+			p.guarded("evict", victim.Name, func() {
+				if stays := p.groups[groupOf(victim)]; stays != nil && stays.isLeaving {
+					if p.groups[g.key] == g && !g.isWhole {
+						p.drop(g, "a pod in its place could not be preempted")
+					}
+					stays.isLeaving = false
+					p.world.hold(p.logger, stays)
+				}
+			})
+		}, Name)
+	}()
+}
+
+const evictionAttempts = 3
+
+// isPreempted says whether a pod is being deleted because a scheduler preempted it.
+func isPreempted(pod *v1.Pod) bool {
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == v1.DisruptionTarget {
+			return condition.Status == v1.ConditionTrue && condition.Reason == v1.PodReasonPreemptionByScheduler
+		}
+	}
+	return false
+}

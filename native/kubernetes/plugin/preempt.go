@@ -1,0 +1,277 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// searchTime is how long a search for victims may take. What was found by then counts.
+const searchTime = time.Second
+
+// searchAgain is how long a group waits before victims are looked for again, if nothing has changed.
+const searchAgain = 5 * time.Second
+
+// PostFilter looks for victims of lower priority, so that a pod or a group that was refused gets a place.
+func (p *plugin) PostFilter(
+	ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
+	said, isOurs := "", false
+	p.guarded("PostFilter", pod.Name, func() {
+		g := p.groups[groupOf(pod)]
+		if groupOf(pod) == "" || g != nil && g.placed != nil && (g.isStock || g.isWhole) {
+			return
+		}
+		isOurs = true
+		if g != nil && g.placed == nil && g.mayPreempt &&
+			(g.searchedAt != p.generation || time.Since(g.searched) > searchAgain) {
+			g.searched, g.searchedAt = time.Now(), p.generation
+			said = p.preempt(ctx, g)
+		}
+	})
+	if isOurs {
+		status := fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
+		if said != "" {
+			status.AppendReason(said)
+		}
+		return nil, status
+	}
+	return p.single.PostFilter(ctx, state, pod, nodes)
+}
+
+// preempt evicts what must go so that the policy places a group, and keeps the place for it; it says what it did.
+func (p *plugin) preempt(ctx context.Context, g *group) string {
+	priority, isAllowed := p.rank(g)
+	if !isAllowed {
+		return "it does not preempt: preemptionPolicy is Never."
+	}
+	nodes, err := p.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return ""
+	}
+	budgets, err := p.handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister().List(labels.Everything())
+	if err != nil {
+		return ""
+	}
+	candidates := units(nodes, p.waiting(), g.key, priority, budgets)
+	if len(candidates) == 0 {
+		return ""
+	}
+	victims, placed, err := p.chooseVictims(ctx, g, nodes, candidates)
+	if err != nil {
+		p.logger.Error(err, "No victims are looked for", "group", g.key)
+	}
+	if err != nil || placed == nil {
+		return ""
+	}
+	return p.succeed(g, placed, victims)
+}
+
+// waiting is the groups that have a place, and not all of their members yet.
+func (p *plugin) waiting() (found []*group) {
+	for _, g := range p.groups {
+		if g.placed != nil && !g.isWhole {
+			found = append(found, g)
+		}
+	}
+	return found
+}
+
+// rank is the priority of a group, that of its least member, and whether it may preempt.
+func (p *plugin) rank(g *group) (priority int32, mayPreempt bool) {
+	priority, mayPreempt = corev1helpers.PodPriority(g.template), true
+	for _, pod := range p.members(g.key) {
+		priority = min(priority, corev1helpers.PodPriority(pod))
+		if policy := pod.Spec.PreemptionPolicy; policy != nil && *policy == v1.PreemptNever {
+			mayPreempt = false
+		}
+	}
+	return priority, mayPreempt
+}
+
+// chooseVictims is the least important units without which the policy places a group, and its place then.
+func (p *plugin) chooseVictims(
+	ctx context.Context, g *group, nodes []fwk.NodeInfo, candidates []*unit,
+) (victims []*unit, best *placement, err error) {
+	deadline := time.Now().Add(searchTime)
+	if err := p.world.refresh(p.logger, p.groups); err != nil {
+		return nil, nil, err
+	}
+	t, err := p.newTrial(ctx, g, g.template, nodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, one := range candidates {
+		if err := t.remove(one); err != nil {
+			return nil, nil, err
+		}
+	}
+	if best, err = t.place(); err != nil || best == nil {
+		return nil, nil, err
+	}
+	victims, best, err = t.fewest(candidates, best, deadline)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Those that are not on its nodes may hold its links: try without all of them first, then one after another.
+	chosen := sets.New(best.Nodes...)
+	victims, best, err = t.spare(victims, best, deadline, func(one *unit) bool { return !one.isOn(chosen) })
+	for place := len(victims) - 1; err == nil && place >= 0; place-- {
+		this := victims[place]
+		victims, best, err = t.spare(victims, best, deadline, func(one *unit) bool { return one == this })
+	}
+	return victims, best, err
+}
+
+// fewest is the shortest beginning of the candidates that is enough. All of them are removed before.
+func (t *trial) fewest(candidates []*unit, best *placement, deadline time.Time) ([]*unit, *placement, error) {
+	few, enough, removed := 0, len(candidates), len(candidates)
+	move := func(to int) (err error) {
+		for ; err == nil && removed > to; removed-- {
+			err = t.restore(candidates[removed-1])
+		}
+		for ; err == nil && removed < to; removed++ {
+			err = t.remove(candidates[removed])
+		}
+		return err
+	}
+	for enough-few > 1 && time.Now().Before(deadline) {
+		middle := (few + enough) / 2
+		if err := move(middle); err != nil {
+			return nil, nil, err
+		}
+		placed, err := t.place()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case placed == nil:
+			few = middle
+		default:
+			enough, best = middle, placed
+		}
+	}
+	return slices.Clone(candidates[:enough]), best, move(enough)
+}
+
+// spare puts some victims back if the group still has a place then.
+func (t *trial) spare(
+	victims []*unit, best *placement, deadline time.Time, some func(*unit) bool,
+) ([]*unit, *placement, error) {
+	var back, rest []*unit
+	for _, one := range victims {
+		if some(one) {
+			back = append(back, one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	if len(back) == 0 || time.Now().After(deadline) {
+		return victims, best, nil
+	}
+	for _, one := range back {
+		if err := t.restore(one); err != nil {
+			return nil, nil, err
+		}
+	}
+	placed, err := t.place()
+	if err != nil || placed != nil {
+		return rest, placed, err
+	}
+	for _, one := range back {
+		if err := t.remove(one); err != nil {
+			return nil, nil, err
+		}
+	}
+	return victims, best, nil
+}
+
+func (u *unit) isOn(nodes sets.Set[string]) bool {
+	return slices.ContainsFunc(u.pods, func(member fwk.PodInfo) bool { return nodes.Has(member.GetPod().Spec.NodeName) })
+}
+
+// succeed gives a group the place of its victims. It takes it when they have ended.
+func (p *plugin) succeed(g *group, placed *placement, victims []*unit) string {
+	awaits, evicted, names := map[types.UID]string{}, []*v1.Pod(nil), []string(nil)
+	var grace int64
+	for _, one := range victims {
+		names = append(names, one.name())
+		if v := p.groups[one.group]; v != nil && v.placed != nil {
+			if !v.isWhole {
+				p.drop(v, "a group of higher priority takes the place")
+				continue
+			}
+			v.isLeaving = true
+			p.world.hold(p.logger, v)
+		}
+		for _, member := range one.pods {
+			pod := member.GetPod()
+			awaits[pod.UID] = pod.Spec.NodeName
+			if pod.DeletionTimestamp == nil {
+				evicted = append(evicted, pod)
+			}
+			if seconds := pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
+				grace = max(grace, *seconds)
+			}
+		}
+	}
+	if !p.take(g, placed) {
+		return ""
+	}
+	if len(victims) == 0 {
+		p.wake(g.key)
+		return ""
+	}
+	g.awaits, g.planned = awaits, g.planned.Add(time.Duration(grace)*time.Second)
+	p.evict(g, evicted)
+	p.logger.Info("Group preempts", "group", g.key, "victims", names, "pods", len(evicted))
+	return fmt.Sprintf("It takes the place of %s.", shortened(names))
+}
+
+func (u *unit) name() string {
+	if u.group != "" {
+		return u.group
+	}
+	pod := u.pods[0].GetPod()
+	return pod.Namespace + "/" + pod.Name
+}
+
+// shortened is some names, and how many more there are.
+func shortened(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// awaited is how many pods must still end before a group may take its place.
+func (p *plugin) awaited(g *group) int {
+	for pod, node := range g.awaits {
+		info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node)
+		if err != nil || !slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool { return on.GetPod().UID == pod }) {
+			p.ended(g, pod)
+		}
+	}
+	return len(g.awaits)
+}
+
+// ended notes that a pod that a group waits for is gone. With the last one its time begins.
+func (p *plugin) ended(g *group, pod types.UID) {
+	if _, is := g.awaits[pod]; !is {
+		return
+	}
+	delete(g.awaits, pod)
+	if len(g.awaits) == 0 {
+		g.planned = time.Now()
+		p.wake(g.key)
+	}
+}

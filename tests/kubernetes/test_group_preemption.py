@@ -1,0 +1,223 @@
+"""Preemption by priority on a real control plane: whole groups go, or none of their pods."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from control_plane import LABELS, RACK, Body, ControlPlane, container, missing, name, wait_for
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def classes(plane: ControlPlane) -> None:
+    """Priority classes: low, middle, high, and one that is high and never preempts."""
+    for kind, value, more in (
+        ("low", 10, {}),
+        ("middle", 20, {}),
+        ("high", 30, {}),
+        ("patient", 30, {"preemptionPolicy": "Never"}),
+    ):
+        plane.post(CLASSES, {"metadata": {"name": kind}, "value": value, **more})
+
+
+@pytest.fixture
+def frozen(empty: ControlPlane) -> Iterator[ControlPlane]:
+    """KWOK stands still when the test sends it SIGSTOP, so that deleted pods stay on their nodes, and goes on after it."""
+    yield empty
+    empty.processes["kwok"].send_signal(signal.SIGCONT)
+
+
+def fill(plane: ControlPlane, sizes: tuple[int, ...] = (16, 16, 16, 16), kind: str = "low") -> list[str]:
+    """Groups on all nodes, one after another, each a second younger than the one before."""
+    groups = []
+    for size in sizes:
+        group = name()
+        plane.submit(group, size, policy="first-fit", priorityClassName=kind)
+        plane.placed(group, size)
+        wait_for("all run", lambda g=group: all(is_running(pod) for pod in plane.pods(g)))
+        groups.append(group)
+        time.sleep(1.1)
+    return groups
+
+
+def is_running(pod: Body) -> bool:
+    return pod["status"].get("phase") == "Running"
+
+
+def alone(plane: ControlPlane, pod: str, **spec: object) -> None:
+    """A single pod that takes a node."""
+    body = {"schedulerName": "topolane", "containers": [container(8)], **spec}
+    plane.post("/api/v1/namespaces/default/pods", {"metadata": {"name": pod}, "spec": body})
+
+
+def node_of(plane: ControlPlane, pod: str) -> str:
+    return str(plane.get(f"/api/v1/namespaces/default/pods/{pod}")["spec"].get("nodeName", ""))
+
+
+def test_a_group_takes_the_place_of_the_youngest_whole_group(empty: ControlPlane) -> None:
+    """Ten pods of high priority on a full machine: the youngest group of 16 goes, all of it, and no other pod."""
+    groups = fill(empty)
+    first = name()
+    empty.submit(first, 10, priorityClassName="high")
+    nodes = empty.placed(first, 10)
+    assert len({int(node[1:]) // RACK for node in nodes}) == 1
+    assert not empty.pods(groups[-1])
+    assert all(len(empty.pods(group)) == 16 for group in groups[:-1])
+    assert f"Preempted by group default/{first}" in empty.events(groups[-1])
+    assert f"It takes the place of default/{groups[-1]}" in empty.events(first)
+
+
+def test_lower_priority_goes_before_younger(empty: ControlPlane) -> None:
+    """The oldest group goes if its priority is lowest; groups of the same or a higher priority never do."""
+    low = fill(empty, (16,), "low")
+    middle = fill(empty, (16, 16), "middle")
+    high = fill(empty, (16,), "high")
+    first, second = name(), name()
+    empty.submit(first, 12, priorityClassName="high")
+    empty.placed(first, 12)
+    assert not empty.pods(low[0])
+    empty.submit(second, 12, priorityClassName="low")
+    empty.waits_saying(second, "does not fit now")
+    assert all(len(empty.pods(group)) == 16 for group in middle + high)
+
+
+def test_links_are_freed_by_preemption(in_chassis: ControlPlane) -> None:
+    """A group that is refused for links alone takes those of one other group, and leaves the rest."""
+    plane = in_chassis
+    held = []
+    for _ in range(4):
+        held.append(name())
+        plane.submit(held[-1], 9, priorityClassName="low")
+        plane.placed(held[-1], 9)
+    fifth = name()
+    plane.submit(fifth, 10, priorityClassName="patient")
+    plane.waits_saying(fifth, "would share links")
+    sixth = name()
+    plane.submit(sixth, 10, priorityClassName="high")
+    plane.placed(sixth, 10)
+    assert sorted(len(plane.pods(group)) for group in held) == [0, 9, 9, 9]
+
+
+def test_a_group_that_never_preempts_waits(empty: ControlPlane) -> None:
+    """With preemptionPolicy Never the group waits, and says so."""
+    groups = fill(empty)
+    first = name()
+    empty.submit(first, 4, priorityClassName="patient")
+    empty.waits_saying(first, "preemptionPolicy is Never")
+    time.sleep(2)
+    assert all(len(empty.pods(group)) == 16 for group in groups)
+
+
+def test_budgets_are_kept_if_others_can_go(empty: ControlPlane) -> None:
+    """The youngest group has a budget that allows no disruption: the next oldest goes in its place."""
+    groups = fill(empty)
+    selector = {"matchLabels": {"scheduling.x-k8s.io/pod-group": groups[-1]}}
+    empty.post(BUDGETS, {"metadata": {"name": "all"}, "spec": {"minAvailable": "100%", "selector": selector}})
+    try:
+        first = name()
+        empty.submit(first, 10, priorityClassName="high")
+        empty.placed(first, 10)
+        assert not empty.pods(groups[-2])
+        assert all(len(empty.pods(group)) == 16 for group in (*groups[:2], groups[-1]))
+    finally:
+        empty.delete(f"{BUDGETS}/all")
+
+
+def test_single_pods_go_in_place_of_groups(empty: ControlPlane) -> None:
+    """A single pod takes the place of a single pod, though the pods of the group are younger; the next takes a whole group."""
+    alone(empty, "old", priorityClassName="low")
+    wait_for("it has a node", lambda: node_of(empty, "old"))
+    (group, other) = fill(empty, (31, 32))
+    alone(empty, "first", priorityClassName="high")
+    wait_for("it has a node", lambda: node_of(empty, "first"))
+    assert len(empty.pods(group)) == 31 and len(empty.pods(other)) == 32
+    assert "old" not in {pod["metadata"]["name"] for pod in empty.pods()}
+    alone(empty, "second", priorityClassName="high")
+    wait_for("it has a node", lambda: node_of(empty, "second"))
+    wait_for(
+        "a whole group goes", lambda: sorted(len(empty.pods(g)) for g in (group, other)) in ([0, 31], [0, 32])
+    )
+    time.sleep(2)
+    assert sorted(len(empty.pods(g)) for g in (group, other)) in ([0, 31], [0, 32])
+
+
+def test_the_freed_room_is_kept(frozen: ControlPlane) -> None:
+    """While the victims end, neither a pod nor a group of the same priority gets their room, also if the scheduler is killed."""
+    plane = frozen
+    groups = fill(plane)
+    plane.processes["kwok"].send_signal(signal.SIGSTOP)
+    first, second = name(), name()
+    plane.submit(first, 12, priorityClassName="middle")
+    victim = groups[-1]
+    wait_for(
+        "the victims are ending",
+        lambda: all(pod["metadata"].get("deletionTimestamp") for pod in plane.pods(victim)),
+    )
+    plane.kill("topolane-scheduler")
+    plane.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
+    wait_for("it says so", lambda: "has a place when 16 preempted pods have ended" in plane.events(first))
+    plane.submit(second, 10, priorityClassName="middle")
+    time.sleep(3)
+    assert not any(plane.nodes_of(first))
+    plane.processes["kwok"].send_signal(signal.SIGCONT)
+    plane.placed(first, 12)
+    plane.placed(second, 10)
+    assert sorted(len(plane.pods(group)) for group in groups) == [0, 0, 16, 16]
+
+
+def test_a_preempted_job_comes_back_whole(empty: ControlPlane) -> None:
+    """A Job that was preempted waits whole, and is placed whole when the group of higher priority has ended."""
+    job, first = name(), name()
+    template: Body = {
+        "metadata": {"annotations": {"topolane.io/group-size": "50"}},
+        "spec": {
+            "schedulerName": "topolane",
+            "restartPolicy": "Never",
+            "priorityClassName": "low",
+            "containers": [container(8)],
+        },
+    }
+    spec = {
+        "parallelism": 50,
+        "completions": 50,
+        "completionMode": "Indexed",
+        "backoffLimitPerIndex": 9,
+        "template": template,
+    }
+    empty.post("/apis/batch/v1/namespaces/default/jobs", {"metadata": {"name": job}, "spec": spec})
+
+    def running() -> int:
+        pods = empty.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{job}")["items"]
+        return sum(is_running(pod) and not pod["metadata"].get("deletionTimestamp") for pod in pods)
+
+    wait_for("the Job runs", lambda: running() == 50)
+    empty.submit(first, 20, priorityClassName="high")
+    empty.placed(first, 20)
+    wait_for("no pod of the Job runs", lambda: running() == 0)
+    time.sleep(3)
+    assert running() == 0
+    empty.remove(first)
+    wait_for("the Job runs again", lambda: running() == 50)
+
+
+def test_groups_in_parts_are_not_left_behind(empty: ControlPlane) -> None:
+    """Groups of three priorities come at once: in the end each is whole or has no node, and the high ones are placed."""
+    sizes = {name(): (30, kind) for kind in ("low", "high", "middle", "low", "high", "middle")}
+    for group, (size, kind) in sizes.items():
+        empty.submit(group, size, priorityClassName=kind)
+    high = [group for group, (_, kind) in sizes.items() if kind == "high"]
+    for group in high:
+        empty.placed(group, 30)
+    time.sleep(5)
+    found = {group: empty.nodes_of(group) for group in sizes}
+    assert all(all(nodes) or not any(nodes) for nodes in found.values())
+    taken = [node for nodes in found.values() for node in nodes if node]
+    assert len(taken) == len(set(taken))
+    assert all(len(found[group]) == 30 for group in high)
