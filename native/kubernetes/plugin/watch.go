@@ -138,6 +138,10 @@ func (p *plugin) podGone(object any) {
 			delete(p.groups, g.key)
 		case pod.Spec.NodeName != "":
 			p.changed()
+			if had {
+				// A pod that comes in its place may have been tried before this was known.
+				p.wake(g.key)
+			}
 		}
 	})
 }
