@@ -61,7 +61,7 @@ def test_start_up_imports_no_heavy_library():
     code = (
         "import sys, topolane.cli\n"
         "topolane.cli.cli(['policies'], standalone_mode=False)\n"
-        "print([name for name in ('numpy', 'polars', 'matplotlib', 'jinja2', 'rich', 'distributed')"
+        "print([name for name in ('numpy', 'polars', 'matplotlib', 'jinja2', 'rich', 'distributed', 'httpx', 'yaml')"
         " if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

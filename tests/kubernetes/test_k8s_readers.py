@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,17 @@ pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
 pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
 from topolane._engine import InputError, Machine
+from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import JobRecord, workload
 from topolane.kubernetes.fit import fits, may_use
 from topolane.kubernetes.history import Ended, History, Started
 from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
-from topolane.kubernetes.inspection import groups_of
+from topolane.kubernetes.inspection import Inspection, groups_of
 from topolane.kubernetes.kubeconfig import access
 from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import Node, Pod, quantity
+from topolane.kubernetes.settings import Settings
+from topolane.kubernetes.status import status
 from topolane.kubernetes.waiting import wait_reason
 from topolane.live.shadows import Placement
 
@@ -118,13 +120,14 @@ def test_the_first_of_several_kubeconfigs_counts(tmp_path: Path, monkeypatch: py
 
 
 def test_amounts() -> None:
+    """In thousandths, rounded up."""
     for text, amount in (
-        ("500m", Fraction(1, 2)),
-        ("64Gi", 64 << 30),
-        ("1e3", 1000),
-        (8, 8),
-        ("2k", 2000),
-        ("1.5", Fraction(3, 2)),
+        ("500m", 500),
+        ("64Gi", (64 << 30) * 1000),
+        ("1e3", 10**6),
+        ("8", 8000),
+        ("1.5", 1500),
+        ("1n", 1),
     ):
         assert quantity(text) == amount
     for text in ("", "x", "1Q", "Gi"):
@@ -193,6 +196,55 @@ def pod(
     )
 
 
+def test_hostile_annotations_are_no_error() -> None:
+    """What users write on pods cannot end the reader: deep nesting, long numbers, other types, control characters."""
+    deep, long = "[" * 100_000, "9" * 5_000
+    for placement in (
+        deep,
+        long,
+        "[1]",
+        '{"policy": ["x"], "links": "y", "rank": "z", "share": "w"}',
+        "{" * 3000,
+    ):
+        notes = {"topolane.io/placement": placement, "topolane.io/group-size": long}
+        notes["batch.kubernetes.io/job-completion-index"] = long
+        meta = {"uid": "u", "namespace": "default", "name": "p", "annotations": notes}
+        labels = {"scheduling.x-k8s.io/pod-group": "g"}
+        body = {
+            "metadata": {**meta, "labels": labels},
+            "spec": {"nodeName": "n00", "schedulerName": "topolane"},
+        }
+        read = Pod.of(body)
+        assert (read.size, read.rank, read.group) == (None, None, "default/g")
+        look = Inspection(0.0, SERVER, Settings(None), NODES, (read,), of_labels(LABELS, ITEMS), None, ())
+        (row,) = status(look).running
+        assert (row.links, row.policy) == (0, "isolated")
+        assert explain(look, "default/g").state == "running"
+
+
+def test_sizes_and_names_of_groups() -> None:
+    """The names and sizes are those of topolane-scheduler: a PodGroup of Kubernetes, a label, a JobSet, a controller."""
+    for text, size in (
+        ("8", 8),
+        ("4-8", 4),
+        ("launcher=1,worker=4-8", 5),
+        ("x", None),
+        ("", None),
+        ("a=b", None),
+    ):
+        notes = {"topolane.io/group-size": text} if text else {}
+        owner = {"kind": "Job", "name": "j", "controller": True}
+        meta = {"uid": "u", "namespace": "s", "name": "p", "annotations": notes, "ownerReferences": [owner]}
+        read = Pod.of({"metadata": meta, "spec": {}})
+        assert (read.size, read.group, read.is_grouped) == (size, "s/j", bool(text))
+        label = {"labels": {"jobset.sigs.k8s.io/jobset-name": "set"}}
+        read = Pod.of({"metadata": {**meta, **label}, "spec": {}})
+        assert (read.group, read.is_grouped) == ("s/set", bool(text))
+        gang = {"schedulingGroup": {"podGroupName": "gang"}}
+        read = Pod.of({"metadata": {**meta, **label}, "spec": gang})
+        assert (read.group, read.is_grouped) == ("s/gang", True)
+
+
 def test_filters_of_nodes() -> None:
     """Taints, selectors and required affinity are looked at as kube-scheduler does."""
     tainted = Node.of(item("n00", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]))
@@ -210,8 +262,8 @@ def test_filters_of_nodes() -> None:
         term = {"matchExpressions": [{"key": "topo/rack", "operator": operator, "values": values}]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
         assert may_use(pod("a", affinity={"nodeAffinity": required}), node) == fine, operator
-    assert fits({"cpu": Fraction(8), "pods": Fraction(1)}, node.has, {"cpu": Fraction(20)}, 100) == 5
-    assert fits({"none": Fraction(1)}, node.has, {}, 100) == 0
+    assert fits({"cpu": 8000, "pods": 1000}, node.has, {"cpu": 20_000}, 100) == 5
+    assert fits({"none": 1000}, node.has, {}, 100) == 0
 
 
 def test_the_engine_is_asked_with_slots_and_links() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topolane import texts
 from topolane._engine import InputError
 from topolane.cli import common
 from topolane.units import plural
@@ -33,7 +34,7 @@ def line(start: Mapping[str, Any], policy: str, system: str) -> str:
     if "aph" in start:
         said += _measured(start)
     if start.get("plugin"):
-        said += f" [plugin: {start['plugin']}]"
+        said += f" [plugin: {texts.printable(start['plugin'])}]"
     if "not_asked" in start:
         return f"{said}; not asked: {start['not_asked']}"
     answer = start["policy"]
@@ -67,7 +68,7 @@ def end(summary: Summary, as_json: bool, system: str, *, one_line: bool = False)
     if summary.missed:
         click.echo(f"  {plural(summary.missed, 'job')} held nodes without being asked about")
     for policy, count in summary.plugin.most_common():
-        click.echo(f"  {plural(count, 'start')} under policy {policy} of the plugin")
+        click.echo(f"  {plural(count, 'start')} under policy {texts.printable(policy)} of the plugin")
     rows = [[summary.policy, *_cells(summary.ours)], [f"{system}, the same jobs", *_cells(summary.stock)]]
     if waited:
         rows.append([f"{system}, jobs that would have waited", *_cells(summary.waiting)])

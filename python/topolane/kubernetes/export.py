@@ -13,7 +13,7 @@ from typing import Any
 from topolane._engine import Machine
 from topolane.kubernetes.client import Cluster
 from topolane.kubernetes.fit import held
-from topolane.kubernetes.objects import GPUS, Node, Pod, when
+from topolane.kubernetes.objects import GPUS, ONE, Node, Pod, when
 from topolane.units import plural
 
 JOBS = "/apis/batch/v1/jobs"
@@ -136,11 +136,11 @@ def of_each_node(job: Sequence[Pod], nodes: Mapping[str, Node]) -> list[tuple[in
     """Cores, bytes and GPUs that a job takes of its nodes: one row if of all the same, else the most in front."""
     rows = set()
     for host, asks in held([dataclasses.replace(pod, phase="Running") for pod in job]).items():
-        cores = math.ceil(asks.get("cpu", 0))
+        cores = math.ceil(asks.get("cpu", 0) / ONE)
         if host in nodes and nodes[host].has.get("cpu"):
-            cores = min(cores, int(nodes[host].has["cpu"]))
-        gpus = int(sum(asks.get(name, 0) for name in GPUS))
-        rows.add((max(cores, 1), int(asks.get("memory", 0)), gpus))
+            cores = min(cores, nodes[host].has["cpu"] // ONE)
+        gpus = sum(asks.get(name, 0) for name in GPUS) // ONE
+        rows.add((max(cores, 1), asks.get("memory", 0) // ONE, gpus))
     most = (max(row[0] for row in rows), max(row[1] for row in rows), max(row[2] for row in rows))
     return [most, *sorted(rows)] if len(rows) > 1 else [most]
 

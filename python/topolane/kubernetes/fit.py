@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from typing import Any
 
 from topolane.kubernetes.objects import Amounts, Json, Node, Pod
@@ -19,7 +18,7 @@ def held(pods: Iterable[Pod]) -> dict[str, Amounts]:
         if pod.holds_node:
             on = found.setdefault(pod.node, {})
             for name, amount in pod.asks.items():
-                on[name] = on.get(name, Fraction(0)) + amount
+                on[name] = on.get(name, 0) + amount
     return found
 
 
@@ -28,8 +27,8 @@ def fits(asks: Amounts, has: Amounts, taken: Amounts, most: int) -> int:
     count = most
     for name, amount in asks.items():
         if amount > 0:
-            left = has.get(name, Fraction(0)) - taken.get(name, Fraction(0))
-            count = min(count, max(int(left // amount), 0))
+            left = has.get(name, 0) - taken.get(name, 0)
+            count = min(count, max(left // amount, 0))
     return count
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-Amounts = dict[str, Fraction]
-"""What a pod asks for, or a node has: cpu, memory, nvidia.com/gpu, pods, ..."""
+Amounts = dict[str, int]
+"""What a pod asks for, or a node has, in thousandths: cpu, memory, nvidia.com/gpu, pods, ..."""
+ONE = 1000
 Json = Mapping[str, Any]
 
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
@@ -25,6 +28,8 @@ GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 """Names of GPUs among amounts."""
 SERVICES = frozenset({"ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet", "Node"})
 """Owners whose pods are no job: they hold room, and run until somebody ends them."""
+LONGEST_NUMBER = 10
+"""Digits of a number in an annotation that is read."""
 UNITS = {
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),
@@ -36,13 +41,14 @@ UNITS = {
 QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?")
 
 
-def quantity(text: Any) -> Fraction:
-    """An amount as Kubernetes writes it: 500m, 64Gi, 8. Raises ValueError if it is none."""
-    found = QUANTITY.fullmatch(str(text))
+@functools.lru_cache(maxsize=4096)
+def quantity(text: str) -> int:
+    """The thousandths of an amount as Kubernetes writes it, 500m, 64Gi or 8, rounded up. Raises ValueError if it is none."""
+    found = QUANTITY.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is no amount")
     number, unit, power = found.groups()
-    return Fraction(number) * UNITS[unit or ""] * Fraction(10) ** int(power or 0)
+    return math.ceil(Fraction(number) * UNITS[unit or ""] * Fraction(10) ** int(power or 0) * ONE)
 
 
 def when(text: Any) -> float | None:
@@ -129,7 +135,7 @@ class Pod:
         created = when(meta.get("creationTimestamp")) or 0.0
         node = spec.get("nodeName") or ""
         placed = when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
-        group, is_grouped = _group(meta, labels, notes)
+        group, is_grouped = _group(meta, spec, labels, notes)
         return Pod(
             uid=meta["uid"],
             namespace=meta["namespace"],
@@ -142,7 +148,7 @@ class Pod:
             ended=_end(meta, status),
             asks=_asked(spec),
             group=group,
-            size=int(text) if (text := notes.get(SIZE, "")).isdecimal() and 0 < len(text) < 8 else None,
+            size=_size(notes.get(SIZE, "")),
             job=_job(meta),
             is_grouped=is_grouped,
             rank=_rank(notes, labels),
@@ -166,30 +172,50 @@ class Pod:
     @property
     def gpus(self) -> int:
         """How many GPUs it asks for."""
-        return int(sum(self.asks.get(name, 0) for name in GPUS))
+        return sum(self.asks.get(name, 0) for name in GPUS) // ONE
 
     @property
     def placement(self) -> Json:
         """What topolane-scheduler wrote on it; empty if nothing that can be read."""
         try:
             said = json.loads(self.notes.get(PLACEMENT, ""))
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return said if isinstance(said, dict) else {}
 
 
-def _group(meta: Json, labels: Mapping[str, str], notes: Mapping[str, str]) -> tuple[str | None, bool]:
+def _group(
+    meta: Json, spec: Json, labels: Mapping[str, str], notes: Mapping[str, str]
+) -> tuple[str | None, bool]:
     """The group of a pod, and whether topolane-scheduler knows it as one."""
     space, owner = meta["namespace"], _controller(meta)
-    if labels.get(POD_GROUP):
-        return f"{space}/{labels[POD_GROUP]}", True
-    if owner and notes.get(SIZE):
-        return f"{space}/{owner['name']}", True
+    gang = (spec.get("schedulingGroup") or {}).get("podGroupName")
+    if name := gang or labels.get(POD_GROUP):
+        return f"{space}/{name}", True
+    is_sized = bool(notes.get(SIZE))
     if labels.get(JOB_SET):
-        return f"{space}/{labels[JOB_SET]}", False
+        return f"{space}/{labels[JOB_SET]}", is_sized
+    if owner and is_sized:
+        return f"{space}/{owner['name']}", True
     if owner and owner.get("kind") in SERVICES:
         return None, False
     return f"{space}/{owner['name'] if owner else meta['name']}", False
+
+
+def _size(text: str) -> int | None:
+    """How many pods a group needs, as its annotation says: 8, 4-8, or launcher=1,worker=4-8."""
+    total = 0
+    for part in text.split(","):
+        least = _number(part.partition("=")[2].strip() if "=" in part else part.strip())
+        if least is None:
+            return None
+        total += least
+    return total or None
+
+
+def _number(text: str) -> int | None:
+    digits = text.partition("-")[0].strip()
+    return int(digits) if digits.isdecimal() and len(digits) < LONGEST_NUMBER else None
 
 
 def _job(meta: Json) -> str | None:
@@ -204,8 +230,8 @@ def _controller(meta: Json) -> Json | None:
 def _rank(notes: Mapping[str, str], labels: Mapping[str, str]) -> int | None:
     for key in RANKS:
         for said in (notes, labels):
-            if said.get(key, "").isdecimal():
-                return int(said[key])
+            if (rank := _number(said.get(key, ""))) is not None:
+                return rank
     return None
 
 
@@ -236,11 +262,11 @@ def _asked(spec: Json) -> Amounts:
             beside = _sum([beside, _requests(one)])
             continue
         for name, amount in _sum([beside, _requests(one)]).items():
-            total[name] = max(total.get(name, Fraction(0)), amount)
+            total[name] = max(total.get(name, 0), amount)
     total = _most(total, _sum([_sum(map(_requests, spec.get("containers") or [])), beside]))
     whole = _amounts((spec.get("resources") or {}).get("requests"))
     total |= whole
-    return _sum([total, _amounts(spec.get("overhead")), {"pods": Fraction(1)}])
+    return _sum([total, _amounts(spec.get("overhead")), {"pods": ONE}])
 
 
 def _requests(container: Json) -> Amounts:
@@ -252,7 +278,7 @@ def _amounts(told: Any) -> Amounts:
     found = {}
     for name, text in (told or {}).items():
         try:
-            found[name] = quantity(text)
+            found[name] = quantity(str(text))
         except ValueError:
             continue
     return found
@@ -262,9 +288,9 @@ def _sum(parts: Iterable[Amounts]) -> Amounts:
     total: Amounts = {}
     for part in parts:
         for name, amount in part.items():
-            total[name] = total.get(name, Fraction(0)) + amount
+            total[name] = total.get(name, 0) + amount
     return total
 
 
 def _most(one: Amounts, other: Amounts) -> Amounts:
-    return {name: max(one.get(name, Fraction(0)), other.get(name, Fraction(0))) for name in {**one, **other}}
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}

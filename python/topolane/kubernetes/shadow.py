@@ -129,13 +129,13 @@ class Shadow:
             "pods": len(event.pods),
             "share": list(of_each_node(event.pods, nodes)[0]),
         }
-        placed = event.pods[0].placement
+        policy = event.pods[0].placement.get("policy")
         if event.is_missed or (self._namespaces and event.name.partition("/")[0] not in self._namespaces):
             self._write("holds", **facts)
             self.summary.missed += 1
         else:
-            if placed.get("policy"):
-                facts["plugin"] = placed["policy"]
+            if isinstance(policy, str) and policy:
+                facts["plugin"] = policy
             if held:
                 stock = self._hypothetical.placed(event.number, self._once_per_pod(hosts))
                 facts |= {"aph": stock.aph, "shares_with": stock.shares_with}
