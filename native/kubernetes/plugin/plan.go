@@ -30,11 +30,13 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 	if members := len(p.members(key)); members < g.asked.size {
 		return nil, waits("group %s has %d of its %d pods", key, members, g.asked.size)
 	}
-	if g.refused != "" && g.refusedAt == p.generation {
+	if g.refused != "" && g.refusedAt == p.generation.Load() {
 		return nil, waits("%s", g.refused)
 	}
 	since := time.Now()
-	free, all, status := p.slots(ctx, pod, g.asked.size)
+	// What changes while the policy is asked counts as later.
+	g.refusedAt = p.generation.Load()
+	free, all, why, status := p.slots(ctx, pod, g.asked.size)
 	if status != nil {
 		return nil, status
 	}
@@ -43,6 +45,8 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 		placed, refusal, err = p.world.place(p.world.state, g, free, all)
 	}
 	p.count(refusal, err, since)
+	p.logger.V(2).Info("Decision", "group", key, "policyMicroseconds", p.world.spent.last.Microseconds(),
+		"planMicroseconds", time.Since(since).Microseconds())
 	var mend inputError
 	switch {
 	case errors.As(err, &mend):
@@ -52,7 +56,7 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 	case err != nil:
 		p.logger.Error(err, "The stock choice stands for a group", "group", key)
 	case refusal != nil && p.args.WhenRefused == wait:
-		status := p.refuse(g, p.sentence(g, refusal))
+		status := p.refuse(g, p.sentence(g, refusal)+why.sentence())
 		g.mayPreempt = refusal.Name == "not-now" || refusal.Name == "would-share-links"
 		return nil, status
 	}
@@ -94,7 +98,7 @@ func (p *plugin) members(key string) []*v1.Pod {
 }
 
 func (p *plugin) refuse(g *group, sentence string) *fwk.Status {
-	g.refused, g.refusedAt, g.mayPreempt = sentence, p.generation, false
+	g.refused, g.mayPreempt = sentence, false
 	return waits("%s", sentence)
 }
 
@@ -154,7 +158,7 @@ func (p *plugin) expire() {
 
 // changed lets groups that were refused be asked again.
 func (p *plugin) changed() {
-	p.generation++
+	p.generation.Add(1)
 	for key, g := range p.groups {
 		if g.refused != "" {
 			p.wake(key)

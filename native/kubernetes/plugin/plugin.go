@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,9 +45,11 @@ type plugin struct {
 	lock   sync.Mutex
 	groups map[string]*group
 	world  *world
+	// memos are by the shape of pods.
+	memos  map[string]memo
 	lastID uint64
 	// generation counts changes after which a group that was refused may have a place.
-	generation uint64
+	generation atomic.Uint64
 }
 
 var (
@@ -85,7 +88,7 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 		handle: profile, args: args, client: client,
 		requests: noderesources.ResourceRequestsOptions{EnablePodLevelResources: true},
 		logger:   klog.LoggerWithName(klog.FromContext(ctx), Name),
-		groups:   map[string]*group{}, world: newWorld(args),
+		groups:   map[string]*group{}, world: newWorld(args), memos: map[string]memo{},
 	}
 	p.measured(core.Nodes().Lister())
 	if p.single, err = p.newSingle(ctx); err != nil {
@@ -179,7 +182,7 @@ func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	}
 	found, _ := state.Read(keeping)
 	kept, _ := found.(reserved)
-	if len(kept[info.Node().Name]) > 0 && p.fits(pod, withReserved(info, kept), 1) == 0 {
+	if len(kept[info.Node().Name]) > 0 && p.fits(pod, nil, withReserved(info, kept), 1) == 0 {
 		return fwk.NewStatus(fwk.Unschedulable, "the room is kept for a group of pods")
 	}
 	return nil

@@ -33,8 +33,8 @@ func (p *plugin) PostFilter(
 		}
 		isOurs = true
 		if g != nil && g.placed == nil && g.mayPreempt &&
-			(g.searchedAt != p.generation || time.Since(g.searched) > searchAgain) {
-			g.searched, g.searchedAt = time.Now(), p.generation
+			(g.searchedAt != p.generation.Load() || time.Since(g.searched) > searchAgain) {
+			g.searched, g.searchedAt = time.Now(), p.generation.Load()
 			said = p.preempt(ctx, g)
 		}
 	})

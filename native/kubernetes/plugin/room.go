@@ -76,20 +76,22 @@ func copyOf(pod *v1.Pod) fwk.PodInfo {
 }
 
 // slots is how many pods like this one each node takes: now, and if nothing ran there. The stock filters decide which nodes
-// it may use at all.
-func (p *plugin) slots(ctx context.Context, pod *v1.Pod, most int) (free, all map[string]uint32, status *fwk.Status) {
+// it may use at all, and why not the others.
+func (p *plugin) slots(ctx context.Context, pod *v1.Pod, most int) (
+	free, all map[string]uint32, why refusals, status *fwk.Status) {
 	state, only, status := p.filtersFor(ctx, pod)
 	if !status.IsSuccess() {
-		return nil, nil, status
+		return nil, nil, nil, status
 	}
 	nodes, err := p.handle.SnapshotSharedLister().NodeInfos().List()
 	if err == nil {
-		free, all, err = p.countSlots(ctx, state, only, pod, nodes, p.reservedFor(pod), mostOnNode(pod, most))
+		free, all, why, err = p.countSlots(
+			ctx, state, only, pod, nodes, p.reservedFor(pod), mostOnNode(pod, most), p.memoOf(state, pod))
 	}
 	if err != nil {
-		return nil, nil, fwk.AsStatus(err)
+		return nil, nil, nil, fwk.AsStatus(err)
 	}
-	return free, all, nil
+	return free, all, why, nil
 }
 
 // filtersFor is the stock filters made ready for a pod, and the nodes that they are limited to.
@@ -108,11 +110,12 @@ func mostOnNode(pod *v1.Pod, most int) int {
 	return most
 }
 
-// countSlots is the slots of some nodes.
+// countSlots is the slots of some nodes, and why there are none on others. Known is what was said of them before, if that counts.
 func (p *plugin) countSlots(
 	ctx context.Context, state fwk.CycleState, only *fwk.PreFilterResult, pod *v1.Pod, nodes []fwk.NodeInfo, kept reserved, most int,
-) (map[string]uint32, map[string]uint32, error) {
-	free, all := map[string]uint32{}, map[string]uint32{}
+	known memo) (free, all map[string]uint32, why refusals, err error) {
+	free, all, why = make(map[string]uint32, len(nodes)), make(map[string]uint32, len(nodes)), refusals{}
+	twin := copyOf(pod)
 	var lock sync.Mutex
 	p.handle.Parallelizer().Until(ctx, len(nodes), func(index int) {
 		// A panic here would end the process: the node is not offered instead.
@@ -126,32 +129,50 @@ func (p *plugin) countSlots(
 		if node == nil || !only.AllNodes() && !only.NodeNames.Has(node.Name) {
 			return
 		}
-		info = withReserved(info, kept)
-		now, ever := 0, 0
-		said := p.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
-		if said.IsSuccess() {
-			now = p.fits(pod, info, most)
-		}
-		if said.Code() != fwk.UnschedulableAndUnresolvable || comesBack(node) {
-			empty := framework.NewNodeInfo()
-			empty.SetNode(node)
-			ever = p.fits(pod, empty, most)
+		isLasting := known != nil && len(kept[node.Name]) == 0 && len(p.handle.NominatedPodsForNode(node.Name)) == 0
+		lock.Lock()
+		said, isKnown := known.recall(info, most)
+		lock.Unlock()
+		if !isLasting || !isKnown {
+			said = p.ask(ctx, state, pod, twin, withReserved(info, kept), most)
 		}
 		lock.Lock()
 		defer lock.Unlock()
-		free[node.Name], all[node.Name] = uint32(now), uint32(max(now, ever))
+		if isLasting && !isKnown {
+			known[node.Name] = said
+		}
+		why.add(said.status)
+		free[node.Name], all[node.Name] = uint32(said.now), uint32(max(said.now, said.ever))
 	}, Name)
-	return free, all, ctx.Err()
+	return free, all, why, ctx.Err()
 }
 
-// fits is how many pods like this one a node has resources for, up to some number.
-func (p *plugin) fits(pod *v1.Pod, info fwk.NodeInfo, most int) int {
-	twin := copyOf(pod)
-	info = info.Snapshot()
+// ask runs the stock filters for a pod on a node, and counts its slots.
+func (p *plugin) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, twin fwk.PodInfo, info fwk.NodeInfo, most int) answer {
+	said := answer{generation: info.GetGeneration(), most: most}
+	said.status = p.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
+	if said.status.IsSuccess() {
+		said.now = p.fits(pod, twin, info, most)
+	}
+	if said.status.Code() != fwk.UnschedulableAndUnresolvable || comesBack(info.Node()) {
+		empty := framework.NewNodeInfo()
+		empty.SetNode(info.Node())
+		said.ever = p.fits(pod, twin, empty, most)
+	}
+	return said
+}
+
+// fits is how many pods like this one a node has resources for, up to some number. The twin is one of them.
+func (p *plugin) fits(pod *v1.Pod, twin fwk.PodInfo, info fwk.NodeInfo, most int) int {
+	if most > 1 {
+		info = info.Snapshot()
+	}
 	count := 0
 	for count < most && len(noderesources.Fits(pod, info, p.handle.SharedDRAManager(), p.requests)) == 0 {
-		info.AddPodInfo(twin)
 		count++
+		if count < most {
+			info.AddPodInfo(twin)
+		}
 	}
 	return count
 }

@@ -11,6 +11,8 @@ import (
 type spent struct {
 	lastLong time.Time
 	restTill time.Time
+	// last is the processor time of the last call.
+	last time.Duration
 }
 
 const (
@@ -30,6 +32,7 @@ func (s *spent) measure(limit time.Duration, call func()) {
 }
 
 func (s *spent) took(now time.Time, took, limit time.Duration) {
+	s.last = took
 	callSeconds.Observe(took.Seconds())
 	if took <= limit {
 		return

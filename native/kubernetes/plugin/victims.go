@@ -212,7 +212,7 @@ func (t *trial) place() (*placement, error) {
 	for name := range t.isOutdated {
 		outdated = append(outdated, t.infos[name])
 	}
-	free, all, err := t.p.countSlots(t.ctx, t.filters, t.only, t.group.template, outdated, t.kept, t.most)
+	free, all, _, err := t.p.countSlots(t.ctx, t.filters, t.only, t.group.template, outdated, t.kept, t.most, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -186,21 +186,25 @@ func (p *plugin) nodeGone(object any) {
 		object = gone.Obj
 	}
 	if node, is := object.(*v1.Node); is {
-		p.guarded("nodeGone", node.Name, func() { p.world.setNode(node.Name, nil) })
+		p.guarded("nodeGone", node.Name, func() {
+			p.world.setNode(node.Name, nil)
+			clear(p.memos)
+		})
 	}
 }
 
 // EventsToRegister is what may give a place to a pod that waits for us.
-func (p *plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+func (p *plugin) EventsToRegister(ctx context.Context) ([]fwk.ClusterEventWithHint, error) {
 	sameGroup := func(_ klog.Logger, pod *v1.Pod, _, object any) (fwk.QueueingHint, error) {
 		if other, is := object.(*v1.Pod); is && groupOf(other) == groupOf(pod) {
 			return fwk.Queue, nil
 		}
 		return fwk.QueueSkip, nil
 	}
-	return []fwk.ClusterEventWithHint{
+	stock, err := p.stockEvents(ctx)
+	return append(stock, []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Add}, QueueingHintFn: sameGroup},
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint}},
-	}, nil
+	}...), err
 }

@@ -1,0 +1,72 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// refusals counts the reasons for which the stock filters refuse nodes.
+type refusals map[string]int
+
+func (r refusals) add(status *fwk.Status) {
+	if status.IsSuccess() {
+		return
+	}
+	for _, reason := range status.Reasons() {
+		r[reason]++
+	}
+}
+
+// sentence says why in the words of kube-scheduler; empty if no node is refused.
+func (r refusals) sentence() string {
+	if len(r) == 0 {
+		return ""
+	}
+	var said []string
+	for _, reason := range slices.Sorted(maps.Keys(r)) {
+		said = append(said, fmt.Sprintf("%d %s", r[reason], reason))
+	}
+	return "; kube-scheduler's filters: " + strings.Join(said, ", ")
+}
+
+// stockEvents is what the stock plugins wait for: after it a group may have a place that the stock filters refused.
+func (p *plugin) stockEvents(ctx context.Context) ([]fwk.ClusterEventWithHint, error) {
+	var events []fwk.ClusterEventWithHint
+	var failures []error
+	for _, plugin := range p.handle.EnqueueExtensions() {
+		if plugin.Name() == Name {
+			continue
+		}
+		found, err := plugin.EventsToRegister(ctx)
+		failures = append(failures, err)
+		for _, event := range found {
+			if event.Event.Resource != fwk.Node {
+				events = append(events, fwk.ClusterEventWithHint{Event: event.Event, QueueingHintFn: p.counted(event.QueueingHintFn)})
+			}
+		}
+	}
+	return events, errors.Join(failures...)
+}
+
+// counted is a hint after which groups that were refused are asked again. The queue calls it under its lock, so it must not
+// take ours.
+func (p *plugin) counted(hint fwk.QueueingHintFn) fwk.QueueingHintFn {
+	return func(logger klog.Logger, pod *v1.Pod, old, now any) (fwk.QueueingHint, error) {
+		answer, err := fwk.Queue, error(nil)
+		if hint != nil {
+			answer, err = hint(logger, pod, old, now)
+		}
+		if err != nil || answer == fwk.Queue {
+			p.generation.Add(1)
+		}
+		return answer, err
+	}
+}
