@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import subprocess
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,11 @@ def test_every_file_of_the_folder_is_used() -> None:
     (accounts,) = [one["metadata"]["name"] for one in objects() if one["kind"] == "ServiceAccount"]
     assert pod["serviceAccountName"] == accounts
     lease = configuration()["leaderElection"]
-    (role,) = [one for one in objects() if one["kind"] == "Role"]
+    (role,) = [
+        one
+        for one in objects()
+        if path_of(one).endswith("/topolane/roles") and "scheduler" in one["metadata"]["name"]
+    ]
     assert role["metadata"]["namespace"] == lease["resourceNamespace"]
     assert role["rules"][1]["resourceNames"] == [lease["resourceName"]]
 
@@ -82,7 +88,7 @@ def test_a_service_account_with_these_rights_alone_places_groups(empty: ControlP
     the default scheduler. The API server forbids it nothing, and everything that it does not need.
     """
     for one in objects():
-        empty.post(f"{path_of(one)}?fieldValidation=Strict", one)
+        create(empty, one)
     definition = crd()
     empty.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
     empty.kill("topolane-scheduler")
@@ -123,8 +129,7 @@ def test_a_service_account_with_these_rights_alone_places_groups(empty: ControlP
         for process in ("with-token", "stock"):
             if process in empty.processes:
                 empty.kill(process)
-        for one in reversed(objects()):
-            empty.delete(f"{path_of(one)}/{one['metadata']['name']}")
+        remove(empty, objects())
         empty.delete(
             f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}"
         )
@@ -144,6 +149,83 @@ def login(plane: ControlPlane) -> Path:
     path = plane.home / "service-account"
     path.write_text(json.dumps(config))
     return path
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_topolane_k8s_reads_a_cluster_from_inside_a_pod(
+    empty: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The token and the certificate that a pod has, and the rights of reader.yaml alone, are enough for all commands. Without the
+    ConfigMap's role, the settings are the defaults.
+    """
+    pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
+    from topolane.kubernetes import kubeconfig
+    from topolane.kubernetes.client import Cluster, ForbiddenError
+    from topolane.kubernetes.export import job_records
+    from topolane.kubernetes.inspection import Where, inspect
+
+    mine = [
+        one
+        for one in objects()
+        if "reader" in one["metadata"]["name"] and "metrics" not in one["metadata"]["name"]
+    ]
+    space = next(one for one in objects() if one["kind"] == "Namespace")
+    account = {"metadata": {"name": "reader", "namespace": "topolane"}, "kind": "ServiceAccount"}
+    settings = next(one for one in objects() if one["kind"] == "ConfigMap")
+    made = [space, account, settings, *mine, binding("ClusterRole")]
+    group = name()
+    empty.submit(group, 2)
+    empty.placed(group, 2)
+    try:
+        for one in made:
+            create(empty, one)
+        token = empty.post("/api/v1/namespaces/topolane/serviceaccounts/reader/token", {"spec": {}})[
+            "status"
+        ]["token"]
+        (tmp_path / "token").write_text(token)
+        (tmp_path / "ca.crt").write_bytes((empty.home / "certificates" / "apiserver.crt").read_bytes())
+        monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(empty.port))
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.delenv("KUBECONFIG", raising=False)
+        cluster = Cluster(kubeconfig.access())
+        look = inspect(cluster, Where(labels=tuple(LABELS)))
+        assert look.settings.source is None and f"default/{group}" in look.groups
+        job_records(cluster)
+        create(empty, binding("Role"))
+        look = wait_for(
+            "the role counts",
+            lambda: (one := inspect(cluster, Where(labels=tuple(LABELS)))).settings.source and one,
+        )
+        assert (look.settings.lease, look.problems) == ("topolane/topolane-scheduler", ())
+        with pytest.raises(ForbiddenError, match="refuses GET /api/v1/secrets"):
+            cluster.items("/api/v1/secrets")
+    finally:
+        remove(empty, [*made, binding("Role")])
+
+
+def create(plane: ControlPlane, one: Body) -> None:
+    """Creates an object; a namespace may be there."""
+    try:
+        plane.post(f"{path_of(one)}?fieldValidation=Strict", one)
+    except urllib.error.HTTPError as error:
+        assert one["kind"] == "Namespace" and error.code == 409, error.read()
+
+
+def remove(plane: ControlPlane, all_of_them: list[Body]) -> None:
+    """Deletes objects. No controller empties namespaces here, so they stay."""
+    for one in reversed(all_of_them):
+        if one["kind"] != "Namespace":
+            plane.delete(f"{path_of(one)}/{one['metadata']['name']}")
+
+
+def binding(kind: str) -> Body:
+    """Binds the service account `reader` to a role of reader.yaml."""
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": "topolane"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "topolane-reader"}
+    meta = {"name": "reader"} | ({"namespace": "topolane"} if kind == "Role" else {})
+    return {"kind": f"{kind}Binding", "metadata": meta, "roleRef": role, "subjects": [subject]}
 
 
 def start(plane: ControlPlane, kubeconfig: Path) -> None:
@@ -194,8 +276,6 @@ def kind_of(definition: Body) -> Body:
 
 def allowed(plane: ControlPlane, kubeconfig: Path, method: str, path: str) -> int:
     """The code of the answer to that user."""
-    import urllib.request
-
     token = json.loads(kubeconfig.read_text())["users"][0]["user"]["token"]
     kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
     data = None if method == "GET" else b"{}"

@@ -24,6 +24,10 @@ class NotFoundError(ClusterError):
     """There is no such object."""
 
 
+class ForbiddenError(ClusterError):
+    """The user may not read it."""
+
+
 class _Authorization(httpx.Auth):
     def __init__(self, login: Login) -> None:
         self._login = login
@@ -72,7 +76,8 @@ class Cluster:
             raise NotFoundError(f"the API server at {self.server} has no {path}")
         if answer.is_error or not isinstance(said, dict):
             why = said.get("message") if isinstance(said, dict) else None
-            raise ClusterError(
+            kind = ForbiddenError if answer.status_code == httpx.codes.FORBIDDEN else ClusterError
+            raise kind(
                 f"the API server at {self.server} refuses GET {path}: {why or f'HTTP {answer.status_code}'}"
             )
         return said

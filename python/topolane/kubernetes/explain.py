@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Iterator
 
 from topolane._engine import Decision, InputError, Refusal
+from topolane.kubernetes.fit import ignored
 from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
 from topolane.kubernetes.inspection import Group, Inspection
+from topolane.kubernetes.objects import SIZE
 from topolane.kubernetes.status import links_of, liveness
 from topolane.kubernetes.waiting import WaitReason, wait_reason
 from topolane.live.links import LISTED, Words, in_the_way, jobs_named
@@ -115,7 +117,8 @@ def _refused(group: Group, policy: str, wait: WaitReason) -> Iterator[str]:
 
 def _engine(look: Inspection, group: Group, policy: str) -> Iterator[str]:
     """What the same engine says here, of the slots as this reader counts them."""
-    if look.machine is None:
+    # A group whose pods differ, or that asks for more than nodes, is the scheduler's to judge.
+    if look.machine is None or ignored(group.first) or "=" in group.first.notes.get(SIZE, ""):
         return
     try:
         asked = Hypothetical(look.machine, policy, group.share)

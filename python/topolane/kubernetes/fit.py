@@ -9,6 +9,8 @@ from topolane.kubernetes.objects import Amounts, Json, Node, Pod
 
 HOLDS_OFF = ("NoSchedule", "NoExecute")
 HOSTNAME = "kubernetes.io/hostname"
+TOPOLOGY_NOTES = ("kueue.x-k8s.io/podset-", "topolane.io/segment")
+"""How annotations begin that say where a group is to lie."""
 
 
 def held(pods: Iterable[Pod]) -> dict[str, Amounts]:
@@ -61,6 +63,8 @@ def ignored(pod: Pod) -> list[str]:
         found.append("volumes")
     if any(port.get("hostPort") for each in spec.get("containers") or [] for port in each.get("ports") or []):
         found.append("host ports")
+    if any(note.startswith(TOPOLOGY_NOTES) for note in pod.notes):
+        found.append("topology that it asks for")
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.kubernetes.client import Cluster, NotFoundError
+from topolane.kubernetes.client import Cluster, ForbiddenError, NotFoundError
 
 PLUGIN = "Topolane"
 USUAL = "topolane/topolane-scheduler"
@@ -34,7 +34,9 @@ class Settings:
 
 
 def settings(cluster: Cluster, config_map: str | None) -> Settings:
-    """The settings in a ConfigMap, NAMESPACE/NAME. None: the usual one, or the defaults if there is none."""
+    """The settings in a ConfigMap, NAMESPACE/NAME. None: the usual one, or the defaults if there is none or
+    the user may not read it.
+    """
     space, slash, name = (config_map or USUAL).partition("/")
     if not (space and slash and name):
         raise InputError(f"--config {config_map}: must be NAMESPACE/NAME of a ConfigMap")
@@ -43,6 +45,10 @@ def settings(cluster: Cluster, config_map: str | None) -> Settings:
     except NotFoundError:
         if config_map is not None:
             raise InputError(f"--config {config_map}: there is no such ConfigMap") from None
+        return Settings(None)
+    except ForbiddenError:
+        if config_map is not None:
+            raise
         return Settings(None)
     return _read(f"ConfigMap {space}/{name}", found.get("data") or {})
 
