@@ -48,6 +48,8 @@ struct Level {
     padding: Vec<bool>,
     names: Vec<String>,
     switches: Vec<Vec<String>>,
+    /// See [`Fabric::uplinks_per_node`].
+    uplinks_per_node: f64,
 }
 
 #[derive(Debug, Clone)]

@@ -49,18 +49,43 @@ pub struct Traits {
     pub depends_only_on_size: bool,
     /// No link carries two jobs' traffic.
     pub isolates: bool,
+    /// Whether more room is never in the way.
+    pub room_helps: RoomHelps,
+}
+
+/// Whether a rule that finds a place for a request also finds one when less is held on the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoomHelps {
+    /// It does, if no search of it ends before it has seen everything. A queue may then remember what it asked.
+    Always,
+    /// It mostly does. A queue may then ask for the time of a reservation by halves.
+    Mostly,
+    /// Nothing is promised.
+    Unknown,
 }
 
 impl Traits {
     /// Nothing is promised.
-    pub const NONE: Traits =
-        Traits { count_only: false, depends_only_on_size: false, isolates: false };
+    pub const NONE: Traits = Traits {
+        count_only: false,
+        depends_only_on_size: false,
+        isolates: false,
+        room_helps: RoomHelps::Unknown,
+    };
     /// Enough slots are all that it needs.
-    pub const COUNT_ONLY: Traits =
-        Traits { count_only: true, depends_only_on_size: true, isolates: false };
-    /// It isolates jobs, and all jobs of one size get the same answer.
-    pub const ISOLATES: Traits =
-        Traits { count_only: false, depends_only_on_size: true, isolates: true };
+    pub const COUNT_ONLY: Traits = Traits {
+        count_only: true,
+        depends_only_on_size: true,
+        room_helps: RoomHelps::Always,
+        ..Traits::NONE
+    };
+    /// It isolates jobs, all jobs of one size get the same answer, and more room is never in the way.
+    pub const ISOLATES: Traits = Traits {
+        isolates: true,
+        depends_only_on_size: true,
+        room_helps: RoomHelps::Always,
+        ..Traits::NONE
+    };
 }
 
 /// A rule that chooses nodes. Pure: the same request in the same state gets the same answer.

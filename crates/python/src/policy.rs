@@ -204,7 +204,8 @@ impl Policy for PythonPolicy {
 
     fn traits(&self) -> Traits {
         let Self { isolates, count_only, .. } = *self;
-        Traits { isolates, count_only, depends_only_on_size: count_only }
+        let counting = if count_only { Traits::COUNT_ONLY } else { Traits::NONE };
+        Traits { isolates, ..counting }
     }
 
     fn choose(

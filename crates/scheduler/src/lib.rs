@@ -4,6 +4,7 @@
 //! for a [`Scheduler::pass`]. The code knows no clock: `now` is what the driver says it is.
 
 mod defrag;
+mod future;
 mod kinds;
 mod profile;
 mod queue;

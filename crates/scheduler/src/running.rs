@@ -1,6 +1,6 @@
 //! The running jobs, by expected end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use topolane_placement::{Placement, Request};
@@ -20,9 +20,23 @@ pub struct RunningJob {
     pub placement: Arc<Placement>,
 }
 
+/// A job that came or went.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub came: bool,
+    pub expected_end: f64,
+    pub placement: Arc<Placement>,
+}
+
+/// Changes that are remembered: more than there are between two passes of a busy machine.
+const REMEMBERED: usize = 1 << 10;
+
 /// Running jobs in order of (expected end, id).
 #[derive(Debug, Clone, Default)]
 pub struct Running {
+    /// The last changes, and how many there were before them.
+    changes: VecDeque<Change>,
+    forgotten: u64,
     jobs: Vec<RunningJob>,
     ends: HashMap<u64, f64>,
     /// How many of them leave room for others on their nodes.
@@ -45,12 +59,39 @@ impl Running {
         self.jobs.chunk_by(|a, b| a.expected_end.total_cmp(&b.expected_end).is_eq())
     }
 
+    /// The jobs that are expected to end after one time and up to another.
+    pub(crate) fn ending_in(&self, after: f64, up_to: f64) -> &[RunningJob] {
+        let gone = |time: f64| self.jobs.partition_point(|job| job.expected_end <= time);
+        if after < up_to { &self.jobs[gone(after)..gone(up_to)] } else { &[] }
+    }
+
+    /// How many times a job came or went.
+    pub(crate) fn changes(&self) -> u64 {
+        self.forgotten + self.changes.len() as u64
+    }
+
+    /// What came and went since there were so many changes; `None` if that is not remembered.
+    pub(crate) fn changes_since(&self, seen: u64) -> Option<impl Iterator<Item = &Change>> {
+        let known = usize::try_from(seen.checked_sub(self.forgotten)?).ok()?;
+        (known <= self.changes.len()).then(|| self.changes.range(known..))
+    }
+
+    fn note(&mut self, came: bool, job: &RunningJob) {
+        if self.changes.len() == REMEMBERED {
+            self.changes.pop_front();
+            self.forgotten += 1;
+        }
+        let (expected_end, placement) = (job.expected_end, Arc::clone(&job.placement));
+        self.changes.push_back(Change { came, expected_end, placement });
+    }
+
     /// Whether any of them leaves room for others on its nodes.
     pub fn any_sharing(&self) -> bool {
         self.sharing > 0
     }
 
     pub(crate) fn insert(&mut self, job: RunningJob) {
+        self.note(true, &job);
         let key = (job.expected_end, job.id);
         let index = self.jobs.partition_point(|other| before((other.expected_end, other.id), key));
         self.ends.insert(job.id, job.expected_end);
@@ -62,6 +103,7 @@ impl Running {
         let index = self.position(id)?;
         self.ends.remove(&id);
         let job = self.jobs.remove(index);
+        self.note(false, &job);
         self.sharing -= usize::from(!job.placement.share().is_whole());
         Some(job)
     }

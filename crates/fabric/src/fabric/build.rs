@@ -74,6 +74,7 @@ impl Fabric {
         fabric.nest_domains();
         fabric.blocks = Blocks::of(&fabric);
         fabric.number_cables()?;
+        fabric.count_uplinks_per_node();
         fabric.mark_missing(description)?;
         fabric.join_sites(description)?;
         fabric.measure_climbs();

@@ -16,6 +16,27 @@ impl Fabric {
         first[group as usize]..first[group as usize + 1]
     }
 
+    /// Uplinks of a group of a level in one rail for each node in it, no more than carry what the node can send: the least of all
+    /// groups of that level that have uplinks, infinite where none has.
+    pub fn uplinks_per_node(&self, level: usize) -> f64 {
+        self.levels[level].uplinks_per_node
+    }
+
+    pub(super) fn count_uplinks_per_node(&mut self) {
+        for level in 0..self.depth() {
+            let of_group = |group| {
+                let site = self.site_of_group(level, group);
+                let bandwidth = |level| self.cabling(site, level).bandwidth;
+                let rails = f64::from(self.rails(site));
+                let uplinks = self.uplinks(level, group).len() as f64 / rails;
+                let nodes = self.node_range(level, group).len() as f64;
+                (uplinks > 0.0).then(|| (bandwidth(0) / bandwidth(level)).min(uplinks / nodes))
+            };
+            let least = (0..self.groups(level)).filter_map(of_group).fold(f64::INFINITY, f64::min);
+            self.levels[level].uplinks_per_node = least;
+        }
+    }
+
     /// Id of a cable from its lower end; `None` where the tree has no such place.
     pub fn cable(
         &self,

@@ -20,6 +20,8 @@ pub(crate) struct UplinkSlots {
     plan: Arc<Plan>,
     /// Cables that are owned, of all.
     taken: NodeSet,
+    /// How many they are.
+    taken_count: u32,
     /// Cables that have failed.
     failed: NodeSet,
     /// Free slots of every switch; of a switch that stands for those of several rails, what all have free.
@@ -72,6 +74,7 @@ impl Clone for UplinkSlots {
         UplinkSlots {
             plan: Arc::clone(&self.plan),
             taken: self.taken.clone(),
+            taken_count: self.taken_count,
             failed: self.failed.clone(),
             free: self.free.clone(),
             own: self.own.clone(),
@@ -80,9 +83,10 @@ impl Clone for UplinkSlots {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let UplinkSlots { plan, taken, failed, free, own, strangers } = source;
+        let UplinkSlots { plan, taken, taken_count, failed, free, own, strangers } = source;
         self.plan.clone_from(plan);
         self.taken.clone_from(taken);
+        self.taken_count = *taken_count;
         self.failed.clone_from(failed);
         self.free.clone_from(free);
         self.own.clone_from(own);
@@ -137,6 +141,7 @@ impl UplinkSlots {
         let has_rails = plan.switches.iter().any(|switch| switch.rails.count > 1);
         let mut slots = UplinkSlots {
             taken: NodeSet::empty(fabric.links()),
+            taken_count: 0,
             failed: NodeSet::empty(fabric.links()),
             free: vec![0; switches],
             own: vec![0; if has_rails { switches } else { 0 }],
@@ -192,6 +197,7 @@ impl UplinkSlots {
     pub fn take(&mut self, cables: &[CableId]) {
         for &cable in cables {
             if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
+                self.taken_count += u32::from(!self.taken.contains(cable));
                 self.taken.insert(cable);
                 self.count(switch, port / self.plan.switches[switch as usize].cables);
             }
@@ -201,6 +207,7 @@ impl UplinkSlots {
     pub fn give_back(&mut self, cables: &[CableId]) {
         for &cable in cables {
             if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
+                self.taken_count -= u32::from(self.taken.contains(cable));
                 self.taken.remove(cable);
                 self.count(switch, port / self.plan.switches[switch as usize].cables);
             }
@@ -230,7 +237,7 @@ impl UplinkSlots {
 
     /// Whether any cable is owned.
     pub fn any_taken(&self) -> bool {
-        self.taken.count() > 0
+        self.taken_count > 0
     }
 
     pub fn is_taken(&self, cable: CableId) -> bool {

@@ -49,6 +49,8 @@ pub struct Occupancy {
     drained: NodeSet,
     /// All others that a link leads to.
     in_service: NodeSet,
+    /// How many times a node or a link was taken out of service or put back.
+    service_changes: u64,
     /// Nodes in service with no slot held.
     idle: NodeSet,
     /// Idle nodes of every group by level; level 0 is left empty.
@@ -105,6 +107,7 @@ impl Clone for Occupancy {
             crossed_nodes,
             drained,
             in_service,
+            service_changes,
             idle,
             idle_in,
             idle_by_block,
@@ -127,6 +130,7 @@ impl Clone for Occupancy {
         self.crossed_nodes.clone_from(crossed_nodes);
         self.drained.clone_from(drained);
         self.in_service.clone_from(in_service);
+        self.service_changes = *service_changes;
         self.idle.clone_from(idle);
         self.idle_in.clone_from(idle_in);
         self.idle_by_block.clone_from(idle_by_block);
@@ -169,6 +173,7 @@ impl Occupancy {
             crossed_nodes: NodeSet::empty(nodes),
             drained: NodeSet::empty(nodes),
             in_service: NodeSet::full(nodes),
+            service_changes: 0,
             idle: NodeSet::full(nodes),
             idle_in,
             idle_by_block: BlockSlots::all(&fabric),
@@ -205,6 +210,7 @@ impl Occupancy {
             crossed_nodes: self.crossed_nodes.clone(),
             drained: self.drained.clone(),
             in_service: self.in_service.clone(),
+            service_changes: self.service_changes,
             idle: self.idle.clone(),
             idle_in: self.idle_in.clone(),
             idle_by_block: self.idle_by_block.clone(),

@@ -15,6 +15,7 @@ impl Occupancy {
         if self.fabric.cable_place(cable).is_none() {
             return;
         }
+        self.service_changes += 1;
         self.slots.set_in_service(cable, in_service);
         let fabric = Arc::clone(&self.fabric);
         if let Some((0, node)) = self.cut_off.follow(&fabric, &self.slots, cable) {
@@ -25,6 +26,11 @@ impl Occupancy {
     /// Cables out of service, by their ids.
     pub fn links_out(&self) -> impl Iterator<Item = CableId> + '_ {
         self.slots.failed().iter()
+    }
+
+    /// How many times a node or a link was taken out of service or put back.
+    pub fn service_changes(&self) -> u64 {
+        self.service_changes
     }
 
     /// Whether links in service join all nodes in service, as far as whole groups go.
@@ -47,6 +53,7 @@ impl Occupancy {
         if node >= self.fabric.nodes() {
             return;
         }
+        self.service_changes += 1;
         if in_service {
             self.drained.remove(node);
         } else {

@@ -15,6 +15,12 @@ pub struct Jigsaw {
     pub relaxed: bool,
 }
 
+impl Jigsaw {
+    fn across(self) -> Across {
+        if self.relaxed { Across::AnyLeaves } else { Across::WholeLeaves }
+    }
+}
+
 impl Policy for Jigsaw {
     fn name(&self) -> &'static str {
         if self.relaxed { "jigsaw-relaxed" } else { "jigsaw" }
@@ -32,10 +38,21 @@ impl Policy for Jigsaw {
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
         let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
-        let across = if self.relaxed { Across::AnyLeaves } else { Across::WholeLeaves };
-        let plan = EqualParts::new(&candidates).plan(across);
+        let plan = EqualParts::new(&candidates).plan(self.across());
         let plan = plan.ok_or_else(|| Refusal::would_share(request, free))?;
         Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&candidates, free) })
+    }
+
+    fn has_place(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
+        let plan = EqualParts::new(&candidates).plan(self.across());
+        plan.map(drop).ok_or_else(|| Refusal::would_share(request, free))
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

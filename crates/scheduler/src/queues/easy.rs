@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use topolane_placement::{Occupancy, Placement, Policy, Refusal, Request};
+use topolane_placement::{Placement, Refusal, Request, RoomHelps};
 
+use crate::future::{Future, first_where};
 use crate::queue::{Pass, Queue, Reservation};
-use crate::running::Running;
 use crate::view::View;
 
 /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001) over any policy.
@@ -17,6 +17,7 @@ use crate::view::View;
 pub struct Easy {
     kept: Option<Kept>,
     refused: RefusedSizes,
+    future: Option<Future>,
 }
 
 /// The head and its reservation, good until something other than an arrival happens.
@@ -45,7 +46,8 @@ impl Queue for Easy {
             },
         };
         let Some(kept) = &mut self.kept else { return Pass::default() };
-        backfill(kept, &mut self.refused, view, first_untried);
+        Backfill { kept, refused: &mut self.refused, future: &mut self.future }
+            .run(view, first_untried);
         Pass {
             reservation: Some(Reservation { id: kept.head, at: kept.shadow.at }),
             refusal: Some((kept.head, kept.refusal.clone())),
@@ -69,8 +71,7 @@ impl Easy {
                     continue;
                 }
                 let request = (*view.waiting[index].request).clone();
-                let shadow =
-                    Shadow::of(&request, view.now, view.running, view.occupancy, view.policy);
+                let shadow = Shadow::of(&request, view, &mut self.future);
                 self.kept = Some(Kept { head: request.id, request, refusal, shadow, again: false });
                 return Some(index);
             }
@@ -87,6 +88,13 @@ impl Kept {
         let head = view.waiting.iter().position(|waiting| waiting.request.id == self.head);
         head.map_or(0, |head| head + 1)
     }
+
+    /// Whether it depends on the size of a job that takes whole nodes, and on nothing else, if the head can be placed beside it.
+    fn counts_whole(&self, view: &View<'_>) -> bool {
+        view.policy.counts_only(&self.request)
+            && self.request.is_plain()
+            && view.occupancy.is_joined()
+    }
 }
 
 /// Jobs behind the head for which others are moved, in one pass at most.
@@ -95,7 +103,53 @@ const ATTEMPTS: u32 = 2;
 /// Jobs of the queue, from the first one on, among which the one is sought that wastes least.
 const COMPARED: usize = 256;
 
-impl Kept {
+/// A job that may start, though what it takes others could use.
+struct Wasteful {
+    index: usize,
+    key: Option<Key>,
+    in_time: bool,
+    waste: f64,
+    placement: Arc<Placement>,
+}
+
+/// The jobs behind the head in one pass.
+struct Backfill<'a> {
+    kept: &'a mut Kept,
+    refused: &'a mut RefusedSizes,
+    future: &'a mut Option<Future>,
+}
+
+impl Backfill<'_> {
+    /// Starts jobs behind the head that do not delay it: in order of the queue those that waste nothing, then of the others
+    /// the one that wastes least, as long as there are any.
+    fn run(&mut self, view: &mut View<'_>, first: usize) {
+        let running = view.running.jobs().len();
+        let mut attempts = ATTEMPTS;
+        while let Some(found) = self.start_those_that_fit(view, first, &mut attempts) {
+            let Wasteful { index, key, in_time, placement, .. } = found;
+            if !in_time && !self.spares(&placement, view) {
+                self.refused.insert(key, false);
+                continue;
+            }
+            if !view.start(index, placement) {
+                break;
+            }
+            self.refused.forget();
+        }
+        let by_place = self.kept.shadow.spare.is_none();
+        self.kept.again = by_place && view.running.jobs().len() > running;
+    }
+
+    fn spares(&mut self, placement: &Arc<Placement>, view: &View<'_>) -> bool {
+        let counts = placement.share().is_whole() && self.kept.counts_whole(view);
+        let Kept { request: head, shadow, .. } = &mut *self.kept;
+        if counts && shadow.spare.is_none() {
+            let spare = shadow.spare_by_count(head, view, self.future);
+            return placement.nodes().len() as u32 <= spare;
+        }
+        shadow.spares(head, placement, view, self.future)
+    }
+
     /// Backfills a job that is refused for links by moving others, if the head keeps its promise.
     fn make_room(
         &mut self,
@@ -108,7 +162,7 @@ impl Kept {
             return false;
         }
         *attempts -= 1;
-        let (head, at) = (&self.request, self.shadow.at);
+        let (head, at) = (&self.kept.request, self.kept.shadow.at);
         let keeps = |view: &View<'_>, placement: &Placement| {
             let mut then = view.occupancy.clone();
             for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
@@ -118,137 +172,104 @@ impl Kept {
         };
         let started = view.start_moving(index, keeps);
         if started {
-            self.shadow.at_that_time = AtThatTime::Occupied(None);
+            self.kept.shadow.spare = None;
         }
         started
     }
-}
 
-/// A job that may start, though what it takes others could use.
-struct Wasteful {
-    index: usize,
-    key: Option<Key>,
-    in_time: bool,
-    waste: f64,
-    placement: Arc<Placement>,
-}
-
-/// Starts jobs behind the head that do not delay it: in order of the queue those that waste nothing, then of the others
-/// the one that wastes least, as long as there are any.
-fn backfill(kept: &mut Kept, refused: &mut RefusedSizes, view: &mut View<'_>, first: usize) {
-    let running = view.running.jobs().len();
-    let mut attempts = ATTEMPTS;
-    while let Some(found) = start_those_that_fit(kept, refused, view, first, &mut attempts) {
-        let Wasteful { index, key, in_time, placement, .. } = found;
-        if !in_time && !kept.shadow.spare(&kept.request, &placement, view) {
-            refused.insert(key, false);
-            continue;
-        }
-        if !view.start(index, placement) {
-            break;
-        }
-        refused.forget();
-    }
-    let by_place = matches!(kept.shadow.at_that_time, AtThatTime::Occupied(_));
-    kept.again = by_place && view.running.jobs().len() > running;
-}
-
-/// Starts jobs from `first` on that waste nothing, and answers with the one, if any, that wastes least of the others. Once there
-/// is one, no further than the first [`COMPARED`] of the queue.
-fn start_those_that_fit(
-    kept: &mut Kept,
-    refused: &mut RefusedSizes,
-    view: &mut View<'_>,
-    first: usize,
-    attempts: &mut u32,
-) -> Option<Wasteful> {
-    let by_size = view.policy.traits().depends_only_on_size;
-    // Then whether the head can be placed beside a job depends on its size alone, also where the policy looks at more to
-    // choose its nodes, and where some nodes are out of service.
-    let head_counts = view.policy.counts_only(&kept.request)
-        && kept.request.is_plain()
-        && !view.running.any_sharing()
-        && view.occupancy.is_joined();
-    let mut idle = view.occupancy.idle_nodes();
-    let mut least: Option<Wasteful> = None;
-    // Sizes of which one job was compared already: others of that size would waste as much.
-    let mut compared: BTreeSet<u32> = BTreeSet::new();
-    let mut next = first;
-    while next < view.waiting.len() {
-        let index = next;
-        if index >= COMPARED && least.is_some() {
-            break;
-        }
-        let job = &view.waiting[index];
-        next += 1;
-        if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
-            continue;
-        }
-        let in_time = view.now + job.walltime <= kept.shadow.at;
-        // What is known to be refused is passed over without a look at the request: most of a long queue is.
-        let kind_key = job.kind.map(|kind| Key { kind, nodes: job.nodes });
-        let key = kind_key.filter(|_| by_size);
-        if refused.contains(key, in_time) {
-            continue;
-        }
-        if !in_time && job.whole {
-            let spare = if head_counts {
-                Some(kept.shadow.spare_by_count(&kept.request, view))
-            } else {
-                kept.shadow.spare_if_counted()
-            };
-            if spare.is_some_and(|spare| job.nodes > spare) {
+    /// Starts jobs from `first` on that waste nothing, and answers with the one, if any, that wastes least of the others. Once there
+    /// is one, no further than the first [`COMPARED`] of the queue.
+    fn start_those_that_fit(
+        &mut self,
+        view: &mut View<'_>,
+        first: usize,
+        attempts: &mut u32,
+    ) -> Option<Wasteful> {
+        let by_size = view.policy.traits().depends_only_on_size;
+        let counts_whole = self.kept.counts_whole(view);
+        let head_counts = counts_whole && !view.running.any_sharing();
+        let mut idle = view.occupancy.idle_nodes();
+        let mut least: Option<Wasteful> = None;
+        // Sizes of which one job was compared already: others of that size would waste as much.
+        let mut compared: BTreeSet<u32> = BTreeSet::new();
+        let mut next = first;
+        while next < view.waiting.len() {
+            let index = next;
+            if index >= COMPARED && least.is_some() {
+                break;
+            }
+            let job = &view.waiting[index];
+            next += 1;
+            if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
                 continue;
             }
-        }
-        let alike = job.request.is_plain() && job.request.is_like(&kept.request);
-        let size = (by_size && alike).then_some(job.nodes);
-        let late_size =
-            size.or((head_counts && job.whole && job.request.is_plain()).then_some(job.nodes));
-        let same_nodes = by_size && !view.policy.draws_by_identity();
-        let late_key = kind_key.filter(|_| same_nodes || late_size.is_some());
-        let is_refused = !in_time && refused.contains(late_key, false);
-        if is_refused || size.is_some_and(|size| compared.contains(&size)) {
-            continue;
-        }
-        if view.has_started(index) {
-            continue;
-        }
-        let started = match view.policy.place(&job.request, view.occupancy) {
-            Err(refusal) => {
-                refused.insert(key, true);
-                let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
-                blocked && kept.make_room(view, index, in_time, attempts)
+            let in_time = view.now + job.walltime <= self.kept.shadow.at;
+            // What is known to be refused is passed over without a look at the request: most of a long queue is.
+            let kind_key = job.kind.map(|kind| Key { kind, nodes: job.nodes });
+            let key = kind_key.filter(|_| by_size);
+            if self.refused.contains(key, in_time) {
+                continue;
             }
-            Ok(placement) => {
-                let waste = view.policy.waste(&job.request, &placement, view.occupancy);
-                let placement = Arc::new(placement);
-                // One whose refusal is remembered by nothing would be found again and again.
-                if waste > 0.0 && late_size.is_some() {
-                    compared.extend(size);
-                    if least.as_ref().is_none_or(|least| waste < least.waste) {
-                        least = Some(Wasteful { index, key: late_key, in_time, waste, placement });
-                    }
+            if !in_time && job.whole {
+                let spare = if counts_whole {
+                    Some(self.kept.shadow.spare_by_count(&self.kept.request, view, self.future))
+                } else {
+                    self.kept.shadow.spare
+                };
+                if spare.is_some_and(|spare| job.nodes > spare) {
                     continue;
                 }
-                let harmless = in_time || kept.shadow.spare(&kept.request, &placement, view);
-                if !harmless {
-                    refused.insert(late_key, false);
-                }
-                harmless && view.start(index, placement)
             }
-        };
-        if started {
-            idle = view.occupancy.idle_nodes();
-            refused.forget();
-            if least.take().is_some() {
-                // What was found before is as it was no longer.
-                compared.clear();
-                next = first;
+            let alike = job.request.is_plain() && job.request.is_like(&self.kept.request);
+            let size = (by_size && alike).then_some(job.nodes);
+            let late_size =
+                size.or((head_counts && job.whole && job.request.is_plain()).then_some(job.nodes));
+            let same_nodes = by_size && !view.policy.draws_by_identity();
+            let late_key = kind_key.filter(|_| same_nodes || late_size.is_some());
+            let is_refused = !in_time && self.refused.contains(late_key, false);
+            if is_refused || size.is_some_and(|size| compared.contains(&size)) {
+                continue;
+            }
+            if view.has_started(index) {
+                continue;
+            }
+            let started = match view.policy.place(&job.request, view.occupancy) {
+                Err(refusal) => {
+                    self.refused.insert(key, true);
+                    let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
+                    blocked && self.make_room(view, index, in_time, attempts)
+                }
+                Ok(placement) => {
+                    let waste = view.policy.waste(&job.request, &placement, view.occupancy);
+                    let placement = Arc::new(placement);
+                    // One whose refusal is remembered by nothing would be found again and again.
+                    if waste > 0.0 && late_size.is_some() {
+                        compared.extend(size);
+                        if least.as_ref().is_none_or(|least| waste < least.waste) {
+                            least =
+                                Some(Wasteful { index, key: late_key, in_time, waste, placement });
+                        }
+                        continue;
+                    }
+                    let harmless = in_time || self.spares(&placement, view);
+                    if !harmless {
+                        self.refused.insert(late_key, false);
+                    }
+                    harmless && view.start(index, placement)
+                }
+            };
+            if started {
+                idle = view.occupancy.idle_nodes();
+                self.refused.forget();
+                if least.take().is_some() {
+                    // What was found before is as it was no longer.
+                    compared.clear();
+                    next = first;
+                }
             }
         }
+        least
     }
-    least
 }
 
 /// What decides about a request under a policy that depends only on sizes.
@@ -297,133 +318,118 @@ impl RefusedSizes {
     }
 }
 
-/// The machine at the head's reservation.
+/// The head's reservation.
 #[derive(Debug)]
 struct Shadow {
     /// When the head starts at the latest, seconds.
     at: f64,
-    at_that_time: AtThatTime,
-}
-
-#[derive(Debug)]
-enum AtThatTime {
-    /// Only counts matter: nodes beyond what the head needs.
-    Spare(u32),
-    /// The occupancy, built when it is first needed.
-    Occupied(Option<Box<Occupancy>>),
+    /// Where only counts matter: nodes beyond what the head needs at that time. Otherwise the state at that time tells.
+    spare: Option<u32>,
 }
 
 impl Shadow {
-    fn of(
-        head: &Request,
-        now: f64,
-        running: &Running,
-        occupancy: &mut Occupancy,
-        policy: &dyn Policy,
-    ) -> Shadow {
-        let counting = policy.counts_only(head)
+    fn of(head: &Request, view: &mut View<'_>, future: &mut Option<Future>) -> Shadow {
+        let counting = view.policy.counts_only(head)
             && head.is_plain()
-            && !running.any_sharing()
-            && occupancy.is_joined()
-            && occupancy.in_service().count() == occupancy.fabric().nodes();
+            && !view.running.any_sharing()
+            && view.occupancy.is_joined()
+            && view.occupancy.in_service().count() == view.occupancy.fabric().nodes();
         if counting {
-            return Shadow::by_count(head, now, running, occupancy);
+            return Shadow::by_count(head, view);
         }
-        // The answer of a policy that only counts does not depend on traffic.
-        let mut then = if policy.counts_only(head) {
-            occupancy.what_if_without_network()
-        } else {
-            occupancy.what_if()
+        let helps = match view.policy.counts_only(head) {
+            true => RoomHelps::Always,
+            false => view.policy.traits().room_helps,
         };
-        let mut at = f64::INFINITY;
-        for ending in running.ending_together() {
+        let at = match helps {
+            RoomHelps::Unknown => Shadow::one_by_one(head, view),
+            RoomHelps::Always => Shadow::by_halves(head, view, future, true),
+            RoomHelps::Mostly => Shadow::by_halves(head, view, future, false),
+        };
+        Shadow { at, spare: None }
+    }
+
+    /// Nodes that end together count together, as in the textbook.
+    fn by_count(head: &Request, view: &View<'_>) -> Shadow {
+        let mut free = view.occupancy.idle_nodes();
+        for ending in view.running.ending_together() {
+            free += ending.iter().map(|job| job.placement.nodes().len() as u32).sum::<u32>();
+            if free >= head.nodes {
+                let at = ending[0].expected_end.max(view.now);
+                return Shadow { at, spare: Some(free - head.nodes) };
+            }
+        }
+        Shadow { at: f64::INFINITY, spare: Some(0) }
+    }
+
+    /// The first end at which the policy places the head, asked at one after another.
+    fn one_by_one(head: &Request, view: &mut View<'_>) -> f64 {
+        let mut then = view.occupancy.what_if();
+        for ending in view.running.ending_together() {
             if ending[0].expected_end == f64::INFINITY {
                 break;
             }
             for job in ending {
                 then.release(Arc::clone(&job.placement));
             }
-            if policy.can_place(head, &then).is_ok() {
-                at = ending[0].expected_end.max(now);
-                break;
+            if view.policy.can_place(head, &then).is_ok() {
+                return ending[0].expected_end.max(view.now);
             }
         }
-        Shadow { at, at_that_time: AtThatTime::Occupied(None) }
+        f64::INFINITY
     }
 
-    /// Nodes that end together count together, as in the textbook.
-    fn by_count(head: &Request, now: f64, running: &Running, occupancy: &Occupancy) -> Shadow {
-        let mut free = occupancy.idle_nodes();
-        for ending in running.ending_together() {
-            free += ending.iter().map(|job| job.placement.nodes().len() as u32).sum::<u32>();
-            if free >= head.nodes {
-                let at_that_time = AtThatTime::Spare(free - head.nodes);
-                return Shadow { at: ending[0].expected_end.max(now), at_that_time };
-            }
-        }
-        Shadow { at: f64::INFINITY, at_that_time: AtThatTime::Spare(0) }
+    /// The same where more room is not in the way: then few ends need to be asked. The search begins at the time of the last
+    /// reservation if that does not change the answer, and otherwise at the first end.
+    fn by_halves(
+        head: &Request,
+        view: &View<'_>,
+        future: &mut Option<Future>,
+        from_last: bool,
+    ) -> f64 {
+        let ends = view.running.ending_together().map(|ending| ending[0].expected_end);
+        let mut ends: Vec<f64> =
+            ends.filter(|end| end.is_finite()).map(|end| end.max(view.now)).collect();
+        ends.dedup();
+        let future = Future::of(future, view);
+        let last = ends.partition_point(|&end| end <= future.until()).saturating_sub(1);
+        let first = first_where(ends.len(), if from_last { last } else { 0 }, |index| {
+            future.go_to(ends[index], view.running);
+            view.policy.can_place(head, future.occupancy()).is_ok()
+        });
+        first.map_or(f64::INFINITY, |first| ends[first])
     }
 
-    /// Nodes beyond what the head needs, where only counts matter.
-    fn spare_if_counted(&self) -> Option<u32> {
-        match self.at_that_time {
-            AtThatTime::Spare(spare) => Some(spare),
-            AtThatTime::Occupied(_) => None,
-        }
-    }
-
-    /// The same under a policy that only counts, also where nodes are out of service.
-    fn spare_by_count(&mut self, head: &Request, view: &View<'_>) -> u32 {
-        match &mut self.at_that_time {
-            AtThatTime::Spare(spare) => *spare,
-            AtThatTime::Occupied(state) => {
-                occupied(state, self.at, view).idle_nodes().saturating_sub(head.nodes)
-            }
-        }
+    /// Nodes beyond what the head needs under a policy that only counts, also where nodes are out of service.
+    fn spare_by_count(&self, head: &Request, view: &View<'_>, future: &mut Option<Future>) -> u32 {
+        self.spare.unwrap_or_else(|| {
+            self.then(view, future).occupancy().idle_nodes().saturating_sub(head.nodes)
+        })
     }
 
     /// Lets a job run past the reservation if the head can still be placed then beside it.
-    fn spare(&mut self, head: &Request, placement: &Arc<Placement>, view: &View<'_>) -> bool {
+    fn spares(
+        &mut self,
+        head: &Request,
+        placement: &Arc<Placement>,
+        view: &View<'_>,
+        future: &mut Option<Future>,
+    ) -> bool {
         // Numbers do not tell which nodes a job shares with others.
-        if matches!(self.at_that_time, AtThatTime::Spare(_)) && !placement.share().is_whole() {
-            self.at_that_time = AtThatTime::Occupied(None);
+        self.spare = self.spare.filter(|_| placement.share().is_whole());
+        if let Some(spare) = &mut self.spare {
+            let left = spare.checked_sub(placement.nodes().len() as u32);
+            *spare = left.unwrap_or(*spare);
+            return left.is_some();
         }
-        match &mut self.at_that_time {
-            AtThatTime::Spare(spare) => {
-                let left = spare.checked_sub(placement.nodes().len() as u32);
-                *spare = left.unwrap_or(*spare);
-                left.is_some()
-            }
-            AtThatTime::Occupied(state) => {
-                let then = occupied(state, self.at, view);
-                if then.claim(placement).is_err() {
-                    return false;
-                }
-                let harmless = view.policy.can_place(head, then).is_ok();
-                if !harmless {
-                    then.release(placement);
-                }
-                harmless
-            }
-        }
+        let mut then = self.then(view, future).what_if();
+        then.claim(Arc::clone(placement)).is_ok() && view.policy.can_place(head, &then).is_ok()
     }
-}
 
-/// The occupancy at a reservation, built when it is first needed.
-fn occupied<'a>(
-    state: &'a mut Option<Box<Occupancy>>,
-    at: f64,
-    view: &View<'_>,
-) -> &'a mut Occupancy {
-    state.get_or_insert_with(|| {
-        let mut then = Box::new(if view.policy.traits().count_only {
-            view.occupancy.without_network()
-        } else {
-            view.occupancy.clone()
-        });
-        for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
-            then.release(&job.placement);
-        }
-        then
-    })
+    /// The state at that time.
+    fn then<'a>(&self, view: &View<'_>, future: &'a mut Option<Future>) -> &'a mut Future {
+        let future = Future::of(future, view);
+        future.go_to(self.at, view.running);
+        future
+    }
 }

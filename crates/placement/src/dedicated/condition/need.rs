@@ -19,7 +19,8 @@ const SLACK: f64 = 1e-9;
 impl Need {
     /// For a job of `total` nodes that accepts a share `bandwidth_share` of what the tree gives each node.
     pub fn new(fabric: &Fabric, total: u32, bandwidth_share: f64) -> Self {
-        let share = |level| if level < fabric.depth() { share(fabric, level) } else { 0.0 };
+        let share =
+            |level| if level < fabric.depth() { fabric.uplinks_per_node(level) } else { 0.0 };
         Need {
             total,
             per_flow: bandwidth_share * share(1),
@@ -92,20 +93,4 @@ impl Need {
             (f64::from(core * slots) / self.per_flow_of_pod + SLACK) as u32
         }
     }
-}
-
-/// Uplinks of a group of `level` in one rail for each node in it, no more than carry what the node can send; the least of all groups
-/// of that level that have uplinks.
-fn share(fabric: &Fabric, level: usize) -> f64 {
-    let of_site = |site: u32| {
-        let bandwidth = |level| fabric.cabling(site, level).bandwidth;
-        bandwidth(0) / bandwidth(level)
-    };
-    let of_group = |group| {
-        let site = fabric.site_of_group(level, group);
-        let uplinks = fabric.uplinks(level, group).len() as f64 / f64::from(fabric.rails(site));
-        let nodes = fabric.node_range(level, group).len() as f64;
-        (uplinks > 0.0).then(|| of_site(site).min(uplinks / nodes))
-    };
-    (0..fabric.groups(level)).filter_map(of_group).fold(f64::INFINITY, f64::min)
 }

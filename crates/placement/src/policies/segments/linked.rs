@@ -2,7 +2,9 @@ use topolane_fabric::BlockIndex;
 
 use super::{Parts, Plan};
 use crate::policies::{Dedicated, Isolated};
-use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
+use crate::{
+    Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, RoomHelps, Traits,
+};
 
 /// Blocks that are tried for a request that fits one: each costs a search for links.
 const TRIED: usize = 16;
@@ -104,7 +106,7 @@ impl Policy for LinkedSegments {
     }
 
     fn traits(&self) -> Traits {
-        Traits::ISOLATES
+        Traits { room_helps: RoomHelps::Mostly, ..Traits::ISOLATES }
     }
 
     fn choose(

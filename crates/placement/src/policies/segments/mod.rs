@@ -8,7 +8,7 @@ pub use linked::LinkedSegments;
 use parts::Parts;
 use plan::Plan;
 
-use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, RoomHelps, Traits};
 
 /// Segments: every part of `request.segment` nodes lies in one block, and so does what is left over. A block is a domain
 /// (of NVLink, say); nodes in none form a block with the others of their leaf.
@@ -27,7 +27,7 @@ impl Policy for Segments {
     }
 
     fn traits(&self) -> Traits {
-        Traits { depends_only_on_size: true, ..Traits::NONE }
+        Traits { depends_only_on_size: true, room_helps: RoomHelps::Always, ..Traits::NONE }
     }
 
     fn choose(
