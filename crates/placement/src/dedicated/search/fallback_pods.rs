@@ -39,6 +39,8 @@ struct Search<'a> {
     parallel: u32,
     /// Pods with leaves that have the set, most nodes first.
     members: Vec<OfPod>,
+    /// The most nodes of all members from each place on.
+    left: Vec<u32>,
     choices: usize,
 }
 
@@ -104,9 +106,11 @@ impl<'a> Search<'a> {
         let in_plane =
             (0..pods[0].core.len()).map(|plane| (set & slots_into(plane, parallel)).count_ones());
         let in_plane = in_plane.collect();
-        let enough =
-            members.iter().map(|members| members.most().nodes).sum::<u32>() >= candidates.wanted;
-        enough.then_some(Search {
+        let mut left = vec![0; members.len() + 1];
+        for (at, of) in members.iter().enumerate().rev() {
+            left[at] = left[at + 1] + of.most().nodes;
+        }
+        (left[0] >= candidates.wanted).then_some(Search {
             candidates,
             pods,
             in_plane,
@@ -114,6 +118,7 @@ impl<'a> Search<'a> {
             slots,
             parallel,
             members,
+            left,
             choices,
         })
     }
@@ -121,8 +126,7 @@ impl<'a> Search<'a> {
     /// Adds pods from `at` on to those chosen.
     fn choose(&mut self, at: usize, chosen: &mut Chosen) -> Option<Plan> {
         self.choices = self.choices.checked_sub(1)?;
-        let left: u32 = self.members[at..].iter().map(|members| members.most().nodes).sum();
-        if chosen.nodes + left < self.candidates.wanted
+        if chosen.nodes + self.left[at] < self.candidates.wanted
             || self.slots_of(chosen, (1, 1)).sum::<u32>() < self.slots
         {
             return None;
@@ -165,15 +169,36 @@ impl<'a> Search<'a> {
         chosen.common.iter().enumerate().map(slots)
     }
 
-    /// The job on these pods, if they hold it.
+    /// The job on these pods, if they hold it: with most core cables for each slot, first of most pods, then of the other one.
     fn plan(&self, chosen: &Chosen) -> Option<Plan> {
-        let widest = chosen.common.iter().map(|common| common.count_ones()).max().unwrap_or(0);
-        let enough = |width: Width| self.slots_of(chosen, width).sum::<u32>() >= self.slots;
-        (1..=widest).rev().find_map(|most| {
-            let rest = (1..=most).rev().find(|&rest| enough((most, rest)))?;
-            let nodes = self.nodes(chosen, (most, rest))?;
-            Some(self.lay_out(chosen, (most, rest), &nodes))
-        })
+        let common: Vec<u32> = chosen.common.iter().map(|common| common.count_ones()).collect();
+        let of_rest = chosen.rest.map(|at| {
+            let own = self.pods[self.members[at].pod].core.iter().zip(&chosen.common);
+            own.map(|(own, common)| (own & common).count_ones()).collect::<Vec<u32>>()
+        });
+        let enough = |(most, rest): Width| {
+            let slots = |plane: usize| {
+                let of_rest = of_rest.as_ref().map_or(u32::MAX, |counts| counts[plane] / rest);
+                self.in_plane[plane].min(common[plane] / most).min(of_rest)
+            };
+            (0..common.len()).map(slots).sum::<u32>() >= self.slots
+        };
+        // The wider, the fewer slots.
+        let widest = common.iter().copied().max().unwrap_or(0);
+        let widest = last_where(widest, |most| enough((most, 1)))?;
+        for most in (1..=widest).rev() {
+            let rest = match chosen.rest {
+                Some(_) => last_where(most, |rest| enough((most, rest)))?,
+                None => most,
+            };
+            if let Some(nodes) = self.nodes(chosen, (most, rest)) {
+                return Some(self.lay_out(chosen, (most, rest), &nodes));
+            }
+            if chosen.rest.is_none() {
+                return None; // the narrower, the fewer nodes
+            }
+        }
+        None
     }
 
     /// Nodes in each of the pods.
@@ -184,14 +209,21 @@ impl<'a> Search<'a> {
         };
         let filled = |majority: Option<usize>| {
             let mut left = self.candidates.wanted;
-            let mut nodes = vec![0; chosen.pods.len()];
-            if let Some(majority) = majority {
-                let at = chosen.pods[majority];
-                nodes[majority] = self.members[at].most().nodes.min(left - 1);
-                left -= nodes[majority];
-                if left > most(at) {
-                    return None;
+            let of_majority = match majority {
+                Some(majority) => {
+                    let at = chosen.pods[majority];
+                    let nodes = self.members[at].most().nodes.min(left - 1);
+                    left -= nodes;
+                    if left > most(at) {
+                        return None;
+                    }
+                    Some((majority, nodes))
                 }
+                None => None,
+            };
+            let mut nodes = vec![0; chosen.pods.len()];
+            if let Some((majority, of_majority)) = of_majority {
+                nodes[majority] = of_majority;
             }
             for (index, &at) in
                 chosen.pods.iter().enumerate().filter(|&(index, _)| majority != Some(index))
@@ -237,6 +269,20 @@ impl<'a> Search<'a> {
         }
         plan
     }
+}
+
+/// The last number from 1 to `most` for which `holds`, which is true up to some number and false from there on.
+fn last_where(most: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = high - (high - low) / 2;
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    (low > 0).then_some(low)
 }
 
 /// The slots of a leaf that lead into a plane.
