@@ -43,13 +43,28 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
         Across::AnyLeaves => leaves.to_vec(),
         _ => leaves.iter().filter(|leaf| leaf.untouched).copied().collect(),
     };
-    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots));
     let mut sizes: Vec<u32> = usable.iter().map(|leaf| leaf.idle).collect();
     sizes.sort_unstable_by(|one, other| other.cmp(one));
+    let counts = sizes.clone();
     sizes.dedup();
     if across == Across::AnyLeaves {
         sizes = (1..=sizes.first().copied()?).rev().collect();
     }
+    // Sizes of which there are too few leaves are not looked at any further: in a full machine all are.
+    let wanted = even.candidates.wanted;
+    sizes.retain(|&each| {
+        let or_more = counts.partition_point(|&idle| idle >= each);
+        let more = counts.partition_point(|&idle| idle > each);
+        match across {
+            Across::AnyLeaves => or_more as u32 >= wanted / each,
+            Across::WholeLeaves => (or_more - more) as u32 >= wanted / each,
+            Across::WholeLeavesOnly => (or_more - more) as u32 >= wanted.div_ceil(each),
+        }
+    });
+    if sizes.is_empty() {
+        return None;
+    }
+    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots));
     let planes: Vec<Vec<u64>> = leaves
         .chunk_by(|one, other| one.pod == other.pod)
         .map(|leaves| even.candidates.core(leaves[0].pod))
