@@ -3,11 +3,15 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{Ask, ask, crowded, joined, machine, rule, slots, tree};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::Fabric;
-use topolane_placement::{Occupancy, POLICIES, Placement, Policy, Refusal, Request, Share};
+use topolane_placement::{
+    Occupancy, POLICIES, Placement, Policy, Refusal, Request, RoomHelps, Share,
+};
 
 /// The answer is what was asked for: so many slots, all free, eligible and joined.
 fn keeps_the_contract(request: &Request, answer: &Placement, occupancy: &Occupancy) {
@@ -56,8 +60,49 @@ fn contract_of(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
     }
 }
 
+/// Places the jobs by the policy and lets them end one after another, the last first: once there is a place for the request, there
+/// is one from then on.
+fn more_room_helps(policy: &dyn Policy, request: &Request, jobs: &[Request], fabric: &Arc<Fabric>) {
+    let mut occupancy = Occupancy::new(Arc::clone(fabric));
+    let mut running = Vec::new();
+    for job in jobs {
+        if let Ok(placement) = policy.place(job, &occupancy) {
+            occupancy.claim(&placement).unwrap();
+            running.push(placement);
+        }
+    }
+    let mut had_place = policy.can_place(request, &occupancy).is_ok();
+    for ended in running.iter().rev() {
+        occupancy.release(ended);
+        let has_place = policy.can_place(request, &occupancy).is_ok();
+        assert!(has_place || !had_place, "{}: {request:?} has no place any more", policy.name());
+        had_place = has_place;
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// A policy for which more room always helps finds a place where it found one with more jobs on the machine: EASY remembers
+    /// what such a policy refused.
+    #[test]
+    fn more_room_helps_where_it_is_said_to(
+        machine in machine(),
+        others in prop::collection::vec((ask(), 1u32..7), 1..12),
+        asks in prop::collection::vec((ask(), 1u32..9), 1..4),
+    ) {
+        let fabric = machine.fabric();
+        let sized = |(ask, nodes): &(Ask, u32)| Request { nodes: *nodes, ..ask.on(&fabric) };
+        let jobs: Vec<Request> = others.iter().map(sized).collect();
+        for request in asks.iter().map(sized) {
+            for info in POLICIES {
+                let policy = (info.build)(3);
+                if policy.traits().room_helps == RoomHelps::Always {
+                    more_room_helps(&*policy, &request, &jobs, &fabric);
+                }
+            }
+        }
+    }
 
     /// Every policy answers with exactly the slots asked for, each of them free and eligible,
     /// inside joined sites; `can_place` agrees with `place`; the same request in the same state gets
