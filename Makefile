@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin test-kubernetes explore lint docs lock audit header wheel bench bench-gang bench-inflation bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components explore lint docs lock audit header wheel bench bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -93,8 +93,12 @@ test-plugin: build $(VENV)/.test-installed $(VENV)/.components
 # Only the tests of topolane-scheduler on a real control plane. The first build takes about half an hour of CPU time and the
 # Go module proxy; what it makes stays in target/kubernetes, and from then on `make test` runs these tests too.
 KUBERNETES := target/kubernetes
-KUBE_BUILD = cd native/kubernetes && CGO_LDFLAGS="-L$(abspath target/quick)" go build -ldflags="-s -w" -o $(abspath $(KUBERNETES))/
-test-kubernetes: build $(VENV)/.test-installed
+KUBE_VERSION = -X k8s.io/component-base/version.gitVersion=v1.36.1
+KUBE_BUILD = cd native/kubernetes && CGO_LDFLAGS="-L$(abspath target/quick)" go build -ldflags="-s -w $(KUBE_VERSION)" -o $(abspath $(KUBERNETES))/
+test-kubernetes: kubernetes-components $(VENV)/.test-installed
+	$(BIN)/python -m pytest tests/kubernetes
+
+kubernetes-components: build
 	$(call need,go,golang-go)
 	$(call need,etcd,etcd-server)
 	@mkdir -p $(KUBERNETES)
@@ -102,7 +106,6 @@ test-kubernetes: build $(VENV)/.test-installed
 	$(KUBE_BUILD) k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
 	$(KUBE_BUILD)topolane-scheduler .
 	GOBIN=$(abspath $(KUBERNETES)) go install sigs.k8s.io/kwok/cmd/kwok@v0.7.0
-	$(BIN)/python -m pytest tests/kubernetes
 
 check: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py check
@@ -205,6 +208,12 @@ bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
 
 bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/sites/run.py $(BENCH)
+
+# topolane-scheduler against the default scheduler and Kueue on a real control plane: a hundred groups side by side. The first
+# build of Kueue takes five minutes of CPU time. BENCH="scale" is 5,000 nodes, BENCH="soak" kills what can be killed.
+bench-kubernetes: kubernetes-components $(VENV)/.optimised
+	cd benches/kueue && go build -ldflags="-s -w" -o $(abspath $(KUBERNETES))/ sigs.k8s.io/kueue/cmd/kueue
+	$(BIN)/python benches/kubernetes/run.py $(BENCH)
 
 # The plugin inside a real slurmctld, as root: make bench-slurm BENCH="scale", "soak" or "cab", and options behind it;
 # BENCH="block" holds policy slurm-block against a stock slurmctld.

@@ -63,6 +63,10 @@ def wait_for(what: str, said: Callable[[], Any], seconds: float = 90) -> Any:
 class ControlPlane:
     """The processes, and the API."""
 
+    controllers = "job-controller,garbage-collector-controller,node-lifecycle-controller"
+    admission_off = "ServiceAccount"
+    kwok_options = ("--node-lease-duration-seconds=40",)
+
     def __init__(self, home: Path) -> None:
         self.home = home
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -99,19 +103,19 @@ class ControlPlane:
             f"--service-account-signing-key-file={key}", "--service-account-issuer=https://localhost",
             f"--token-auth-file={home}/tokens.csv", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
             f"--cert-dir={home}/certificates", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
-            "--disable-admission-plugins=ServiceAccount",
+            f"--disable-admission-plugins={self.admission_off}",
         )  # fmt: skip
         wait_for("kube-apiserver is ready", lambda: self.get("/readyz", text=True) == "ok", 180)
         self.run(
             "kube-controller-manager", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false",
-            "--controllers=job-controller,garbage-collector-controller,node-lifecycle-controller", "--secure-port=0",
+            f"--controllers={self.controllers}", "--secure-port=0",
             "--kube-api-qps=500", "--kube-api-burst=500",
         )  # fmt: skip
         self.run(
             "kwok",
             f"--kubeconfig={self.kubeconfig}",
             "--manage-all-nodes=true",
-            "--node-lease-duration-seconds=40",
+            *self.kwok_options,
         )
 
     def run(self, name: str, *options: str, log: str = "") -> None:

@@ -1,0 +1,218 @@
+"""5,000 nodes, and 15,000 pods in groups as in Kueue's own performance set of topology-aware scheduling: pods placed per second by
+topolane-scheduler, and by Kueue with the default scheduler, on one API server; the time of decisions; memory.
+
+All groups come at once, as Jobs. Nothing ends, so that every pod finds a node.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import random
+import re
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import groups
+from cluster import Cluster, Shape, cluster, has_kueue, load_text, say, start_kueue
+from groups import Group, Record
+from measure import HEADINGS, Row, table
+
+ROOM = {"cpu": "96", "memory": "256Gi"}
+RACK, BLOCK = 64, 10
+CLASSES = (
+    (350, 2, "500m", (120, 120, 110), 1),
+    (100, 4, "1250m", (34, 33, 33), 2),
+    (50, 8, "2500m", (17, 17, 16), 4),
+)
+"""Of 500 groups of Kueue's set: how many there are of a class, pods, cores of each; of these how many want one rack, prefer one, or
+want one for each slice of pods; and pods of a slice."""
+PER_SET = 500
+PATIENCE = 300.0
+"""Seconds without a new pod on a node after which a run is given up."""
+PLACED = re.compile(r'"Decision".*policyMicroseconds=(\d+) planMicroseconds=(\d+)')
+
+
+def arguments(words: list[str]) -> argparse.Namespace:
+    """What the user asks for."""
+    parser = argparse.ArgumentParser(prog="run.py scale", description=__doc__)
+    parser.add_argument(
+        "--nodes", type=int, default=5000, help="nodes of 96 cores, 64 in a rack, 10 racks in a block [5000]"
+    )
+    parser.add_argument("--pods", type=int, default=15_000, help="pods, about [15000]")
+    parser.add_argument(
+        "--systems", default="topolane,kueue", help="with commas; default: no groups [topolane,kueue]"
+    )
+    parser.add_argument(
+        "--policies", default="isolated,dedicated", help="of topolane-scheduler [isolated,dedicated]"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the order of the groups [1]")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    return parser.parse_args(words)
+
+
+def kueues_set(pods: int, seed: int, name: str) -> list[Group]:
+    """The groups of Kueue's set, in a random order, as many as have so many pods."""
+
+    def endless() -> Iterator[Group]:
+        while True:
+            for _, size, cores, kinds, part in CLASSES:
+                for kind, count in enumerate(kinds):
+                    for _ in range(count):
+                        yield Group(
+                            "", size, {"cpu": cores}, required=kind == 0, slice_size=part if kind == 2 else 0
+                        )
+
+    made: list[Group] = []
+    total = 0
+    for group in endless():
+        if total >= pods and len(made) % PER_SET == 0:
+            break
+        made.append(group)
+        total += group.size
+    random.Random(seed).shuffle(made)
+    return [dataclasses.replace(group, name=f"{name}-{number}") for number, group in enumerate(made)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """One system's run."""
+
+    system: str
+    pods: int
+    placed: int
+    seconds: float
+    """From the first Job to the last pod on a node."""
+    rate: float
+    """Pods per second between the first and the last tenth."""
+    broken: int
+    """Groups that wanted one rack and are in several."""
+    memory: float
+    cores: float
+    """That the system's own processes used."""
+    policy_times: tuple[float, ...]
+    plan_times: tuple[float, ...]
+
+
+def play(plane: Cluster, wanted: Sequence[Group], system: str, policy: str) -> Result:
+    """Lets all groups come at once."""
+    name = f"{system} {policy}".strip()
+    processes = ["topolane-scheduler"] if system == "topolane" else ["default-scheduler"]
+    processes += ["kueue"] if system == "kueue" else []
+    pods = sum(group.size for group in wanted)
+    say(f"{name}: {len(wanted):,} groups of {pods:,} pods")
+    record = Record(plane.api, wanted)
+    used = sum(map(plane.processor_time, processes))
+    begin = time.monotonic()
+    plane.api.each(lambda group: groups.submit(plane.api, group, system, policy), wanted)
+    say(f"{name}: submitted in {time.monotonic() - begin:.0f} s")
+    last, seen, said = time.monotonic(), 0, 0.0
+    while (now := record.count()) < pods and time.monotonic() - last < PATIENCE:
+        if now > seen:
+            last, seen = time.monotonic(), now
+        if time.monotonic() - said > 30:
+            said = time.monotonic()
+            say(f"{name}: {now:,} pods have nodes")
+        time.sleep(0.2)
+    record.stop()
+    bound = sorted(record.bound)
+    seconds = bound[-1] - begin if bound else 0.0
+    low, high = len(bound) // 10, len(bound) * 9 // 10
+    rate = (high - low) / max(bound[high] - bound[low], 1e-9) if high > low else 0.0
+    broken = sum(
+        len({plane.shape.rack_of(node) for node in record.lives[group.name].nodes.values()}) > 1
+        for group in wanted
+        if group.required
+    )
+    times = [
+        tuple(int(part) / 1e6 for part in row) for row in PLACED.findall(plane.log("topolane-scheduler"))
+    ]
+    result = Result(
+        name, pods, len(bound), seconds, rate, broken, sum(map(plane.memory, processes)),
+        (sum(map(plane.processor_time, processes)) - used) / max(seconds, 1e-9),
+        tuple(row[0] for row in times) if system == "topolane" else (),
+        tuple(row[1] for row in times) if system == "topolane" else (),
+    )  # fmt: skip
+    say(
+        f"{name}: {result.placed:,} pods in {seconds:.0f} s, {rate:.0f} a second, {result.memory / 1e6:.0f} MB"
+    )
+    return result
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))] if values else 0.0
+
+
+LIMITS = {"isolated": 1.0, "dedicated": 5.0}
+"""Milliseconds that 99 % of the decisions of a policy may take."""
+
+
+def rows(results: Sequence[Result]) -> list[Row]:
+    """The figures, and what they should be."""
+    made = []
+    kueue = next((result for result in results if result.system == "kueue"), None)
+    for result in results:
+        policy = result.system.partition(" ")[2]
+        limit = 2 * kueue.rate if kueue and policy else None
+        made += [
+            Row(f"{result.system}: pods placed", f"of {result.pods:,}", "pods", (float(result.placed),), result.pods, True),
+            Row(f"{result.system}: pods per second", "twice Kueue's" if limit else "", "/s", (result.rate,), limit, True),
+            Row(f"{result.system}: all of it", "first Job to last pod", "s", (result.seconds,)),
+            Row(f"{result.system}: split groups", "one rack was wanted", "", (float(result.broken),), 1 if policy else None),
+            Row(f"{result.system}: memory", "its processes", "MB", (result.memory / 1e6,), 500 if policy else None),
+            Row(f"{result.system}: cores", "of its processes", "", (result.cores,)),
+        ]  # fmt: skip
+        if not policy:
+            continue
+        for what, times, limit in (
+            ("decision", result.policy_times, LIMITS.get(policy)),
+            ("decision with all filters", result.plan_times, None),
+        ):
+            for share in (0.5, 0.99):
+                values = (1000 * percentile(times, share),) if times else ()
+                made.append(Row(
+                    f"{result.system}: {what}", f"p{share * 100:.0f}", "ms", values, limit if share > 0.9 else None
+                ))  # fmt: skip
+        if result.plan_times:
+            made.append(
+                Row(
+                    f"{result.system}: groups",
+                    "mean pods",
+                    "",
+                    (statistics.fmean([result.pods / len(result.plan_times)]),),
+                )
+            )
+    return made
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Runs all systems and prints their figures."""
+    results: list[Result] = []
+    shape = Shape(options.nodes, RACK, BLOCK, ROOM)
+    systems = options.systems.split(",")
+    if "kueue" in systems and not has_kueue():
+        say("kueue is not built and is left out")
+        systems.remove("kueue")
+    with cluster(shape) as plane:
+        for system in systems:
+            for policy in options.policies.split(",") if system == "topolane" else [""]:
+                plane.start(
+                    *(("topolane-scheduler", {"policy": policy}) if policy else ("default-scheduler", None))
+                )
+                if system == "kueue":
+                    start_kueue(plane)
+                wanted = kueues_set(options.pods, options.seed, f"{system}-{policy}".strip("-"))
+                results.append(play(plane, wanted, system, policy))
+                plane.clear()
+                plane.kill("topolane-scheduler" if policy else "default-scheduler")
+                if policy:
+                    (plane.home / "topolane-scheduler.log").unlink()
+    made = rows(results)
+    print(table([HEADINGS, *(row.cells() for row in made)]))
+    print(load_text())
+    if options.json:
+        options.json.write_text(json.dumps([row.facts() for row in made], indent=1) + "\n")
+    return int(any(row.verdict == "MISSED" for row in made))
