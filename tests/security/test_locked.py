@@ -11,7 +11,7 @@ import pytest
 TREE = Path(__file__).resolve().parents[2]
 FILES = {
     "base": (),
-    "test": ("dask", "lint", "nova", "nova-test", "sites", "slurm", "studies", "test"),
+    "test": ("dask", "kubernetes", "lint", "nova", "nova-test", "sites", "slurm", "studies", "test"),
     "libvirt": ("libvirt",),
     "docs": ("docs",),
 }

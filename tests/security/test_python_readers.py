@@ -18,6 +18,7 @@ from topolane._engine import InputError
 CORPUS = Path(__file__).parent / "corpus-python"
 EXAMPLES = 60
 MACHINE = 'name = "m"\n[[site]]\nname = "s"\nchildren = [4, 2]\nparents = [1, 2]\n'
+SEEN = {"time": 2.0, "pods": 2, "share": [1, 0, 0]}
 HELD = {"job": "1", "partition": "p", "submit": 0.0, "start": 0.0, "walltime": None}
 
 
@@ -51,6 +52,22 @@ def _log(path: Path) -> Any:
 
     found = replay(path)
     return found.summary.as_json(), found.csv()
+
+
+def _cluster_log(path: Path) -> Any:
+    pytest.importorskip("httpx", reason="the extra kubernetes is not installed")
+    from topolane.kubernetes.shadow_log import past, replay
+
+    past(path, "isolated", topolane.machine("cab"))
+    found = replay(path)
+    return found.summary.as_json(), found.csv
+
+
+def _kubeconfig(path: Path) -> Any:
+    pytest.importorskip("yaml", reason="the extra kubernetes is not installed")
+    from topolane.kubernetes.kubeconfig import access
+
+    return access(str(path))
 
 
 def _matrix(path: Path) -> Any:
@@ -165,6 +182,39 @@ READERS: dict[str, tuple[Reader, str, str]] = {
             HELD
             | {"event": "start", "id": 3, "nodes": "", "not_asked": "the machine does not name its nodes"},
             {"event": "ends", "id": 1, "at": 10.0},
+        ),
+    ),
+    "cluster-log": (
+        _cluster_log,
+        "log.jsonl",
+        _lines(
+            {
+                "time": 1.0,
+                "event": "shadow",
+                "machine": MACHINE,
+                "policy": "isolated",
+                "system": "kubernetes",
+            },
+            HELD | SEEN | {"event": "holds", "id": 2, "job": "d/b", "nodes": "m8"},
+            HELD
+            | SEEN
+            | {"event": "start", "id": 1, "job": "d/a", "nodes": "m[1-2]", "aph": 0.0, "shares_with": 0}
+            | {
+                "free": {"1": "m[1-6]"},
+                "room": {"1": "m[1-8]"},
+                "plugin": "stock",
+                "policy": {"nodes": "m[1-2]", "aph": 0.0, "shares_with": 0},
+            },
+            HELD | SEEN | {"event": "start", "id": 3, "job": "d/c", "nodes": "", "not_asked": "no node"},
+            {"time": 4.0, "event": "ends", "id": 1, "at": 10.0},
+        ),
+    ),
+    "kubeconfig": (
+        _kubeconfig,
+        "kubeconfig",
+        (
+            "current-context: one\ncontexts:\n- name: one\n  context: {cluster: c, user: u}\nclusters:\n- name: c\n"
+            '  cluster: {server: "https://127.0.0.1:1", insecure-skip-tls-verify: true}\nusers:\n- name: u\n  user: {token: t}\n'
         ),
     ),
     "matrix": (_matrix, "matrix.csv", MATRIX),
