@@ -172,7 +172,12 @@ def cluster(shape: Shape) -> Iterator[Cluster]:
             yield made
         except (AssertionError, OSError):
             for name in made.processes:
-                print(f"{name} said last:", *made.log(name).splitlines()[-8:], sep="\n  ", file=sys.stderr)
+                print(
+                    f"{name} said last:",
+                    *(line[:300] for line in made.log(name).splitlines()[-4:]),
+                    sep="\n  ",
+                    file=sys.stderr,
+                )
             raise
         finally:
             made.stop()

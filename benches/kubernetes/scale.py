@@ -127,14 +127,13 @@ def play(plane: Cluster, wanted: Sequence[Group], system: str, policy: str) -> R
         for group in wanted
         if group.required
     )
-    times = [
-        tuple(int(part) / 1e6 for part in row) for row in PLACED.findall(plane.log("topolane-scheduler"))
-    ]
+    log = plane.log("topolane-scheduler") if system == "topolane" else ""
+    times = [tuple(int(part) / 1e6 for part in row) for row in PLACED.findall(log)]
     result = Result(
         name, pods, len(bound), seconds, rate, broken, sum(map(plane.memory, processes)),
         (sum(map(plane.processor_time, processes)) - used) / max(seconds, 1e-9),
-        tuple(row[0] for row in times) if system == "topolane" else (),
-        tuple(row[1] for row in times) if system == "topolane" else (),
+        tuple(row[0] for row in times),
+        tuple(row[1] for row in times),
     )  # fmt: skip
     say(
         f"{name}: {result.placed:,} pods in {seconds:.0f} s, {rate:.0f} a second, {result.memory / 1e6:.0f} MB"
