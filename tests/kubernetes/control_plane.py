@@ -118,26 +118,40 @@ class ControlPlane:
             *self.kwok_options,
         )
 
-    def run(self, name: str, *options: str, log: str = "") -> None:
+    def run(self, name: str, *options: str, log: str = "", environment: dict[str, str] | None = None) -> None:
         """Starts a component; its output is in a file of its name."""
         program = BIN / name if (BIN / name).exists() else Path(str(shutil.which(name)))
         with (self.home / f"{log or name}.log").open("ab") as output:
-            self.processes[log or name] = subprocess.Popen([program, *options], stdout=output, stderr=output)
+            self.processes[log or name] = subprocess.Popen(
+                [program, *options],
+                stdout=output,
+                stderr=output,
+                env=os.environ | (environment or {}),
+            )
 
     def start_scheduler(
-        self, name: str = "topolane-scheduler", elect: bool = False, port: int = 0, **args: Any
+        self,
+        name: str = "topolane-scheduler",
+        elect: bool = False,
+        port: int = 0,
+        profile: str = "topolane",
+        **args: Any,
     ) -> None:
-        """Starts topolane-scheduler with these args of the plugin. port: where it serves its metrics; 0 for nowhere."""
+        """Starts topolane-scheduler with these args of the plugin.
+
+        port: where it serves its metrics; 0 for nowhere. profile: the name that pods choose it by.
+        """
         plugins = {
             "multiPoint": {"enabled": [{"name": "Topolane"}]},
             "bind": {"enabled": [{"name": "Topolane"}]},
             "postFilter": {"enabled": [{"name": "Topolane"}]},
         }
-        profile = {
-            "schedulerName": "topolane",
+        ours = {
+            "schedulerName": profile,
             "plugins": plugins,
             "pluginConfig": [{"name": "Topolane", "args": args}],
         }
+        others = [] if profile == "default-scheduler" else [{"schedulerName": "default-scheduler"}]
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
@@ -148,7 +162,7 @@ class ControlPlane:
             },
             "podInitialBackoffSeconds": 1,
             "podMaxBackoffSeconds": 2,
-            "profiles": [profile, {"schedulerName": "default-scheduler"}],
+            "profiles": [ours, *others],
         }  # fmt: skip
         path = self.home / f"{name}.json"
         path.write_text(json.dumps(config))
@@ -176,7 +190,8 @@ class ControlPlane:
         return (self.home / f"{name}.log").read_text(errors="replace")
 
     def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> bytes:
-        data = None if body is None else json.dumps(body).encode()
+        text = body if body is None or isinstance(body, str) else json.dumps(body)
+        data = None if text is None else text.encode()
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": kind, "Accept": "application/json"}
         request = urllib.request.Request(
             f"https://127.0.0.1:{self.port}{path}", data=data, headers=headers, method=method

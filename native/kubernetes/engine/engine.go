@@ -49,6 +49,9 @@ type Request struct {
 	FreeSlots    []uint32
 	AllSlots     []uint32
 	Within       string
+	// Segment is how many slots each part has that must lie in one group of a level; 0: there are no parts.
+	Segment      uint32
+	SegmentLevel string
 }
 
 // Decision is the nodes in rank order, once per slot, and the links that come with them.
@@ -104,6 +107,24 @@ func ReadMachine(source string, content []byte) (*Machine, error) {
 	if err := failed(status, problem); err != nil {
 		return nil, err
 	}
+	return newMachine(machine), nil
+}
+
+// Join is a machine that knows the cables, with the nodes that only another description of it names.
+func (m *Machine) Join(tree *Machine) (*Machine, error) {
+	var machine *C.topolane_machine
+	var told, problem *C.char
+	status := C.topolane_machine_join(m.machine, tree.machine, &machine, &told, &problem)
+	C.topolane_text_free(told)
+	runtime.KeepAlive(m)
+	runtime.KeepAlive(tree)
+	if err := failed(status, problem); err != nil {
+		return nil, err
+	}
+	return newMachine(machine), nil
+}
+
+func newMachine(machine *C.topolane_machine) *Machine {
 	made := &Machine{machine: machine, index: map[string]uint32{}}
 	for node := range uint32(C.topolane_machine_nodes(machine)) {
 		name := C.GoString(C.topolane_machine_node_name(machine, C.uint32_t(node)))
@@ -111,7 +132,7 @@ func ReadMachine(source string, content []byte) (*Machine, error) {
 		made.index[name] = node
 	}
 	runtime.AddCleanup(made, func(machine *C.topolane_machine) { C.topolane_machine_free(machine) }, machine)
-	return made, nil
+	return made
 }
 
 // Node is the number of the node of a name; false if the machine has none of that name.
@@ -197,6 +218,11 @@ func (s *State) Place(policy *Policy, asked Request) (*Decision, *Refusal, error
 	request.min_bandwidth = C.double(asked.MinBandwidth)
 	request.free_slots, request.slot_count = array(&pins, asked.FreeSlots)
 	request.all_slots, _ = array(&pins, asked.AllSlots)
+	request.segment = C.uint32_t(asked.Segment)
+	if asked.SegmentLevel != "" {
+		request.segment_level = C.CString(asked.SegmentLevel)
+		defer C.free(unsafe.Pointer(request.segment_level))
+	}
 	if asked.Within != "" {
 		request.within = C.CString(asked.Within)
 		defer C.free(unsafe.Pointer(request.within))

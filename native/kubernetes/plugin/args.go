@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +27,9 @@ type args struct {
 	Seed      uint64   `json:"seed"`
 	// TopologyLabels are keys of node labels from the top down; without them, and without a file, topograph's labels count.
 	TopologyLabels []string `json:"topologyLabels"`
-	// MachineFile is a file that the engine reads, in place of labels.
+	// KueueTopology is a Topology of Kueue, whose levels are the TopologyLabels.
+	KueueTopology string `json:"kueueTopology"`
+	// MachineFile is a file that the engine reads; without TopologyLabels in place of labels, else joined with them.
 	MachineFile string `json:"machineFile"`
 	// WhenRefused is Wait or Stock.
 	WhenRefused string `json:"whenRefused"`
@@ -58,6 +61,9 @@ func readArgs(given runtime.Object) (*args, error) {
 	if _, err := engine.NewPolicy(read.Policy, read.Seed); err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
+	if read.KueueTopology != "" && len(read.TopologyLabels) > 0 {
+		return nil, fmt.Errorf("args of %s: give topologyLabels or kueueTopology, not both", Name)
+	}
 	if read.MachineFile != "" {
 		text, err := os.ReadFile(read.MachineFile)
 		if err != nil {
@@ -69,6 +75,11 @@ func readArgs(given runtime.Object) (*args, error) {
 		read.machineText = text
 	}
 	return read, nil
+}
+
+// allows says whether a group may name a policy.
+func (a *args) allows(policy string) bool {
+	return len(a.GroupsMay) == 0 || slices.Contains(a.GroupsMay, policy)
 }
 
 func (a *args) timeout() time.Duration { return time.Duration(a.GroupTimeoutSeconds) * time.Second }

@@ -39,14 +39,20 @@ type asked struct {
 	policy string
 	share  float64
 	within string
+	// segment is how many members each part has that must lie together, and the level to lie in; 0: there are no parts.
+	segment      int
+	segmentLevel string
 }
 
 // groupOf is namespace and name of the group of a pod; empty for a pod that is in none.
 func groupOf(pod *v1.Pod) string {
+	if _, isChosen := pod.Labels[tasLabel]; isChosen {
+		return ""
+	}
 	if name := pod.Labels[podGroupLabel]; name != "" {
 		return pod.Namespace + "/" + name
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil && pod.Annotations[sizeNote] != "" {
+	if owner := metav1.GetControllerOf(pod); owner != nil && (pod.Annotations[sizeNote] != "" || isOfKueueJob(pod)) {
 		return pod.Namespace + "/" + owner.Name
 	}
 	return ""
@@ -73,7 +79,7 @@ func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Inte
 	}
 	want.size = size
 	if policy := pod.Annotations[policyNote]; policy != "" {
-		if len(args.GroupsMay) > 0 && !slices.Contains(args.GroupsMay, policy) {
+		if !args.allows(policy) {
 			return want, fmt.Errorf("%s is %q; this scheduler allows %s", policyNote, policy, strings.Join(args.GroupsMay, ", "))
 		}
 		want.policy = policy
@@ -83,6 +89,9 @@ func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Inte
 		if err != nil || !(want.share > 0 && want.share <= 1) {
 			return want, fmt.Errorf("%s is over 0 and up to 1, not %q", bandwidthNote, text)
 		}
+	}
+	if err := want.readSegment(pod, args); err != nil {
+		return want, err
 	}
 	want.within, err = withinOf(pod, args.TopologyLabels)
 	return want, err
@@ -97,6 +106,9 @@ func sizeOf(ctx context.Context, pod *v1.Pod, client dynamic.Interface) (int, er
 		return size, nil
 	}
 	name := pod.Labels[podGroupLabel]
+	if name == "" {
+		return sizeOfJob(ctx, pod, client)
+	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	group, err := client.Resource(podGroups).Namespace(pod.Namespace).Get(ctx, name, metav1.GetOptions{})

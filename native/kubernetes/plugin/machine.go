@@ -24,14 +24,22 @@ type world struct {
 	checksum string
 	state    *engine.State
 	policies map[string]*engine.Policy
+	// file is the text of the machine file, if there is one.
+	file []byte
 	// labels of nodes by name, for machines of labels.
-	labels  map[string]map[string]string
+	labels map[string]map[string]string
+	// told is what is wrong with the machine, and warn tells it.
+	told    string
+	warn    func(said string)
 	isStale bool
 	spent   spent
 }
 
 func newWorld(args *args) *world {
-	return &world{args: args, policies: map[string]*engine.Policy{}, labels: map[string]map[string]string{}, isStale: true}
+	return &world{
+		args: args, file: args.machineText, policies: map[string]*engine.Policy{}, labels: map[string]map[string]string{},
+		isStale: true,
+	}
 }
 
 // setNode takes over a node's labels; it says whether that changes anything. Labels nil: the node is gone.
@@ -45,15 +53,21 @@ func (w *world) setNode(name string, labels map[string]string) bool {
 	} else {
 		w.labels[name] = labels
 	}
-	w.isStale = w.isStale || w.args.machineText == nil
+	w.isStale = w.isStale || w.file == nil || len(w.args.TopologyLabels) > 0
 	return true
 }
 
-// text is what the engine reads, and the name that it goes by.
-func (w *world) text() (string, []byte, error) {
-	if w.args.machineText != nil {
-		return w.args.MachineFile, w.args.machineText, nil
+// readLabels makes a machine of the labels of nodes.
+func (w *world) readLabels() (*engine.Machine, error) {
+	text, err := w.labelsText()
+	if err != nil {
+		return nil, err
 	}
+	return engine.ReadMachine("nodes", text)
+}
+
+// labelsText is the labels of nodes as the engine reads them.
+func (w *world) labelsText() ([]byte, error) {
 	type object struct {
 		Kind     string            `json:"kind"`
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -70,8 +84,7 @@ func (w *world) text() (string, []byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(w.labels)) {
 		items = append(items, object{Kind: "Node", Metadata: metav1.ObjectMeta{Name: name, Labels: w.labels[name]}})
 	}
-	text, err := json.MarshalIndent(map[string]any{"kind": "List", "items": items}, "", " ")
-	return "nodes", text, err
+	return json.MarshalIndent(map[string]any{"kind": "List", "items": items}, "", " ")
 }
 
 // refresh makes machine and state anew if they are stale.
@@ -79,13 +92,16 @@ func (w *world) refresh(logger klog.Logger, groups map[string]*group) error {
 	if !w.isStale {
 		return nil
 	}
-	source, text, err := w.text()
+	w.machine, w.state = nil, nil
+	machine, told, err := w.read()
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(text)
-	w.machine, w.state = nil, nil
-	machine, err := engine.ReadMachine(source, text)
+	if told != w.told && told != "" {
+		w.warn(told)
+	}
+	w.told = told
+	sum, err := w.sum()
 	if err != nil {
 		return err
 	}
@@ -93,13 +109,27 @@ func (w *world) refresh(logger klog.Logger, groups map[string]*group) error {
 	if err != nil {
 		return err
 	}
-	w.machine, w.state, w.checksum, w.isStale = machine, state, hex.EncodeToString(sum[:8]), false
+	w.machine, w.state, w.checksum, w.isStale = machine, state, sum, false
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		groups[key].isHeld = false
 		w.hold(logger, groups[key])
 	}
 	logger.Info("Machine read", "nodes", len(machine.Names), "checksum", w.checksum)
 	return nil
+}
+
+// sum is a checksum of what the machine was read from.
+func (w *world) sum() (string, error) {
+	text := w.file
+	if w.file == nil || len(w.args.TopologyLabels) > 0 {
+		labels, err := w.labelsText()
+		if err != nil {
+			return "", err
+		}
+		text = slices.Concat(w.file, labels)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 // hold lets a group that has nodes hold them in the engine's state. A group whose links are not known owns all that it may use.
@@ -171,6 +201,7 @@ func (w *world) place(
 	}
 	request := engine.Request{
 		ID: g.id, Slots: uint32(g.asked.size), MinBandwidth: g.asked.share, Within: g.asked.within,
+		Segment: uint32(g.asked.segment), SegmentLevel: g.asked.segmentLevel,
 		FreeSlots: make([]uint32, len(w.machine.Names)), AllSlots: make([]uint32, len(w.machine.Names)),
 	}
 	for node, name := range w.machine.Names {

@@ -55,6 +55,8 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 		return nil, p.refuse(g, fmt.Sprintf("group %s: the engine cannot answer: %v", key, err))
 	case err != nil:
 		p.logger.Error(err, "The stock choice stands for a group", "group", key)
+		p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeWarning, "StockChoice", "Scheduling",
+			"the stock choice stands for group %s: %v", key, err)
 	case refusal != nil && p.args.WhenRefused == wait:
 		status := p.refuse(g, p.sentence(g, refusal)+why.sentence())
 		g.mayPreempt = refusal.Name == "not-now" || refusal.Name == "would-share-links"
@@ -118,6 +120,12 @@ func (p *plugin) sentence(g *group, refusal *engine.Refusal) string {
 	names := map[uint64]string{}
 	for key, other := range p.groups {
 		names[other.id] = key
+	}
+	if count, first := p.world.outside(); count > 0 {
+		said += fmt.Sprintf("; not in the machine and without groups: %s", first)
+		if count > 1 {
+			said += fmt.Sprintf(" and %d more nodes", count-1)
+		}
 	}
 	const most = 3
 	for index, obstacle := range refusal.Obstacles {

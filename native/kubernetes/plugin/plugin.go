@@ -91,6 +91,8 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 		groups:   map[string]*group{}, world: newWorld(args), memos: map[string]memo{},
 	}
 	p.measured(core.Nodes().Lister())
+	p.world.warn = p.warn
+	go p.follow(ctx)
 	if p.single, err = p.newSingle(ctx); err != nil {
 		return nil, err
 	}

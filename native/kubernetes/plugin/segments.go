@@ -1,0 +1,77 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// What pods say of the parts of their group that must lie together.
+const (
+	segmentNote   = "topolane.io/segment"
+	sliceNote     = "kueue.x-k8s.io/podset-slice-required-topology"
+	sliceSizeNote = "kueue.x-k8s.io/podset-slice-size"
+)
+
+// withSegments is the policy that does what another does, and keeps segments.
+var withSegments = map[string]string{"isolated": "segments-isolated", "dedicated": "segments-dedicated", "first-fit": "segments"}
+
+// readSegment fills in the parts that a group must be placed in. The policy of the configuration gives way to one that keeps them.
+func (a *asked) readSegment(pod *v1.Pod, args *args) error {
+	text, note := pod.Annotations[segmentNote], segmentNote
+	slice := pod.Annotations[sliceNote]
+	switch {
+	case text != "" && slice != "":
+		return fmt.Errorf("%s and %s contradict each other: give one", segmentNote, sliceNote)
+	case text == "" && slice == "":
+		if pod.Annotations[sliceSizeNote] != "" {
+			return fmt.Errorf("%s needs %s", sliceSizeNote, sliceNote)
+		}
+		return nil
+	case slice != "":
+		text, note = pod.Annotations[sliceSizeNote], sliceSizeNote
+	}
+	size, err := strconv.Atoi(text)
+	if err != nil || size < 1 || size > a.size {
+		return fmt.Errorf("%s is a number from 1 to the size of the group, %d, not %q", note, a.size, text)
+	}
+	a.segment = size
+	if pod.Annotations[policyNote] == "" && !keepsSegments(a.policy) {
+		if other, has := withSegments[a.policy]; has && args.allows(other) {
+			a.policy = other
+		}
+	}
+	if !keepsSegments(a.policy) {
+		return fmt.Errorf("policy %s keeps no segments, for which %s asks: name segments, segments-isolated, segments-dedicated, "+
+			"slurm-block or kueue-tas", a.policy, note)
+	}
+	if slice != "" {
+		return a.readSliceLevel(slice, args.TopologyLabels)
+	}
+	return nil
+}
+
+// readSliceLevel finds the level of Kueue's slices. Only Kueue's rules look at levels above the lowest one.
+func (a *asked) readSliceLevel(key string, keys []string) error {
+	levels := switches(keys)
+	if key == hostnameLabel {
+		a.segmentLevel = "0"
+	} else if place := slices.Index(levels, key); place >= 0 {
+		a.segmentLevel = strconv.Itoa(len(levels) - place)
+	} else {
+		return fmt.Errorf("%s is %q; topologyLabels of this scheduler are %s", sliceNote, key, strings.Join(keys, ", "))
+	}
+	if a.segmentLevel != "1" && !isKueues(a.policy) {
+		return fmt.Errorf("%s is %q; policy %s keeps segments in the lowest level above nodes only: name kueue-tas", sliceNote, key, a.policy)
+	}
+	return nil
+}
+
+func isKueues(policy string) bool { return strings.HasPrefix(policy, "kueue-tas") }
+
+func keepsSegments(policy string) bool {
+	return isKueues(policy) || policy == "slurm-block" || strings.HasPrefix(policy, "segments")
+}

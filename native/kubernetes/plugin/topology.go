@@ -1,0 +1,162 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"topolane/scheduler/engine"
+)
+
+// lookAgain is how often the machine file and Kueue's Topology are looked at.
+const lookAgain = 2 * time.Second
+
+// topologyVersions of Kueue, of which a cluster may serve only one.
+var topologyVersions = []string{"v1beta1", "v1beta2"}
+
+// follow takes changes of the machine file and of Kueue's Topology over.
+func (p *plugin) follow(ctx context.Context) {
+	if p.args.MachineFile == "" && p.args.KueueTopology == "" {
+		return
+	}
+	for said := ""; ctx.Err() == nil; {
+		if failure := p.look(ctx); failure == nil {
+			said = ""
+		} else if failure.Error() != said {
+			said = failure.Error()
+			p.logger.Error(failure, "The machine stays as it is")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+func (p *plugin) look(ctx context.Context) error {
+	if p.args.MachineFile != "" {
+		text, err := os.ReadFile(p.args.MachineFile)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(text, p.world.file) {
+			if _, err := engine.ReadMachine(p.args.MachineFile, text); err != nil {
+				return err
+			}
+			p.guarded("look", p.args.MachineFile, func() {
+				p.logger.Info("Machine file changed", "file", p.args.MachineFile)
+				p.world.file, p.world.isStale = text, true
+				p.changed()
+			})
+		}
+	}
+	if p.args.KueueTopology == "" {
+		return nil
+	}
+	keys, err := p.keysOfKueue(ctx)
+	if err != nil {
+		return err
+	}
+	p.guarded("look", p.args.KueueTopology, func() {
+		if !slices.Equal(keys, p.args.TopologyLabels) {
+			p.args.TopologyLabels, p.world.isStale = keys, true
+			nodes, _ := p.handle.SharedInformerFactory().Core().V1().Nodes().Lister().List(labels.Everything())
+			for _, node := range nodes {
+				p.world.setNode(node.Name, relevant(node.Labels, keys))
+			}
+			p.changed()
+		}
+	})
+	return nil
+}
+
+// keysOfKueue is the levels of the Topology of Kueue that the configuration names.
+func (p *plugin) keysOfKueue(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var topology *unstructured.Unstructured
+	var err error
+	for _, version := range topologyVersions {
+		kind := schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: version, Resource: "topologies"}
+		topology, err = p.client.Resource(kind).Get(ctx, p.args.KueueTopology, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kueueTopology %s: %w", p.args.KueueTopology, err)
+	}
+	levels, _, err := unstructured.NestedSlice(topology.Object, "spec", "levels")
+	if err != nil {
+		return nil, fmt.Errorf("kueueTopology %s: %w", p.args.KueueTopology, err)
+	}
+	var keys []string
+	for _, level := range levels {
+		if row, is := level.(map[string]any); is {
+			keys = append(keys, fmt.Sprint(row["nodeLabel"]))
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("kueueTopology %s has no levels", p.args.KueueTopology)
+	}
+	return keys, nil
+}
+
+// read makes the machine: of labels, of the file, or of both. It tells where they contradict each other; then the file counts.
+func (w *world) read() (machine *engine.Machine, told string, err error) {
+	if w.args.KueueTopology != "" && len(w.args.TopologyLabels) == 0 {
+		return nil, "", fmt.Errorf("the levels of Topology %s of Kueue are not known", w.args.KueueTopology)
+	}
+	if w.file == nil {
+		machine, err = w.readLabels()
+		return machine, "", err
+	}
+	machine, err = engine.ReadMachine(w.args.MachineFile, w.file)
+	if err != nil || len(w.args.TopologyLabels) == 0 {
+		return machine, "", err
+	}
+	tree, err := w.readLabels()
+	if err != nil {
+		return machine, fmt.Sprintf("the labels are no machine, so %s counts alone: %v", w.args.MachineFile, err), nil
+	}
+	joined, err := machine.Join(tree)
+	if err != nil {
+		return machine, fmt.Sprintf("the labels of nodes contradict %s, which counts: %v", w.args.MachineFile, err), nil
+	}
+	return joined, "", nil
+}
+
+// outside is how many nodes of the cluster are not in the machine, and one of them.
+func (w *world) outside() (count int, first string) {
+	for name := range w.labels {
+		if _, known := w.machine.Node(name); !known {
+			count++
+			if first == "" || name < first {
+				first = name
+			}
+		}
+	}
+	return count, first
+}
+
+// warn tells what is wrong with the machine: in the log, and as Events of the nodes that the sentence names.
+func (p *plugin) warn(said string) {
+	p.logger.Error(nil, "The machine is not what it should be", "because", said)
+	nodes := p.handle.SharedInformerFactory().Core().V1().Nodes().Lister()
+	for _, word := range strings.FieldsFunc(said, func(letter rune) bool { return strings.ContainsRune(" ,:;()\"'", letter) }) {
+		if node, err := nodes.Get(word); err == nil {
+			p.handle.EventRecorder().Eventf(node, nil, v1.EventTypeWarning, "TopologyContradicts", "Reading", "%s", said)
+		}
+	}
+}
