@@ -36,6 +36,12 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 	since := time.Now()
 	// What changes while the policy is asked counts as later.
 	g.refusedAt = p.generation.Load()
+	// Members that waited for each other are nominated to the nodes of a place that the group has given back.
+	for _, member := range p.members(key) {
+		if member.Spec.NodeName == "" {
+			p.handle.DeleteNominatedPodIfExists(member)
+		}
+	}
 	free, all, why, status := p.slots(ctx, pod, g.asked.size)
 	if status != nil {
 		return nil, status

@@ -127,7 +127,9 @@ func (p *plugin) PreFilter(
 	p.guarded("PreFilter", pod.Name, func() {
 		state.Write(keeping, p.reservedFor(pod))
 		if key := groupOf(pod); key != "" {
-			result, status = p.nodeOf(ctx, key, pod)
+			if result, status = p.nodeOf(ctx, key, pod); status == nil {
+				state.Write(seating, seated{p.groups[key], result})
+			}
 		}
 	})
 	return result, status
@@ -172,6 +174,23 @@ func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreF
 	return &fwk.PreFilterResult{NodeNames: sets.New(g.placed.Nodes[seat])}, nil
 }
 
+// seated is the group that a pod is placed with in this cycle, and the node that is named; nil: kube-scheduler chooses.
+type seated struct {
+	group *group
+	nodes *fwk.PreFilterResult
+}
+
+// Clone is for the cycle state: nothing changes it.
+func (s seated) Clone() fwk.StateData { return s }
+
+const seating fwk.StateKey = Name + "/seating"
+
+func seatedIn(state fwk.CycleState) (seated, bool) {
+	found, _ := state.Read(seating)
+	s, is := found.(seated)
+	return s, is
+}
+
 // waits is a status with a sentence for the pod's Event.
 func waits(format string, given ...any) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(format, given...))
@@ -182,6 +201,10 @@ func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	if isAsking(state) {
 		return nil
 	}
+	// kube-scheduler tries a nominated node without a look at what PreFilter says.
+	if s, is := seatedIn(state); is && s.nodes != nil && !s.nodes.NodeNames.Has(info.Node().Name) {
+		return fwk.NewStatus(fwk.Unschedulable, "the group has another place for the pod")
+	}
 	found, _ := state.Read(keeping)
 	kept, _ := found.(reserved)
 	if len(kept[info.Node().Name]) > 0 && p.fits(pod, nil, withReserved(info, kept), 1) == 0 {
@@ -191,9 +214,13 @@ func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 }
 
 // Reserve gives a pod its seat.
-func (p *plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node string) (status *fwk.Status) {
+func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) (status *fwk.Status) {
 	p.guarded("Reserve", pod.Name, func() {
 		g := p.groups[groupOf(pod)]
+		if s, is := seatedIn(state); is && s.group != g {
+			status = fwk.NewStatus(fwk.Unschedulable, "the group has given its place back")
+			return
+		}
 		if g == nil || g.placed == nil {
 			return
 		}
