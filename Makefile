@@ -106,6 +106,7 @@ kubernetes-components: build
 	$(KUBE_BUILD) k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
 	$(KUBE_BUILD)topolane-scheduler .
 	GOBIN=$(abspath $(KUBERNETES)) go install sigs.k8s.io/kwok/cmd/kwok@v0.7.0
+	cd benches/kueue && go build -ldflags="-s -w" -o $(abspath $(KUBERNETES))/ sigs.k8s.io/kueue/cmd/kueue
 
 check: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py check
@@ -212,7 +213,6 @@ bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 # topolane-scheduler against the default scheduler and Kueue on a real control plane: a hundred groups side by side. The first
 # build of Kueue takes five minutes of CPU time. BENCH="scale" is 5,000 nodes, BENCH="soak" kills what can be killed.
 bench-kubernetes: kubernetes-components $(VENV)/.optimised
-	cd benches/kueue && go build -ldflags="-s -w" -o $(abspath $(KUBERNETES))/ sigs.k8s.io/kueue/cmd/kueue
 	$(BIN)/python benches/kubernetes/run.py $(BENCH)
 
 # The plugin inside a real slurmctld, as root: make bench-slurm BENCH="scale", "soak" or "cab", and options behind it;

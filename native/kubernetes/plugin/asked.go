@@ -46,7 +46,7 @@ type asked struct {
 
 // groupOf is namespace and name of the group of a pod; empty for a pod that is in none.
 func groupOf(pod *v1.Pod) string {
-	if _, isChosen := pod.Labels[tasLabel]; isChosen {
+	if isPlacedByKueue(pod) {
 		return ""
 	}
 	if name := pod.Labels[podGroupLabel]; name != "" {

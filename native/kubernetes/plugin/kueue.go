@@ -12,17 +12,27 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// tasLabel is on pods whose nodes Kueue has chosen.
-const tasLabel = "kueue.x-k8s.io/tas"
+// What pods have only if Kueue's own topology is on: workloadNote since Kueue 0.15, tasLabel before.
+const (
+	workloadNote = "kueue.x-k8s.io/workload"
+	tasLabel     = "kueue.x-k8s.io/tas"
+)
 
 var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 
 // isOfKueueJob says whether a pod is of a Job that is written for Kueue's topology: such a Job is a group as it stands.
 func isOfKueueJob(pod *v1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
-	if owner == nil || owner.Kind != "Job" {
-		return false
-	}
+	return owner != nil && owner.Kind == "Job" && asksKueue(pod)
+}
+
+// isPlacedByKueue says whether Kueue chooses the node of a pod.
+func isPlacedByKueue(pod *v1.Pod) bool {
+	_, isLabelled := pod.Labels[tasLabel]
+	return isLabelled || pod.Annotations[workloadNote] != "" && asksKueue(pod)
+}
+
+func asksKueue(pod *v1.Pod) bool {
 	for _, note := range []string{requiredNote, preferredNote, unconstrained, sliceNote} {
 		if pod.Annotations[note] != "" {
 			return true

@@ -1,0 +1,118 @@
+"""Kueue's own controller admits Jobs on a real control plane; topolane-scheduler places them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from control_plane import RACK, Body, ControlPlane, container, missing, name, wait_for
+from kueue_controller import add_queue, create, define, missing_kueue, prepare, start_kueue
+
+WHY = missing() or missing_kueue()
+pytestmark = pytest.mark.skipif(WHY is not None, reason=str(WHY))
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+QUOTA = 40
+
+
+@pytest.fixture(scope="module")
+def kueue(plane: ControlPlane) -> ControlPlane:
+    define(plane)
+    create(
+        plane,
+        "Topology",
+        "topologies",
+        "racks",
+        {"levels": [{"nodeLabel": "topo/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]},
+    )
+    prepare(plane)
+    start_kueue(plane, chooses=False)
+    add_queue(plane, "all", QUOTA * 8)
+    plane.kill("topolane-scheduler")
+    plane.start_scheduler(profile="default-scheduler", kueueTopology="racks", groupTimeoutSeconds=5)
+    return plane
+
+
+def job(group: str, pods: int, queue: str = "all", **notes: str) -> Body:
+    """A Job for Kueue's queue, as a user of Kueue writes it. Without Kueue's webhook it says itself that it is suspended."""
+    template: dict[str, Any] = {
+        "metadata": {"annotations": {key.replace("_", "-"): value for key, value in notes.items()}},
+        "spec": {"restartPolicy": "Never", "containers": [container(8)]},
+    }
+    template["metadata"]["annotations"] = {
+        f"kueue.x-k8s.io/{key}": value for key, value in template["metadata"]["annotations"].items()
+    }
+    spec = {
+        "suspend": True,
+        "parallelism": pods,
+        "completions": pods,
+        "completionMode": "Indexed",
+        "template": template,
+    }
+    return {"metadata": {"name": group, "labels": {"kueue.x-k8s.io/queue-name": queue}}, "spec": spec}
+
+
+def nodes_of(plane: ControlPlane, group: str) -> list[str]:
+    """The nodes of a Job in the order of its indices."""
+    pods = plane.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{group}")["items"]
+    rank = "batch.kubernetes.io/job-completion-index"
+    return [
+        pod["spec"].get("nodeName", "")
+        for pod in sorted(pods, key=lambda pod: int(pod["metadata"]["annotations"][rank]))
+    ]
+
+
+def placed(plane: ControlPlane, group: str, pods: int) -> list[str]:
+    def found() -> list[str]:
+        nodes = nodes_of(plane, group)
+        return nodes if len(nodes) == pods and all(nodes) else []
+
+    return list(wait_for(f"Job {group} is placed", found, 120))
+
+
+def test_kueue_admits_and_the_policy_places(kueue: ControlPlane, empty: ControlPlane) -> None:
+    """A suspended Job is admitted by quota and placed whole in rank order. The next waits suspended until the first is gone."""
+    first, second = name(), name()
+    kueue.post(JOBS, job(first, 24, podset_preferred_topology="topo/rack"))
+    nodes = placed(kueue, first, 24)
+    assert nodes == sorted(set(nodes))
+    notes = [pod["metadata"]["annotations"]["topolane.io/placement"] for pod in kueue.pods()]
+    assert len(notes) == 24 and all('"policy":"isolated"' in note for note in notes)
+    kueue.post(JOBS, job(second, 24, podset_preferred_topology="topo/rack"))
+    time.sleep(3)
+    assert kueue.get(f"{JOBS}/{second}")["spec"]["suspend"] and not nodes_of(kueue, second)
+    kueue.delete(f"{JOBS}/{first}")
+    placed(kueue, second, 24)
+
+
+def test_a_manifest_for_kueues_topology_runs_unchanged(kueue: ControlPlane, empty: ControlPlane) -> None:
+    """Required level and slices of a manifest that names neither this scheduler nor the size of the group."""
+    inside, sliced = name(), name()
+    kueue.post(JOBS, job(inside, 12, podset_required_topology="topo/rack"))
+    assert len({int(node[1:]) // RACK for node in placed(kueue, inside, 12)}) == 1
+    slices = {"podset_slice_required_topology": "topo/rack", "podset_slice_size": "8"}
+    kueue.post(JOBS, job(sliced, 24, podset_unconstrained_topology="true", **slices))
+    nodes = placed(kueue, sliced, 24)
+    assert len(set(nodes)) == 24
+    for start in range(0, 24, 8):
+        assert len({int(node[1:]) // RACK for node in nodes[start : start + 8]}) == 1
+
+
+def test_a_level_that_the_topology_lacks_is_an_event(kueue: ControlPlane, empty: ControlPlane) -> None:
+    """A level that the Topology of the configuration does not have is told in an Event, in words of that Topology."""
+    group = name()
+    kueue.post(JOBS, job(group, 4, podset_required_topology="topo/block"))
+    said = 'is "topo/block"; topologyLabels of this scheduler are topo/rack, kubernetes.io/hostname'
+    wait_for("an Event says so", lambda: said in kueue.events(group))
+
+
+def test_pods_that_kueue_has_placed_are_left_alone(kueue: ControlPlane, empty: ControlPlane) -> None:
+    """With its topology switched on, Kueue names a node for each pod: the pods go there, and are no group of ours."""
+    kueue.kill("kueue")
+    start_kueue(kueue, chooses=True)
+    add_queue(kueue, "chosen", 32 * 8, topologyName="racks", nodeLabels={"topo/block": "b1"})
+    group = name()
+    kueue.post(JOBS, job(group, 12, queue="chosen", podset_required_topology="topo/rack"))
+    nodes = placed(kueue, group, 12)
+    assert len({int(node[1:]) // RACK for node in nodes}) == 1 and min(nodes) >= "n32"
+    assert not any("topolane.io/placement" in pod["metadata"]["annotations"] for pod in kueue.pods())
