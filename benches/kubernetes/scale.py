@@ -11,7 +11,6 @@ import dataclasses
 import json
 import random
 import re
-import statistics
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -175,15 +174,6 @@ def rows(results: Sequence[Result]) -> list[Row]:
                 made.append(Row(
                     f"{result.system}: {what}", f"p{share * 100:.0f}", "ms", values, limit if share > 0.9 else None
                 ))  # fmt: skip
-        if result.plan_times:
-            made.append(
-                Row(
-                    f"{result.system}: groups",
-                    "mean pods",
-                    "",
-                    (statistics.fmean([result.pods / len(result.plan_times)]),),
-                )
-            )
     return made
 
 
