@@ -184,6 +184,21 @@ int main(void) {
     counted.slots = 9;
     ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, isolated, &counted, &decision, NULL, &error));
     CHECK(strcmp(topolane_state_refused(state), "never") == 0);
+    /* More slots of a job that has some, as near as there is; they need members and counted slots. */
+    uint32_t members[] = {5, 4};
+    counted.slots = 2;
+    counted.members = members;
+    counted.member_count = 2;
+    OK(topolane_state_place_near(state, isolated, &counted, &decision, &refusal, &error));
+    nodes = topolane_decision_nodes(decision);
+    CHECK(nodes.count == 4 && nodes.first[0] == 5 && nodes.first[1] == 4 && nodes.first[3] <= 3);
+    topolane_decision_free(decision);
+    counted.slots = 7;
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place_near(state, isolated, &counted, &decision, NULL, &error));
+    CHECK(strcmp(topolane_state_refused(state), "not-now") == 0);
+    counted.member_count = 0;
+    BAD(topolane_state_place_near(state, isolated, &counted, &decision, &refusal, &error));
+    counted.members = NULL;
     counted.within = "required:9";
     BAD(topolane_state_place(state, isolated, &counted, &decision, NULL, &error));
     counted.within = "in a rack";

@@ -13,7 +13,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,11 @@ class ControlPlane:
     admission_off = "ServiceAccount"
     kwok_options = ("--node-lease-duration-seconds=40",)
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, gates: Sequence[str] = (), runtime: str = "") -> None:
+        """Feature gates, and a group and version of the API, are switched on."""
         self.home = home
+        self.gates = [f"--feature-gates={','.join(f'{gate}=true' for gate in gates)}"] if gates else []
+        self.runtime = [f"--runtime-config={runtime}=true"] if runtime else []
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
         self.tls = ssl.create_default_context()
@@ -103,7 +106,7 @@ class ControlPlane:
             f"--service-account-signing-key-file={key}", "--service-account-issuer=https://localhost",
             f"--token-auth-file={home}/tokens.csv", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
             f"--cert-dir={home}/certificates", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
-            f"--disable-admission-plugins={self.admission_off}",
+            f"--disable-admission-plugins={self.admission_off}", *self.gates, *self.runtime,
         )  # fmt: skip
         wait_for("kube-apiserver is ready", lambda: self.get("/readyz", text=True) == "ok", 180)
         self.run(
@@ -172,7 +175,7 @@ class ControlPlane:
             served += [
                 f"--{what}-kubeconfig={self.kubeconfig}" for what in ("authentication", "authorization")
             ]
-        self.run("topolane-scheduler", f"--config={path}", *served, "-v=2", log=name)
+        self.run("topolane-scheduler", f"--config={path}", *served, "-v=2", *self.gates, log=name)
 
     def kill(self, name: str) -> None:
         """kill -9."""
@@ -311,8 +314,8 @@ def container(gpus: int) -> Body:
 
 
 @contextlib.contextmanager
-def control_plane(home: Path) -> Iterator[ControlPlane]:
-    plane = ControlPlane(home)
+def control_plane(home: Path, gates: Sequence[str] = (), runtime: str = "") -> Iterator[ControlPlane]:
+    plane = ControlPlane(home, gates, runtime)
     try:
         yield plane
     finally:

@@ -140,7 +140,7 @@ def test_a_group_that_never_fits_waits_and_others_go_on(empty: ControlPlane) -> 
     [
         (
             {"topolane.io/group-size": "many"},
-            'topolane.io/group-size is a number from 1 to 1000000, not "many"',
+            'topolane.io/group-size is "many": a size is a number from 1 to 1000000, not "many"',
         ),
         ({"topolane.io/group-size": ""}, "neither topolane.io/group-size nor a PodGroup"),
         ({"topolane.io/policy": "best"}, "best"),

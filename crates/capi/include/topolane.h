@@ -13,7 +13,7 @@
  The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
  and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
  */
-#define TOPOLANE_API_VERSION 4
+#define TOPOLANE_API_VERSION 5
 
 /*
  The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
@@ -534,6 +534,18 @@ enum topolane_status topolane_state_place(struct topolane_state *state,
                                           struct topolane_decision **decision,
                                           struct topolane_refusal **refusal,
                                           char **error);
+
+/*
+ Asks a policy for more slots of a job that has some: those of `members`, which the state must not hold. The decision is for
+ the whole job: the members in their order, then the new slots, with the links of all. New slots go where the hops to the others
+ are fewest and the policy lets the job lie. Only for callers that count slots (`shares_nodes`, `free_slots`). Since version 5.
+ */
+enum topolane_status topolane_state_place_near(struct topolane_state *state,
+                                               const struct topolane_policy *policy,
+                                               const struct topolane_request *request,
+                                               struct topolane_decision **decision,
+                                               struct topolane_refusal **refusal,
+                                               char **error);
 
 /*
  The kind of the last refusal of a state, as `topolane_refusal_name` says it; NULL if it has not refused anything. It costs

@@ -7,7 +7,9 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::Arc;
 
-use topolane_placement::{Holder, Occupancy, Placement, Refusal as Reason, place_within};
+use topolane_placement::{
+    Holder, Occupancy, Placement, Refusal as Reason, place_near, place_within,
+};
 
 use crate::decision::Decision;
 use crate::guard::{
@@ -275,6 +277,37 @@ pub unsafe extern "C" fn topolane_state_place(
     error: *mut *mut c_char,
 ) -> Status {
     // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe { asked(state, policy, request, decision, refusal, error, false) }
+}
+
+/// Asks a policy for more slots of a job that has some: those of `members`, which the state must not hold. The decision is for
+/// the whole job: the members in their order, then the new slots, with the links of all. New slots go where the hops to the others
+/// are fewest and the policy lets the job lie. Only for callers that count slots (`shares_nodes`, `free_slots`). Since version 5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_place_near(
+    state: *mut State,
+    policy: *const Policy,
+    request: *const Request,
+    decision: *mut *mut Decision,
+    refusal: *mut *mut Refusal,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe { asked(state, policy, request, decision, refusal, error, true) }
+}
+
+/// # Safety
+/// The pointers are NULL or as the manual describes them.
+unsafe fn asked(
+    state: *mut State,
+    policy: *const Policy,
+    request: *const Request,
+    decision: *mut *mut Decision,
+    refusal: *mut *mut Refusal,
+    error: *mut *mut c_char,
+    is_near: bool,
+) -> Status {
+    // SAFETY: the caller's promise.
     unsafe {
         with_state(state, error, |holdings| {
             let to = writable(decision, "decision")?;
@@ -284,7 +317,11 @@ pub unsafe extern "C" fn topolane_state_place(
             }
             let rule = &*object(policy, "policy")?.rule;
             let request = Request::read(request)?.on(holdings.occupancy.fabric())?;
-            match place_within(rule, &request, &holdings.occupancy) {
+            if is_near && (request.members.is_empty() || request.slots.is_none()) {
+                return Err("slots near a job need its members, and free_slots".into());
+            }
+            let place = if is_near { place_near } else { place_within };
+            match place(rule, &request, &holdings.occupancy) {
                 Ok(placement) => {
                     let fabric = Arc::clone(holdings.occupancy.fabric());
                     give(to, Decision { id: request.id, fabric, placement: Arc::new(placement) });

@@ -11,6 +11,7 @@ mod gpus;
 mod group_costs;
 mod least_sums;
 mod moves;
+mod near;
 mod network_load;
 mod occupancy;
 mod placement;
@@ -39,6 +40,7 @@ pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group
 pub use free_slots::FreeSlots;
 pub use gpus::{GpuSet, MOST_GPUS, WHOLE_GPU};
 pub use moves::{Move, Running, moves};
+pub use near::place_near;
 pub use network_load::{JobTraffic, LaidTraffic, NetworkLoad};
 pub use occupancy::{Occupancy, OccupancyError};
 pub use placement::{Placement, crossed_groups, groups_crossed};

@@ -108,6 +108,12 @@ impl Placement {
         Placement { crossed: Box::default(), reach, ..self }
     }
 
+    /// The same with its nodes in another order.
+    #[must_use]
+    pub(crate) fn in_order(self, nodes: Vec<NodeIndex>) -> Self {
+        Placement { nodes: nodes.into(), ..self }
+    }
+
     /// The nodes in rank order.
     pub fn nodes(&self) -> &[NodeIndex] {
         &self.nodes

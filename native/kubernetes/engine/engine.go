@@ -52,6 +52,8 @@ type Request struct {
 	// Segment is how many slots each part has that must lie in one group of a level; 0: there are no parts.
 	Segment      uint32
 	SegmentLevel string
+	// Members are nodes that the job has already: the slots are then near them, and the decision is for all.
+	Members []uint32
 }
 
 // Decision is the nodes in rank order, once per slot, and the links that come with them.
@@ -207,7 +209,7 @@ func (s *State) Release(id uint64) error {
 	return failed(status, problem)
 }
 
-// Place asks a policy. It gives a decision or a refusal or an error, and changes nothing.
+// Place asks a policy. It gives a decision or a refusal or an error, and changes nothing. The state must not hold the job.
 func (s *State) Place(policy *Policy, asked Request) (*Decision, *Refusal, error) {
 	var pins runtime.Pinner
 	defer pins.Unpin()
@@ -223,6 +225,7 @@ func (s *State) Place(policy *Policy, asked Request) (*Decision, *Refusal, error
 		request.segment_level = C.CString(asked.SegmentLevel)
 		defer C.free(unsafe.Pointer(request.segment_level))
 	}
+	request.members, request.member_count = array(&pins, asked.Members)
 	if asked.Within != "" {
 		request.within = C.CString(asked.Within)
 		defer C.free(unsafe.Pointer(request.within))
@@ -230,7 +233,12 @@ func (s *State) Place(policy *Policy, asked Request) (*Decision, *Refusal, error
 	var decision *C.topolane_decision
 	var refusal *C.topolane_refusal
 	var problem *C.char
-	status := C.topolane_state_place(s.state, policy.policy, &request, &decision, &refusal, &problem)
+	var status uint32
+	if len(asked.Members) > 0 {
+		status = C.topolane_state_place_near(s.state, policy.policy, &request, &decision, &refusal, &problem)
+	} else {
+		status = C.topolane_state_place(s.state, policy.policy, &request, &decision, &refusal, &problem)
+	}
 	defer C.topolane_decision_free(decision)
 	defer C.topolane_refusal_free(refusal)
 	runtime.KeepAlive(s)

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,8 +10,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 )
@@ -25,20 +28,43 @@ const (
 	preferredNote  = "kueue.x-k8s.io/podset-preferred-topology"
 	unconstrained  = "kueue.x-k8s.io/podset-unconstrained-topology"
 	placementNote  = "topolane.io/placement"
+	podsetNote     = "topolane.io/podset"
+	jobSetLabel    = "jobset.sigs.k8s.io/jobset-name"
+	jobSetPodset   = "jobset.sigs.k8s.io/replicatedjob-name"
+	jobSetReplicas = "jobset.sigs.k8s.io/replicatedjob-replicas"
+	jobSetJob      = "jobset.sigs.k8s.io/job-index"
+	jobSetOrder    = "jobset.sigs.k8s.io/job-global-index"
 	completionNote = "batch.kubernetes.io/job-completion-index"
 	podIndexLabel  = "apps.kubernetes.io/pod-index"
 	hostnameLabel  = "kubernetes.io/hostname"
+	rankNote       = "topolane.io/rank"
+	worldSizeNote  = "topolane.io/size"
+	nodesNote      = "topolane.io/nodes"
 	largestGroup   = 1_000_000
+	// Linux does not start a program with a longer environment variable.
+	longestVariable = 128*1024 - 64
 )
 
-var podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+var (
+	podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+	// gangs are the PodGroups of Kubernetes itself, behind the feature gate GenericWorkload.
+	gangs = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}
+)
+
+// errNoGang says that the pods of a PodGroup of Kubernetes are placed one by one.
+var errNoGang = errors.New("the PodGroup has no gang policy")
 
 // asked is what a group asks for.
 type asked struct {
-	size   int
-	policy string
-	share  float64
-	within string
+	// size is how many members it needs, and most how many it may have; most is 0 if that is not known yet.
+	size, most int
+	// podsets that the annotation names, in rank order; none if it gives one number.
+	podsets []podset
+	policy  string
+	share   float64
+	within  string
+	// required is the key of a level that a PodGroup of Kubernetes names.
+	required string
 	// segment is how many members each part has that must lie together, and the level to lie in; 0: there are no parts.
 	segment      int
 	segmentLevel string
@@ -49,7 +75,13 @@ func groupOf(pod *v1.Pod) string {
 	if isPlacedByKueue(pod) {
 		return ""
 	}
+	if name := gangOf(pod); name != "" {
+		return pod.Namespace + "/" + name
+	}
 	if name := pod.Labels[podGroupLabel]; name != "" {
+		return pod.Namespace + "/" + name
+	}
+	if name := pod.Labels[jobSetLabel]; name != "" && pod.Annotations[sizeNote] != "" {
 		return pod.Namespace + "/" + name
 	}
 	if owner := metav1.GetControllerOf(pod); owner != nil && (pod.Annotations[sizeNote] != "" || isOfKueueJob(pod)) {
@@ -58,26 +90,32 @@ func groupOf(pod *v1.Pod) string {
 	return ""
 }
 
-// rankOf is the rank that a pod says it has; false if it says none.
-func rankOf(pod *v1.Pod) (int, bool) {
-	for _, text := range []string{
-		pod.Annotations[completionNote], pod.Labels[completionNote], pod.Labels[podIndexLabel],
-	} {
-		if rank, err := strconv.Atoi(text); err == nil && rank >= 0 {
-			return rank, true
-		}
+// gangOf is the name of the PodGroup of Kubernetes that a pod refers to; empty if it refers to none.
+func gangOf(pod *v1.Pod) string {
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		return *group.PodGroupName
 	}
-	return 0, false
+	return ""
 }
 
 // readAsked is what the group of a pod asks for, or a sentence that says why it cannot be read.
 func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Interface) (asked, error) {
 	want := asked{policy: args.Policy, share: 1}
-	size, err := sizeOf(ctx, pod, client)
+	var err error
+	if gangOf(pod) != "" {
+		err = want.readGang(ctx, pod, client)
+	} else {
+		want.podsets, want.most, err = sizeOf(ctx, pod, client)
+	}
 	if err != nil {
 		return want, err
 	}
-	want.size = size
+	for _, set := range want.podsets {
+		want.size += set.Size
+	}
+	if want.podsets[0].Name == "" {
+		want.podsets = nil
+	}
 	if policy := pod.Annotations[policyNote]; policy != "" {
 		if !args.allows(policy) {
 			return want, fmt.Errorf("%s is %q; this scheduler allows %s", policyNote, policy, strings.Join(args.GroupsMay, ", "))
@@ -93,40 +131,69 @@ func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Inte
 	if err := want.readSegment(pod, args); err != nil {
 		return want, err
 	}
-	want.within, err = withinOf(pod, args.TopologyLabels)
+	want.within, err = withinOf(pod, args.TopologyLabels, want.required)
 	return want, err
 }
 
-func sizeOf(ctx context.Context, pod *v1.Pod, client dynamic.Interface) (int, error) {
+// sizeOf is the podsets of a group, and how many members it may have in all.
+func sizeOf(ctx context.Context, pod *v1.Pod, client dynamic.Interface) ([]podset, int, error) {
 	if text := pod.Annotations[sizeNote]; text != "" {
-		size, err := strconv.Atoi(text)
-		if err != nil || size < 1 || size > largestGroup {
-			return 0, fmt.Errorf("%s is a number from 1 to %d, not %q", sizeNote, largestGroup, text)
-		}
-		return size, nil
+		return readSizes(text)
 	}
 	name := pod.Labels[podGroupLabel]
 	if name == "" {
-		return sizeOfJob(ctx, pod, client)
+		size, err := sizeOfJob(ctx, pod, client)
+		return []podset{{Size: size}}, size, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	group, err := client.Resource(podGroups).Namespace(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("neither %s nor a PodGroup %s says how large the group is: %w", sizeNote, name, err)
+		return nil, 0, fmt.Errorf("neither %s nor a PodGroup %s says how large the group is: %w", sizeNote, name, err)
 	}
 	size, found, err := unstructured.NestedInt64(group.Object, "spec", "minMember")
 	if err != nil || !found || size < 1 || size > largestGroup {
-		return 0, fmt.Errorf("minMember of PodGroup %s is no number from 1 to %d", name, largestGroup)
+		return nil, 0, fmt.Errorf("minMember of PodGroup %s is no number from 1 to %d", name, largestGroup)
 	}
-	return int(size), nil
+	return []podset{{Size: int(size)}}, largestGroup, nil
 }
 
-// withinOf turns Kueue's annotations into the engine's words: levels are counted from the nodes up.
-func withinOf(pod *v1.Pod, keys []string) (string, error) {
+// readGang reads the PodGroup of Kubernetes that a pod refers to.
+func (a *asked) readGang(ctx context.Context, pod *v1.Pod, client dynamic.Interface) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	found, err := client.Resource(gangs).Namespace(pod.Namespace).Get(ctx, gangOf(pod), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("PodGroup %s cannot be read: %w", gangOf(pod), err)
+	}
+	var group schedulingapi.PodGroup
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &group); err != nil {
+		return fmt.Errorf("PodGroup %s cannot be read: %w", gangOf(pod), err)
+	}
+	if group.Spec.SchedulingPolicy.Gang == nil {
+		return errNoGang
+	}
+	if constraints := group.Spec.SchedulingConstraints; constraints != nil && len(constraints.Topology) > 0 {
+		a.required = constraints.Topology[0].Key
+	}
+	if text := pod.Annotations[sizeNote]; text != "" {
+		a.podsets, a.most, err = readSizes(text)
+		return err
+	}
+	a.podsets, a.most = []podset{{Size: int(group.Spec.SchedulingPolicy.Gang.MinCount)}}, largestGroup
+	return nil
+}
+
+// withinOf turns Kueue's annotations into the engine's words: levels are counted from the nodes up. Gang is the key of a level that
+// the PodGroup requires.
+func withinOf(pod *v1.Pod, keys []string, gang string) (string, error) {
 	levels := switches(keys)
-	for _, row := range []struct{ note, word string }{{requiredNote, "required"}, {preferredNote, "preferred"}} {
-		key := pod.Annotations[row.note]
+	for _, row := range []struct{ note, key, word string }{
+		{requiredNote, pod.Annotations[requiredNote], "required"},
+		{"the topology of its PodGroup", gang, "required"},
+		{preferredNote, pod.Annotations[preferredNote], "preferred"},
+	} {
+		key := row.key
 		if key == "" {
 			continue
 		}

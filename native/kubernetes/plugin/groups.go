@@ -3,6 +3,8 @@ package plugin
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,6 +16,10 @@ type placement struct {
 	Policy string `json:"policy"`
 	// Nodes in rank order, once per member; empty names where the stock choice stands and no member is yet.
 	Nodes []string `json:"nodes"`
+	// Podsets in rank order, if members are not alike.
+	Podsets []podset `json:"podsets,omitempty"`
+	// Revision counts changes: of several annotations the one with the highest number is right.
+	Revision int `json:"revision,omitempty"`
 	// Links that only this group may use, as numbers of the machine.
 	Links []uint32 `json:"links,omitempty"`
 	// Share of full bandwidth on them.
@@ -45,8 +51,9 @@ type group struct {
 	tried   map[types.UID]bool
 	// isHeld says that the engine's state has it.
 	isHeld bool
-	// template is a member, to reserve room for others like it.
-	template *v1.Pod
+	// template is a member, to reserve room for others like it; templates has one of each podset.
+	template  *v1.Pod
+	templates map[string]*v1.Pod
 	// refused is why it waits, and at which generation of the cluster.
 	refused   string
 	refusedAt uint64
@@ -72,15 +79,43 @@ func (g *group) taken() int {
 	return taken
 }
 
-// chooseSeat gives a pod its rank: its own if it says one, or the first that is free; -1 if all are taken.
+// seatsOf is the first seat of a podset, and how many it has.
+func (g *group) seatsOf(name string) (first, size int) {
+	if len(g.placed.Podsets) == 0 {
+		return 0, len(g.seats)
+	}
+	for _, set := range g.placed.Podsets {
+		if set.Name == name {
+			return first, set.Size
+		}
+		first += set.Size
+	}
+	return first, 0
+}
+
+// templateOf is a pod like the one of a seat.
+func (g *group) templateOf(seat int) *v1.Pod {
+	for _, set := range g.placed.Podsets {
+		if seat -= set.Size; seat < 0 && g.templates[set.Name] != nil {
+			return g.templates[set.Name]
+		}
+	}
+	return g.template
+}
+
+// chooseSeat gives a pod its rank: its own if it says one, or the first of its podset that is free; -1 if all are taken.
 func (g *group) chooseSeat(pod *v1.Pod) int {
 	if seat := g.seatOf(pod.UID); seat >= 0 {
 		return seat
 	}
-	if rank, says := rankOf(pod); says && rank < len(g.seats) && g.seats[rank] == "" {
-		return rank
+	first, size := g.seatsOf(podsetOf(pod))
+	if rank, says := rankOf(pod, size); says && rank < size && g.seats[first+rank] == "" {
+		return first + rank
 	}
-	return slices.Index(g.seats, "")
+	if free := slices.Index(g.seats[first:first+size], ""); free >= 0 {
+		return first + free
+	}
+	return -1
 }
 
 // leave takes the seat of a pod away; it says whether the pod had one.
@@ -97,11 +132,20 @@ func (g *group) leave(pod types.UID) bool {
 	return true
 }
 
-// note is the annotation of the pod of a rank.
-func (p placement) note(rank int) (string, error) {
+// notes is the annotations of the pod of a rank: one for the scheduler, and those that a program may read.
+func (p placement) notes(rank int) (map[string]string, error) {
 	p.Rank = rank
 	text, err := json.Marshal(p)
-	return string(text), err
+	if err != nil {
+		return nil, err
+	}
+	notes := map[string]string{
+		placementNote: string(text), rankNote: strconv.Itoa(rank), worldSizeNote: strconv.Itoa(len(p.Nodes)),
+	}
+	if nodes := strings.Join(p.Nodes, ","); len(nodes) <= longestVariable {
+		notes[nodesNote] = nodes
+	}
+	return notes, nil
 }
 
 // placementOf reads the annotation of a pod; nil if it has none that can be read.

@@ -168,6 +168,10 @@ func (w *world) holdIn(state *engine.State, g *group) (bool, error) {
 		use = engine.Isolated
 	}
 	err := state.Hold(g.id, nodes, links, g.placed.Share, use)
+	if err != nil && len(links) > 0 {
+		// Its links are another's by now, as of an annotation that is out of date.
+		err = state.Hold(g.id, nodes, nil, 1, engine.Isolated)
+	}
 	return err == nil, err
 }
 
@@ -184,10 +188,24 @@ func (w *world) release(logger klog.Logger, g *group) {
 
 var errResting = errors.New("the engine was too slow twice within ten seconds, and is not asked for a while")
 
-// place asks the policy of a group about a state. Free and all are the slots of nodes by name.
+// question is what the policy of a group is asked for.
+type question struct {
+	slots int
+	// Free and all are the slots of nodes by name.
+	free, all map[string]uint32
+	// Near is the nodes that the group has already.
+	near []string
+}
+
+// place asks the policy of a group for the least that it needs. Free and all are the slots of nodes by name.
 func (w *world) place(
 	state *engine.State, g *group, free, all map[string]uint32,
 ) (*placement, *engine.Refusal, error) {
+	return w.ask(state, g, question{slots: g.asked.size, free: free, all: all})
+}
+
+// ask asks the policy of a group, which the state must not hold.
+func (w *world) ask(state *engine.State, g *group, asked question) (*placement, *engine.Refusal, error) {
 	policy, known := w.policies[g.asked.policy]
 	if !known {
 		made, err := engine.NewPolicy(g.asked.policy, w.args.Seed)
@@ -200,12 +218,19 @@ func (w *world) place(
 		return nil, nil, errResting
 	}
 	request := engine.Request{
-		ID: g.id, Slots: uint32(g.asked.size), MinBandwidth: g.asked.share, Within: g.asked.within,
+		ID: g.id, Slots: uint32(asked.slots), MinBandwidth: g.asked.share, Within: g.asked.within,
 		Segment: uint32(g.asked.segment), SegmentLevel: g.asked.segmentLevel,
 		FreeSlots: make([]uint32, len(w.machine.Names)), AllSlots: make([]uint32, len(w.machine.Names)),
 	}
 	for node, name := range w.machine.Names {
-		request.FreeSlots[node], request.AllSlots[node] = free[name], all[name]
+		request.FreeSlots[node], request.AllSlots[node] = asked.free[name], asked.all[name]
+	}
+	for _, name := range asked.near {
+		node, known := w.machine.Node(name)
+		if !known {
+			return nil, nil, fmt.Errorf("the machine does not have node %s, on which the group runs", name)
+		}
+		request.Members = append(request.Members, node)
 	}
 	var decision *engine.Decision
 	var refusal *engine.Refusal
@@ -220,8 +245,8 @@ func (w *world) place(
 	if refusal != nil {
 		return nil, refusal, nil
 	}
-	if len(decision.Nodes) != g.asked.size {
-		return nil, nil, fmt.Errorf("the engine gave %d nodes, not %d", len(decision.Nodes), g.asked.size)
+	if wanted := asked.slots + len(asked.near); len(decision.Nodes) != wanted {
+		return nil, nil, fmt.Errorf("the engine gave %d nodes, not %d", len(decision.Nodes), wanted)
 	}
 	placed := &placement{
 		Policy: g.asked.policy, Links: decision.Links, Share: decision.BandwidthShare,

@@ -15,11 +15,14 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// plan chooses nodes for a group, or says why it waits.
+// plan chooses nodes for a group, or says why it waits. It is nil without a status for a pod that is placed alone.
 func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fwk.Status) {
 	g := p.groups[key]
 	if g == nil {
 		want, err := readAsked(ctx, pod, p.args, p.client)
+		if errors.Is(err, errNoGang) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, waits("group %s: %v", key, err)
 		}
@@ -27,8 +30,10 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 		g = &group{key: key, id: p.lastID, asked: want, bound: map[types.UID]bool{}, template: pod}
 		p.groups[key] = g
 	}
-	if members := len(p.members(key)); members < g.asked.size {
-		return nil, waits("group %s has %d of its %d pods", key, members, g.asked.size)
+	members := p.members(key)
+	sets, waiting := podsetsNow(key, g.asked, members)
+	if waiting != "" {
+		return nil, waits("%s", waiting)
 	}
 	if g.refused != "" && g.refusedAt == p.generation.Load() {
 		return nil, waits("%s", g.refused)
@@ -37,19 +42,17 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 	// What changes while the policy is asked counts as later.
 	g.refusedAt = p.generation.Load()
 	// Members that waited for each other are nominated to the nodes of a place that the group has given back.
-	for _, member := range p.members(key) {
+	for _, member := range members {
 		if member.Spec.NodeName == "" {
 			p.handle.DeleteNominatedPodIfExists(member)
 		}
 	}
-	free, all, why, status := p.slots(ctx, pod, g.asked.size)
-	if status != nil {
-		return nil, status
+	g.template, g.templates = pod, templatesOf(members)
+	chosen := p.choose(ctx, g, sets)
+	if chosen.status != nil {
+		return nil, chosen.status
 	}
-	placed, refusal, err := (*placement)(nil), (*engine.Refusal)(nil), p.world.refresh(p.logger, p.groups)
-	if err == nil {
-		placed, refusal, err = p.world.place(p.world.state, g, free, all)
-	}
+	placed, refusal, err := chosen.placed, chosen.refusal, chosen.err
 	p.count(refusal, err, since)
 	p.logger.V(2).Info("Decision", "group", key, "policyMicroseconds", p.world.spent.last.Microseconds(),
 		"planMicroseconds", time.Since(since).Microseconds())
@@ -64,12 +67,15 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 		p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeWarning, "StockChoice", "Scheduling",
 			"the stock choice stands for group %s: %v", key, err)
 	case refusal != nil && p.args.WhenRefused == wait:
-		status := p.refuse(g, p.sentence(g, refusal)+why.sentence())
-		g.mayPreempt = refusal.Name == "not-now" || refusal.Name == "would-share-links"
+		status := p.refuse(g, p.sentence(g, refusal)+chosen.why.sentence())
+		g.mayPreempt = len(sets) == 1 && (refusal.Name == "not-now" || refusal.Name == "would-share-links")
 		return nil, status
 	}
 	if placed == nil {
-		placed = &placement{Policy: "stock", Nodes: make([]string, g.asked.size), Share: 1, Isolated: true}
+		placed = &placement{Policy: "stock", Nodes: make([]string, total(sets)), Share: 1, Isolated: true}
+		if len(sets) > 1 {
+			placed.Podsets = sets
+		}
 		g.isStock = true
 	}
 	if !p.take(g, placed) {
@@ -80,7 +86,7 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 
 // take gives a group its place; false if the engine does not take it.
 func (p *plugin) take(g *group, placed *placement) bool {
-	g.refused, g.placed, g.seats = "", placed, make([]types.UID, g.asked.size)
+	g.refused, g.placed, g.seats = "", placed, make([]types.UID, len(placed.Nodes))
 	g.planned, g.tried = time.Now(), map[types.UID]bool{}
 	if !g.isStock {
 		p.world.hold(p.logger, g)
@@ -99,7 +105,9 @@ func (p *plugin) members(key string) []*v1.Pod {
 	var members []*v1.Pod
 	for _, object := range objects {
 		if pod, is := object.(*v1.Pod); is && isAlive(pod) && len(pod.Spec.SchedulingGates) == 0 {
-			members = append(members, pod)
+			if pod.DeletionTimestamp == nil || pod.Spec.NodeName != "" {
+				members = append(members, pod)
+			}
 		}
 	}
 	return members

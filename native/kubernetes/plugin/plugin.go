@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -151,7 +152,7 @@ func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreF
 	}
 	if g == nil || g.placed == nil {
 		var status *fwk.Status
-		if g, status = p.plan(ctx, key, pod); status != nil {
+		if g, status = p.plan(ctx, key, pod); g == nil {
 			return nil, status
 		}
 	}
@@ -162,13 +163,17 @@ func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreF
 		return nil, waits("group %s has a place when %d preempted pods have ended", key, left)
 	}
 	seat := g.chooseSeat(pod)
-	if seat < 0 {
-		return nil, waits("all %d places of group %s are taken: groups that grow are not built yet", len(g.seats), key)
-	}
-	if !g.isWhole {
+	if g.isWhole {
+		var status *fwk.Status
+		if seat, status = p.settle(ctx, g, pod); status != nil {
+			return nil, status
+		}
+	} else if seat < 0 {
+		return nil, waits("all %d places of group %s are taken", len(g.seats), key)
+	} else {
 		g.tried[pod.UID] = true
 	}
-	if g.isStock {
+	if g.isStock || g.placed.Nodes[seat] == "" {
 		return nil, nil
 	}
 	return &fwk.PreFilterResult{NodeNames: sets.New(g.placed.Nodes[seat])}, nil
@@ -225,17 +230,21 @@ func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			return
 		}
 		seat := g.chooseSeat(pod)
-		if seat < 0 || !g.isStock && g.placed.Nodes[seat] != node {
+		if seat < 0 || g.placed.Nodes[seat] != "" && g.placed.Nodes[seat] != node {
 			status = fwk.NewStatus(fwk.Unschedulable, "the place of the pod in its group has changed")
 			return
 		}
+		isNew := g.placed.Nodes[seat] == ""
 		g.seats[seat], g.placed.Nodes[seat] = pod.UID, node
+		if isNew && g.isWhole {
+			p.world.hold(p.logger, g)
+		}
 	})
 	return status
 }
 
 // Unreserve gives the seat back. A group that is not whole gives all of them back.
-func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
+func (p *plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
 	p.guarded("Unreserve", pod.Name, func() {
 		g := p.groups[groupOf(pod)]
 		switch {
@@ -244,19 +253,22 @@ func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 			p.drop(g, "another member of the group found no node")
 		case g.isLeaving && g.taken() == 0:
 			p.forget(g)
+		case state.IsPodGroupSchedulingCycle() && g.taken() == 0:
+			// kube-scheduler tried all pods of the group at once, and will reserve and permit each once more.
+			g.isWhole, g.planned, g.tried = false, time.Now(), map[types.UID]bool{}
 		}
 	})
 }
 
 // Permit lets pods wait until all members of their group have nodes.
-func (p *plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (status *fwk.Status, timeout time.Duration) {
+func (p *plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (status *fwk.Status, timeout time.Duration) {
 	p.guarded("Permit", pod.Name, func() {
 		g := p.groups[groupOf(pod)]
 		if g == nil || g.placed == nil || g.isWhole {
 			return
 		}
 		if g.taken() < len(g.seats) {
-			if g.taken() == 1 {
+			if g.taken() == 1 && !state.IsPodGroupSchedulingCycle() {
 				p.wake(g.key)
 			}
 			status, timeout = fwk.NewStatus(fwk.Wait, "waits for the other members of its group"), p.args.timeout()
@@ -265,6 +277,9 @@ func (p *plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ st
 		g.isWhole = true
 		if g.isStock {
 			p.world.hold(p.logger, g)
+		}
+		if len(g.seats) < g.asked.most {
+			p.wake(g.key)
 		}
 		for _, member := range g.seats {
 			if waiting := p.handle.GetWaitingPod(member); waiting != nil {
@@ -277,19 +292,19 @@ func (p *plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ st
 
 // Bind binds a member and writes where its group is on it, in one call: after a restart that is what is known.
 func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	var note string
+	var notes map[string]string
 	var err error
 	p.guarded("Bind", pod.Name, func() {
 		if g := p.groups[groupOf(pod)]; g != nil && g.placed != nil && g.seatOf(pod.UID) >= 0 {
-			note, err = g.placed.note(g.seatOf(pod.UID))
+			notes, err = g.placed.notes(g.seatOf(pod.UID))
 		}
 	})
-	if note == "" || err != nil {
+	if notes == nil || err != nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	binding := &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: map[string]string{placementNote: note},
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: notes,
 		},
 		Target: v1.ObjectReference{Kind: "Node", Name: node},
 	}

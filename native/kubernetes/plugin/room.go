@@ -60,33 +60,40 @@ func (p *plugin) reservedFor(pod *v1.Pod) reserved {
 		for seat, pod := range g.seats {
 			if pod == "" {
 				node := g.placed.Nodes[seat]
-				kept[node] = append(kept[node], copyOf(g.template))
+				kept[node] = append(kept[node], copyOf(g.templateOf(seat)))
 			}
 		}
 	}
 	return kept
 }
 
+// reservedSuffix is how the identities end of pods for which room is kept.
+const reservedSuffix = "-reserved"
+
 // copyOf is a pod like another, so that several of it can be counted on one node.
 func copyOf(pod *v1.Pod) fwk.PodInfo {
 	twin := pod.DeepCopy()
-	twin.UID = types.UID(string(pod.UID) + "-reserved")
+	twin.UID = types.UID(string(pod.UID) + reservedSuffix)
 	info, _ := framework.NewPodInfo(twin)
 	return info
 }
 
 // slots is how many pods like this one each node takes: now, and if nothing ran there. The stock filters decide which nodes
-// it may use at all, and why not the others.
-func (p *plugin) slots(ctx context.Context, pod *v1.Pod, most int) (
+// it may use at all, and why not the others. There is no room where pods are taken to be.
+func (p *plugin) slots(ctx context.Context, pod *v1.Pod, most int, taken reserved) (
 	free, all map[string]uint32, why refusals, status *fwk.Status) {
 	state, only, status := p.filtersFor(ctx, pod)
 	if !status.IsSuccess() {
 		return nil, nil, nil, status
 	}
+	kept := p.reservedFor(pod)
+	for node, pods := range taken {
+		kept[node] = append(kept[node], pods...)
+	}
 	nodes, err := p.handle.SnapshotSharedLister().NodeInfos().List()
 	if err == nil {
 		free, all, why, err = p.countSlots(
-			ctx, state, only, pod, nodes, p.reservedFor(pod), mostOnNode(pod, most), p.memoOf(state, pod))
+			ctx, state, only, pod, nodes, kept, mostOnNode(pod, most), p.memoOf(state, pod))
 	}
 	if err != nil {
 		return nil, nil, nil, fwk.AsStatus(err)

@@ -68,8 +68,13 @@ func (p *plugin) podSeen(object any) {
 	}
 	p.guarded("podSeen", pod.Name, func() {
 		g := p.groups[key]
+		if g == nil && gangOf(pod) != "" && placementOf(pod) == nil {
+			return // Its PodGroup has no gang policy.
+		}
 		if g == nil || g.placed == nil {
 			g = p.restored(g, key, pod)
+		} else if note := placementOf(pod); note != nil && note.Revision > g.placed.Revision {
+			p.renew(g, note)
 		}
 		if seat := g.seatOf(pod.UID); seat < 0 {
 			p.seat(g, pod)
@@ -89,29 +94,51 @@ func (p *plugin) restored(g *group, key string, pod *v1.Pod) *group {
 	if g.placed == nil {
 		g.placed = &placement{Policy: "unknown", Share: 1, Isolated: true}
 	}
-	g.asked.size, g.asked.policy = len(g.placed.Nodes), g.placed.Policy
+	g.isStock = g.placed.Policy == "stock" || g.placed.Policy == "unknown"
+	g.asked = asked{size: len(g.placed.Nodes), policy: g.placed.Policy, share: 1}
 	g.seats = make([]types.UID, len(g.placed.Nodes))
 	g.isLeaving = isPreempted(pod)
 	p.world.hold(p.logger, g)
 	return g
 }
 
-// seat gives a pod that runs its seat, and a new one if another sits there.
-func (p *plugin) seat(g *group, pod *v1.Pod) {
-	if placed := placementOf(pod); placed != nil && placed.Rank < len(g.seats) && g.seats[placed.Rank] == "" &&
-		g.placed.Nodes[placed.Rank] == pod.Spec.NodeName {
-		g.seats[placed.Rank] = pod.UID
-		return
-	}
-	for seat, sitting := range g.seats {
-		if sitting == "" && (g.placed.Nodes[seat] == pod.Spec.NodeName || g.placed.Nodes[seat] == "") {
-			g.seats[seat], g.placed.Nodes[seat] = pod.UID, pod.Spec.NodeName
-			p.world.hold(p.logger, g)
-			return
+// renew takes over a later annotation of a group: seats that have a pod keep its node.
+func (p *plugin) renew(g *group, later *placement) {
+	for seat, pod := range g.seats {
+		if pod != "" && seat < len(later.Nodes) {
+			later.Nodes[seat] = g.placed.Nodes[seat]
 		}
 	}
-	g.seats, g.placed.Nodes = append(g.seats, pod.UID), append(g.placed.Nodes, pod.Spec.NodeName)
+	if missing := len(later.Nodes) - len(g.seats); missing > 0 {
+		g.seats = append(g.seats, make([]types.UID, missing)...)
+	}
+	later.Nodes = append(later.Nodes, g.placed.Nodes[min(len(later.Nodes), len(g.placed.Nodes)):]...)
+	g.placed, g.asked.size = later, len(later.Nodes)
 	p.world.hold(p.logger, g)
+}
+
+// seat gives a pod that runs its seat, and a new one if another sits there.
+func (p *plugin) seat(g *group, pod *v1.Pod) {
+	seat := -1
+	if placed := placementOf(pod); placed != nil && placed.Rank < len(g.seats) && g.seats[placed.Rank] == "" {
+		seat = placed.Rank
+	} else {
+		for index, node := range g.placed.Nodes {
+			if g.seats[index] == "" && (node == pod.Spec.NodeName || node == "") {
+				seat = index
+				break
+			}
+		}
+	}
+	if seat < 0 {
+		g.grow(1)
+		seat = len(g.seats) - 1
+	}
+	isNew := g.placed.Nodes[seat] != pod.Spec.NodeName
+	g.seats[seat], g.placed.Nodes[seat] = pod.UID, pod.Spec.NodeName
+	if isNew {
+		p.world.hold(p.logger, g)
+	}
 }
 
 // podGone takes a pod away that is deleted or has ended. With the last one its group goes.
@@ -125,7 +152,16 @@ func (p *plugin) podGone(object any) {
 	}
 	p.guarded("podGone", pod.Name, func() {
 		g := p.groups[groupOf(pod)]
-		had := g != nil && g.placed != nil && g.leave(pod.UID)
+		seat := -1
+		if g != nil && g.placed != nil {
+			seat = g.seatOf(pod.UID)
+		}
+		had := seat >= 0 && g.leave(pod.UID)
+		if had && pod.Status.Phase == v1.PodSucceeded && g.asked.most > g.asked.size && g.taken() > 0 {
+			// A member of an elastic group that has done its work does not come back.
+			g.placed.Nodes[seat] = ""
+			p.world.hold(p.logger, g)
+		}
 		for _, other := range p.groups {
 			p.ended(other, pod.UID)
 		}
@@ -134,14 +170,14 @@ func (p *plugin) podGone(object any) {
 			p.drop(g, "a member of the group is gone")
 		case had && g.taken() == 0:
 			p.forget(g)
+		case had:
+			// A pod that comes in its place may have been tried before this was known.
+			p.wake(g.key)
+			p.changed()
 		case g != nil && g.placed == nil && len(p.members(g.key)) == 0:
 			delete(p.groups, g.key)
 		case pod.Spec.NodeName != "":
 			p.changed()
-			if had {
-				// A pod that comes in its place may have been tried before this was known.
-				p.wake(g.key)
-			}
 		}
 	})
 }

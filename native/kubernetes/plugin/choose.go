@@ -1,0 +1,150 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"topolane/scheduler/engine"
+)
+
+// choice is what came of asking for a whole group: a placement, a refusal, a status of the stock filters, or an error.
+type choice struct {
+	placed  *placement
+	refusal *engine.Refusal
+	status  *fwk.Status
+	err     error
+	// why says of nodes without room what the stock filters have against them.
+	why refusals
+}
+
+// choose asks for nodes for all podsets. If members of the last one may be missing, it asks for all that are there, and then for
+// the least that the group needs.
+func (p *plugin) choose(ctx context.Context, g *group, sets []podset) choice {
+	if err := p.world.refresh(p.logger, p.groups); err != nil {
+		return choice{err: err}
+	}
+	chosen := p.chooseAll(ctx, g, sets)
+	if surplus := total(sets) - g.asked.size; chosen.refusal != nil && surplus > 0 {
+		fewer := slices.Clone(sets)
+		fewer[len(fewer)-1].Size -= surplus
+		return p.chooseAll(ctx, g, fewer)
+	}
+	return chosen
+}
+
+func (p *plugin) chooseAll(ctx context.Context, g *group, sets []podset) choice {
+	if len(sets) > 1 {
+		return p.chooseUnlike(ctx, g, sets)
+	}
+	asked := question{slots: sets[0].Size}
+	var made choice
+	asked.free, asked.all, made.why, made.status = p.slots(ctx, g.template, asked.slots, nil)
+	if made.status == nil {
+		made.placed, made.refusal, made.err = p.world.ask(p.world.state, g, asked)
+	}
+	return made
+}
+
+// chooseUnlike asks for one podset after the other: first for the one for which there is least room, then for the others near it, on
+// what is left. Each answer is for all of them together. If one is refused, all are asked for at once, each member where one
+// of any podset has room.
+func (p *plugin) chooseUnlike(ctx context.Context, g *group, sets []podset) choice {
+	alone := make([]question, len(sets))
+	order := make([]int, len(sets))
+	whys := make([]refusals, len(sets))
+	for index, set := range sets {
+		free, all, why, status := p.slots(ctx, g.templates[set.Name], total(sets), nil)
+		if status != nil {
+			return choice{status: status}
+		}
+		alone[index], order[index], whys[index] = question{slots: set.Size, free: free, all: all}, index, why
+	}
+	slices.SortStableFunc(order, func(one, other int) int { return alone[one].compareRoom(alone[other]) })
+	nodes := make([][]string, len(sets))
+	taken := reserved{}
+	var placed *placement
+	var refused choice
+	for step, index := range order {
+		set, asked := sets[index], alone[index]
+		if step > 0 {
+			var status *fwk.Status
+			if asked.free, asked.all, _, status = p.slots(ctx, g.templates[set.Name], set.Size, taken); status != nil {
+				return choice{status: status}
+			}
+			asked.near = placed.Nodes
+		}
+		answer, refusal, err := p.world.ask(p.world.state, g, asked)
+		if err != nil {
+			return choice{err: err}
+		}
+		if refusal != nil {
+			refused, placed = choice{refusal: refusal, why: whys[index]}, nil
+			break
+		}
+		placed, nodes[index] = answer, answer.Nodes[len(answer.Nodes)-set.Size:]
+		for _, node := range nodes[index] {
+			taken[node] = append(taken[node], copyOf(g.templates[set.Name]))
+		}
+	}
+	if placed != nil {
+		placed.Nodes = slices.Concat(nodes...)
+	} else if placed = p.chooseAsIfAlike(g, alone); placed == nil {
+		return refused
+	}
+	placed.Podsets = sets
+	return choice{placed: placed}
+}
+
+// chooseAsIfAlike asks for all members at once, each on a node that has room for one of any podset; nil if that is refused. So
+// many members have room whichever they are, because each takes at most the share of a node that the largest takes.
+func (p *plugin) chooseAsIfAlike(g *group, alone []question) *placement {
+	all := question{free: map[string]uint32{}, all: map[string]uint32{}}
+	for _, asked := range alone {
+		all.slots += asked.slots
+	}
+	for node := range alone[0].free {
+		free, ever := alone[0].free[node], alone[0].all[node]
+		for _, asked := range alone[1:] {
+			free, ever = min(free, asked.free[node]), min(ever, asked.all[node])
+		}
+		all.free[node], all.all[node] = free, ever
+	}
+	placed, _, err := p.world.ask(p.world.state, g, all)
+	if err != nil {
+		p.logger.Error(err, "The engine did not answer for podsets at once", "group", g.key)
+		return nil
+	}
+	return placed
+}
+
+// compareRoom is negative if there is less room for what one question asks than for the other: on fewer nodes, or if those are as many,
+// in proportion to what is asked.
+func (q question) compareRoom(other question) int {
+	room := func(asked question) (nodes int, share float64) {
+		for _, slots := range asked.free {
+			if slots > 0 {
+				nodes++
+				share += float64(slots) / float64(asked.slots)
+			}
+		}
+		return nodes, share
+	}
+	nodes, share := room(q)
+	otherNodes, otherShare := room(other)
+	return cmp.Or(cmp.Compare(nodes, otherNodes), cmp.Compare(share, otherShare))
+}
+
+// templatesOf is a pod of each podset.
+func templatesOf(members []*v1.Pod) map[string]*v1.Pod {
+	templates := map[string]*v1.Pod{}
+	for _, pod := range members {
+		if templates[podsetOf(pod)] == nil {
+			templates[podsetOf(pod)] = pod
+		}
+	}
+	return templates
+}
