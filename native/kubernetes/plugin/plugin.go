@@ -125,6 +125,10 @@ func (p *plugin) PreFilter(
 	if isAsking(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
+	// Not under the lock: the handlers that take over the pods that run need it.
+	if groupOf(pod) != "" && !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
+		return nil, fwk.NewStatus(fwk.Error, "the pods that run are not known yet")
+	}
 	p.guarded("PreFilter", pod.Name, func() {
 		state.Write(keeping, p.reservedFor(pod))
 		if key := groupOf(pod); key != "" {
@@ -141,9 +145,6 @@ func (p *plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // nodeOf is the node of a pod of a group.
 func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status) {
-	if !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
-		return nil, fwk.NewStatus(fwk.Error, "the pods that run are not known yet")
-	}
 	p.expire()
 	g := p.groups[key]
 	if g != nil && g.placed != nil && !g.isWhole && g.tried[pod.UID] && g.seatOf(pod.UID) < 0 {
