@@ -194,9 +194,8 @@ impl<'a> Search<'a> {
             if let Some(nodes) = self.nodes(chosen, (most, rest)) {
                 return Some(self.lay_out(chosen, (most, rest), &nodes));
             }
-            if chosen.rest.is_none() {
-                return None; // the narrower, the fewer nodes
-            }
+            // With no pod of its own width, the narrower the fewer nodes.
+            chosen.rest?;
         }
         None
     }
