@@ -307,7 +307,7 @@ def test_a_lost_pod_gets_its_node_back_or_one_as_near_as_there_is(empty: Control
     """Back to its own node; in the rack if that is cordoned; in the other rack of the block if the rack is full."""
     group, rest = name(), name()
     empty.submit(group, 6)
-    nodes = empty.placed(group, 6)
+    moved = nodes = empty.placed(group, 6)
     lose(empty, group, 6, 2)
     assert empty.placed(group, 6) == nodes
     try:
