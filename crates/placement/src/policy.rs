@@ -130,6 +130,11 @@ pub trait Policy: Send + Sync {
         self.traits().count_only
     }
 
+    /// Whether more room is never in the way of this request: for rules of which that holds for some requests only.
+    fn room_helps(&self, _request: &Request) -> RoomHelps {
+        self.traits().room_helps
+    }
+
     /// Whether the choice among equals depends on the identity of a request: then one that differs in nothing else may get other
     /// nodes.
     fn draws_by_identity(&self) -> bool {

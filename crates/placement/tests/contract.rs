@@ -97,7 +97,7 @@ proptest! {
         for request in asks.iter().map(sized) {
             for info in POLICIES {
                 let policy = (info.build)(3);
-                if policy.traits().room_helps == RoomHelps::Always {
+                if policy.room_helps(&request) == RoomHelps::Always {
                     more_room_helps(&*policy, &request, &jobs, &fabric);
                 }
             }

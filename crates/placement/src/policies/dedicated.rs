@@ -7,7 +7,7 @@ use crate::dedicated::search::{Found, search};
 use crate::policies::DedicatedInLongQueue;
 use crate::{
     Choice, DedicatesLinks, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request,
-    Traits,
+    RoomHelps, Traits,
 };
 
 /// The length of a queue from which on [`DedicatedInLongQueue`] is the rule.
@@ -93,6 +93,15 @@ impl Policy for Dedicated {
         self.search(&candidates.for_any())
             .map(drop)
             .ok_or_else(|| Refusal::would_share(request, free))
+    }
+
+    /// With less than full bandwidth there are shapes that the search finds only while others are not there.
+    fn room_helps(&self, request: &Request) -> RoomHelps {
+        if request.min_bandwidth.is_some_and(|least| least < 1.0) {
+            RoomHelps::Unknown
+        } else {
+            RoomHelps::Always
+        }
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

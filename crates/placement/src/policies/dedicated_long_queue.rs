@@ -4,7 +4,7 @@ use crate::dedicated::search::cost::{Weights, waste};
 use crate::policies::Dedicated;
 use crate::{
     Choice, DedicatesLinks, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request,
-    Traits,
+    RoomHelps, Traits,
 };
 
 /// [`Dedicated`] for long queues: every job gets equal parts, as from [`Jigsaw`](crate::policies::Jigsaw).
@@ -51,6 +51,10 @@ impl Policy for DedicatedInLongQueue {
             }
             None => Err(Refusal::would_share(request, own)),
         }
+    }
+
+    fn room_helps(&self, request: &Request) -> RoomHelps {
+        self.any_shape.room_helps(request)
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

@@ -339,7 +339,7 @@ impl Shadow {
         }
         let helps = match view.policy.counts_only(head) {
             true => RoomHelps::Always,
-            false => view.policy.traits().room_helps,
+            false => view.policy.room_helps(head),
         };
         let at = match helps {
             RoomHelps::Unknown => Shadow::one_by_one(head, view),
