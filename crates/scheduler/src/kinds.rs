@@ -1,5 +1,6 @@
 //! Kinds of requests: those of one kind and size differ in identity and times only.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_placement::Request;
@@ -12,7 +13,12 @@ const MOST: usize = 512;
 pub(crate) struct Kinds {
     /// One request of each kind.
     seen: Vec<Request>,
+    /// A number for every kind and size seen so far.
+    classes: HashMap<(u32, u32), u32>,
 }
+
+/// The class of a request without a kind.
+pub(crate) const NO_CLASS: u32 = u32::MAX;
 
 impl Kinds {
     /// The kind of a request. `None` if something in it is its own: nodes that it names, or slots that another system counts. Also
@@ -34,6 +40,12 @@ impl Kinds {
             })
         });
         kind.map(|kind| kind as u32)
+    }
+
+    /// A number for a kind and size; [`NO_CLASS`] without a kind.
+    pub(crate) fn class_of(&mut self, kind: Option<u32>, nodes: u32) -> u32 {
+        let next = self.classes.len() as u32;
+        kind.map_or(NO_CLASS, |kind| *self.classes.entry((kind, nodes)).or_insert(next))
     }
 }
 

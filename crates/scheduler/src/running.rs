@@ -38,9 +38,13 @@ pub struct Running {
     changes: VecDeque<Change>,
     forgotten: u64,
     jobs: Vec<RunningJob>,
+    /// The times at which any of them is expected to end, each once, ascending.
+    times: Vec<f64>,
     ends: HashMap<u64, f64>,
     /// How many of them leave room for others on their nodes.
     sharing: usize,
+    /// How many own links with less than full bandwidth on them.
+    slowed: usize,
 }
 
 impl Running {
@@ -57,6 +61,11 @@ impl Running {
     /// The jobs in groups that are expected to end at one time, earliest first.
     pub fn ending_together(&self) -> impl Iterator<Item = &[RunningJob]> {
         self.jobs.chunk_by(|a, b| a.expected_end.total_cmp(&b.expected_end).is_eq())
+    }
+
+    /// The times at which jobs are expected to end, each once, ascending.
+    pub(crate) fn times(&self) -> &[f64] {
+        &self.times
     }
 
     /// The jobs that are expected to end after one time and up to another.
@@ -90,21 +99,42 @@ impl Running {
         self.sharing > 0
     }
 
+    /// Whether any of them owns links and has less than full bandwidth on them.
+    pub(crate) fn any_slowed(&self) -> bool {
+        self.slowed > 0
+    }
+
     pub(crate) fn insert(&mut self, job: RunningJob) {
         self.note(true, &job);
         let key = (job.expected_end, job.id);
         let index = self.jobs.partition_point(|other| before((other.expected_end, other.id), key));
         self.ends.insert(job.id, job.expected_end);
         self.sharing += usize::from(!job.placement.share().is_whole());
+        self.slowed += usize::from(is_slowed(&job.placement));
+        if !self.ends_beside(index, job.expected_end) {
+            let at = self.times.partition_point(|time| time.total_cmp(&job.expected_end).is_lt());
+            self.times.insert(at, job.expected_end);
+        }
         self.jobs.insert(index, job);
+    }
+
+    /// Whether the job at a place, or the one before it, is expected to end at that time.
+    fn ends_beside(&self, index: usize, time: f64) -> bool {
+        let ends = |job: &RunningJob| job.expected_end.total_cmp(&time).is_eq();
+        self.jobs.get(index).is_some_and(ends) || index > 0 && ends(&self.jobs[index - 1])
     }
 
     pub(crate) fn remove(&mut self, id: u64) -> Option<RunningJob> {
         let index = self.position(id)?;
         self.ends.remove(&id);
         let job = self.jobs.remove(index);
+        if !self.ends_beside(index, job.expected_end) {
+            let at = self.times.partition_point(|time| time.total_cmp(&job.expected_end).is_lt());
+            self.times.remove(at);
+        }
         self.note(false, &job);
         self.sharing -= usize::from(!job.placement.share().is_whole());
+        self.slowed -= usize::from(is_slowed(&job.placement));
         Some(job)
     }
 
@@ -112,6 +142,10 @@ impl Running {
         let key = (*self.ends.get(&id)?, id);
         Some(self.jobs.partition_point(|other| before((other.expected_end, other.id), key)))
     }
+}
+
+fn is_slowed(placement: &Placement) -> bool {
+    !placement.links().is_empty() && placement.bandwidth_share() < 1.0
 }
 
 fn before(a: (f64, u64), b: (f64, u64)) -> bool {

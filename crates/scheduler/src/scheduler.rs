@@ -22,6 +22,8 @@ pub struct Scheduler {
     queue: Box<dyn Queue>,
     /// Jobs come at the back and leave near the front; always in one piece.
     waiting: VecDeque<Waiting>,
+    /// The class of each of them, in the same order.
+    classes: VecDeque<u32>,
     /// The identities of all that waits or runs.
     known: HashSet<u64>,
     kinds: Kinds,
@@ -51,6 +53,7 @@ impl Scheduler {
             policy,
             queue,
             waiting: VecDeque::new(),
+            classes: VecDeque::new(),
             known: HashSet::new(),
             kinds: Kinds::default(),
             placeable: HashSet::new(),
@@ -115,7 +118,9 @@ impl Scheduler {
         }
         self.known.insert(request.id);
         self.with_begin += usize::from(request.begin > 0.0);
-        self.waiting.insert(index, Waiting::new(request, priority, kind));
+        self.classes.insert(index, self.kinds.class_of(kind, wanted));
+        self.classes.make_contiguous();
+        self.waiting.insert(index, Waiting::new(request, priority));
         self.waiting.make_contiguous();
         Ok(())
     }
@@ -290,6 +295,7 @@ impl Scheduler {
         let mut view = View {
             now,
             waiting: self.waiting.as_slices().0,
+            classes: self.classes.as_slices().0,
             fresh: self.fresh,
             changed: self.changed,
             running: &mut self.running,
@@ -314,8 +320,11 @@ impl Scheduler {
 
     /// Lends idle links to those who have less than full bandwidth on their own.
     fn lend_links(&mut self) {
-        let running = self.running.jobs().iter().map(|job| (job.id, &job.placement));
-        self.lent = lend(&self.occupancy, running);
+        self.lent.clear();
+        if self.running.any_slowed() {
+            let running = self.running.jobs().iter().map(|job| (job.id, &job.placement));
+            self.lent = lend(&self.occupancy, running);
+        }
     }
 
     /// Links lent since the last pass, of every job that owns some and has less than full bandwidth on them.
@@ -346,6 +355,8 @@ impl Scheduler {
     fn leave(&mut self, index: usize) -> Option<Waiting> {
         let waiting = self.waiting.remove(index)?;
         self.waiting.make_contiguous();
+        self.classes.remove(index);
+        self.classes.make_contiguous();
         self.with_begin -= usize::from(waiting.begin > 0.0);
         Some(waiting)
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use topolane_placement::{Movable, Occupancy, Placement, Policy, Refusal, Repair, Request, repair};
 
 use crate::defrag::Defrag;
+#[cfg(doc)]
+use crate::kinds::NO_CLASS;
 use crate::running::{Running, RunningJob};
 
 /// A request in the queue.
@@ -20,21 +22,18 @@ pub struct Waiting {
     pub begin: f64,
     /// Higher first.
     pub priority: f64,
-    /// Its kind: requests of one kind differ in size, identity and times only. `None` if it is its own.
-    pub(crate) kind: Option<u32>,
     /// The request.
     pub request: Box<Request>,
 }
 
 impl Waiting {
-    pub(crate) fn new(request: Request, priority: f64, kind: Option<u32>) -> Self {
+    pub(crate) fn new(request: Request, priority: f64) -> Self {
         Waiting {
             nodes: request.nodes,
             whole: request.share.is_whole(),
             walltime: request.walltime,
             begin: request.begin,
             priority,
-            kind,
             request: Box::new(request),
         }
     }
@@ -46,6 +45,8 @@ pub struct View<'a> {
     pub now: f64,
     /// The queue in order.
     pub waiting: &'a [Waiting],
+    /// The class of each: requests of one class differ in identity and times only. [`NO_CLASS`] for one that is its own.
+    pub(crate) classes: &'a [u32],
     /// `waiting[fresh..]` came after the last pass.
     pub fresh: usize,
     /// Whether anything but arrivals and this queue's own starts happened since the last pass.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use topolane_placement::{Placement, Refusal, Request, RoomHelps};
 
 use crate::future::{Future, first_where};
+use crate::kinds::NO_CLASS;
 use crate::queue::{Pass, Queue, Reservation};
 use crate::view::View;
 
@@ -106,7 +107,7 @@ const COMPARED: usize = 256;
 /// A job that may start, though what it takes others could use.
 struct Wasteful {
     index: usize,
-    key: Option<Key>,
+    class: u32,
     in_time: bool,
     waste: f64,
     placement: Arc<Placement>,
@@ -126,9 +127,9 @@ impl Backfill<'_> {
         let running = view.running.jobs().len();
         let mut attempts = ATTEMPTS;
         while let Some(found) = self.start_those_that_fit(view, first, &mut attempts) {
-            let Wasteful { index, key, in_time, placement, .. } = found;
+            let Wasteful { index, class, in_time, placement, .. } = found;
             if !in_time && !self.spares(&placement, view) {
-                self.refused.insert(key, false);
+                self.refused.insert(class, false);
                 continue;
             }
             if !view.start(index, placement) {
@@ -198,16 +199,23 @@ impl Backfill<'_> {
             if index >= COMPARED && least.is_some() {
                 break;
             }
-            let job = &view.waiting[index];
+            // What is known to be refused is passed over without a look at the request: most of a long queue is.
+            let class = view.classes[index];
             next += 1;
-            if job.whole && (job.nodes > idle || idle == 0) || job.begin > view.now {
+            if self.refused.contains(class, true) {
+                continue;
+            }
+            let job = &view.waiting[index];
+            if job.whole && (job.nodes > idle || idle == 0) {
+                self.refused.insert(class, true);
+                continue;
+            }
+            if job.begin > view.now {
                 continue;
             }
             let in_time = view.now + job.walltime <= self.kept.shadow.at;
-            // What is known to be refused is passed over without a look at the request: most of a long queue is.
-            let kind_key = job.kind.map(|kind| Key { kind, nodes: job.nodes });
-            let key = kind_key.filter(|_| by_size);
-            if self.refused.contains(key, in_time) {
+            let sized = if by_size { class } else { NO_CLASS };
+            if self.refused.contains(sized, in_time) {
                 continue;
             }
             if !in_time && job.whole {
@@ -225,8 +233,8 @@ impl Backfill<'_> {
             let late_size =
                 size.or((head_counts && job.whole && job.request.is_plain()).then_some(job.nodes));
             let same_nodes = by_size && !view.policy.draws_by_identity();
-            let late_key = kind_key.filter(|_| same_nodes || late_size.is_some());
-            let is_refused = !in_time && self.refused.contains(late_key, false);
+            let late_class = if same_nodes || late_size.is_some() { class } else { NO_CLASS };
+            let is_refused = !in_time && self.refused.contains(late_class, false);
             if is_refused || size.is_some_and(|size| compared.contains(&size)) {
                 continue;
             }
@@ -235,7 +243,7 @@ impl Backfill<'_> {
             }
             let started = match view.policy.place(&job.request, view.occupancy) {
                 Err(refusal) => {
-                    self.refused.insert(key, true);
+                    self.refused.insert(sized, true);
                     let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                     blocked && self.make_room(view, index, in_time, attempts)
                 }
@@ -247,13 +255,13 @@ impl Backfill<'_> {
                         compared.extend(size);
                         if least.as_ref().is_none_or(|least| waste < least.waste) {
                             least =
-                                Some(Wasteful { index, key: late_key, in_time, waste, placement });
+                                Some(Wasteful { index, class: late_class, in_time, waste, placement });
                         }
                         continue;
                     }
                     let harmless = in_time || self.spares(&placement, view);
                     if !harmless {
-                        self.refused.insert(late_key, false);
+                        self.refused.insert(late_class, false);
                     }
                     harmless && view.start(index, placement)
                 }
@@ -272,21 +280,14 @@ impl Backfill<'_> {
     }
 }
 
-/// What decides about a request under a policy that depends only on sizes.
-#[derive(Debug, Clone, Copy)]
-struct Key {
-    kind: u32,
-    nodes: u32,
-}
-
-/// Jobs refused since the last start: all of the same kind and size are refused again, since a policy that goes by shape sees
-/// the same state.
+/// Jobs refused since the last start: all of the same class are refused again, since a policy that goes by shape sees the same
+/// state.
 #[derive(Debug, Default)]
 struct RefusedSizes {
-    /// The generation in which the size was refused whatever its end, by kind and size.
-    any_end: Vec<Vec<u64>>,
-    /// The generation in which the size was refused for jobs that outlast the reservation.
-    late_end: Vec<Vec<u64>>,
+    /// By class: one more than the generation in which it was refused whatever its end.
+    any_end: Vec<u64>,
+    /// The same for jobs that outlast the reservation.
+    late_end: Vec<u64>,
     generation: u64,
 }
 
@@ -295,26 +296,20 @@ impl RefusedSizes {
         self.generation += 1;
     }
 
-    fn contains(&self, key: Option<Key>, in_time: bool) -> bool {
-        let is_in = |kinds: &[Vec<u64>], Key { kind, nodes }| {
-            let sizes = kinds.get(kind as usize);
-            sizes.and_then(|sizes| sizes.get(nodes as usize)) == Some(&self.generation)
-        };
-        key.is_some_and(|key| is_in(&self.any_end, key) || !in_time && is_in(&self.late_end, key))
+    fn contains(&self, class: u32, in_time: bool) -> bool {
+        let is_in = |refused: &[u64]| refused.get(class as usize) == Some(&(self.generation + 1));
+        is_in(&self.any_end) || !in_time && is_in(&self.late_end)
     }
 
-    fn insert(&mut self, key: Option<Key>, whatever_its_end: bool) {
-        let Some(Key { kind, nodes }) = key else { return };
-        let (kind, nodes) = (kind as usize, nodes as usize);
-        let kinds = if whatever_its_end { &mut self.any_end } else { &mut self.late_end };
-        if kinds.len() <= kind {
-            kinds.resize(kind + 1, Vec::new());
+    fn insert(&mut self, class: u32, whatever_its_end: bool) {
+        if class == NO_CLASS {
+            return;
         }
-        let sizes = &mut kinds[kind];
-        if sizes.len() <= nodes {
-            sizes.resize(nodes + 1, 0);
+        let refused = if whatever_its_end { &mut self.any_end } else { &mut self.late_end };
+        if refused.len() <= class as usize {
+            refused.resize(class as usize + 1, 0);
         }
-        sizes[nodes] = self.generation;
+        refused[class as usize] = self.generation + 1;
     }
 }
 
@@ -387,17 +382,19 @@ impl Shadow {
         future: &mut Option<Future>,
         from_last: bool,
     ) -> f64 {
-        let ends = view.running.ending_together().map(|ending| ending[0].expected_end);
-        let mut ends: Vec<f64> =
-            ends.filter(|end| end.is_finite()).map(|end| end.max(view.now)).collect();
-        ends.dedup();
+        let ends = view.running.times();
+        let ends = &ends[..ends.partition_point(|&end| end < f64::INFINITY)];
+        // All that should have ended by now counts as ending now.
+        let overdue = ends.partition_point(|&end| end <= view.now);
+        let ends = &ends[overdue.saturating_sub(1)..];
         let future = Future::of(future, view);
-        let last = ends.partition_point(|&end| end <= future.until()).saturating_sub(1);
+        let last = ends.partition_point(|&end| end.max(view.now) <= future.until());
+        let last = last.saturating_sub(1);
         let first = first_where(ends.len(), if from_last { last } else { 0 }, |index| {
-            future.go_to(ends[index], view.running);
+            future.go_to(ends[index].max(view.now), view.running);
             view.policy.can_place(head, future.occupancy()).is_ok()
         });
-        first.map_or(f64::INFINITY, |first| ends[first])
+        first.map_or(f64::INFINITY, |first| ends[first].max(view.now))
     }
 
     /// Nodes beyond what the head needs under a policy that only counts, also where nodes are out of service.
