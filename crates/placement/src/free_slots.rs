@@ -169,6 +169,28 @@ impl<'a> FreeSlots<'a> {
         }
     }
 
+    /// Slots of every group of a level of at least 1.
+    #[inline]
+    pub(crate) fn counts_of(&self, level: usize) -> &[u32] {
+        &self.counts()[level]
+    }
+
+    /// The groups of a level of at least 1 with so many slots, ascending. Where a group above has fewer, none in it is looked at.
+    pub(crate) fn groups_with(
+        &self,
+        level: usize,
+        slots: u32,
+    ) -> impl Iterator<Item = GroupIndex> + '_ {
+        let above = (level + 1).min(self.fabric.depth());
+        let counts = self.counts_of(level);
+        let inside = move |group: GroupIndex| {
+            if level == above { group..group + 1 } else { self.fabric.children(above, group) }
+        };
+        let able = (0..).zip(self.counts_of(above)).filter(move |&(_, &count)| count >= slots);
+        let groups = able.flat_map(move |(group, _)| inside(group));
+        groups.filter(move |&group| counts[group as usize] >= slots)
+    }
+
     /// How many blocks ([`Fabric::block`]) have so many slots, by that number; `None` where that is not counted.
     pub(crate) fn blocks_with(&self) -> Option<&[u32]> {
         self.by_block().map(BlockSlots::blocks_with)

@@ -55,6 +55,7 @@ pub struct LeastCosts<'a> {
     /// By level, for every group: the least cost of the group and those before it in the same group above.
     merged: Vec<CostLists>,
     cost: &'a dyn Fn(GroupLoad) -> u64,
+    /// Running members of every group by level; empty if there are none.
     members: Vec<Vec<u32>>,
     running: u64,
 }
@@ -67,8 +68,11 @@ impl<'a> LeastCosts<'a> {
         cost: &'a dyn Fn(GroupLoad) -> u64,
     ) -> Self {
         let fabric = free.fabric();
-        let mut members: Vec<Vec<u32>> =
-            (0..=fabric.depth()).map(|level| vec![0; fabric.groups(level) as usize]).collect();
+        let mut members: Vec<Vec<u32>> = Vec::new();
+        if !request.members.is_empty() {
+            members =
+                (0..=fabric.depth()).map(|level| vec![0; fabric.groups(level) as usize]).collect();
+        }
         for (level, inside) in members.iter_mut().enumerate() {
             for &member in &request.members {
                 inside[fabric.group(level, member) as usize] += 1;
@@ -176,7 +180,8 @@ impl<'a> LeastCosts<'a> {
     }
 
     fn own(&self, level: usize, group: GroupIndex, taken: usize) -> u64 {
-        let inside = u64::from(self.members[level][group as usize]) + taken as u64;
+        let members = self.members.get(level).map_or(0, |inside| inside[group as usize]);
+        let inside = u64::from(members) + taken as u64;
         let slots = self.free.count(level, group);
         let (running, taken) = (self.running, taken as u32);
         let all = running + u64::from(self.wanted);

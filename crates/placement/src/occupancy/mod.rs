@@ -9,6 +9,7 @@ mod service;
 mod whole;
 
 use std::fmt;
+use std::iter::successors;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,6 +71,8 @@ pub struct Occupancy {
     demand: Arc<Demand>,
     /// The most nodes of a group of each level; at level 0 a node.
     largest: Arc<[u32]>,
+    /// By level and size the most nodes of a block of the empty machine; see [`block_sizes`].
+    largest_blocks: Arc<[Vec<(u32, u32)>]>,
     /// The empty machine; `None` in that one itself.
     empty: Option<Arc<Occupancy>>,
 }
@@ -119,6 +122,7 @@ impl Clone for Occupancy {
             network,
             demand,
             largest,
+            largest_blocks,
             empty,
         } = source;
         self.fabric.clone_from(fabric);
@@ -142,6 +146,7 @@ impl Clone for Occupancy {
         self.network.clone_from(network);
         self.demand.clone_from(demand);
         self.largest.clone_from(largest);
+        self.largest_blocks.clone_from(largest_blocks);
         self.empty.clone_from(empty);
     }
 }
@@ -185,6 +190,9 @@ impl Occupancy {
             network: None,
             demand: Arc::default(),
             largest: (0..=fabric.depth()).map(largest).collect(),
+            largest_blocks: (0..=fabric.depth())
+                .map(|level| largest_blocks(&fabric, level))
+                .collect(),
             empty: None,
             fabric,
         }
@@ -222,6 +230,7 @@ impl Occupancy {
             network: None,
             demand: Arc::clone(&self.demand),
             largest: Arc::clone(&self.largest),
+            largest_blocks: Arc::clone(&self.largest_blocks),
             empty: self.empty.clone(),
         }
     }
@@ -280,6 +289,16 @@ impl Occupancy {
     #[inline]
     pub fn largest_group(&self, level: usize) -> u32 {
         self.largest[level]
+    }
+
+    /// Level and size of the smallest blocks ([`block_sizes`]) one of which has so many nodes; at level 1 a leaf.
+    pub(crate) fn smallest_block(&self, nodes: u32) -> Option<(usize, u32)> {
+        let level = (1..=self.fabric.depth()).find(|&level| self.largest_group(level) >= nodes)?;
+        if level == 1 {
+            return Some((1, 1));
+        }
+        let mut blocks = self.largest_blocks[level].iter();
+        blocks.find(|&&(_, most)| most >= nodes).map(|&(size, _)| (level, size))
     }
 
     /// Whether each node of the empty machine is one slot for the request.
@@ -418,4 +437,31 @@ impl Occupancy {
         self.idle_by_block.change(&self.fabric, nodes.clone(), false);
         nodes.for_each(|node| self.idle.remove(node));
     }
+}
+
+/// Sizes of the blocks of a level from 2 on, the smallest first: 2, 4, 8, ... of the groups directly below a group, from a multiple
+/// of that number on, and at last all of them.
+pub(crate) fn block_sizes(fabric: &Fabric, level: usize) -> impl Iterator<Item = u32> + use<> {
+    let children = |group| fabric.children(level, group).len() as u32;
+    let all = (0..fabric.groups(level)).map(children).max().unwrap_or(1);
+    let powers = successors(Some(2u32), |size| size.checked_mul(2));
+    powers.take_while(move |&size| size < all).chain([all])
+}
+
+fn largest_blocks(fabric: &Fabric, level: usize) -> Vec<(u32, u32)> {
+    if level < 2 {
+        return Vec::new();
+    }
+    let nodes = |groups: Range<GroupIndex>| {
+        groups.map(|group| fabric.node_range(level - 1, group).len() as u32).sum::<u32>()
+    };
+    let most = |size: u32| {
+        let blocks = (0..fabric.groups(level)).flat_map(|group| {
+            let Range { start, end } = fabric.children(level, group);
+            let block = move |first: GroupIndex| first..end.min(first.saturating_add(size));
+            (start..end).step_by(size.max(1) as usize).map(block)
+        });
+        (size, blocks.map(nodes).max().unwrap_or(0))
+    };
+    block_sizes(fabric, level).map(most).collect()
 }

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use topolane_fabric::GroupIndex;
+use topolane_fabric::{GroupIndex, NodeIndex};
 
 use crate::group_costs::{FORBIDDEN, GroupLoad, LeastCosts, hops};
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
@@ -60,6 +60,9 @@ impl Policy for HopBytesExact {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
+        if let Some(nodes) = on_one_leaf(request, free) {
+            return Ok(Choice::nodes(nodes));
+        }
         self.among(request, free, occupancy, |least| least.nodes().map(Choice::nodes))
     }
 
@@ -105,25 +108,76 @@ fn may_have_room(request: &Request, free: &FreeSlots<'_>, occupancy: &Occupancy)
     if !is_judged_by_counts(request) {
         return true;
     }
-    let fabric = free.fabric();
-    let counts = (0..fabric.groups(1)).map(|leaf| free.count(1, leaf));
-    let mut usable: Vec<u32> = counts.collect();
-    for level in 1..=fabric.depth() {
-        if usable.iter().any(|&slots| slots >= request.nodes) {
+    let (wanted, top) = (request.nodes, free.fabric().depth());
+    let room = Room { free, occupancy };
+    for level in 1..=top {
+        if free.groups_with(level, wanted).any(|group| room.inside(level, group, wanted)) {
             return true;
         }
-        let uncrossed = |group: GroupIndex| {
-            if occupancy.crossing(level, group) > 0 { 0 } else { usable[group as usize] }
-        };
-        let sum = |groups: Range<GroupIndex>| groups.map(uncrossed).fold(0, u32::saturating_add);
-        usable = if level == fabric.depth() {
-            vec![sum(0..fabric.sites())]
-        } else {
-            let above = 0..fabric.groups(level + 1);
-            above.map(|group| sum(fabric.children(level + 1, group))).collect()
-        };
     }
-    usable.iter().any(|&slots| slots >= request.nodes)
+    // Over sites.
+    room.of_uncrossed(top, 0..free.fabric().sites(), wanted) >= wanted
+}
+
+/// Slots for jobs that share no link.
+struct Room<'a> {
+    free: &'a FreeSlots<'a>,
+    occupancy: &'a Occupancy,
+}
+
+impl Room<'_> {
+    /// Whether a job that stays inside a group finds so many slots.
+    fn inside(&self, level: usize, group: GroupIndex, wanted: u32) -> bool {
+        level == 1 || {
+            let children = self.free.fabric().children(level, group);
+            self.of_uncrossed(level - 1, children, wanted) >= wanted
+        }
+    }
+
+    /// Slots for a job that crosses the groups, in those that no other job crosses. Less than `wanted` where fewer are free.
+    fn of_uncrossed(&self, level: usize, groups: Range<GroupIndex>, wanted: u32) -> u32 {
+        let counts = self.free.counts_of(level);
+        let uncrossed = groups.filter(|&group| {
+            counts[group as usize] > 0 && self.occupancy.crossing(level, group) == 0
+        });
+        let count = |group: GroupIndex| counts[group as usize];
+        let most = uncrossed.clone().map(count).fold(0, u32::saturating_add);
+        if level == 1 || most < wanted {
+            return most;
+        }
+        let inside = |group| {
+            let children = self.free.fabric().children(level, group);
+            self.of_uncrossed(level - 1, children, 0)
+        };
+        uncrossed.map(inside).fold(0, u32::saturating_add)
+    }
+}
+
+/// The leaf that has room for the whole job and the fewest slots left over in it and in the groups around it: a job on one leaf
+/// crosses nothing, so its hops are the least. `None` where no leaf has room, or where running members count.
+fn on_one_leaf(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeIndex>> {
+    if !is_judged_by_counts(request) {
+        return None;
+    }
+    let (fabric, unit) = (free.fabric(), unit(free));
+    let left_over = |&leaf: &GroupIndex| {
+        let mut group = leaf;
+        let mut sum = 0;
+        for level in 1..fabric.depth() {
+            sum += u64::from((free.counts_of(level)[group as usize] - request.nodes) / unit);
+            group = fabric.parent(level, group);
+        }
+        sum
+    };
+    let leaf = free.groups_with(1, request.nodes).min_by_key(left_over)?;
+    let mut nodes = Vec::with_capacity(request.nodes as usize);
+    free.take(1, leaf, request.nodes, &mut nodes);
+    Some(nodes)
+}
+
+/// Slots are counted in units that keep the sum of hops, pairs and slots below 2^64.
+fn unit(free: &FreeSlots<'_>) -> u32 {
+    1 + free.total() / 65_536
 }
 
 /// Hops first, then pairs on different nodes, then slots left over; a group that the placement
@@ -134,8 +188,7 @@ fn cost<'a>(
     taken: impl Fn(&GroupLoad) -> bool + 'a,
 ) -> impl Fn(GroupLoad) -> u64 + 'a {
     let fabric = free.fabric();
-    // Slots are counted in units that keep the sum of all three below 2^64.
-    let unit = 1 + free.total() / 65_536;
+    let unit = unit(free);
     let leftovers = 65_536 * fabric.depth() as u64;
     let running = request.members.len() as u64 + u64::from(request.beyond);
     let all = u64::from(request.nodes) + running;

@@ -1,8 +1,8 @@
-use std::iter::successors;
 use std::ops::Range;
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
+use crate::occupancy::block_sizes;
 use crate::{Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Quiet neighborhoods by virtual network blocks (IPDPS'15), rebuilt:
@@ -69,6 +69,9 @@ fn block_for(
 
 /// Level and size of the smallest blocks one of which could hold the request on the empty machine.
 fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
+    if occupancy.any_node_holds(request) {
+        return occupancy.smallest_block(request.nodes);
+    }
     let empty = occupancy.empty();
     let free = empty.free_slots(request);
     let level = (1..=free.fabric().depth()).find(|&level| free.largest(level) >= request.nodes)?;
@@ -91,11 +94,7 @@ struct Blocks<'a> {
 impl Blocks<'_> {
     /// Sizes of the blocks of a level from 2 on, the smallest first.
     fn sizes(&self, level: usize) -> impl Iterator<Item = u32> + use<> {
-        let fabric = self.free.fabric();
-        let children = |group| fabric.children(level, group).len() as u32;
-        let all = (0..fabric.groups(level)).map(children).max().unwrap_or(1);
-        let powers = successors(Some(2u32), |size| size.checked_mul(2));
-        powers.take_while(move |&size| size < all).chain([all])
+        block_sizes(self.free.fabric(), level)
     }
 
     /// The first block of a size with enough free slots, of which each of its groups has so many that are `usable`.
@@ -107,10 +106,7 @@ impl Blocks<'_> {
         usable: impl Fn(GroupIndex) -> u32,
     ) -> Option<Range<GroupIndex>> {
         let fabric = self.free.fabric();
-        (0..fabric.groups(level)).find_map(|group| {
-            if self.free.count(level, group) < wanted {
-                return None;
-            }
+        self.free.groups_with(level, wanted).find_map(|group| {
             if level == 1 {
                 return Some(group..group + 1);
             }

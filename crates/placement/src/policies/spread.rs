@@ -1,3 +1,7 @@
+use std::ops::Range;
+
+use topolane_fabric::{GroupIndex, NodeIndex};
+
 use crate::group_costs::{GroupLoad, LeastCosts};
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
@@ -21,6 +25,9 @@ impl Policy for Spread {
         free: &FreeSlots<'_>,
         _: &Occupancy,
     ) -> Result<Choice, Refusal> {
+        if request.members.is_empty() && request.beyond == 0 && !request.stacked {
+            return Ok(Choice::nodes(Spreading::over(free).take(request.nodes)));
+        }
         let nodes = LeastCosts::new(request, free, &together).nodes();
         nodes.map(Choice::nodes).ok_or_else(|| Refusal::would_share(request, free))
     }
@@ -39,6 +46,78 @@ impl SlotCosts for Spread {
     ) -> Result<Vec<f64>, Refusal> {
         let costs = LeastCosts::new(request, free, &together).costs();
         costs.ok_or_else(|| Refusal::would_share(request, free))
+    }
+}
+
+/// A placement that grows by one slot at a time, each where it adds fewest pairs in one group, of equals in the groups of lowest
+/// index. As the next slot of a group never adds fewer than the last one, no placement of as many slots has fewer.
+struct Spreading<'a> {
+    free: &'a FreeSlots<'a>,
+    /// Slots taken of every group by level; level 0 is empty.
+    taken: Vec<Vec<u32>>,
+    /// What the next slot of every group adds in it and below; [`FULL`] where there is none.
+    next: Vec<Vec<u32>>,
+}
+
+const FULL: u32 = u32::MAX;
+
+impl<'a> Spreading<'a> {
+    fn over(free: &'a FreeSlots<'a>) -> Self {
+        let depth = free.fabric().depth();
+        let mut next = vec![Vec::new()];
+        // The first slot of a group is the first of all groups around it.
+        next.extend((1..=depth).map(|level| {
+            let adds = |&count: &u32| if count > 0 { level as u32 } else { FULL };
+            free.counts_of(level).iter().map(adds).collect()
+        }));
+        let none = |level| vec![0; if level > 0 { free.counts_of(level).len() } else { 0 }];
+        Spreading { free, taken: (0..=depth).map(none).collect(), next }
+    }
+
+    /// The nodes of so many slots, of which there are as many, ascending.
+    fn take(mut self, slots: u32) -> Vec<NodeIndex> {
+        let (fabric, top) = (self.free.fabric(), self.free.fabric().depth());
+        for _ in 0..slots {
+            let mut group = self.least(top, 0..fabric.sites());
+            for level in (1..top).rev() {
+                group = self.least(level, fabric.children(level + 1, group));
+            }
+            for level in 1..=top {
+                self.add(level, group);
+                group = if level < top { fabric.parent(level, group) } else { group };
+            }
+        }
+        let mut nodes = Vec::with_capacity(slots as usize);
+        for (leaf, &taken) in (0..).zip(&self.taken[1]) {
+            if taken > 0 {
+                self.free.take(1, leaf, taken, &mut nodes);
+            }
+        }
+        nodes
+    }
+
+    /// The group whose next slot adds fewest, the first among equals.
+    fn least(&self, level: usize, groups: Range<GroupIndex>) -> GroupIndex {
+        let first = groups.start;
+        groups.min_by_key(|&group| self.next[level][group as usize]).unwrap_or(first)
+    }
+
+    fn add(&mut self, level: usize, group: GroupIndex) {
+        let index = group as usize;
+        self.taken[level][index] += 1;
+        let taken = self.taken[level][index];
+        self.next[level][index] = if taken == self.free.counts_of(level)[index] {
+            FULL
+        } else {
+            let below = if level == 1 {
+                0
+            } else {
+                let least = self.least(level - 1, self.free.fabric().children(level, group));
+                self.next[level - 1][least as usize]
+            };
+            // From n slots on it is n + 1 squared less n squared.
+            (2 * taken + 1).saturating_add(below)
+        };
     }
 }
 

@@ -254,8 +254,13 @@ impl Backfill<'_> {
                     if waste > 0.0 && late_size.is_some() {
                         compared.extend(size);
                         if least.as_ref().is_none_or(|least| waste < least.waste) {
-                            least =
-                                Some(Wasteful { index, class: late_class, in_time, waste, placement });
+                            least = Some(Wasteful {
+                                index,
+                                class: late_class,
+                                in_time,
+                                waste,
+                                placement,
+                            });
                         }
                         continue;
                     }
