@@ -71,12 +71,16 @@ fn more_room_helps(policy: &dyn Policy, request: &Request, jobs: &[Request], fab
             running.push(placement);
         }
     }
-    let mut had_place = policy.can_place(request, &occupancy).is_ok();
+    let mut placed_before = policy.can_place(request, &occupancy).is_ok();
     for ended in running.iter().rev() {
         occupancy.release(ended);
         let has_place = policy.can_place(request, &occupancy).is_ok();
-        assert!(has_place || !had_place, "{}: {request:?} has no place any more", policy.name());
-        had_place = has_place;
+        assert!(
+            has_place || !placed_before,
+            "{}: {request:?} has no place any more",
+            policy.name()
+        );
+        placed_before = has_place;
     }
 }
 

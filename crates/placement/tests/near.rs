@@ -47,7 +47,9 @@ fn the_nearest_free_slot() {
     let free = [0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1];
     for (free_too, wanted) in [(vec![1], 1), (vec![2], 2), (vec![], 3)] {
         let mut free = free;
-        free_too.iter().for_each(|&node: &usize| free[node] = 1);
+        for &node in &free_too {
+            free[node] = 1;
+        }
         let request = near(1, &[1, 0], free);
         assert_eq!(nodes_under("first-fit", &request, &state).unwrap(), [1, 0, wanted]);
         assert_eq!(nodes_under("isolated", &request, &state).unwrap(), [1, 0, wanted]);

@@ -210,3 +210,39 @@ fn cost<'a>(
         parted * hops(fabric, &load) * on_nodes * leftovers + u64::from(left_over)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use topolane_fabric::{Fabric, pgft};
+
+    use super::{cost, on_one_leaf};
+    use crate::group_costs::LeastCosts;
+    use crate::{Occupancy, Placement, Request, Share};
+
+    proptest! {
+        /// Where a leaf has room, the leaf chosen at once is the one that weighing up the whole tree finds.
+        #[test]
+        fn one_leaf_is_as_good_as_the_whole_tree(
+            busy in prop::collection::vec(prop::bool::weighted(0.6), 4 * 3 * 3),
+            wanted in 1u32..5,
+        ) {
+            let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 3, 3], &[1, 2, 2], &[1; 3])).unwrap());
+            let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+            let busy: Vec<u32> =
+                (0..).zip(&busy).filter_map(|(node, &busy)| busy.then_some(node)).collect();
+            occupancy.claim(&Placement::new(&fabric, busy, Share::Whole)).unwrap();
+            let request = Request::whole_nodes(0, wanted, 1.0);
+            let free = occupancy.free_slots(&request);
+            let found = on_one_leaf(&request, &free);
+            prop_assume!(found.is_some());
+            let crosses = |_: &_| true;
+            let cost = cost(&request, &free, crosses);
+            prop_assert_eq!(found, LeastCosts::new(&request, &free, &cost).nodes());
+        }
+    }
+}

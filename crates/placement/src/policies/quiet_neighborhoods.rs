@@ -69,7 +69,8 @@ fn block_for(
 
 /// Level and size of the smallest blocks one of which could hold the request on the empty machine.
 fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
-    if occupancy.any_node_holds(request) {
+    let is_counted = request.slots.is_some() || request.room.is_some();
+    if !is_counted && occupancy.any_node_holds(request) {
         return occupancy.smallest_block(request.nodes);
     }
     let empty = occupancy.empty();

@@ -125,3 +125,38 @@ impl<'a> Spreading<'a> {
 fn together(load: GroupLoad) -> u64 {
     load.inside * load.inside
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use topolane_fabric::{Fabric, pgft};
+
+    use super::{Spreading, together};
+    use crate::group_costs::LeastCosts;
+    use crate::{Occupancy, Placement, Request, Share};
+
+    proptest! {
+        /// Slot by slot it finds the placement that weighing up all of them finds.
+        #[test]
+        fn slot_by_slot_is_as_good_as_all_at_once(
+            busy in prop::collection::vec(prop::bool::weighted(0.6), 4 * 3 * 3),
+            wanted in any::<prop::sample::Index>(),
+        ) {
+            let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 3, 3], &[1, 2, 2], &[1; 3])).unwrap());
+            let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+            let busy: Vec<u32> =
+                (0..).zip(&busy).filter_map(|(node, &busy)| busy.then_some(node)).collect();
+            occupancy.claim(&Placement::new(&fabric, busy, Share::Whole)).unwrap();
+            prop_assume!(occupancy.idle_nodes() > 0);
+            let wanted = 1 + wanted.index(occupancy.idle_nodes() as usize) as u32;
+            let request = Request::whole_nodes(0, wanted, 1.0);
+            let free = occupancy.free_slots(&request);
+            let all = LeastCosts::new(&request, &free, &together).nodes();
+            prop_assert_eq!(Some(Spreading::over(&free).take(wanted)), all);
+        }
+    }
+}

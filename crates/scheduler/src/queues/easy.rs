@@ -337,9 +337,10 @@ impl Shadow {
         if counting {
             return Shadow::by_count(head, view);
         }
-        let helps = match view.policy.counts_only(head) {
-            true => RoomHelps::Always,
-            false => view.policy.room_helps(head),
+        let helps = if view.policy.counts_only(head) {
+            RoomHelps::Always
+        } else {
+            view.policy.room_helps(head)
         };
         let at = match helps {
             RoomHelps::Unknown => Shadow::one_by_one(head, view),
