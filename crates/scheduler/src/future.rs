@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use topolane_placement::{Occupancy, WhatIf};
+use topolane_placement::{Occupancy, Placement, Share, WhatIf};
 
 use crate::running::Running;
 use crate::view::View;
@@ -70,6 +70,14 @@ impl Future {
         self.until = until;
     }
 
+    /// Whether there is more room for whole nodes in it without a placement that is gone.
+    pub fn leaves_idle(&self, placement: &Placement) -> bool {
+        let idle = self.occupancy.idle();
+        matches!(placement.share(), Share::Whole)
+            || placement.spans_nodes()
+            || placement.held().any(|node| idle.contains(node))
+    }
+
     /// The state.
     pub fn occupancy(&self) -> &Occupancy {
         &self.occupancy
@@ -82,15 +90,18 @@ impl Future {
 }
 
 /// The first index below `end` from which on `holds` is true, if there is one: `holds` is false up to some index and true from
-/// there on. It looks at `guess` first and in growing steps from there.
+/// there on. It is known to be false before `bounds.0`, and true from `bounds.1` on if that is below `end`. It looks at `guess` first
+/// and in growing steps from there.
 pub(crate) fn first_where(
     end: usize,
+    bounds: (usize, usize),
     guess: usize,
     mut holds: impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     // Below `low` it is false, from `high` on true.
-    let (mut low, mut high) = (0, end);
-    let (mut probe, mut step) = (guess.min(end.saturating_sub(1)), 1);
+    let (mut low, mut high) = bounds;
+    let mut probe = guess.min(high.saturating_sub(1)).max(low);
+    let mut step = 1;
     while low < high {
         if holds(probe) {
             high = probe;
@@ -98,7 +109,7 @@ pub(crate) fn first_where(
             low = probe + 1;
         }
         probe = match (low, high) {
-            (0, high) => high.saturating_sub(step),
+            (low, high) if low == bounds.0 => high.saturating_sub(step).max(low),
             (_, high) if high == end => (probe + step).min(end - 1),
             (low, high) => low + (high - low) / 2,
         };
@@ -117,16 +128,21 @@ mod tests {
         for end in 0..40 {
             for first in 0..=end {
                 for guess in 0..=end {
-                    let mut asked = 0;
-                    let found = first_where(end, guess, |index| {
-                        asked += 1;
-                        index >= first
-                    });
-                    assert_eq!(found, (first < end).then_some(first), "{end} {first} {guess}");
-                    assert!(
-                        asked <= 2 + 2 * (usize::BITS - end.leading_zeros()),
-                        "{asked} of {end}"
-                    );
+                    for bounds in
+                        [(0, end), (0, first), (first, end), (first / 2, end.min(first + 3))]
+                    {
+                        let mut asked = 0;
+                        let found = first_where(end, bounds, guess, |index| {
+                            assert!(bounds.0 <= index && index < bounds.1, "{index} is known");
+                            asked += 1;
+                            index >= first
+                        });
+                        assert_eq!(found, (first < end).then_some(first), "{end} {first} {guess}");
+                        assert!(
+                            asked <= 2 + 2 * (usize::BITS - end.leading_zeros()),
+                            "{asked} of {end}"
+                        );
+                    }
                 }
             }
         }

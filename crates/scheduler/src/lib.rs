@@ -7,6 +7,7 @@ mod defrag;
 mod future;
 mod kinds;
 mod profile;
+mod promise;
 mod queue;
 /// One file per discipline.
 pub mod queues;

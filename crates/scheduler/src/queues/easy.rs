@@ -5,6 +5,7 @@ use topolane_placement::{Placement, Refusal, Request, RoomHelps};
 
 use crate::future::{Future, first_where};
 use crate::kinds::NO_CLASS;
+use crate::promise::Promise;
 use crate::queue::{Pass, Queue, Reservation};
 use crate::view::View;
 
@@ -19,6 +20,7 @@ pub struct Easy {
     kept: Option<Kept>,
     refused: RefusedSizes,
     future: Option<Future>,
+    promise: Option<Promise>,
 }
 
 /// The head and its reservation, good until something other than an arrival happens.
@@ -49,6 +51,9 @@ impl Queue for Easy {
         let Some(kept) = &mut self.kept else { return Pass::default() };
         Backfill { kept, refused: &mut self.refused, future: &mut self.future }
             .run(view, first_untried);
+        if let Some(promise) = &mut self.promise {
+            promise.count_own_starts(view);
+        }
         Pass {
             reservation: Some(Reservation { id: kept.head, at: kept.shadow.at }),
             refusal: Some((kept.head, kept.refusal.clone())),
@@ -60,24 +65,36 @@ impl Easy {
     /// Starts jobs in order; returns the index of the first that is refused, now the head.
     fn start_in_order(&mut self, view: &mut View<'_>) -> Option<usize> {
         self.kept = None;
-        self.refused.forget();
+        self.refused.forget_all();
         for index in 0..view.waiting.len() {
             if !view.is_visible(index) {
                 continue;
             }
-            if let Err(refusal) = view.start_widest(index) {
+            let known = self.known_refusal(index, view);
+            if let Err(refusal) = known.map_or_else(|| view.start_widest(index), Err) {
                 if matches!(refusal, Refusal::WouldShareLinks { .. })
                     && view.start_moving(index, |_, _| true)
                 {
                     continue;
                 }
                 let request = (*view.waiting[index].request).clone();
-                let shadow = Shadow::of(&request, view, &mut self.future);
+                let shadow = Shadow::of(&request, view, &mut self.future, &mut self.promise);
                 self.kept = Some(Kept { head: request.id, request, refusal, shadow, again: false });
                 return Some(index);
             }
         }
+        self.promise = None;
         None
+    }
+
+    /// The refusal of a job, if it is the head of the last pass and nothing has changed for it since.
+    fn known_refusal(&mut self, index: usize, view: &View<'_>) -> Option<Refusal> {
+        let request = &view.waiting[index].request;
+        let promise = self.promise.as_mut()?;
+        if !promise.follow(request, view, &mut self.future) {
+            self.promise = None;
+        }
+        self.promise.as_ref()?.refusal(request, view)
     }
 }
 
@@ -244,6 +261,11 @@ impl Backfill<'_> {
             let started = match view.policy.place(&job.request, view.occupancy) {
                 Err(refusal) => {
                     self.refused.insert(sized, true);
+                    if view.defrag.is_none()
+                        && view.policy.room_helps(&job.request) == RoomHelps::Always
+                    {
+                        self.refused.insert_until_room(sized);
+                    }
                     let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                     blocked && self.make_room(view, index, in_time, attempts)
                 }
@@ -294,28 +316,49 @@ struct RefusedSizes {
     /// The same for jobs that outlast the reservation.
     late_end: Vec<u64>,
     generation: u64,
+    /// The same whatever its end and whatever starts, under a policy that more room never harms: one more than how often room was
+    /// made.
+    until_room: Vec<u64>,
+    rooms: u64,
 }
 
 impl RefusedSizes {
+    /// Something has started.
     fn forget(&mut self) {
         self.generation += 1;
     }
 
+    /// There may be more room.
+    fn forget_all(&mut self) {
+        self.generation += 1;
+        self.rooms += 1;
+    }
+
     fn contains(&self, class: u32, in_time: bool) -> bool {
         let is_in = |refused: &[u64]| refused.get(class as usize) == Some(&(self.generation + 1));
-        is_in(&self.any_end) || !in_time && is_in(&self.late_end)
+        is_in(&self.any_end)
+            || self.until_room.get(class as usize) == Some(&(self.rooms + 1))
+            || !in_time && is_in(&self.late_end)
+    }
+
+    fn insert_until_room(&mut self, class: u32) {
+        set(&mut self.until_room, class, self.rooms + 1);
     }
 
     fn insert(&mut self, class: u32, whatever_its_end: bool) {
-        if class == NO_CLASS {
-            return;
-        }
         let refused = if whatever_its_end { &mut self.any_end } else { &mut self.late_end };
-        if refused.len() <= class as usize {
-            refused.resize(class as usize + 1, 0);
-        }
-        refused[class as usize] = self.generation + 1;
+        set(refused, class, self.generation + 1);
     }
+}
+
+fn set(refused: &mut Vec<u64>, class: u32, to: u64) {
+    if class == NO_CLASS {
+        return;
+    }
+    if refused.len() <= class as usize {
+        refused.resize(class as usize + 1, 0);
+    }
+    refused[class as usize] = to;
 }
 
 /// The head's reservation.
@@ -328,7 +371,12 @@ struct Shadow {
 }
 
 impl Shadow {
-    fn of(head: &Request, view: &mut View<'_>, future: &mut Option<Future>) -> Shadow {
+    fn of(
+        head: &Request,
+        view: &mut View<'_>,
+        future: &mut Option<Future>,
+        promise: &mut Option<Promise>,
+    ) -> Shadow {
         let counting = view.policy.counts_only(head)
             && head.is_plain()
             && !view.running.any_sharing()
@@ -344,8 +392,8 @@ impl Shadow {
         };
         let at = match helps {
             RoomHelps::Unknown => Shadow::one_by_one(head, view),
-            RoomHelps::Always => Shadow::by_halves(head, view, future, true),
-            RoomHelps::Mostly => Shadow::by_halves(head, view, future, false),
+            RoomHelps::Always => Shadow::from_last(head, view, future, promise),
+            RoomHelps::Mostly => Shadow::by_halves(head, view, future),
         };
         Shadow { at, spare: None }
     }
@@ -380,23 +428,38 @@ impl Shadow {
         f64::INFINITY
     }
 
-    /// The same where more room is not in the way: then few ends need to be asked. The search begins at the time of the last
-    /// reservation if that does not change the answer, and otherwise at the first end.
-    fn by_halves(
+    /// The same where more room is not in the way: then few ends need to be asked, and those of which the answer is known need not.
+    /// The search begins at the time of the last reservation.
+    fn from_last(
         head: &Request,
         view: &View<'_>,
         future: &mut Option<Future>,
-        from_last: bool,
+        promise: &mut Option<Promise>,
     ) -> f64 {
-        let ends = view.running.times();
-        let ends = &ends[..ends.partition_point(|&end| end < f64::INFINITY)];
-        // All that should have ended by now counts as ending now.
-        let overdue = ends.partition_point(|&end| end <= view.now);
-        let ends = &ends[overdue.saturating_sub(1)..];
+        let ends = ends(view);
         let future = Future::of(future, view);
         let last = ends.partition_point(|&end| end.max(view.now) <= future.until());
-        let last = last.saturating_sub(1);
-        let first = first_where(ends.len(), if from_last { last } else { 0 }, |index| {
+        let known = promise.as_ref().map(|promise| promise.bounds(ends, view.now));
+        let bounds = known.unwrap_or((0, ends.len()));
+        let first = first_where(ends.len(), bounds, last.saturating_sub(1), |index| {
+            future.go_to(ends[index].max(view.now), view.running);
+            view.policy.can_place(head, future.occupancy()).is_ok()
+        });
+        let at = first.map_or(f64::INFINITY, |first| ends[first].max(view.now));
+        let refused_before = match first {
+            Some(0) => f64::NEG_INFINITY,
+            Some(first) => ends[first],
+            None => at,
+        };
+        *promise = Promise::new(head, at, refused_before, view);
+        at
+    }
+
+    /// The same where it mostly is not. The search begins at the first end: where it begins can change the answer.
+    fn by_halves(head: &Request, view: &View<'_>, future: &mut Option<Future>) -> f64 {
+        let ends = ends(view);
+        let future = Future::of(future, view);
+        let first = first_where(ends.len(), (0, ends.len()), 0, |index| {
             future.go_to(ends[index].max(view.now), view.running);
             view.policy.can_place(head, future.occupancy()).is_ok()
         });
@@ -435,4 +498,13 @@ impl Shadow {
         future.go_to(self.at, view.running);
         future
     }
+}
+
+/// The times at which running jobs are expected to end, ascending. All that should have ended by now counts as ending now: only the
+/// last of these times is among them.
+fn ends<'a>(view: &'a View<'_>) -> &'a [f64] {
+    let ends = view.running.times();
+    let ends = &ends[..ends.partition_point(|&end| end < f64::INFINITY)];
+    let overdue = ends.partition_point(|&end| end <= view.now);
+    &ends[overdue.saturating_sub(1)..]
 }
