@@ -72,7 +72,7 @@ impl<'a> EqualParts<'a> {
             .candidates
             .pods()
             .filter(holding)
-            .map(|leaves| (leaves, closed_sets(leaves.iter().map(|leaf| leaf.slots)).0))
+            .map(|leaves| (leaves, closed_sets(leaves.iter().map(|leaf| leaf.slots), 1).0))
             .collect();
         let most = self.candidates.leaves.iter().map(|leaf| leaf.idle).max()?.min(wanted - 1);
         (1..=most)

@@ -64,7 +64,7 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
     if sizes.is_empty() {
         return None;
     }
-    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots));
+    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots), 1);
     let planes: Vec<Vec<u64>> = leaves
         .chunk_by(|one, other| one.pod == other.pod)
         .map(|leaves| even.candidates.core(leaves[0].pod))

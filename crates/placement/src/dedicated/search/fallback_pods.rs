@@ -3,6 +3,7 @@
 
 use crate::dedicated::search::candidates::{Candidates, Leaf};
 use crate::dedicated::search::fallback_one_pod::Members;
+use crate::dedicated::search::most_of_pods::{MostOfPods, Share, hold, widest, width};
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::lowest;
 use crate::dedicated::search::{BOUNDS, Pod};
@@ -10,10 +11,19 @@ use crate::dedicated::uplink_slots::bits;
 
 /// A partition over several pods, if there is any with one of the sets of slots, and whether the search was cut short: any
 /// pods, one of which may hold more than half of the job, and one own only a part of what the others own of the core.
-pub fn search(candidates: &Candidates<'_>, pods: &[Pod<'_>], sets: &[u64]) -> (Option<Plan>, bool) {
+pub fn search(
+    candidates: &Candidates<'_>,
+    pods: &[Pod<'_>],
+    most: &mut MostOfPods,
+    sets: &[u64],
+) -> (Option<Plan>, bool) {
     let mut choices = BOUNDS.fallback_choices;
     for &set in sets {
+        most.look_at(set);
         for slots in (1..=set.count_ones()).rev() {
+            if !most.may_hold(slots) {
+                continue;
+            }
             let Some(mut search) = Search::new(candidates, pods, set, slots, choices) else {
                 break;
             };
@@ -41,6 +51,9 @@ struct Search<'a> {
     members: Vec<OfPod>,
     /// The most nodes of all members from each place on.
     left: Vec<u32>,
+    /// The width from which on more core cables hold no more of any of them.
+    widest: u32,
+    shares: Vec<Share>,
     choices: usize,
 }
 
@@ -110,7 +123,8 @@ impl<'a> Search<'a> {
         for (at, of) in members.iter().enumerate().rev() {
             left[at] = left[at + 1] + of.most().nodes;
         }
-        (left[0] >= candidates.wanted).then_some(Search {
+        let even = members.iter().map(|members| members.even.nodes).max().unwrap_or(0);
+        (left[0] >= candidates.wanted).then(|| Search {
             candidates,
             pods,
             in_plane,
@@ -119,6 +133,8 @@ impl<'a> Search<'a> {
             parallel,
             members,
             left,
+            widest: widest(&candidates.need, even, slots),
+            shares: Vec::with_capacity(pods.len()),
             choices,
         })
     }
@@ -128,6 +144,7 @@ impl<'a> Search<'a> {
         self.choices = self.choices.checked_sub(1)?;
         if chosen.nodes + self.left[at] < self.candidates.wanted
             || self.slots_of(chosen, (1, 1)).sum::<u32>() < self.slots
+            || !self.may_hold(at, chosen)
         {
             return None;
         }
@@ -153,6 +170,24 @@ impl<'a> Search<'a> {
         chosen.pods.pop();
         chosen.nodes -= nodes;
         found.or_else(|| self.choose(at + 1, chosen))
+    }
+
+    /// Whether the pods chosen could hold the job together with some of those from `at` on. Each of these is looked at by itself, so
+    /// what they have in common may still be too little.
+    fn may_hold(&mut self, at: usize, chosen: &Chosen) -> bool {
+        let common = || chosen.common.iter().zip(&self.in_plane);
+        let share =
+            |of: &OfPod, width: u32| Share { even: of.even.nodes, most: of.most().nodes, width };
+        let all = common().map(|(common, &most)| (most, common.count_ones()));
+        let all = width(all, self.slots, self.widest);
+        self.shares.clear();
+        self.shares.extend(chosen.pods.iter().map(|&place| share(&self.members[place], all)));
+        self.shares.extend(self.members[at..].iter().map(|of| {
+            let own = common().zip(&self.pods[of.pod].core);
+            let own = own.map(|((common, &most), own)| (most, (common & own).count_ones()));
+            share(of, width(own, self.slots, self.widest))
+        }));
+        hold(&self.candidates.need, self.slots, &self.shares, chosen.rest.is_none())
     }
 
     /// Uplink slots into every plane that pods can go on with, so many core cables for each.
@@ -285,6 +320,6 @@ fn last_where(most: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
 }
 
 /// The slots of a leaf that lead into a plane.
-fn slots_into(plane: usize, parallel: u32) -> u64 {
+pub(super) fn slots_into(plane: usize, parallel: u32) -> u64 {
     bits(parallel) << (plane as u32 * parallel)
 }

@@ -9,6 +9,7 @@ mod fallback_one_pod;
 mod fallback_pods;
 mod fill;
 mod full_leaves;
+mod most_of_pods;
 mod one_pod;
 pub mod plan;
 pub mod slot_sets;
@@ -16,6 +17,7 @@ pub mod slot_sets;
 use topolane_fabric::GroupIndex;
 
 use candidates::{Candidates, Leaf};
+use most_of_pods::MostOfPods;
 use plan::Plan;
 use slot_sets::{by_weight, closed_sets};
 
@@ -83,7 +85,7 @@ fn one_pod(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     if !candidates.may_hold(leaves) {
         return Found::NOTHING;
     }
-    let (sets, cut_short) = closed_sets(leaves.iter().map(|leaf| leaf.slots));
+    let (sets, cut_short) = closed_sets(leaves.iter().map(|leaf| leaf.slots), 1);
     let plan = one_pod::one_set(candidates, leaves, &sets)
         .or_else(|| one_pod::majority_or_remainder(candidates, leaves, &sets))
         .or_else(|| fallback_one_pod::search(candidates, leaves, &sets));
@@ -95,14 +97,18 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     if !candidates.may_hold(leaves) {
         return Found::NOTHING;
     }
-    let (sets, cut_short) = closed_sets(by_weight(leaves).into_iter());
     let pods: Vec<Pod<'_>> = leaves
         .chunk_by(|one, other| one.pod == other.pod)
         .map(|leaves| Pod { pod: leaves[0].pod, leaves, core: candidates.core(leaves[0].pod) })
         .collect();
+    let mut most = MostOfPods::new(candidates, &pods);
+    // The first two strategies take every uplink slot of a leaf for a plane of its own, and the first counts links otherwise.
+    let by_plane = candidates.parallel(leaves[0].leaf) == 1;
+    let fewest = if by_plane { Some(1) } else { most.fewest_slots() };
+    let Some(fewest) = fewest else { return Found::NOTHING };
+    let (sets, cut_short) = closed_sets(by_weight(leaves).into_iter(), fewest);
     let mut budget = BOUNDS.pod_choices;
-    // The first two strategies take every uplink slot of a leaf for a plane of its own.
-    let planes = if candidates.parallel(leaves[0].leaf) == 1 { &sets[..] } else { &[] };
+    let planes = if by_plane { &sets[..] } else { &[] };
     let plan = full_leaves::search(candidates, leaves, &pods, planes, &mut budget);
     if plan.is_some() {
         return Found { plan, cut_short };
@@ -111,7 +117,7 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     if plan.is_some() {
         return Found { plan, cut_short: cut_short || budget == 0 };
     }
-    let (plan, was_cut) = fallback_pods::search(candidates, &pods, &sets);
+    let (plan, was_cut) = fallback_pods::search(candidates, &pods, &mut most, &sets);
     Found { plan, cut_short: cut_short || was_cut }
 }
 

@@ -28,19 +28,20 @@ impl Members {
     }
 }
 
-/// All intersections of the given sets of slots, none empty, and whether there are more than [`BOUNDS`] allows.
-pub fn closed_sets(slots: impl Iterator<Item = u64>) -> (Vec<u64>, bool) {
+/// All intersections of the given sets of slots that have at least `fewest` slots, none empty, and whether there are more than
+/// [`BOUNDS`] allows.
+pub fn closed_sets(slots: impl Iterator<Item = u64>, fewest: u32) -> (Vec<u64>, bool) {
     let mut sets: Vec<u64> = Vec::with_capacity(32);
     let mut known = FxHashSet::default();
     for own in slots {
-        if own == 0 || !known.insert(own) {
+        if own.count_ones() < fewest.max(1) || !known.insert(own) {
             continue;
         }
         let before = sets.len();
         sets.push(own);
         for at in 0..before {
             let common = sets[at] & own;
-            if common != 0 && known.insert(common) {
+            if common.count_ones() >= fewest.max(1) && known.insert(common) {
                 if sets.len() >= BOUNDS.slot_sets {
                     return (sets, true);
                 }

@@ -1,0 +1,174 @@
+//! What pods can hold at most by condition (3), told before any pods are chosen: most refusals need no more.
+
+use crate::dedicated::condition::need::Need;
+use crate::dedicated::search::Pod;
+use crate::dedicated::search::candidates::Candidates;
+
+/// What a pod could hold of a job that owns a given number of slots on each leaf.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    /// Nodes, of each leaf at most what the slots are enough for.
+    pub even: u32,
+    /// The same with one leaf of more than half of the job, where that can be.
+    pub most: u32,
+    /// The most core cables for each slot: [`width`].
+    pub width: u32,
+}
+
+/// The most core cables in a plane for each slot into it, up to `widest`, of a pod with so many slots into each plane and links
+/// out of it: 0 where it cannot own `slots` slots at all.
+pub fn width(planes: impl Iterator<Item = (u32, u32)> + Clone, slots: u32, widest: u32) -> u32 {
+    let into = |width: u32| {
+        let able = |(most, links)| if links >= most * width { most } else { links / width };
+        planes.clone().map(able).sum::<u32>()
+    };
+    let mut width = 0;
+    while width < widest && into(width + 1) >= slots {
+        width += 1;
+    }
+    width
+}
+
+/// The width from which on more core cables hold no more of a pod's nodes.
+pub fn widest(need: &Need, nodes: u32, slots: u32) -> u32 {
+    let enough = |&width: &u32| need.nodes_of_pod(width, slots) >= nodes;
+    (1..u64::BITS).find(enough).unwrap_or(u64::BITS)
+}
+
+/// Whether pods could hold the job, if all that are wide enough had the same links. With `rest` one that is not may own a part.
+pub fn hold(need: &Need, slots: u32, shares: &[Share], rest: bool) -> bool {
+    let wanted = need.total;
+    let widest = shares.iter().map(|share| share.width).max().unwrap_or(0);
+    let even = shares.iter().map(|share| share.even).max().unwrap_or(0);
+    for width in 1..=widest {
+        let most = need.nodes_of_pod(width, slots);
+        let (mut nodes, mut of_rest, mut more) = (0u32, 0, 0);
+        for share in shares {
+            let held = share.even.min(most);
+            if share.width >= width {
+                nodes += held;
+            } else if rest {
+                of_rest = of_rest.max(held);
+            }
+            // One pod may hold more than half of the job if the others are few enough.
+            let largest = share.most.min(wanted - 1);
+            if share.most > share.even || wanted - largest <= most {
+                more = more.max(largest.saturating_sub(held));
+            }
+        }
+        if nodes + of_rest + more >= wanted {
+            return true;
+        }
+        // The wider, the fewer pods.
+        if most >= even {
+            break;
+        }
+    }
+    false
+}
+
+/// A leaf: its idle nodes, its slots, and the place of its pod.
+type OfLeaf = (u32, u64, usize);
+
+/// Leaves and pods, counted.
+pub struct MostOfPods {
+    need: Need,
+    leaves: Vec<OfLeaf>,
+    /// The width of every pod for so many slots, whatever they are: a row for each number of slots.
+    widths: Vec<Vec<u32>>,
+    /// Whether the job could be held with so many slots on each leaf.
+    may_hold: Vec<bool>,
+    /// The leaves that have a set of slots.
+    members: Vec<OfLeaf>,
+    shares: Vec<Share>,
+}
+
+impl MostOfPods {
+    pub(super) fn new(candidates: &Candidates<'_>, pods: &[Pod<'_>]) -> Self {
+        let need = candidates.need;
+        let of_pod = |(at, pod): (usize, &Pod<'_>)| {
+            pod.leaves.iter().map(|leaf| (leaf.idle, leaf.slots, at)).collect::<Vec<OfLeaf>>()
+        };
+        let leaves = pods.iter().enumerate().flat_map(of_pod);
+        let leaves: Vec<OfLeaf> = leaves.filter(|leaf| leaf.1 != 0).collect();
+        let largest = leaves.iter().map(|leaf| leaf.1.count_ones()).max().unwrap_or(0);
+        let mut most = MostOfPods {
+            need,
+            widths: vec![Vec::new(); largest as usize + 1],
+            may_hold: vec![false; largest as usize + 1],
+            members: Vec::with_capacity(leaves.len()),
+            shares: Vec::with_capacity(pods.len()),
+            leaves,
+        };
+        let parallel = candidates.parallel(pods[0].leaves[0].leaf);
+        let idle = pods.iter().map(|pod| pod.leaves.iter().map(|leaf| leaf.idle).sum::<u32>());
+        let idle = idle.max().unwrap_or(0);
+        most.members.clone_from(&most.leaves);
+        for slots in 1..=largest {
+            most.members.retain(|leaf| leaf.1.count_ones() >= slots);
+            if !most.have_nodes(slots) {
+                continue;
+            }
+            let widest = widest(&need, idle, slots);
+            let of_pod = |pod: &Pod<'_>| {
+                width(pod.core.iter().map(|core| (parallel, core.count_ones())), slots, widest)
+            };
+            most.widths[slots as usize] = pods.iter().map(of_pod).collect();
+            most.may_hold[slots as usize] = most.pods_hold(slots);
+        }
+        most
+    }
+
+    /// The fewest slots on each leaf with which the job could be held.
+    pub fn fewest_slots(&self) -> Option<u32> {
+        self.may_hold.iter().position(|&may| may).map(|slots| slots as u32)
+    }
+
+    /// Looks at the leaves that have a set of slots.
+    pub fn look_at(&mut self, set: u64) {
+        self.members.clear();
+        self.members.extend(self.leaves.iter().filter(|leaf| leaf.1 & set == set));
+    }
+
+    /// Whether the leaves looked at could hold the job with so many slots on each.
+    pub fn may_hold(&mut self, slots: u32) -> bool {
+        self.may_hold.get(slots as usize).is_some_and(|&may| may)
+            && self.have_nodes(slots)
+            && self.pods_hold(slots)
+    }
+
+    /// Whether they have nodes enough.
+    fn have_nodes(&self, slots: u32) -> bool {
+        let most = self.need.nodes(slots);
+        let (mut nodes, mut largest) = (0, 0);
+        for &(idle, ..) in &self.members {
+            nodes += idle.min(most);
+            largest = largest.max(idle);
+        }
+        nodes + largest >= self.need.total
+    }
+
+    /// Whether their pods have links enough.
+    fn pods_hold(&mut self, slots: u32) -> bool {
+        let Some(widths) = self.widths.get(slots as usize).filter(|widths| !widths.is_empty())
+        else {
+            return false;
+        };
+        let (wanted, most) = (self.need.total, self.need.nodes(slots));
+        self.shares.clear();
+        self.shares.extend(widths.iter().map(|&width| Share { even: 0, most: 0, width }));
+        for &(idle, _, pod) in &self.members {
+            let share = &mut self.shares[pod];
+            share.even += idle.min(most);
+            // What one leaf holds beyond the others, until all are counted.
+            let nodes = idle.min(wanted - 1);
+            if nodes > most && wanted - nodes <= most {
+                share.most = share.most.max(nodes - most);
+            }
+        }
+        for share in &mut self.shares {
+            share.most += share.even;
+        }
+        hold(&self.need, slots, &self.shares, true)
+    }
+}
