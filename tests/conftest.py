@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -88,6 +90,16 @@ FIRST = (
 hypothesis.settings.register_profile("fixed", derandomize=True, database=None)
 hypothesis.settings.register_profile("explore", max_examples=300, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(scope="session")
+def promtool() -> str:
+    """Prometheus's own check of metrics and rules. `make test` puts it beside the interpreter."""
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    found = shutil.which("promtool", path=places)
+    if found is None:
+        pytest.skip("promtool is missing: it is in the Debian package prometheus")
+    return found
 
 
 def pytest_configure(config: pytest.Config) -> None:

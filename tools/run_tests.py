@@ -112,9 +112,12 @@ def check() -> list[Outcome]:
 
 def test() -> list[Outcome]:
     built = timed(RUST_BUILD)
-    most = python("Python tests", "not alone", "-n", str(WORKERS), *SIDE_BY_SIDE)
+    most = python(
+        "Python tests", "not alone", "-n", str(WORKERS), *SIDE_BY_SIDE, "--ignore", "tests/kubernetes"
+    )
+    clusters = python("tests of Kubernetes", "not alone", "-n", "2", *SIDE_BY_SIDE, "tests/kubernetes")
     last = python("tests that need all cores", "alone")
-    return [built, *together(most, rust(yielding=True)), timed(last)]
+    return [built, *together(most, rust(yielding=True)), timed(clusters), timed(last)]
 
 
 def explore(minutes: float) -> list[Outcome]:

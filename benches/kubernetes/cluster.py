@@ -24,34 +24,6 @@ QPS = 5000
 """Calls a second that each client allows itself: the API server is the limit."""
 NODES, JOBS = "/api/v1/nodes", "/apis/batch/v1/namespaces/default/jobs"
 KUEUE_API = "/apis/kueue.x-k8s.io/v1beta2"
-STAGES = """\
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: pod-runs}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions:
-    - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
-    - {key: .status.phase, operator: In, values: [Pending]}
-  next:
-    statusTemplate: |
-      phase: Running
-      startTime: {{ Now | Quote }}
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: pod-ends}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions:
-    - {key: .metadata.deletionTimestamp, operator: Exists}
-  next:
-    finalizers: {empty: true}
-    delete: true
-"""
-"""Pods run until they are deleted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,14 +58,13 @@ def say(text: str) -> None:
 
 
 class Cluster(ControlPlane):
-    """Nodes that are always ready, so that none renews a lease, and pods that run until they are deleted."""
+    """Nodes that are always ready, so that none renews a lease."""
 
     controllers = "job-controller,garbage-collector-controller"
     admission_off = "ServiceAccount,TaintNodesByCondition"
+    lease_seconds = 0
 
     def __init__(self, home: Path, shape: Shape) -> None:
-        (home / "stages.yaml").write_text(STAGES)
-        self.kwok_options = (f"--config={home}/stages.yaml", "--node-lease-duration-seconds=0")
         super().__init__(home)
         self.shape = shape
         self.api = Api(self)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import time
 import urllib.error
@@ -59,14 +57,6 @@ def expressions() -> list[str]:
     return [
         target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]
     ]
-
-
-@pytest.fixture
-def promtool() -> str:
-    found = os.environ.get("PROMTOOL") or shutil.which("promtool")
-    if found is None:
-        pytest.skip("promtool is missing: it is in the Debian package prometheus")
-    return found
 
 
 def check(promtool: str, *words: object, given: str = "") -> None:

@@ -351,14 +351,6 @@ def test_each_rule_has_a_sentence_and_a_place_in_the_guide() -> None:
         assert f"`{rule['alert']}`" in guide, rule["alert"]
 
 
-@pytest.fixture
-def promtool() -> str:
-    found = os.environ.get("PROMTOOL") or shutil.which("promtool")
-    if found is None:
-        pytest.skip("promtool is missing: it is in the Debian package prometheus")
-    return found
-
-
 def test_prometheus_takes_metrics_and_rules(promtool: str, state: Path, tmp_path: Path) -> None:
     """promtool reads the metrics, the rules, and the queries of the dashboard as rules."""
     pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
