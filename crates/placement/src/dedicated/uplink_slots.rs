@@ -195,22 +195,34 @@ impl UplinkSlots {
     }
 
     pub fn take(&mut self, cables: &[CableId]) {
-        for &cable in cables {
-            if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
-                self.taken_count += u32::from(!self.taken.contains(cable));
-                self.taken.insert(cable);
-                self.count(switch, port / self.plan.switches[switch as usize].cables);
-            }
-        }
+        self.change(cables, |slots, cable| {
+            slots.taken_count += u32::from(!slots.taken.contains(cable));
+            slots.taken.insert(cable);
+        });
     }
 
     pub fn give_back(&mut self, cables: &[CableId]) {
+        self.change(cables, |slots, cable| {
+            slots.taken_count -= u32::from(slots.taken.contains(cable));
+            slots.taken.remove(cable);
+        });
+    }
+
+    /// Changes cables, then counts the slots anew: once for those to one parent that stand together.
+    fn change(&mut self, cables: &[CableId], change: impl Fn(&mut Self, CableId)) {
+        let mut changed = None;
         for &cable in cables {
-            if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
-                self.taken_count -= u32::from(self.taken.contains(cable));
-                self.taken.remove(cable);
-                self.count(switch, port / self.plan.switches[switch as usize].cables);
+            let place = self.plan.of_cable.get(cable as usize).copied().flatten();
+            let Some((switch, port)) = place else { continue };
+            let parent = port / self.plan.switches[switch as usize].cables;
+            if let Some((switch, parent)) = changed.filter(|&other| other != (switch, parent)) {
+                self.count(switch, parent);
             }
+            changed = Some((switch, parent));
+            change(self, cable);
+        }
+        if let Some((switch, parent)) = changed {
+            self.count(switch, parent);
         }
     }
 

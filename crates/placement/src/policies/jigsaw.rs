@@ -1,6 +1,4 @@
-use crate::dedicated::equal_parts::{Across, EqualParts};
-use crate::dedicated::search::candidates::Candidates;
-use crate::dedicated::search::cost::Weights;
+use crate::dedicated::equal_parts::{Across, First};
 use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21;
@@ -37,9 +35,9 @@ impl Policy for Jigsaw {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
-        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
-        let plan = EqualParts::new(&candidates).plan(self.across());
-        let plan = plan.ok_or_else(|| Refusal::would_share(request, free))?;
+        let first = First::of(request, free, occupancy, self.across());
+        let First { candidates, plan, .. } =
+            first.ok_or_else(|| Refusal::would_share(request, free))?;
         Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&candidates, free) })
     }
 
@@ -50,9 +48,8 @@ impl Policy for Jigsaw {
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
         let free = &free.unshared(request, occupancy);
-        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
-        let plan = EqualParts::new(&candidates).plan(self.across());
-        plan.map(drop).ok_or_else(|| Refusal::would_share(request, free))
+        let first = First::of(request, free, occupancy, self.across());
+        first.map(drop).ok_or_else(|| Refusal::would_share(request, free))
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

@@ -1,8 +1,6 @@
 use topolane_fabric::NodeIndex;
 
-use crate::dedicated::equal_parts::{Across, EqualParts, several_pods};
-use crate::dedicated::search::candidates::Candidates;
-use crate::dedicated::search::cost::Weights;
+use crate::dedicated::equal_parts::{Across, First};
 use crate::dedicated::search::plan::Plan;
 use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
@@ -29,15 +27,23 @@ impl Policy for Laas {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
-        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
-        let even = EqualParts::new(&candidates);
-        if let Some(plan) = even.one_leaf().or_else(|| even.one_pod()) {
-            return Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&candidates, free) });
-        }
-        let plan = several_pods(&even, Across::WholeLeavesOnly)
-            .ok_or_else(|| Refusal::would_share(request, free))?;
+        let First { candidates, plan, is_over_pods } =
+            First::of(request, free, occupancy, Across::WholeLeavesOnly)
+                .ok_or_else(|| Refusal::would_share(request, free))?;
         let choice = plan.choice(&candidates, free);
-        Ok(Choice { bandwidth_share: 1.0, spare: unused(&plan, &choice.nodes, free), ..choice })
+        let spare = if is_over_pods { unused(&plan, &choice.nodes, free) } else { Vec::new() };
+        Ok(Choice { bandwidth_share: 1.0, spare, ..choice })
+    }
+
+    fn has_place(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let first = First::of(request, free, occupancy, Across::WholeLeavesOnly);
+        first.map(drop).ok_or_else(|| Refusal::would_share(request, free))
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

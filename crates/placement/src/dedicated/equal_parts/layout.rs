@@ -32,7 +32,7 @@ impl Search<'_> {
         };
         for &pod in chosen {
             let full = self.full_leaves(&self.pods[pod], shape.each, shape.set);
-            for at in full.into_iter().take(shape.leaves as usize) {
+            for at in full.take(shape.leaves as usize) {
                 add(&self.pods[pod], at, shape.each, own);
             }
         }

@@ -7,12 +7,16 @@
 mod layout;
 mod several_pods;
 
+use std::cell::OnceCell;
+
 use topolane_fabric::GroupIndex;
 
 use crate::dedicated::condition::need::Need;
 use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::cost::Weights;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{closed_sets, lowest};
+use crate::{FreeSlots, Occupancy, Request};
 pub use several_pods::several_pods;
 
 /// How many nodes a job over several pods has on its leaves.
@@ -24,6 +28,89 @@ pub enum Across {
     WholeLeavesOnly,
     /// Any number.
     AnyLeaves,
+}
+
+/// The first partition for a request, and the leaves that it was chosen from.
+pub struct First<'a> {
+    pub candidates: Candidates<'a>,
+    pub plan: Plan,
+    /// Whether it is over several pods.
+    pub is_over_pods: bool,
+}
+
+impl<'a> First<'a> {
+    /// The same as [`EqualParts::plan`], with a look at no more leaves than could hold the job.
+    pub fn of(
+        request: &Request,
+        free: &FreeSlots<'a>,
+        occupancy: &'a Occupancy,
+        across: Across,
+    ) -> Option<Self> {
+        let (fabric, wanted) = (free.fabric(), request.nodes);
+        if let Some(leaf) = free.groups_with(1, wanted).next() {
+            let candidates = among(request, free, occupancy, std::iter::empty());
+            let plan = Plan { leaves: vec![(leaf, wanted, 0)], ..Plan::default() };
+            return Some(First { candidates, plan, is_over_pods: false });
+        }
+        if fabric.depth() < 2 {
+            return None;
+        }
+        let holding = free.groups_with(2, wanted).flat_map(|pod| fabric.children(2, pod));
+        let candidates = among(request, free, occupancy, holding);
+        if let Some(plan) = EqualParts::new(&candidates).one_pod() {
+            return Some(First { candidates, plan, is_over_pods: false });
+        }
+        if fabric.depth() < 3 || !has_whole_leaves(request, free, occupancy, across) {
+            return None;
+        }
+        let all = 0..fabric.groups(1);
+        let candidates = among(request, free, occupancy, all);
+        let plan = several_pods(&EqualParts::new(&candidates), across)?;
+        Some(First { candidates, plan, is_over_pods: true })
+    }
+}
+
+fn among<'a>(
+    request: &Request,
+    free: &FreeSlots<'a>,
+    occupancy: &'a Occupancy,
+    leaves: impl Iterator<Item = GroupIndex>,
+) -> Candidates<'a> {
+    Candidates::among(request, free, occupancy, Weights::default(), 1.0, leaves)
+}
+
+/// Whether there may be as many untouched leaves of a size as a job over pods takes of them.
+fn has_whole_leaves(
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+    across: Across,
+) -> bool {
+    let fabric = free.fabric();
+    if across == Across::AnyLeaves {
+        return true;
+    }
+    let sizes = occupancy.empty().idle_counts()[1].iter();
+    // Sizes of leaves that are free, and of how many of them nothing is taken.
+    let mut untouched: Vec<(u32, u32)> = Vec::new();
+    for ((leaf, &size), &idle) in (0..).zip(sizes).zip(free.counts_of(1)) {
+        if idle != size || idle == 0 {
+            continue;
+        }
+        if Candidates::leaf(fabric, occupancy, leaf, idle).untouched {
+            match untouched.iter_mut().find(|(of, _)| *of == size) {
+                Some((_, count)) => *count += 1,
+                None => untouched.push((size, 1)),
+            }
+        }
+    }
+    untouched.iter().any(|&(size, count)| {
+        let leaves = match across {
+            Across::WholeLeavesOnly => request.nodes.div_ceil(size),
+            _ => request.nodes / size,
+        };
+        leaves > 0 && count >= leaves
+    })
 }
 
 /// The leaves to choose from, and how many links equal parts need: as many as nodes, or the tree's share of that.
@@ -68,12 +155,15 @@ impl<'a> EqualParts<'a> {
     pub fn one_pod(&self) -> Option<Plan> {
         let wanted = self.candidates.wanted;
         let holding = |leaves: &&[Leaf]| leaves.iter().map(|leaf| leaf.idle).sum::<u32>() >= wanted;
-        let pods: Vec<(&[Leaf], Vec<u64>)> = self
+        let pods: Vec<(&[Leaf], OnceCell<Vec<u64>>)> = self
             .candidates
             .pods()
             .filter(holding)
-            .map(|leaves| (leaves, closed_sets(leaves.iter().map(|leaf| leaf.slots), 1).0))
+            .map(|leaves| (leaves, OnceCell::new()))
             .collect();
+        if pods.is_empty() {
+            return None;
+        }
         let most = self.candidates.leaves.iter().map(|leaf| leaf.idle).max()?.min(wanted - 1);
         (1..=most)
             .rev()
@@ -81,7 +171,7 @@ impl<'a> EqualParts<'a> {
     }
 
     /// `each` nodes on leaves that have a set in common, and what is left on one more.
-    fn in_pod(&self, leaves: &[Leaf], sets: &[u64], each: u32) -> Option<Plan> {
+    fn in_pod(&self, leaves: &[Leaf], sets: &OnceCell<Vec<u64>>, each: u32) -> Option<Plan> {
         let (count, left) =
             ((self.candidates.wanted / each) as usize, self.candidates.wanted % each);
         let (slots, slots_left) = (self.slots(each), self.slots(left));
@@ -89,6 +179,7 @@ impl<'a> EqualParts<'a> {
         if leaves.iter().filter(holds).count() < count {
             return None;
         }
+        let sets = sets.get_or_init(|| closed_sets(leaves.iter().map(|leaf| leaf.slots), 1).0);
         sets.iter().filter(|set| set.count_ones() >= slots).find_map(|&set| {
             let full = members(leaves, set, each, count);
             if full.len() < count {

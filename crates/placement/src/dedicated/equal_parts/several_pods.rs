@@ -3,15 +3,18 @@
 use topolane_fabric::GroupIndex;
 
 use crate::dedicated::equal_parts::layout::Smaller;
-use crate::dedicated::equal_parts::{Across, EqualParts, members, smaller};
+use crate::dedicated::equal_parts::{Across, EqualParts, smaller};
 use crate::dedicated::search::BOUNDS;
 use crate::dedicated::search::candidates::Leaf;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{closed_sets, lowest};
+use crate::dedicated::uplink_slots::bits;
 
 pub(super) struct Pod<'a> {
     pub(super) pod: GroupIndex,
-    pub(super) leaves: Vec<Leaf>,
+    pub(super) leaves: &'a [Leaf],
+    /// The most free nodes of one of them.
+    pub(super) most: u32,
     /// Free slots to the core by plane.
     pub(super) core: &'a [u64],
 }
@@ -71,9 +74,13 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
         .collect();
     let pods = leaves.chunk_by(|one, other| one.pod == other.pod).zip(&planes);
     let pods: Vec<Pod<'_>> = pods
-        .map(|(leaves, core)| Pod { pod: leaves[0].pod, leaves: leaves.to_vec(), core })
+        .map(|(leaves, core)| {
+            let most = leaves.iter().map(|leaf| leaf.idle).max().unwrap_or(0);
+            Pod { pod: leaves[0].pod, leaves, most, core }
+        })
         .collect();
-    let mut search = Search { even, across, pods, steps: BOUNDS.equal_parts_pods };
+    let mut search =
+        Search { even, across, pods, steps: BOUNDS.equal_parts_pods, unused: Vec::new() };
     sizes.into_iter().find_map(|each| sets.iter().find_map(|&set| search.of_size(each, set)))
 }
 
@@ -82,6 +89,8 @@ pub(super) struct Search<'a> {
     pub(super) across: Across,
     pub(super) pods: Vec<Pod<'a>>,
     pub(super) steps: usize,
+    /// Memory for the links that pods have in common.
+    unused: Vec<Vec<u64>>,
 }
 
 impl Search<'_> {
@@ -95,7 +104,7 @@ impl Search<'_> {
         let full = if rounded { wanted.div_ceil(each) } else { wanted / each };
         let left = if rounded { 0 } else { wanted % each };
         let counts: Vec<u32> =
-            self.pods.iter().map(|pod| self.full_leaves(pod, each, set).len() as u32).collect();
+            self.pods.iter().map(|pod| self.full_leaves(pod, each, set).count() as u32).collect();
         if full == 0 || counts.iter().sum::<u32>() < full {
             return None;
         }
@@ -114,13 +123,19 @@ impl Search<'_> {
     }
 
     /// The leaves of a pod that can hold `each` nodes of the job on the set.
-    pub(super) fn full_leaves(&self, pod: &Pod<'_>, each: u32, set: u64) -> Vec<usize> {
-        let found = members(&pod.leaves, set, each, pod.leaves.len());
-        if self.across == Across::AnyLeaves {
-            return found;
-        }
-        let is_whole = |&at: &usize| pod.leaves[at].untouched && pod.leaves[at].idle == each;
-        found.into_iter().filter(is_whole).collect()
+    pub(super) fn full_leaves(
+        &self,
+        pod: &Pod<'_>,
+        each: u32,
+        set: u64,
+    ) -> impl Iterator<Item = usize> {
+        let any = self.across == Across::AnyLeaves;
+        let holds = move |leaf: &Leaf| {
+            leaf.slots & set == set
+                && if any { leaf.idle >= each } else { leaf.untouched && leaf.idle == each }
+        };
+        let leaves = pod.leaves;
+        (0..leaves.len()).filter(move |&at| holds(&leaves[at]))
     }
 
     /// Adds pods from `at` on to those chosen, which have `common` slots to the core.
@@ -140,15 +155,15 @@ impl Search<'_> {
                 continue;
             }
             self.steps = self.steps.checked_sub(1)?;
-            let narrowed = both(common, self.pods[next].core);
-            if self.able(shape, shape.set, &narrowed, shape.leaves).count_ones()
-                < self.even.slots(shape.each)
-            {
-                continue;
+            let narrowed = self.both(common, next);
+            let able = self.able(shape, shape.set, &narrowed, shape.leaves);
+            let mut found = None;
+            if able.count_ones() >= self.even.slots(shape.each) {
+                chosen.push(next);
+                found = self.choose(shape, counts, next + 1, chosen, &narrowed);
+                chosen.pop();
             }
-            chosen.push(next);
-            let found = self.choose(shape, counts, next + 1, chosen, &narrowed);
-            chosen.pop();
+            self.unused.push(narrowed);
             if found.is_some() {
                 return found;
             }
@@ -159,14 +174,27 @@ impl Search<'_> {
     /// The slots of a set in whose planes `common` has links to the core enough for so many leaves.
     fn able(&self, shape: &Shape, set: u64, common: &[u64], leaves: u32) -> u64 {
         let parallel = self.parallel();
-        let in_plane = |plane: u32| {
-            (shape.set >> (plane * parallel)) & crate::dedicated::uplink_slots::bits(parallel)
-        };
-        let enough = |plane: u32| {
-            let links = self.even.core(leaves * in_plane(plane).count_ones());
-            common.get(plane as usize).is_some_and(|slots| slots.count_ones() >= links)
-        };
-        slots_of(set).filter(|slot| enough(slot / parallel)).fold(0, |able, slot| able | 1 << slot)
+        (0..).zip(common).take_while(|&(plane, _)| plane * parallel < u64::BITS).fold(
+            0,
+            |able, (plane, links)| {
+                let of_plane = bits(parallel) << (plane * parallel);
+                let wanted = (shape.set & of_plane).count_ones();
+                let has_links = |needed: u32| links.count_ones() >= needed;
+                if set & of_plane != 0 && has_links(self.even.core(leaves * wanted)) {
+                    able | set & of_plane
+                } else {
+                    able
+                }
+            },
+        )
+    }
+
+    /// The links to the core that a pod has of those that others have in common.
+    fn both(&mut self, common: &[u64], pod: usize) -> Vec<u64> {
+        let mut both = self.unused.pop().unwrap_or_default();
+        both.clear();
+        both.extend(common.iter().zip(self.pods[pod].core).map(|(one, other)| one & other));
+        both
     }
 
     pub(super) fn parallel(&self) -> u32 {
@@ -191,18 +219,23 @@ impl Search<'_> {
                 continue;
             }
             self.steps = self.steps.checked_sub(1)?;
-            let shared = both(common, self.pods[pod].core);
+            if self.pods[pod].most < shape.left {
+                continue;
+            }
+            let shared = self.both(common, pod);
             let able = self.able(shape, able, &shared, shape.fewer);
+            let more =
+                if shape.left > 0 { self.able(shape, able, &shared, shape.fewer + 1) } else { 0 };
+            self.unused.push(shared);
             if able.count_ones() < slots {
                 continue;
             }
             let full = self.full_leaves(&self.pods[pod], shape.each, shape.set);
-            let full: Vec<usize> = full.into_iter().take(shape.fewer as usize).collect();
+            let full: Vec<usize> = full.take(shape.fewer as usize).collect();
             let mut smallest = Smaller { pod, full, last: None, part: 0 };
             if shape.left > 0 {
-                let more = self.able(shape, able, &shared, shape.fewer + 1);
                 let slots = self.even.slots(shape.left);
-                let leaves = &self.pods[pod].leaves;
+                let leaves = self.pods[pod].leaves;
                 let Some(last) = smaller(leaves, &smallest.full, shape.left, more, slots) else {
                     continue;
                 };
@@ -215,12 +248,4 @@ impl Search<'_> {
         }
         None
     }
-}
-
-fn both(one: &[u64], other: &[u64]) -> Vec<u64> {
-    one.iter().zip(other).map(|(one, other)| one & other).collect()
-}
-
-fn slots_of(set: u64) -> impl Iterator<Item = u32> {
-    (0..u64::BITS).filter(move |slot| set >> slot & 1 == 1)
 }

@@ -40,9 +40,23 @@ impl<'a> Candidates<'a> {
         weights: Weights,
         bandwidth_share: f64,
     ) -> Self {
+        let leaves = 0..free.fabric().groups(1);
+        Candidates::among(request, free, occupancy, weights, bandwidth_share, leaves)
+    }
+
+    /// Only some leaves, in order.
+    pub fn among(
+        request: &Request,
+        free: &FreeSlots<'a>,
+        occupancy: &'a Occupancy,
+        weights: Weights,
+        bandwidth_share: f64,
+        leaves: impl Iterator<Item = GroupIndex>,
+    ) -> Self {
         let fabric = free.fabric();
-        let leaves = (0..fabric.groups(1)).filter_map(|leaf| {
-            let idle = free.count(1, leaf);
+        let counts = free.counts_of(1);
+        let leaves = leaves.filter_map(|leaf| {
+            let idle = counts[leaf as usize];
             (idle > 0).then(|| Candidates::leaf(fabric, occupancy, leaf, idle))
         });
         let leaves = leaves.collect();
