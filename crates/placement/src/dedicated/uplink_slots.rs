@@ -24,6 +24,8 @@ pub(crate) struct UplinkSlots {
     taken_count: u32,
     /// Cables that have failed.
     failed: NodeSet,
+    /// Cables that are there, in service and not owned.
+    idle: NodeSet,
     /// Free slots of every switch; of a switch that stands for those of several rails, what all have free.
     free: Vec<u64>,
     /// Free slots of every switch for itself; empty on machines without rails.
@@ -76,6 +78,7 @@ impl Clone for UplinkSlots {
             taken: self.taken.clone(),
             taken_count: self.taken_count,
             failed: self.failed.clone(),
+            idle: self.idle.clone(),
             free: self.free.clone(),
             own: self.own.clone(),
             strangers: self.strangers.clone(),
@@ -83,11 +86,12 @@ impl Clone for UplinkSlots {
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let UplinkSlots { plan, taken, taken_count, failed, free, own, strangers } = source;
+        let UplinkSlots { plan, taken, taken_count, failed, idle, free, own, strangers } = source;
         self.plan.clone_from(plan);
         self.taken.clone_from(taken);
         self.taken_count = *taken_count;
         self.failed.clone_from(failed);
+        self.idle.clone_from(idle);
         self.free.clone_from(free);
         self.own.clone_from(own);
         self.strangers.clone_from(strangers);
@@ -143,6 +147,10 @@ impl UplinkSlots {
             taken: NodeSet::empty(fabric.links()),
             taken_count: 0,
             failed: NodeSet::empty(fabric.links()),
+            idle: NodeSet::of(
+                fabric.links(),
+                (0..fabric.links()).filter(|&cable| !plan.missing.contains(cable)),
+            ),
             free: vec![0; switches],
             own: vec![0; if has_rails { switches } else { 0 }],
             strangers: vec![0; switches],
@@ -198,6 +206,7 @@ impl UplinkSlots {
         self.change(cables, |slots, cable| {
             slots.taken_count += u32::from(!slots.taken.contains(cable));
             slots.taken.insert(cable);
+            slots.idle.remove(cable);
         });
     }
 
@@ -205,6 +214,9 @@ impl UplinkSlots {
         self.change(cables, |slots, cable| {
             slots.taken_count -= u32::from(slots.taken.contains(cable));
             slots.taken.remove(cable);
+            if slots.is_there(cable) {
+                slots.idle.insert(cable);
+            }
         });
     }
 
@@ -231,6 +243,11 @@ impl UplinkSlots {
             self.failed.remove(cable);
         } else {
             self.failed.insert(cable);
+        }
+        if self.is_there(cable) && !self.taken.contains(cable) {
+            self.idle.insert(cable);
+        } else {
+            self.idle.remove(cable);
         }
         if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
             self.count(switch, port / self.plan.switches[switch as usize].cables);
@@ -277,7 +294,7 @@ impl UplinkSlots {
     }
 
     fn is_idle(&self, cable: CableId) -> bool {
-        !self.taken.contains(cable) && self.is_there(cable)
+        self.idle.contains(cable)
     }
 
     /// Sets the slots of a switch to one of its parents anew.
@@ -287,7 +304,7 @@ impl UplinkSlots {
             return;
         }
         let start = first + parent * cables;
-        let idle = (start..start + cables).filter(|&cable| self.is_idle(cable)).count() as u32;
+        let idle = self.idle.count_in(start..start + cables);
         let shift = parent * cables;
         let set = |free: u64| free & !(bits(cables) << shift) | bits(idle) << shift;
         if self.own.is_empty() {

@@ -71,6 +71,8 @@ pub struct Occupancy {
     demand: Arc<Demand>,
     /// The most nodes of a group of each level; at level 0 a node.
     largest: Arc<[u32]>,
+    /// The fewest nodes of a leaf.
+    smallest_leaf: u32,
     /// By level and size the most nodes of a block of the empty machine; see [`block_sizes`].
     largest_blocks: Arc<[Vec<(u32, u32)>]>,
     /// The empty machine; `None` in that one itself.
@@ -122,6 +124,7 @@ impl Clone for Occupancy {
             network,
             demand,
             largest,
+            smallest_leaf,
             largest_blocks,
             empty,
         } = source;
@@ -146,6 +149,7 @@ impl Clone for Occupancy {
         self.network.clone_from(network);
         self.demand.clone_from(demand);
         self.largest.clone_from(largest);
+        self.smallest_leaf = *smallest_leaf;
         self.largest_blocks.clone_from(largest_blocks);
         self.empty.clone_from(empty);
     }
@@ -164,6 +168,7 @@ impl Occupancy {
         let size = |level, group| fabric.node_range(level, group).len() as u32;
         let largest =
             |level| (0..fabric.groups(level)).map(|group| size(level, group)).max().unwrap_or(0);
+        let smallest_leaf = (0..fabric.groups(1)).map(|leaf| size(1, leaf)).min().unwrap_or(0);
         let slots = UplinkSlots::new(&fabric);
         let mut idle_in: Vec<Vec<u32>> = vec![Vec::new()];
         for level in 1..=fabric.depth() {
@@ -190,6 +195,7 @@ impl Occupancy {
             network: None,
             demand: Arc::default(),
             largest: (0..=fabric.depth()).map(largest).collect(),
+            smallest_leaf,
             largest_blocks: (0..=fabric.depth())
                 .map(|level| largest_blocks(&fabric, level))
                 .collect(),
@@ -230,6 +236,7 @@ impl Occupancy {
             network: None,
             demand: Arc::clone(&self.demand),
             largest: Arc::clone(&self.largest),
+            smallest_leaf: self.smallest_leaf,
             largest_blocks: Arc::clone(&self.largest_blocks),
             empty: self.empty.clone(),
         }
@@ -289,6 +296,11 @@ impl Occupancy {
     #[inline]
     pub fn largest_group(&self, level: usize) -> u32 {
         self.largest[level]
+    }
+
+    /// The fewest nodes of a leaf.
+    pub(crate) fn smallest_leaf(&self) -> u32 {
+        self.smallest_leaf
     }
 
     /// Level and size of the smallest blocks ([`block_sizes`]) one of which has so many nodes; at level 1 a leaf.

@@ -90,14 +90,13 @@ fn has_whole_leaves(
     if across == Across::AnyLeaves {
         return true;
     }
-    let sizes = occupancy.empty().idle_counts()[1].iter();
+    let (sizes, counts) = (&occupancy.empty().idle_counts()[1], free.counts_of(1));
+    let able = free.groups_with(2, occupancy.smallest_leaf().max(1));
     // Sizes of leaves that are free, and of how many of them nothing is taken.
     let mut untouched: Vec<(u32, u32)> = Vec::new();
-    for ((leaf, &size), &idle) in (0..).zip(sizes).zip(free.counts_of(1)) {
-        if idle != size || idle == 0 {
-            continue;
-        }
-        if Candidates::leaf(fabric, occupancy, leaf, idle).untouched {
+    for leaf in able.flat_map(|pod| fabric.children(2, pod)) {
+        let (size, idle) = (sizes[leaf as usize], counts[leaf as usize]);
+        if idle == size && Candidates::leaf(fabric, occupancy, leaf, idle).untouched {
             match untouched.iter_mut().find(|(of, _)| *of == size) {
                 Some((_, count)) => *count += 1,
                 None => untouched.push((size, 1)),

@@ -68,13 +68,17 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
         return None;
     }
     let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots), 1);
-    let planes: Vec<Vec<u64>> = leaves
-        .chunk_by(|one, other| one.pod == other.pod)
-        .map(|leaves| even.candidates.core(leaves[0].pod))
-        .collect();
-    let pods = leaves.chunk_by(|one, other| one.pod == other.pod).zip(&planes);
+    // The links of all pods in one piece of memory, and where those of each end.
+    let (mut links, mut ends) = (Vec::new(), Vec::new());
+    for leaves in leaves.chunk_by(|one, other| one.pod == other.pod) {
+        links.extend(even.candidates.core_links(leaves[0].pod));
+        ends.push(links.len());
+    }
+    let mut first = 0;
+    let pods = leaves.chunk_by(|one, other| one.pod == other.pod).zip(&ends);
     let pods: Vec<Pod<'_>> = pods
-        .map(|(leaves, core)| {
+        .map(|(leaves, &end)| {
+            let core = &links[std::mem::replace(&mut first, end)..end];
             let most = leaves.iter().map(|leaf| leaf.idle).max().unwrap_or(0);
             Pod { pod: leaves[0].pod, leaves, most, core }
         })

@@ -104,8 +104,13 @@ impl<'a> Candidates<'a> {
 
     /// Free uplink slots towards the core of every plane of a pod.
     pub fn core(&self, pod: GroupIndex) -> Vec<u64> {
+        self.core_links(pod).collect()
+    }
+
+    /// The same, one plane after another.
+    pub fn core_links(&self, pod: GroupIndex) -> impl Iterator<Item = u64> + '_ {
         let width = self.fabric.rail_width(self.fabric.site_of_group(2, pod), 2);
-        (0..width).map(|plane| self.occupancy.free_uplink_slots(2, pod, plane)).collect()
+        (0..width).map(move |plane| self.occupancy.free_uplink_slots(2, pod, plane))
     }
 
     /// Parallel cables from a leaf to each second-level switch of its pod.
