@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -97,10 +94,7 @@ def shadow(
         from topolane.kubernetes.machine import machine as machine_of
         from topolane.kubernetes.settings import settings
         from topolane.kubernetes.shadow import Shadow
-        from topolane.kubernetes.shadow_log import mend
 
-        if log is not None and os.path.isfile(log):
-            mend(log)
         fabric = machine_of(machine, keys(labels), settings(cluster, config), cluster.items(NODES))
         seen = Shadow(
             cluster,
@@ -113,15 +107,9 @@ def shadow(
             write=write,
             tell=tell,
         )
-        for ending in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(ending, lambda *_: seen.stopping.set())
         if not as_json:
             _begin(seen)
-        timer = None if duration is None else threading.Timer(duration, seen.stopping.set)
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
-        seen.run()
+        shadows.watch(seen, duration)
     shadows.end(seen.summary, as_json, "cluster", one_line=True)
 
 
@@ -144,16 +132,7 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
     found = repeated(log, policy)
     if table is not None:
         common.write_text(table, found.csv, "--csv")
-    if as_json:
-        common.print_json({**found.summary.as_json(), "differing": found.differing})
-    else:
-        asked = found.summary.starts - found.summary.not_asked.total()
-        same = "all the same" if not found.differing else f"{len(found.differing)} differ"
-        click.echo(f"{plural(asked, 'decision')} made once more: {same}")
-        for sentence in found.differing[:5]:
-            click.echo(sentence)
-        shadows.end(found.summary, as_json, "cluster")
-    sys.exit(1 if found.differing else 0)
+    shadows.print_replay(found, as_json, "cluster")
 
 
 def _begin(seen: Shadow) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
+import threading
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -47,6 +50,46 @@ def _measured(placed: Mapping[str, Any]) -> str:
     others = placed["shares_with"]
     shares = "no link shared" if not others else f"links shared with {plural(others, 'job')}"
     return f" ({placed['aph']:.2f} hops, {shares})"
+
+
+class Watching(Protocol):
+    """A shadow."""
+
+    stopping: threading.Event
+
+    def run(self) -> None: ...
+
+
+def watch(seen: Watching, seconds: float | None) -> None:
+    """Lets a shadow look until the time is over, at Ctrl-C or at SIGTERM."""
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: seen.stopping.set())
+    timer = None if seconds is None else threading.Timer(seconds, seen.stopping.set)
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    seen.run()
+
+
+class Repeated(Protocol):
+    """A log with every decision made once more."""
+
+    summary: Summary
+    differing: list[str]
+
+
+def print_replay(found: Repeated, as_json: bool, system: str) -> None:
+    """Prints what became of the decisions, and ends the program: with 1 if one differs."""
+    if as_json:
+        common.print_json({**found.summary.as_json(), "differing": found.differing})
+    else:
+        asked = found.summary.starts - found.summary.not_asked.total()
+        same = "all the same" if not found.differing else f"{len(found.differing)} differ"
+        click.echo(f"{plural(asked, 'decision')} made once more: {same}")
+        for sentence in found.differing[:5]:
+            click.echo(sentence)
+        end(found.summary, as_json, system)
+    sys.exit(1 if found.differing else 0)
 
 
 def end(summary: Summary, as_json: bool, system: str, *, one_line: bool = False) -> None:

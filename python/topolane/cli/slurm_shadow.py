@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -110,15 +108,9 @@ def shadow(
         )
     except SlurmError as error:
         raise InputError(str(error)) from error
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: seen.stopping.set())
     if not as_json:
         _begin(seen.jobs, seen.unknown)
-    timer = None if duration is None else threading.Timer(duration, seen.stopping.set)
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
-    seen.run()
+    shadows.watch(seen, duration)
     shadows.end(summary, as_json, "Slurm", one_line=True)
 
 
@@ -141,16 +133,7 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
     found = repeated(log, policy)
     if table is not None:
         common.write_text(table, found.csv(), "--csv")
-    if as_json:
-        common.print_json({**found.summary.as_json(), "differing": found.differing})
-    else:
-        asked = found.summary.starts - found.summary.not_asked.total()
-        same = "all the same" if not found.differing else f"{len(found.differing)} differ"
-        click.echo(f"{plural(asked, 'decision')} made once more: {same}")
-        for sentence in found.differing[:5]:
-            click.echo(sentence)
-        shadows.end(found.summary, as_json, "Slurm")
-    sys.exit(1 if found.differing else 0)
+    shadows.print_replay(found, as_json, "Slurm")
 
 
 def _begin(jobs: int, unknown: list[str]) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from topolane import files, parsing, texts
+from topolane import files, parsing
 from topolane._engine import InputError, Machine
 from topolane.kubernetes.export import table
 from topolane.kubernetes.history import Stay
 from topolane.kubernetes.hypothetical import Holder, Hypothetical, Slots
-from topolane.live.shadows import Summary, answered
-
-LONGEST = 64 << 20
-"""Most bytes of a line. The line with the machine is the longest."""
+from topolane.live.log import events
+from topolane.live.shadows import Summary, answered, no_event, policy_of
 
 
 @dataclasses.dataclass
@@ -64,7 +62,7 @@ def past(path: str | Path, policy: str, machine: Machine) -> Past:
                 else:
                     found.summary.missed += 1
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise _no_event(path, line, error) from error
+            raise no_event(f"{path}:{line}", error) from error
     return found
 
 
@@ -102,7 +100,7 @@ def replay(path: str | Path, policy: str | None = None) -> Replay:
             kind = event["event"]
             if kind == "shadow":
                 machine = Machine.parse(event["machine"], f"{path}:{line}", "toml")
-                named = _policy(event["policy"], policy, f"{path}:{line}")
+                named = policy_of(event, policy, f"{path}:{line}")
                 holders: dict[int, Holder] = {} if asked is None else asked.holders
                 asked = Hypothetical(machine, named, event.get("min_bandwidth"))
                 asked.holders.update(holders)
@@ -110,7 +108,7 @@ def replay(path: str | Path, policy: str | None = None) -> Replay:
             elif asked is not None:
                 _repeat(event, asked, found, f"{path}:{line}")
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
-            raise _no_event(path, line, error) from error
+            raise no_event(f"{path}:{line}", error) from error
     if asked is None:
         raise InputError(f"{path}: not the log of a shadow: no line has its machine and policy")
     return found
@@ -157,31 +155,6 @@ def _counts(machine: Machine, told: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _policy(named: Any, allowed: str | None, where: str) -> str:
-    """The policy in the log. Raises InputError if it is code that the user did not name."""
-    if not isinstance(named, str):
-        raise TypeError(f"{parsing.shown(named)} is no policy")
-    if ":" in named and named != allowed:
-        raise InputError(
-            f"{where}: the policy was {parsing.shown(named)}, which is code: if it is yours, give it with --policy"
-        )
-    return named
-
-
-def events(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The events of a log by line. A last line that was cut short is left out."""
-    with open(path, "rb") as log:
-        for line, text in enumerate(iter(lambda: log.readline(LONGEST + 1), b""), 1):
-            if len(text) > LONGEST:
-                raise InputError(f"{path}:{line}: the line is longer than {LONGEST >> 20} MiB")
-            if not text.endswith(b"\n"):
-                return
-            event = parsing.parse_json(texts.decoded(text, f"{path}:{line}"), str(path), line)
-            if not isinstance(event, dict) or "event" not in event:
-                raise InputError(f"{path}:{line}: no event")
-            yield line, event
-
-
 def _hosts(hosts: Any) -> list[str]:
     """The names in a hostlist."""
     if not isinstance(hosts, str):
@@ -190,26 +163,3 @@ def _hosts(hosts: Any) -> list[str]:
         return []
     listed = Machine.parse(f"SwitchName=all Nodes={hosts}\n", "hosts", "slurm")
     return [listed.node_name(node) for node in range(listed.nodes)]
-
-
-def _no_event(path: str | Path, line: int, error: Exception) -> InputError:
-    if isinstance(error, InputError):
-        return error
-    return InputError(f"{path}:{line}: not an event of a shadow: {error!r}")
-
-
-def mend(path: str | Path) -> None:
-    """Takes the last line off a log if it was cut short, so that events can be appended."""
-    with open(path, "r+b") as log:
-        size = log.seek(0, 2)
-        kept = size
-        while kept > 0:
-            start = max(kept - LONGEST, 0)
-            log.seek(start)
-            at = log.read(kept - start).rfind(b"\n")
-            if at >= 0:
-                kept = start + at + 1
-                break
-            kept = start
-        if kept < size:
-            log.truncate(kept)

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from topolane._engine import Machine, Refusal
+from topolane import parsing
+from topolane._engine import InputError, Machine, Refusal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,27 @@ class NoPlace:
 def no_place(refusal: Refusal) -> NoPlace:
     """A refusal of the engine."""
     return NoPlace(refusal.name, refusal.why)
+
+
+def policy_of(event: Mapping[str, Any], allowed: str | None, where: str) -> str:
+    """The policy that a log names. Raises InputError if it is code that the user did not name."""
+    named = event["policy"]
+    if not isinstance(named, str):
+        raise TypeError(f"{parsing.shown(named)} is no policy")
+    if ":" in named and named != allowed:
+        raise InputError(
+            f"{where}: the policy was {parsing.shown(named)}, which is code: if it is yours, give it with --policy"
+        )
+    return named
+
+
+def no_event(where: str, error: Exception) -> InputError:
+    """What is said of an event that cannot be read."""
+    return (
+        error
+        if isinstance(error, InputError)
+        else InputError(f"{where}: not an event of a shadow: {error!r}")
+    )
 
 
 def answered(answer: Placement | NoPlace, machine: Machine) -> dict[str, Any]:

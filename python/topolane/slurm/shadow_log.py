@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from topolane import files, parsing, texts
+from topolane import files, parsing
 from topolane._engine import InputError, Machine
-from topolane.live.shadows import Summary, answered
+from topolane.live.log import events
+from topolane.live.shadows import Summary, answered, no_event, policy_of
 from topolane.policy import resolve
 from topolane.slurm.hypothetical import Hypothetical, Question
 
-LONGEST = 64 << 20
-"""Most bytes of a line. The line with the machine is the longest."""
 COLUMNS = ("id", "submit", "run", "nodes", "walltime", "start", "hosts")
 
 
@@ -69,20 +68,18 @@ def replay(path: str | Path, policy: str | None = None) -> Replay:
     """
     found = Replay()
     hypothetical: Hypothetical | None = None
-    for line, event in _events(path):
+    for line, event in events(path):
         where = f"{path}:{line}"
         try:
             if event["event"] == "shadow":
                 machine = Machine.parse(event["machine"], where, "toml")
-                named = _policy(event["policy"], policy, where)
+                named = policy_of(event, policy, where)
                 hypothetical = Hypothetical(machine, resolve(named), _optional(event.get("min_bandwidth")))
                 found.summary.policy = named
             elif hypothetical is not None:
                 _repeat(event, hypothetical, found, where)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{where}: not an event of a shadow: {error!r}") from error
+            raise no_event(where, error) from error
     if hypothetical is None:
         raise InputError(f"{path}: not the log of a shadow: no line has its machine and policy")
     return found
@@ -137,30 +134,6 @@ def _compare(
             )
             event = {**event, **again}
     found.summary.add(event, len(nodes))
-
-
-def _policy(named: Any, allowed: str | None, where: str) -> str:
-    """The policy in the log. Raises InputError if it is code that the user did not name."""
-    if not isinstance(named, str):
-        raise TypeError(f"{parsing.shown(named)} is no policy")
-    if ":" in named and named != allowed:
-        raise InputError(
-            f"{where}: the policy was {parsing.shown(named)}, which is code: if it is yours, give it with --policy"
-        )
-    return named
-
-
-def _events(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open(path, "rb") as log:
-        for line, text in enumerate(iter(lambda: log.readline(LONGEST + 1), b""), 1):
-            if len(text) > LONGEST:
-                raise InputError(f"{path}:{line}: the line is longer than {LONGEST >> 20} MiB")
-            if not text.endswith(b"\n"):
-                return  # cut short by the end of the shadow
-            event = parsing.parse_json(texts.decoded(text, f"{path}:{line}"), str(path), line)
-            if not isinstance(event, dict) or "event" not in event:
-                raise InputError(f"{path}:{line}: no event")
-            yield line, event
 
 
 def _nodes(machine: Machine, hosts: Any) -> list[int]:

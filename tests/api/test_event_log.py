@@ -1,0 +1,28 @@
+"""The log that drivers and shadows append to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from topolane.live.log import Log, events
+
+
+@pytest.mark.parametrize("cut", ['{"time": 2, "ev', '{"time": 2, "event": "b"}'])
+def test_a_log_goes_on_after_a_line_that_was_cut_short(tmp_path: Path, cut: str) -> None:
+    """A line without its end is not told, and what is written later is lines of its own."""
+    log = tmp_path / "log"
+    log.write_text('{"time": 1, "event": "a"}\n' + cut)
+    assert [event["event"] for _, event in events(log)] == ["a"]
+    Log(str(log)).write("c", job=7)
+    assert [event["event"] for _, event in events(log)] == ["a", "c"]
+    assert [json.loads(line)["event"] for line in log.read_text().splitlines()] == ["a", "c"]
+
+
+def test_a_log_of_one_cut_line_begins_anew(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text('{"time": 1')
+    Log(str(log)).write("a")
+    assert [event["event"] for _, event in events(log)] == ["a"]
