@@ -336,6 +336,23 @@ def member(
     }
 
 
+def join(
+    plane: ControlPlane, group: str, sizes: str, podset: str, count: int, first: int = 0, **pod: Any
+) -> None:
+    """Creates pods of a podset of a group."""
+    for index in range(first, first + count):
+        notes = {"topolane.io/group-size": sizes, **({"topolane.io/podset": podset} if podset else {})}
+        body = member(
+            group,
+            0,
+            index,
+            notes=notes | pod.get("notes", {}),
+            **{k: v for k, v in pod.items() if k != "notes"},
+        )
+        body["metadata"]["name"] = f"{group}-{podset or 'x'}-{index}"
+        plane.post("/api/v1/namespaces/default/pods", body)
+
+
 def container(gpus: int) -> Body:
     amounts = {"cpu": str(max(1, gpus * 4)), "memory": f"{max(1, gpus * 8)}Gi"}
     amounts |= {"nvidia.com/gpu": str(gpus)} if gpus else {}

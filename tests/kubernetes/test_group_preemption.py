@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from control_plane import LABELS, RACK, Body, ControlPlane, container, missing, name, wait_for
+from control_plane import LABELS, RACK, Body, ControlPlane, container, join, missing, name, wait_for
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -205,6 +205,22 @@ def test_a_preempted_job_comes_back_whole(empty: ControlPlane) -> None:
     assert running() == 0
     empty.remove(first)
     wait_for("the Job runs again", lambda: running() == 50)
+
+
+def test_podsets_preempt_together(empty: ControlPlane) -> None:
+    """A launcher without GPUs and nine workers of high priority: the youngest group goes, and no other."""
+    groups = fill(empty)
+    first = name()
+    join(empty, first, "launcher=1,worker=9", "launcher", 1, gpus=0, priorityClassName="high")
+    join(empty, first, "launcher=1,worker=9", "worker", 9, priorityClassName="high")
+    wait_for("all are placed", lambda: len(nodes := empty.nodes_of(first)) == 10 and all(nodes))
+    assert not empty.pods(groups[-1])
+    assert all(len(empty.pods(group)) == 16 for group in groups[:-1])
+    assert f"It takes the place of default/{groups[-1]}" in empty.events(first)
+    later = name()
+    join(empty, later, "launcher=1,worker=9", "launcher", 1, gpus=0, priorityClassName="patient")
+    join(empty, later, "launcher=1,worker=9", "worker", 9, priorityClassName="patient")
+    empty.waits_saying(later, "preemptionPolicy is Never")
 
 
 def test_groups_in_parts_are_not_left_behind(empty: ControlPlane) -> None:

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from control_plane import BLOCK, RACK, Body, ControlPlane, container, member, missing, name, wait_for
+from control_plane import BLOCK, RACK, Body, ControlPlane, container, join, member, missing, name, wait_for
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -17,23 +17,6 @@ LAUNCHER: Body = {"gpus": 0}
 
 def rack(node: str) -> int:
     return int(node[1:]) // RACK
-
-
-def join(
-    plane: ControlPlane, group: str, sizes: str, podset: str, count: int, first: int = 0, **pod: Any
-) -> None:
-    """Creates pods of a podset of a group."""
-    for index in range(first, first + count):
-        notes = {"topolane.io/group-size": sizes, **({"topolane.io/podset": podset} if podset else {})}
-        body = member(
-            group,
-            0,
-            index,
-            notes=notes | pod.get("notes", {}),
-            **{k: v for k, v in pod.items() if k != "notes"},
-        )
-        body["metadata"]["name"] = f"{group}-{podset or 'x'}-{index}"
-        plane.post("/api/v1/namespaces/default/pods", body)
 
 
 def where(plane: ControlPlane, group: str) -> dict[str, str]:

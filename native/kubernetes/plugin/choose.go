@@ -21,30 +21,55 @@ type choice struct {
 	why refusals
 }
 
+// view is a cluster in which nodes are looked for: as it is, or as it would be without some pods.
+type view interface {
+	// slots is how many pods like this one each node takes, up to some number: now, and if nothing ran there.
+	slots(pod *v1.Pod, most int, taken reserved) (free, all map[string]uint32, why refusals, status *fwk.Status)
+	// state is the engine's.
+	state() *engine.State
+}
+
+// present is the cluster as it is.
+type present struct {
+	*plugin
+	ctx context.Context
+}
+
+func (v present) slots(pod *v1.Pod, most int, taken reserved) (free, all map[string]uint32, why refusals, status *fwk.Status) {
+	return v.plugin.slots(v.ctx, pod, most, taken)
+}
+
+func (v present) state() *engine.State { return v.world.state }
+
 // choose asks for nodes for all podsets. If members of the last one may be missing, it asks for all that are there, and then for
 // the least that the group needs.
 func (p *plugin) choose(ctx context.Context, g *group, sets []podset) choice {
 	if err := p.world.refresh(p.logger, p.groups); err != nil {
 		return choice{err: err}
 	}
-	chosen := p.chooseAll(ctx, g, sets)
-	if surplus := total(sets) - g.asked.size; chosen.refusal != nil && surplus > 0 {
-		fewer := slices.Clone(sets)
-		fewer[len(fewer)-1].Size -= surplus
-		return p.chooseAll(ctx, g, fewer)
+	chosen := p.chooseAll(present{p, ctx}, g, sets)
+	if total(sets) > g.asked.size && chosen.refusal != nil {
+		return p.chooseAll(present{p, ctx}, g, leastOf(sets, g.asked.size))
 	}
 	return chosen
 }
 
-func (p *plugin) chooseAll(ctx context.Context, g *group, sets []podset) choice {
+// leastOf is podsets with as many members of the last one as make a size in all.
+func leastOf(sets []podset, size int) []podset {
+	fewer := slices.Clone(sets)
+	fewer[len(fewer)-1].Size -= max(total(sets)-size, 0)
+	return fewer
+}
+
+func (p *plugin) chooseAll(v view, g *group, sets []podset) choice {
 	if len(sets) > 1 {
-		return p.chooseUnlike(ctx, g, sets)
+		return p.chooseUnlike(v, g, sets)
 	}
 	asked := question{slots: sets[0].Size}
 	var made choice
-	asked.free, asked.all, made.why, made.status = p.slots(ctx, g.template, asked.slots, nil)
+	asked.free, asked.all, made.why, made.status = v.slots(g.template, asked.slots, nil)
 	if made.status == nil {
-		made.placed, made.refusal, made.err = p.world.ask(p.world.state, g, asked)
+		made.placed, made.refusal, made.err = p.world.ask(v.state(), g, asked)
 	}
 	return made
 }
@@ -52,12 +77,12 @@ func (p *plugin) chooseAll(ctx context.Context, g *group, sets []podset) choice 
 // chooseUnlike asks for one podset after the other: first for the one for which there is least room, then for the others near it, on
 // what is left. Each answer is for all of them together. If one is refused, all are asked for at once, each member where one
 // of any podset has room.
-func (p *plugin) chooseUnlike(ctx context.Context, g *group, sets []podset) choice {
+func (p *plugin) chooseUnlike(v view, g *group, sets []podset) choice {
 	alone := make([]question, len(sets))
 	order := make([]int, len(sets))
 	whys := make([]refusals, len(sets))
 	for index, set := range sets {
-		free, all, why, status := p.slots(ctx, g.templates[set.Name], total(sets), nil)
+		free, all, why, status := v.slots(g.templates[set.Name], total(sets), nil)
 		if status != nil {
 			return choice{status: status}
 		}
@@ -72,12 +97,12 @@ func (p *plugin) chooseUnlike(ctx context.Context, g *group, sets []podset) choi
 		set, asked := sets[index], alone[index]
 		if step > 0 {
 			var status *fwk.Status
-			if asked.free, asked.all, _, status = p.slots(ctx, g.templates[set.Name], set.Size, taken); status != nil {
+			if asked.free, asked.all, _, status = v.slots(g.templates[set.Name], set.Size, taken); status != nil {
 				return choice{status: status}
 			}
 			asked.near = placed.Nodes
 		}
-		answer, refusal, err := p.world.ask(p.world.state, g, asked)
+		answer, refusal, err := p.world.ask(v.state(), g, asked)
 		if err != nil {
 			return choice{err: err}
 		}
@@ -92,7 +117,7 @@ func (p *plugin) chooseUnlike(ctx context.Context, g *group, sets []podset) choi
 	}
 	if placed != nil {
 		placed.Nodes = slices.Concat(nodes...)
-	} else if placed = p.chooseAsIfAlike(g, alone); placed == nil {
+	} else if placed = p.chooseAsIfAlike(v, g, alone); placed == nil {
 		return refused
 	}
 	placed.Podsets = sets
@@ -101,7 +126,7 @@ func (p *plugin) chooseUnlike(ctx context.Context, g *group, sets []podset) choi
 
 // chooseAsIfAlike asks for all members at once, each on a node that has room for one of any podset; nil if that is refused. So
 // many members have room whichever they are, because each takes at most the share of a node that the largest takes.
-func (p *plugin) chooseAsIfAlike(g *group, alone []question) *placement {
+func (p *plugin) chooseAsIfAlike(v view, g *group, alone []question) *placement {
 	all := question{free: map[string]uint32{}, all: map[string]uint32{}}
 	for _, asked := range alone {
 		all.slots += asked.slots
@@ -113,7 +138,7 @@ func (p *plugin) chooseAsIfAlike(g *group, alone []question) *placement {
 		}
 		all.free[node], all.all[node] = free, ever
 	}
-	placed, _, err := p.world.ask(p.world.state, g, all)
+	placed, _, err := p.world.ask(v.state(), g, all)
 	if err != nil {
 		p.logger.Error(err, "The engine did not answer for podsets at once", "group", g.key)
 		return nil

@@ -197,13 +197,6 @@ type question struct {
 	near []string
 }
 
-// place asks the policy of a group for the least that it needs. Free and all are the slots of nodes by name.
-func (w *world) place(
-	state *engine.State, g *group, free, all map[string]uint32,
-) (*placement, *engine.Refusal, error) {
-	return w.ask(state, g, question{slots: g.asked.size, free: free, all: all})
-}
-
 // ask asks the policy of a group, which the state must not hold.
 func (w *world) ask(state *engine.State, g *group, asked question) (*placement, *engine.Refusal, error) {
 	policy, known := w.policies[g.asked.policy]

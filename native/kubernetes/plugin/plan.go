@@ -68,7 +68,7 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 			"the stock choice stands for group %s: %v", key, err)
 	case refusal != nil && p.args.WhenRefused == wait:
 		status := p.refuse(g, p.sentence(g, refusal)+chosen.why.sentence())
-		g.mayPreempt = len(sets) == 1 && (refusal.Name == "not-now" || refusal.Name == "would-share-links")
+		g.mayPreempt = refusal.Name == "not-now" || refusal.Name == "would-share-links"
 		return nil, status
 	}
 	if placed == nil {

@@ -106,7 +106,13 @@ func (p *plugin) chooseVictims(
 	if err := p.world.refresh(p.logger, p.groups); err != nil {
 		return nil, nil, err
 	}
-	t, err := p.newTrial(ctx, g, g.template, nodes)
+	members := p.members(g.key)
+	podsets, waiting := podsetsNow(g.key, g.asked, members)
+	if waiting != "" {
+		return nil, nil, nil
+	}
+	g.templates = templatesOf(members)
+	t, err := p.newTrial(ctx, g, leastOf(podsets, g.asked.size), nodes)
 	if err != nil {
 		return nil, nil, err
 	}

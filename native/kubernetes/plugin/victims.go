@@ -3,6 +3,7 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -127,39 +128,60 @@ func markBudgets(sorted []*unit, budgets []*policyv1.PodDisruptionBudget) {
 
 // trial is the cluster as it would be without some units, for one group that asks for a place.
 type trial struct {
-	p          *plugin
-	ctx        context.Context
-	group      *group
+	*plugin
+	ctx    context.Context
+	group  *group
+	sets   []podset
+	infos  map[string]fwk.NodeInfo
+	engine *engine.State
+	// looks has for one pod of each podset what the filters say of the nodes.
+	looks map[*v1.Pod]*look
+}
+
+// look is what the filters say of the nodes for pods that are alike.
+type look struct {
 	filters    fwk.CycleState
 	only       *fwk.PreFilterResult
 	kept       reserved
 	most       int
-	infos      map[string]fwk.NodeInfo
 	free, all  map[string]uint32
 	isOutdated map[string]bool
-	engine     *engine.State
 }
 
 // newTrial is the cluster as it is.
-func (p *plugin) newTrial(ctx context.Context, g *group, pod *v1.Pod, nodes []fwk.NodeInfo) (*trial, error) {
+func (p *plugin) newTrial(ctx context.Context, g *group, sets []podset, nodes []fwk.NodeInfo) (*trial, error) {
 	state, err := p.world.state.Copy()
 	if err != nil {
 		return nil, err
 	}
-	filters, only, status := p.filtersFor(ctx, pod)
-	if !status.IsSuccess() {
-		return nil, status.AsError()
-	}
 	t := &trial{
-		p: p, ctx: ctx, group: g, filters: filters, only: only, kept: p.reservedFor(pod), most: mostOnNode(pod, g.asked.size),
-		infos: map[string]fwk.NodeInfo{}, free: map[string]uint32{}, all: map[string]uint32{}, isOutdated: map[string]bool{},
-		engine: state,
+		plugin: p, ctx: ctx, group: g, sets: sets, infos: map[string]fwk.NodeInfo{}, engine: state, looks: map[*v1.Pod]*look{},
 	}
 	for _, info := range nodes {
 		if node := info.Node(); node != nil {
 			t.infos[node.Name] = info.Snapshot()
-			t.isOutdated[node.Name] = true
 		}
+	}
+	templates := []*v1.Pod{g.template}
+	if len(sets) > 1 {
+		templates = nil
+		for _, set := range sets {
+			templates = append(templates, g.templates[set.Name])
+		}
+	}
+	for _, pod := range templates {
+		filters, only, status := p.filtersFor(ctx, pod)
+		if !status.IsSuccess() {
+			return nil, status.AsError()
+		}
+		made := &look{
+			filters: filters, only: only, kept: p.reservedFor(pod), most: mostOnNode(pod, total(sets)), free: map[string]uint32{},
+			all: map[string]uint32{}, isOutdated: map[string]bool{},
+		}
+		for name := range t.infos {
+			made.isOutdated[name] = true
+		}
+		t.looks[pod] = made
 	}
 	return t, nil
 }
@@ -171,16 +193,18 @@ func (t *trial) remove(one *unit) error {
 		if !known {
 			continue
 		}
-		if err := info.RemovePod(t.p.logger, member.GetPod()); err != nil {
+		if err := info.RemovePod(t.logger, member.GetPod()); err != nil {
 			return err
 		}
-		t.isOutdated[info.Node().Name] = true
-		said := t.p.handle.RunPreFilterExtensionRemovePod(t.ctx, t.filters, t.group.template, member, info)
-		if !said.IsSuccess() {
-			return said.AsError()
+		for pod, look := range t.looks {
+			look.isOutdated[info.Node().Name] = true
+			said := t.handle.RunPreFilterExtensionRemovePod(t.ctx, look.filters, pod, member, info)
+			if !said.IsSuccess() {
+				return said.AsError()
+			}
 		}
 	}
-	if g := t.p.groups[one.group]; g != nil && g.isHeld {
+	if g := t.groups[one.group]; g != nil && g.isHeld {
 		return t.engine.Release(g.id)
 	}
 	return nil
@@ -193,14 +217,16 @@ func (t *trial) restore(one *unit) error {
 			continue
 		}
 		info.AddPodInfo(member)
-		t.isOutdated[info.Node().Name] = true
-		said := t.p.handle.RunPreFilterExtensionAddPod(t.ctx, t.filters, t.group.template, member, info)
-		if !said.IsSuccess() {
-			return said.AsError()
+		for pod, look := range t.looks {
+			look.isOutdated[info.Node().Name] = true
+			said := t.handle.RunPreFilterExtensionAddPod(t.ctx, look.filters, pod, member, info)
+			if !said.IsSuccess() {
+				return said.AsError()
+			}
 		}
 	}
-	if g := t.p.groups[one.group]; g != nil && g.isHeld {
-		_, err := t.p.world.holdIn(t.engine, g)
+	if g := t.groups[one.group]; g != nil && g.isHeld {
+		_, err := t.world.holdIn(t.engine, g)
 		return err
 	}
 	return nil
@@ -208,18 +234,47 @@ func (t *trial) restore(one *unit) error {
 
 // place asks the policy; nil if it refuses.
 func (t *trial) place() (*placement, error) {
-	var outdated []fwk.NodeInfo
-	for name := range t.isOutdated {
-		outdated = append(outdated, t.infos[name])
+	chosen := t.chooseAll(t, t.group, t.sets)
+	if chosen.status != nil {
+		return nil, chosen.status.AsError()
 	}
-	free, all, _, err := t.p.countSlots(t.ctx, t.filters, t.only, t.group.template, outdated, t.kept, t.most, nil)
+	return chosen.placed, chosen.err
+}
+
+func (t *trial) state() *engine.State { return t.engine }
+
+// slots asks the filters of nodes that changed since they were asked, and of those with pods that are taken to be there.
+func (t *trial) slots(pod *v1.Pod, _ int, taken reserved) (free, all map[string]uint32, why refusals, status *fwk.Status) {
+	look := t.looks[pod]
+	if err := t.count(pod, look, slices.Collect(maps.Keys(look.isOutdated)), look.kept, look.free, look.all); err != nil {
+		return nil, nil, nil, fwk.AsStatus(err)
+	}
+	clear(look.isOutdated)
+	if len(taken) == 0 {
+		return look.free, look.all, nil, nil
+	}
+	free, all, kept := maps.Clone(look.free), maps.Clone(look.all), maps.Clone(look.kept)
+	for node, pods := range taken {
+		kept[node] = slices.Concat(kept[node], pods)
+	}
+	if err := t.count(pod, look, slices.Collect(maps.Keys(taken)), kept, free, all); err != nil {
+		return nil, nil, nil, fwk.AsStatus(err)
+	}
+	return free, all, nil, nil
+}
+
+// count counts the slots of some nodes.
+func (t *trial) count(pod *v1.Pod, look *look, names []string, kept reserved, free, all map[string]uint32) error {
+	var nodes []fwk.NodeInfo
+	for _, name := range names {
+		nodes = append(nodes, t.infos[name])
+	}
+	now, ever, _, err := t.countSlots(t.ctx, look.filters, look.only, pod, nodes, kept, look.most, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for name := range t.isOutdated {
-		t.free[name], t.all[name] = free[name], all[name]
+	for _, name := range names {
+		free[name], all[name] = now[name], ever[name]
 	}
-	t.isOutdated = map[string]bool{}
-	placed, _, err := t.p.world.place(t.engine, t.group, t.free, t.all)
-	return placed, err
+	return nil
 }
