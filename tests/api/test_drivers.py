@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import topolane
 
-DRIVERS = ("slurm", "nova", "sites", "mpi", "gang")
+DRIVERS = ("slurm", "kubernetes", "nova", "sites", "mpi", "gang")
 OF_THE_TREE = {"depth", "levels", "crossing", "link_names"}
 """Attributes with which the rule of crossed groups, or a search of the tree, could be written a second time."""
 
