@@ -1,6 +1,7 @@
 //! Which block takes how much of a request.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use topolane_fabric::{BlockIndex, NodeIndex};
 
@@ -31,9 +32,52 @@ impl Block {
     }
 }
 
+/// A block in the order in which blocks take whole segments: the fewest slots left over first, then the fullest.
+#[derive(Debug, Clone, Copy)]
+struct Ranked {
+    over: u32,
+    block: Block,
+}
+
+impl Ranked {
+    fn key(&self) -> (u32, Reverse<u32>, BlockIndex) {
+        (self.over, Reverse(self.block.free), self.block.index)
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Ranked {}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
 impl Plan {
     /// Of these free slots by block; `None` if the parts do not fit.
     pub fn of(parts: Parts, counts: &[u32], is_empty: impl Fn(BlockIndex) -> bool) -> Option<Plan> {
+        Plan::accepted(parts, counts, is_empty, |_| true)
+    }
+
+    /// The same, given up as soon as it is over several blocks and takes one that is not accepted.
+    pub fn accepted(
+        parts: Parts,
+        counts: &[u32],
+        is_empty: impl Fn(BlockIndex) -> bool,
+        accepts: impl FnMut(BlockIndex) -> bool,
+    ) -> Option<Plan> {
         let wanted = parts.wanted();
         let holding = |(index, &free): (BlockIndex, &u32)| {
             (free >= wanted).then(|| Block { index, free, is_empty: is_empty(index) })
@@ -48,9 +92,9 @@ impl Plan {
         }
         let block = |(index, &free)| Block { index, free, is_empty: is_empty(index) };
         let blocks: Vec<Block> = (0..).zip(counts).map(block).filter(|b| b.free > 0).collect();
-        let Some(one) = one else { return Plan::over(parts, blocks) };
+        let Some(one) = one else { return Plan::over(parts, blocks, accepts) };
         let with_jobs = blocks.into_iter().filter(|block| !block.is_empty).collect();
-        Plan::over(parts, with_jobs).or_else(|| Some(in_one(one)))
+        Plan::over(parts, with_jobs, accepts).or_else(|| Some(in_one(one)))
     }
 
     fn in_one(parts: Parts, block: BlockIndex) -> Plan {
@@ -58,38 +102,53 @@ impl Plan {
         Plan { whole: vec![(block, parts.whole * parts.segment)], rest }
     }
 
-    /// Over several blocks.
-    fn over(parts: Parts, mut blocks: Vec<Block>) -> Option<Plan> {
+    /// Over several blocks: those that whole segments leave the fewest slots in come first.
+    fn over(
+        parts: Parts,
+        blocks: Vec<Block>,
+        mut accepts: impl FnMut(BlockIndex) -> bool,
+    ) -> Option<Plan> {
         if !parts.fit_in(blocks.iter().map(|block| block.free)) {
             return None;
         }
         let Parts { segment, .. } = parts;
-        blocks.sort_unstable_by_key(|b| (b.free % segment, Reverse(b.free), b.index));
         let most = blocks.iter().map(|block| block.free).max().unwrap_or(0);
+        // A plan takes few of them: they are put in order as they are taken.
+        let ranked = |block: Block| Reverse(Ranked { over: block.free % segment, block });
+        let mut left_over: BinaryHeap<Reverse<Ranked>> = blocks.into_iter().map(ranked).collect();
+        let mut taken: Vec<Block> = Vec::new();
         let mut plan = Plan::default();
-        let (mut left, mut next) = (parts.whole, 0);
+        let mut left = parts.whole;
         while left > 0 {
             // The tightest that holds all that is left, if one does.
             let all = left * segment + parts.rest;
             if all <= most
-                && let Some(last) = tightest(&blocks[next..], all)
+                && let Some(last) = tightest(left_over.iter().map(|ranked| &ranked.0.block), all)
             {
                 plan.whole.push((last, left * segment));
                 plan.rest = (parts.rest > 0).then_some((last, parts.rest));
-                return Some(plan.sorted());
+                return accepts(last).then(|| plan.sorted());
             }
-            let block = blocks.get_mut(next)?;
+            let mut block = left_over.pop()?.0.block;
             let segments = (block.free / segment).min(left);
             if segments > 0 {
+                if !accepts(block.index) {
+                    return None;
+                }
                 plan.whole.push((block.index, segments * segment));
                 block.free -= segments * segment;
                 block.is_empty = false;
                 left -= segments;
             }
-            next += 1;
+            taken.push(block);
         }
         if parts.rest > 0 {
-            plan.rest = Some((tightest(&blocks, parts.rest)?, parts.rest));
+            let blocks = left_over.iter().map(|ranked| &ranked.0.block).chain(&taken);
+            let last = tightest(blocks, parts.rest)?;
+            if !accepts(last) {
+                return None;
+            }
+            plan.rest = Some((last, parts.rest));
         }
         Some(plan.sorted())
     }
@@ -122,7 +181,7 @@ impl Plan {
 }
 
 /// The block that holds so many slots and has the fewest over, an empty one last.
-fn tightest(blocks: &[Block], slots: u32) -> Option<BlockIndex> {
-    let holding = blocks.iter().filter(|block| block.free >= slots);
+fn tightest<'b>(blocks: impl Iterator<Item = &'b Block>, slots: u32) -> Option<BlockIndex> {
+    let holding = blocks.filter(|block| block.free >= slots);
     holding.min_by_key(|block| block.tightness()).map(|block| block.index)
 }
