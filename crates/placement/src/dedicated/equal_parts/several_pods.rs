@@ -28,6 +28,16 @@ pub(super) struct Shape {
     pub(super) leaves: u32,
     pub(super) fewer: u32,
     pub(super) left: u32,
+    /// What `leaves` leaves need of every plane.
+    needs: Vec<Need>,
+}
+
+/// What leaves need of a plane.
+struct Need {
+    /// Their slots into it.
+    slots: u32,
+    /// Links of the pod to the core.
+    links: u32,
 }
 
 /// The first partition of equal parts over several pods under one third-level group.
@@ -67,7 +77,6 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
     if sizes.is_empty() {
         return None;
     }
-    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots), 1);
     // The links of all pods in one piece of memory, and where those of each end.
     let (mut links, mut ends) = (Vec::new(), Vec::new());
     for leaves in leaves.chunk_by(|one, other| one.pod == other.pod) {
@@ -85,7 +94,44 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
         .collect();
     let mut search =
         Search { even, across, pods, steps: BOUNDS.equal_parts_pods, unused: Vec::new() };
-    sizes.into_iter().find_map(|each| sets.iter().find_map(|&set| search.of_size(each, set)))
+    let mut fewest = 1;
+    if across == Across::AnyLeaves {
+        sizes.retain(|&each| search.may_hold_size(each));
+        fewest = sizes.last().map_or(1, |&each| even.slots(each));
+    }
+    if sizes.is_empty() {
+        return None;
+    }
+    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots), fewest);
+    let full = |each: u32| match across {
+        Across::WholeLeavesOnly => wanted.div_ceil(each),
+        _ => wanted / each,
+    };
+    // How many leaves have each set, by their free nodes, as far as they are looked at.
+    let most = sizes[0];
+    let mut members: Vec<Option<Vec<u32>>> = vec![None; sets.len()];
+    sizes.into_iter().find_map(|each| {
+        sets.iter().zip(&mut members).find_map(|(&set, members)| {
+            if set.count_ones() < even.slots(each) {
+                return None;
+            }
+            let members = members.get_or_insert_with(|| holding(&usable, set, most));
+            let has_leaves = members[each as usize] >= full(each);
+            if has_leaves { search.of_size(each, set) } else { None }
+        })
+    })
+}
+
+/// How many leaves have a set of slots and at least so many free nodes, for every number up to `most`.
+fn holding(leaves: &[Leaf], set: u64, most: u32) -> Vec<u32> {
+    let mut holding = vec![0; most as usize + 1];
+    for leaf in leaves.iter().filter(|leaf| leaf.slots & set == set) {
+        holding[leaf.idle.min(most) as usize] += 1;
+    }
+    for idle in (0..most as usize).rev() {
+        holding[idle] += holding[idle + 1];
+    }
+    holding
 }
 
 pub(super) struct Search<'a> {
@@ -100,7 +146,7 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// `each` nodes on every leaf, which have the set in common: most leaves in a pod first.
     fn of_size(&mut self, each: u32, set: u64) -> Option<Plan> {
-        if set.count_ones() < self.even.slots(each) {
+        if self.steps == 0 {
             return None;
         }
         let wanted = self.even.candidates.wanted;
@@ -120,7 +166,11 @@ impl Search<'_> {
             if is_one_pod || able < pods {
                 return None;
             }
-            let shape = Shape { set, each, pods, leaves, fewer, left };
+            let needs = self.needs(set, leaves);
+            let shape = Shape { set, each, pods, leaves, fewer, left, needs };
+            if self.across == Across::AnyLeaves && !self.may_hold(&shape, &counts) {
+                return None;
+            }
             let common = vec![!0; self.pods[0].core.len()];
             self.choose(&shape, &counts, 0, &mut Vec::new(), &common)
         })
@@ -162,7 +212,9 @@ impl Search<'_> {
             let narrowed = self.both(common, next);
             let able = self.able(shape, shape.set, &narrowed, shape.leaves);
             let mut found = None;
-            if able.count_ones() >= self.even.slots(shape.each) {
+            if able.count_ones() >= self.even.slots(shape.each)
+                && self.can_go_on(shape, counts, next + 1, chosen.len() + 1, &narrowed)
+            {
                 chosen.push(next);
                 found = self.choose(shape, counts, next + 1, chosen, &narrowed);
                 chosen.pop();
@@ -173,6 +225,89 @@ impl Search<'_> {
             }
         }
         None
+    }
+
+    /// Whether enough pods from `at` on have links to the core in common with those chosen, each of them looked at by itself.
+    fn can_go_on(
+        &self,
+        shape: &Shape,
+        counts: &[u32],
+        at: usize,
+        chosen: usize,
+        common: &[u64],
+    ) -> bool {
+        let wanting = shape.pods - chosen;
+        if self.across != Across::AnyLeaves || wanting == 0 {
+            return true;
+        }
+        let slots = self.even.slots(shape.each);
+        let has = |&pod: &usize| {
+            let planes = shape.needs.iter().zip(common).zip(self.pods[pod].core);
+            let able = planes
+                .filter(|((need, common), own)| (*common & *own).count_ones() >= need.links)
+                .map(|((need, _), _)| need.slots);
+            counts[pod] >= shape.leaves && able.sum::<u32>() >= slots
+        };
+        (at..self.pods.len()).filter(has).take(wanting).count() == wanting
+    }
+
+    /// Whether there are as many pods for a shape as it takes, each of them looked at by itself.
+    fn may_hold(&self, shape: &Shape, counts: &[u32]) -> bool {
+        let slots = self.even.slots(shape.each);
+        let has = |pod: usize, needs: &[Need]| {
+            let planes = needs.iter().zip(self.pods[pod].core);
+            let able = planes.filter(|(need, own)| own.count_ones() >= need.links);
+            able.map(|(need, _)| need.slots).sum::<u32>() >= slots
+        };
+        let is_equal = |pod: usize| counts[pod] >= shape.leaves && has(pod, &shape.needs);
+        let equal = (0..self.pods.len()).filter(|&pod| is_equal(pod)).count();
+        if equal < shape.pods || shape.fewer == 0 && shape.left == 0 {
+            return equal >= shape.pods;
+        }
+        let needs = self.needs(shape.set, shape.fewer);
+        let slots_left = self.even.slots(shape.left);
+        let holds_left = |leaf: &Leaf| {
+            leaf.idle >= shape.left && (leaf.slots & shape.set).count_ones() >= slots_left
+        };
+        let is_smaller = |&pod: &usize| {
+            counts[pod] >= shape.fewer
+                && self.pods[pod].most >= shape.left
+                && has(pod, &needs)
+                && self.pods[pod].leaves.iter().any(holds_left)
+        };
+        (0..self.pods.len()).filter(is_smaller).any(|pod| equal > shape.pods || !is_equal(pod))
+    }
+
+    /// The slots of a set into each plane, and the links that so many leaves with them need.
+    fn needs(&self, set: u64, leaves: u32) -> Vec<Need> {
+        let parallel = self.parallel();
+        let planes = (0..self.pods[0].core.len() as u32)
+            .take_while(|plane| plane * parallel < u64::BITS)
+            .map(|plane| (set & bits(parallel) << (plane * parallel)).count_ones());
+        planes.map(|slots| Need { slots, links: self.even.core(leaves * slots) }).collect()
+    }
+
+    /// Whether there may be partitions with so many nodes on each leaf, whatever set of slots these have.
+    fn may_hold_size(&self, each: u32) -> bool {
+        let (full, slots) = (self.even.candidates.wanted / each, self.even.slots(each));
+        let able = |leaf: &&Leaf| leaf.idle >= each && leaf.slots.count_ones() >= slots;
+        let counts: Vec<u32> =
+            self.pods.iter().map(|pod| pod.leaves.iter().filter(able).count() as u32).collect();
+        if counts.iter().sum::<u32>() < full {
+            return false;
+        }
+        let parallel = self.parallel();
+        let most = counts.iter().copied().max().unwrap_or(0).min(full);
+        (1..=most).any(|leaves| {
+            let links: Vec<u32> =
+                (1..=parallel).map(|slots| self.even.core(leaves * slots)).collect();
+            let into = |core: &u64| links.partition_point(|&need| need <= core.count_ones()) as u32;
+            let has = |&(&count, pod): &(&u32, &Pod<'_>)| {
+                count >= leaves && pod.core.iter().map(into).sum::<u32>() >= slots
+            };
+            let pods = (full / leaves) as usize;
+            counts.iter().zip(&self.pods).filter(has).take(pods).count() == pods
+        })
     }
 
     /// The slots of a set in whose planes `common` has links to the core enough for so many leaves.
