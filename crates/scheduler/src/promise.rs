@@ -5,8 +5,8 @@ use topolane_placement::{Refusal, Request, RoomHelps};
 use crate::future::Future;
 use crate::view::View;
 
-/// The answers that the last reservation rests on, under a policy that more room never harms: they hold until a job comes or
-/// goes that could change them.
+/// The answers that the last reservation rests on, under a policy that more room never harms: they hold until a job goes that
+/// leaves more room at that time, or one comes that the queue did not start.
 #[derive(Debug)]
 pub(crate) struct Promise {
     head: u64,
@@ -57,6 +57,7 @@ impl Promise {
             && self.nodes == request.nodes
             && self.rule == rule(view)
             && self.service == view.occupancy.service_changes()
+            && self.at >= view.now
             && Promise::may_last(request, view);
         if !is_same {
             return false;
@@ -76,11 +77,8 @@ impl Promise {
             // What came since is nothing that the head was asked about.
             !change.came
         });
-        if !refused {
-            self.refused_before = f64::NEG_INFINITY;
-        }
         self.seen = view.running.changes();
-        known
+        known && refused
     }
 
     /// Counts in what the queue itself has started since, none of which delays the head.
