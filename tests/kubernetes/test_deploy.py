@@ -69,6 +69,22 @@ def test_every_file_of_the_folder_is_used() -> None:
     assert role["rules"][1]["resourceNames"] == [lease["resourceName"]]
 
 
+def test_the_container_file_copies_what_is_there_and_names_the_version() -> None:
+    """All that it copies is in the repository, and the scheduler says the version of the Kubernetes that it is made of."""
+    text = (DEPLOY / "Containerfile").read_text()
+    copied = [
+        source
+        for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)
+        for source in line.split()
+    ]
+    assert copied and all((ROOT / source).exists() for source in copied)
+    (version,) = re.findall(
+        r"k8s.io/kubernetes (v\S+)", (ROOT / "native" / "kubernetes" / "go.mod").read_text()
+    )
+    for named in (text, (ROOT / "Makefile").read_text()):
+        assert f"version.gitVersion={version}" in named
+
+
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is missing")
 def test_kustomize_builds_the_folder() -> None:
     """kubectl kustomize prints the same objects, with the image that kustomization.yaml names."""
