@@ -56,8 +56,9 @@ func (p *plugin) stockEvents(ctx context.Context) ([]fwk.ClusterEventWithHint, e
 	return events, errors.Join(failures...)
 }
 
-// counted is a hint after which groups that were refused are asked again. The queue calls it under its lock, so it must not
-// take ours.
+// counted is a hint after which groups that were refused are asked again. Our own handlers of pods and nodes may see a change before
+// kube-scheduler has it: a group that is asked in between is refused for the state before. Hints come after the change is known. The
+// queue calls them under its lock, so they must not take ours.
 func (p *plugin) counted(hint fwk.QueueingHintFn) fwk.QueueingHintFn {
 	return func(logger klog.Logger, pod *v1.Pod, old, now any) (fwk.QueueingHint, error) {
 		answer, err := fwk.Queue, error(nil)

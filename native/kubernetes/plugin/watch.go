@@ -240,7 +240,9 @@ func (p *plugin) EventsToRegister(ctx context.Context) ([]fwk.ClusterEventWithHi
 	stock, err := p.stockEvents(ctx)
 	return append(stock, []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Add}, QueueingHintFn: sameGroup},
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}, QueueingHintFn: p.counted(nil)},
+		{Event: fwk.ClusterEvent{
+			Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint,
+		}, QueueingHintFn: p.counted(nil)},
 	}...), err
 }
