@@ -294,7 +294,10 @@ class ControlPlane:
             found = self.nodes_of(group)
             return found if len(found) == size and all(found) else []
 
-        return list(wait_for(f"group {group} is placed", nodes, seconds))
+        try:
+            return list(wait_for(f"group {group} is placed", nodes, seconds))
+        except AssertionError as error:
+            raise AssertionError(f"{error}; its Events:\n{self.events(group)}") from None
 
     def events(self, group: str) -> str:
         """What the Events of the pods of a group say, a line each."""

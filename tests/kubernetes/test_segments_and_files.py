@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from control_plane import CHASSIS, LABELS, RACK, SMALL, ControlPlane, missing, name, wait_for
+from control_plane import CHASSIS, LABELS, NODES, RACK, SMALL, ControlPlane, missing, name, wait_for
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 Start = Callable[..., ControlPlane]
@@ -29,13 +29,15 @@ def start(empty: ControlPlane) -> Iterator[Start]:
     empty.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
 
 
+def switches(*nodes: str) -> str:
+    """A topology.conf of a switch for each list of nodes, and one above them."""
+    leaves = [f"SwitchName=s{number} Nodes={names}" for number, names in enumerate(nodes)]
+    return "\n".join([*leaves, f"SwitchName=top Switches=s[0-{len(nodes) - 1}]", ""])
+
+
 def racks(size: int, last: int = 64) -> str:
-    """A topology.conf of switches of so many nodes each, up to a node."""
-    leaves = [
-        f"SwitchName=s{n} Nodes=n[{n * size:02}-{min(last, (n + 1) * size) - 1:02}]"
-        for n in range(last // size)
-    ]
-    return "\n".join([*leaves, f"SwitchName=top Switches=s[0-{last // size - 1}]", ""])
+    """The same of switches of so many nodes each, up to a node."""
+    return switches(*(f"n[{first:02}-{min(last, first + size) - 1:02}]" for first in range(0, last, size)))
 
 
 def parts(nodes: list[str], segment: int, size: int) -> bool:
@@ -45,22 +47,26 @@ def parts(nodes: list[str], segment: int, size: int) -> bool:
 
 
 def test_segments_lie_in_one_chassis_each(start: Start) -> None:
-    """24 pods in parts of 4, by our annotation and by Kueue's, under the policies that keep them."""
+    """16 pods in parts of 4, by our annotation and by Kueue's, under the policies that keep them. Each chassis has six nodes left, so
+    without parts the group would fill two of them.
+    """
     plane = start("segments", topologyLabels=SMALL)
     slices = {
         "kueue.x-k8s.io/podset-slice-required-topology": "topo/chassis",
         "kueue.x-k8s.io/podset-slice-size": "4",
     }
+    for chassis in range(NODES // CHASSIS):
+        blocker = name()
+        plane.submit(blocker, 2, policy="first-fit", nodeSelector={"topo/chassis": f"c{chassis}"})
+        plane.placed(blocker, 2)
     for notes in ({"topolane.io/segment": "4"}, slices):
         for policy in ("", "segments", "kueue-tas"):
-            blocker, group = name(), name()
-            plane.submit(blocker, 2, policy="first-fit")
-            plane.placed(blocker, 2)
-            plane.submit(group, 24, policy=policy, notes=notes)
-            nodes = plane.placed(group, 24)
-            assert parts(nodes, 4, CHASSIS) and len(set(nodes)) == 24, (policy, nodes)
-            plane.remove(blocker)
+            group = name()
+            plane.submit(group, 16, policy=policy, notes=notes)
+            nodes = plane.placed(group, 16)
+            assert parts(nodes, 4, CHASSIS) and len(set(nodes)) == 16, (policy, nodes)
             plane.remove(group)
+            wait_for("it is gone", lambda group=group: not plane.pods(group))
 
 
 @pytest.mark.parametrize(
@@ -92,17 +98,21 @@ def test_bad_segments_are_an_event(empty: ControlPlane, notes: dict[str, str], s
 
 
 def test_a_file_that_changes_is_read_again(start: Start, tmp_path: Path) -> None:
-    """A machine file as a ConfigMap is mounted: behind a link that is replaced. A bad one changes nothing. Groups keep nodes."""
+    """A machine file as a ConfigMap is mounted: behind a link that is replaced. A bad one changes nothing. Groups keep nodes.
+
+    Two groups of 20 cross two switches of 16 each, so a third group waits for links. In the last file the nodes that are left lie
+    under one switch.
+    """
     (tmp_path / "1").write_text(racks(16))
     link = tmp_path / "topology.conf"
     link.symlink_to(tmp_path / "1")
     plane = start("file", machineFile=str(link), policy="slurm-tree")
-    running, first, second = name(), name(), name()
-    plane.submit(running, 20, policy="isolated")
-    held = plane.placed(running, 20)
-    plane.submit(first, 16)
-    assert parts(plane.placed(first, 16), 16, 16)
-    plane.remove(first)
+    running, other, later = name(), name(), name()
+    for group in (running, other):
+        plane.submit(group, 20, policy="isolated")
+    held = [plane.placed(group, 20) for group in (running, other)]
+    plane.submit(later, 18, policy="isolated")
+    plane.waits_saying(later, "would share links")
 
     def change(version: str, text: str) -> None:
         (tmp_path / version).write_text(text)
@@ -111,12 +121,11 @@ def test_a_file_that_changes_is_read_again(start: Start, tmp_path: Path) -> None
 
     change("2", "SwitchName=s0 Nodes=n[00-\n")
     wait_for("the log says so", lambda: "The machine stays as it is" in plane.log("file"))
-    change("3", racks(32))
+    change("3", switches("n[00-19]", "n[32-51]", "n[20-31,52-63]"))
     wait_for("it is read", lambda: "Machine file changed" in plane.log("file"))
-    plane.submit(second, 18, policy="isolated")
-    nodes = plane.placed(second, 18)
-    assert parts(nodes, 18, 32), "18 nodes lie under one switch of the new file"
-    assert plane.nodes_of(running) == held and not set(held) & set(nodes)
+    nodes = plane.placed(later, 18)
+    assert [plane.nodes_of(group) for group in (running, other)] == held
+    assert not {*held[0], *held[1]} & set(nodes)
 
 
 def test_a_file_is_joined_with_labels(start: Start, tmp_path: Path) -> None:
