@@ -131,7 +131,9 @@ class ControlPlane:
         client, to_peer = f"http://127.0.0.1:{etcd}", f"http://127.0.0.1:{peer}"
         self.run(
             "etcd", f"--data-dir={home}/etcd", f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
-            f"--listen-peer-urls={to_peer}", "--unsafe-no-fsync",
+            f"--listen-peer-urls={to_peer}", "--unsafe-no-fsync", "--quota-backend-bytes=8589934592",
+            # The API server lets etcd forget what is old after ten minutes of its life, which a soak does not give it.
+            "--auto-compaction-mode=periodic", "--auto-compaction-retention=1m",
         )  # fmt: skip
         self.run(
             "kube-apiserver", f"--etcd-servers={client}", f"--service-account-key-file={key}",
