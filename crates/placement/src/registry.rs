@@ -1,9 +1,9 @@
 //! Policies by name: one line each.
 
 use crate::policies::{
-    BestFit, Bunch, Dedicated, FirstFit, Gradient, HopBytes, HopBytesExact, Isolated, Jigsaw,
-    KueueProfile, KueueTas, Laas, LeastSlowdown, LinkedSegments, QuietNeighborhoods, Random,
-    Recorded, Scattered, Segments, SlurmBlock, SlurmTree, Spread,
+    BestFit, Bunch, Dedicated, DedicatedSegments, FirstFit, Gradient, HopBytes, HopBytesExact,
+    Isolated, IsolatedSegments, Jigsaw, KueueProfile, KueueTas, Laas, LeastSlowdown,
+    QuietNeighborhoods, Random, Recorded, Scattered, Segments, SlurmBlock, SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -180,13 +180,13 @@ pub const POLICIES: &[PolicyInfo] = &[
         name: "segments-isolated",
         summary: "as segments, and no link shared by two jobs",
         gives: Gives::Nodes,
-        build: |_| Box::new(LinkedSegments::isolated()),
+        build: |_| Box::new(IsolatedSegments),
     },
     PolicyInfo {
         name: "segments-dedicated",
         summary: "as segments, with dedicated links for every job",
         gives: Gives::LinksByPhi,
-        build: |_| Box::new(LinkedSegments::dedicated()),
+        build: |_| Box::new(DedicatedSegments::default()),
     },
     PolicyInfo {
         name: "recorded",

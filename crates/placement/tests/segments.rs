@@ -186,6 +186,34 @@ proptest! {
         }
     }
 
+    /// Isolated segments are placed exactly if one block holds the job, or the nodes of a group that lie in no group below it that
+    /// another job crosses hold its parts. More room is never in the way.
+    #[test]
+    fn isolated_segments_find_every_place(scene in scene(), nodes: Index, segment in prop::option::of(1u32..8)) {
+        let (mut occupancy, mut held) = scene.occupancy();
+        let fabric = Arc::clone(occupancy.fabric());
+        let request = request(nodes, segment, &fabric);
+        let segment = segment_of(&request, &fabric);
+        loop {
+            let in_one_block = free(&occupancy).iter().any(|&room| room >= request.nodes);
+            let in_groups = (1..=fabric.depth()).any(|level| {
+                (0..fabric.groups(level)).any(|group| {
+                    let mut room = vec![0; fabric.blocks() as usize];
+                    for node in fabric.node_range(level, group).filter(|&node| occupancy.idle().contains(node)) {
+                        let clear = |below| occupancy.crossing(below, fabric.group(below, node)) == 0;
+                        room[fabric.block(node) as usize] += u32::from((1..level).all(clear));
+                    }
+                    fits(&room, request.nodes, segment)
+                })
+            });
+            let placed = rule("segments-isolated").place(&request, &occupancy);
+            prop_assert_eq!(placed.is_ok(), in_one_block || in_groups);
+            prop_assert_eq!(rule("segments-isolated").can_place(&request, &occupancy).is_ok(), placed.is_ok());
+            let Some(gone) = held.pop() else { break };
+            occupancy.release(&gone);
+        }
+    }
+
     /// The counts by block are those of the nodes, whoever comes, leaves, or goes out of service.
     #[test]
     fn counts_by_block_follow_the_nodes(scene in scene(), leaving: Vec<bool>, back: Vec<Index>) {
@@ -257,4 +285,21 @@ fn on_four_racks() {
     let wider = Request { segment: Some(20), ..Request::whole_nodes(1, 40, 1.0) };
     let never = rule("segments").never(&wider, &empty);
     assert_eq!(never, Some(Refusal::Never { wanted: 40, most: 18 }), "no rack has 20 nodes");
+}
+
+/// Four racks of 8 nodes, each on a leaf, of which half is held: a job of two segments of 4 fits no rack, and takes two of them, on
+/// which no other job crosses the leaf. With the rack's own job crossing its leaf there is none for it.
+#[test]
+fn isolated_segments_spread_over_leaves_if_no_leaf_holds_them() {
+    let of: Vec<u32> = (0..32).map(|node| 1 + node / 8).collect();
+    let fabric = machine([8, 4], &of);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    for rack in 0..4 {
+        occupancy.claim(&whole(&fabric, &(rack * 8..rack * 8 + 4).collect::<Vec<_>>())).unwrap();
+    }
+    let request = Request { segment: Some(4), ..Request::whole_nodes(1, 8, 1.0) };
+    let placed = rule("segments-isolated").place(&request, &occupancy).unwrap();
+    assert_eq!(placed.nodes(), [4, 5, 6, 7, 12, 13, 14, 15]);
+    occupancy.claim(&whole(&fabric, &[4, 12, 20])).unwrap();
+    assert!(rule("segments-isolated").place(&request, &occupancy).is_err());
 }

@@ -106,7 +106,7 @@ pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
 }
 
 /// The lowest level with a group that has enough slots on the empty machine.
-pub(super) fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
+fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
     let (wanted, top) = (request.nodes, occupancy.fabric().depth());
     let empty = (!occupancy.any_node_holds(request)).then(|| occupancy.empty().free_slots(request));
     let most = |level| match &empty {

@@ -35,7 +35,7 @@ pub use quiet_neighborhoods::QuietNeighborhoods;
 pub use random::Random;
 pub use recorded::Recorded;
 pub use scattered::Scattered;
-pub use segments::{LinkedSegments, Segments};
+pub use segments::{DedicatedSegments, IsolatedSegments, Segments};
 pub use slurm_block::SlurmBlock;
 pub use slurm_tree::SlurmTree;
 pub use spread::Spread;

@@ -1,10 +1,12 @@
 //! Parts of jobs that lie in one domain each.
 
-mod linked;
+mod dedicated;
+mod isolated;
 mod parts;
 mod plan;
 
-pub use linked::LinkedSegments;
+pub use dedicated::DedicatedSegments;
+pub use isolated::IsolatedSegments;
 use parts::Parts;
 use plan::Plan;
 

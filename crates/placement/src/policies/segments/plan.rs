@@ -68,16 +68,6 @@ impl Ord for Ranked {
 impl Plan {
     /// Of these free slots by block; `None` if the parts do not fit.
     pub fn of(parts: Parts, counts: &[u32], is_empty: impl Fn(BlockIndex) -> bool) -> Option<Plan> {
-        Plan::accepted(parts, counts, is_empty, |_| true)
-    }
-
-    /// The same, given up as soon as it is over several blocks and takes one that is not accepted.
-    pub fn accepted(
-        parts: Parts,
-        counts: &[u32],
-        is_empty: impl Fn(BlockIndex) -> bool,
-        accepts: impl FnMut(BlockIndex) -> bool,
-    ) -> Option<Plan> {
         let wanted = parts.wanted();
         let holding = |(index, &free): (BlockIndex, &u32)| {
             (free >= wanted).then(|| Block { index, free, is_empty: is_empty(index) })
@@ -92,22 +82,19 @@ impl Plan {
         }
         let block = |(index, &free)| Block { index, free, is_empty: is_empty(index) };
         let blocks: Vec<Block> = (0..).zip(counts).map(block).filter(|b| b.free > 0).collect();
-        let Some(one) = one else { return Plan::over(parts, blocks, accepts) };
+        let Some(one) = one else { return Plan::over(parts, blocks) };
         let with_jobs = blocks.into_iter().filter(|block| !block.is_empty).collect();
-        Plan::over(parts, with_jobs, accepts).or_else(|| Some(in_one(one)))
+        Plan::over(parts, with_jobs).or_else(|| Some(in_one(one)))
     }
 
-    fn in_one(parts: Parts, block: BlockIndex) -> Plan {
+    /// In one block that holds them all.
+    pub fn in_one(parts: Parts, block: BlockIndex) -> Plan {
         let rest = (parts.rest > 0).then_some((block, parts.rest));
         Plan { whole: vec![(block, parts.whole * parts.segment)], rest }
     }
 
     /// Over several blocks: those that whole segments leave the fewest slots in come first.
-    fn over(
-        parts: Parts,
-        blocks: Vec<Block>,
-        mut accepts: impl FnMut(BlockIndex) -> bool,
-    ) -> Option<Plan> {
+    fn over(parts: Parts, blocks: Vec<Block>) -> Option<Plan> {
         if !parts.fit_in(blocks.iter().map(|block| block.free)) {
             return None;
         }
@@ -127,14 +114,11 @@ impl Plan {
             {
                 plan.whole.push((last, left * segment));
                 plan.rest = (parts.rest > 0).then_some((last, parts.rest));
-                return accepts(last).then(|| plan.sorted());
+                return Some(plan.sorted());
             }
             let mut block = left_over.pop()?.0.block;
             let segments = (block.free / segment).min(left);
             if segments > 0 {
-                if !accepts(block.index) {
-                    return None;
-                }
                 plan.whole.push((block.index, segments * segment));
                 block.free -= segments * segment;
                 block.is_empty = false;
@@ -145,9 +129,6 @@ impl Plan {
         if parts.rest > 0 {
             let blocks = left_over.iter().map(|ranked| &ranked.0.block).chain(&taken);
             let last = tightest(blocks, parts.rest)?;
-            if !accepts(last) {
-                return None;
-            }
             plan.rest = Some((last, parts.rest));
         }
         Some(plan.sorted())

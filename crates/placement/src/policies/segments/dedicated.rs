@@ -1,8 +1,7 @@
 use topolane_fabric::BlockIndex;
 
 use super::{Parts, Plan};
-use crate::policies::isolated::class_of;
-use crate::policies::{Dedicated, Isolated};
+use crate::policies::Dedicated;
 use crate::{
     Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, RoomHelps, Traits,
 };
@@ -10,48 +9,28 @@ use crate::{
 /// Blocks that are tried for a request that fits one: each costs a search for links.
 const TRIED: usize = 16;
 
-/// Segments as of [`Segments`](super::Segments), on links that no other job uses: whether links can be had is asked of another
-/// rule, for the nodes of one plan after another. It may miss a placement, because it does not try all plans.
+/// Segments as of [`Segments`](super::Segments), with links of its own for every job: whether links can be had is asked of
+/// [`Dedicated`], for the nodes of one plan after another. It may miss a placement, because it does not try all plans.
 #[derive(Debug)]
-pub struct LinkedSegments {
-    name: &'static str,
-    links: Links,
+pub struct DedicatedSegments {
+    links: Dedicated,
 }
 
-/// The rule that gives links.
-#[derive(Debug)]
-enum Links {
-    Isolated(Isolated),
-    Dedicated(Box<Dedicated>),
+impl Default for DedicatedSegments {
+    fn default() -> Self {
+        DedicatedSegments { links: Dedicated::new() }
+    }
 }
 
-impl LinkedSegments {
-    /// Links that no other job may use, whatever the routes.
-    pub fn isolated() -> Self {
-        LinkedSegments { name: "segments-isolated", links: Links::Isolated(Isolated) }
-    }
-
-    /// Links of its own for every job.
-    pub fn dedicated() -> Self {
-        let links = Links::Dedicated(Box::new(Dedicated::new()));
-        LinkedSegments { name: "segments-dedicated", links }
-    }
-
-    fn rule(&self) -> &dyn Policy {
-        match &self.links {
-            Links::Isolated(rule) => rule,
-            Links::Dedicated(rule) => &**rule,
-        }
-    }
-
+impl DedicatedSegments {
     /// Slots of every block that may come with links to other blocks: those on leaves with uplinks left.
-    fn reaching(&self, free: &FreeSlots<'_>, counts: &[u32], occupancy: &Occupancy) -> Vec<u32> {
+    fn reaching(free: &FreeSlots<'_>, counts: &[u32], occupancy: &Occupancy) -> Vec<u32> {
         let fabric = free.fabric();
         let within_leaves = !fabric.domains_span_leaves();
         let mut reaching = counts.to_vec();
         for leaf in 0..fabric.groups(1) {
             let all = free.count(1, leaf);
-            let mut left = self.uplinks(occupancy, leaf);
+            let mut left = occupancy.free_uplink_slots(1, leaf, 0).count_ones();
             if left >= all {
                 continue;
             }
@@ -80,15 +59,6 @@ impl LinkedSegments {
         reaching
     }
 
-    /// Nodes of a leaf that may send to others at full rate on uplinks that no job has.
-    fn uplinks(&self, occupancy: &Occupancy, leaf: u32) -> u32 {
-        match self.links {
-            Links::Isolated(_) if occupancy.crossing(1, leaf) > 0 => 0,
-            Links::Isolated(_) => u32::MAX,
-            Links::Dedicated(_) => occupancy.free_uplink_slots(1, leaf, 0).count_ones(),
-        }
-    }
-
     /// The plan's nodes with links, if the rule finds any.
     fn with_links(
         &self,
@@ -101,7 +71,7 @@ impl LinkedSegments {
         let mut inside = nodes.clone();
         inside.sort_unstable();
         let narrowed = free.on(inside.iter().copied());
-        let choice = self.rule().choose(request, &narrowed, occupancy).ok()?;
+        let choice = self.links.choose(request, &narrowed, occupancy).ok()?;
         let mut chosen = choice.nodes.clone();
         chosen.sort_unstable();
         // The order of the plan keeps segments together; stacked slots may have been taken otherwise.
@@ -116,7 +86,7 @@ impl LinkedSegments {
         occupancy: &Occupancy,
     ) -> Option<Choice> {
         let narrowed = free.on(free.fabric().block_nodes(block).iter().copied());
-        self.rule().choose(request, &narrowed, occupancy).ok()
+        self.links.choose(request, &narrowed, occupancy).ok()
     }
 
     /// The first blocks to try for a request that fits one: those with jobs first, the tightest of them first.
@@ -132,36 +102,19 @@ impl LinkedSegments {
         holding.into_iter().take(TRIED).map(|(.., block)| block).collect()
     }
 
-    /// The first of what `ask` finds for the plans over several blocks, without those that are known to have no links.
+    /// The first of what `ask` finds for the plans over several blocks.
     fn over_blocks<T>(
-        &self,
         parts: Parts,
         counts: &[u32],
-        (request, free, occupancy): (&Request, &FreeSlots<'_>, &Occupancy),
+        (free, occupancy): (&FreeSlots<'_>, &Occupancy),
         ask: impl Fn(&Plan) -> Option<T>,
     ) -> Option<T> {
-        let fabric = free.fabric();
-        let class = match self.links {
-            Links::Isolated(_) if tells_by_blocks(request, free) => {
-                Some(class_of(request, occupancy).ok()?)
-            }
-            _ => None,
-        };
         let is_empty = |block| occupancy.held_in_block(block) == 0;
-        let reaching = self.reaching(free, counts, occupancy);
+        let reaching = DedicatedSegments::reaching(free, counts, occupancy);
         for counts in [&reaching[..], counts] {
             // Blocks with jobs are preferred, and if that finds no links all blocks are alike.
             for prefers in [true, false] {
-                let mut home = None;
-                let accepts = |block| {
-                    let Some(class) = class else { return true };
-                    let node = fabric.block_nodes(block)[0];
-                    let own = fabric.group(class, node);
-                    let is_clear =
-                        |level| occupancy.crossing(level, fabric.group(level, node)) == 0;
-                    *home.get_or_insert(own) == own && (1..class).all(is_clear)
-                };
-                let plan = Plan::accepted(parts, counts, |b| prefers && is_empty(b), accepts);
+                let plan = Plan::of(parts, counts, |block| prefers && is_empty(block));
                 let found = plan.filter(|plan| plan.blocks() > 1).and_then(|plan| ask(&plan));
                 if found.is_some() {
                     return found;
@@ -172,15 +125,14 @@ impl LinkedSegments {
     }
 }
 
-/// Whether the blocks of a plan tell if isolated jobs have links there: every block is on one leaf, and every node is one slot.
-/// Then a block that holds a job is a place for it under any rule.
+/// Whether a block that holds a job is a place for it: every block is on one leaf, and every node is one slot.
 fn tells_by_blocks(request: &Request, free: &FreeSlots<'_>) -> bool {
     !free.fabric().domains_span_leaves() && !request.stacked
 }
 
-impl Policy for LinkedSegments {
+impl Policy for DedicatedSegments {
     fn name(&self) -> &'static str {
-        self.name
+        "segments-dedicated"
     }
 
     fn traits(&self) -> Traits {
@@ -197,19 +149,13 @@ impl Policy for LinkedSegments {
         let parts = Parts::of(request, occupancy);
         parts.check(free)?;
         let counts = free.in_blocks();
-        // What is isolated on some of the nodes is so on all.
-        if let Links::Isolated(rule) = &self.links
-            && rule.has_place(request, free, occupancy).is_err()
-        {
-            return Err(Refusal::would_share(request, free));
-        }
-        let mut blocks = LinkedSegments::holding(parts, &counts, occupancy).into_iter();
+        let mut blocks = DedicatedSegments::holding(parts, &counts, occupancy).into_iter();
         if let Some(choice) =
             blocks.find_map(|block| self.in_block(block, request, free, occupancy))
         {
             return Ok(choice);
         }
-        let found = self.over_blocks(parts, &counts, (request, free, occupancy), |plan| {
+        let found = DedicatedSegments::over_blocks(parts, &counts, (free, occupancy), |plan| {
             self.with_links(plan, request, free, occupancy)
         });
         found.ok_or_else(|| Refusal::would_share(request, free))
@@ -229,27 +175,21 @@ impl Policy for LinkedSegments {
         if by_blocks && counts.iter().any(|&count| count >= parts.wanted()) {
             return Ok(());
         }
-        if let Links::Isolated(rule) = &self.links
-            && rule.has_place(request, free, occupancy).is_err()
-        {
-            return Err(Refusal::would_share(request, free));
-        }
         let has_place =
-            |narrowed: &FreeSlots<'_>| self.rule().has_place(request, narrowed, occupancy).is_ok();
+            |narrowed: &FreeSlots<'_>| self.links.has_place(request, narrowed, occupancy).is_ok();
         let in_block = |block: BlockIndex| {
             has_place(&free.on(free.fabric().block_nodes(block).iter().copied()))
         };
-        if LinkedSegments::holding(parts, &counts, occupancy).into_iter().any(in_block) {
+        if DedicatedSegments::holding(parts, &counts, occupancy).into_iter().any(in_block) {
             return Ok(());
         }
-        let found = self.over_blocks(parts, &counts, (request, free, occupancy), |plan| {
-            let is_known = by_blocks && matches!(self.links, Links::Isolated(_));
-            (is_known || has_place(&free.on(plan.nodes(free)))).then_some(())
+        let found = DedicatedSegments::over_blocks(parts, &counts, (free, occupancy), |plan| {
+            has_place(&free.on(plan.nodes(free))).then_some(())
         });
         found.ok_or_else(|| Refusal::would_share(request, free))
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
-        self.rule().dedicates_links()
+        Some(&self.links)
     }
 }

@@ -1,0 +1,200 @@
+use std::borrow::Cow;
+
+use topolane_fabric::{BlockIndex, GroupIndex, NodeIndex};
+
+use super::{Parts, Plan};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
+
+/// Segments as of [`Segments`](super::Segments) on links that no other job may use, whatever the routes.
+///
+/// A job lies in one block or, in as many blocks as it takes, inside one group of the lowest level that has room for its parts. In
+/// every group below that it touches it is the only one to cross it. A placement is found exactly if there is one.
+///
+/// Choice: a job that fits one block takes the tightest of those that jobs are on already, and then an empty one. Otherwise groups
+/// are tried least available first, and what of the first one is not crossed is filled as by segments.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IsolatedSegments;
+
+impl Policy for IsolatedSegments {
+    fn name(&self) -> &'static str {
+        "segments-isolated"
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::ISOLATES
+    }
+
+    fn choose(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<Choice, Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let mut search = Search::of(request, free, occupancy)?;
+        let nodes = search.in_one_block().or_else(|| search.over_blocks());
+        nodes.map(Choice::nodes).ok_or_else(|| Refusal::would_share(request, free))
+    }
+
+    fn has_place(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+    ) -> Result<(), Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let mut search = Search::of(request, free, occupancy)?;
+        if search.holding().next().is_some() || search.any_group() {
+            return Ok(());
+        }
+        Err(Refusal::would_share(request, free))
+    }
+}
+
+/// Where a request may lie.
+struct Search<'a> {
+    request: &'a Request,
+    parts: Parts,
+    free: &'a FreeSlots<'a>,
+    /// Slots by block.
+    counts: Cow<'a, [u32]>,
+    occupancy: &'a Occupancy,
+    usable: Usable,
+}
+
+/// Slots of a group in subgroups that no job crosses, by block.
+#[derive(Default)]
+struct Usable {
+    /// By index; 0 for blocks that are not among the touched.
+    counts: Vec<u32>,
+    touched: Vec<BlockIndex>,
+    total: u32,
+}
+
+impl Usable {
+    fn clear(&mut self, blocks: u32) {
+        self.counts.resize(blocks as usize, 0);
+        for block in self.touched.drain(..) {
+            self.counts[block as usize] = 0;
+        }
+        self.total = 0;
+    }
+
+    fn add(&mut self, block: BlockIndex, slots: u32) {
+        let count = &mut self.counts[block as usize];
+        if *count == 0 && slots > 0 {
+            self.touched.push(block);
+        }
+        *count = count.saturating_add(slots);
+        self.total = self.total.saturating_add(slots);
+    }
+}
+
+impl<'a> Search<'a> {
+    /// # Errors
+    /// The slots do not hold the parts, with or without links.
+    fn of(
+        request: &'a Request,
+        free: &'a FreeSlots<'a>,
+        occupancy: &'a Occupancy,
+    ) -> Result<Self, Refusal> {
+        let parts = Parts::of(request, occupancy);
+        parts.check(free)?;
+        let (counts, usable) = (free.in_blocks(), Usable::default());
+        Ok(Search { request, parts, free, counts, occupancy, usable })
+    }
+
+    /// Blocks that hold the whole job, and in which it crosses no group.
+    fn holding(&self) -> impl Iterator<Item = (BlockIndex, u32)> + '_ {
+        let (fabric, wanted) = (self.free.fabric(), self.parts.wanted());
+        // A job that some of its slots are placed for already does not lie in one domain for itself.
+        let any = !fabric.domains_span_leaves() || self.request.members.is_empty();
+        let on_one_leaf = move |block: BlockIndex| {
+            let leaf = |node: Option<&NodeIndex>| node.map(|&node| fabric.group(1, node));
+            let nodes = fabric.block_nodes(block);
+            leaf(nodes.first()) == leaf(nodes.last())
+        };
+        (0..)
+            .zip(self.counts.iter().copied())
+            .filter(move |&(block, slots)| slots >= wanted && (any || on_one_leaf(block)))
+    }
+
+    fn in_one_block(&self) -> Option<Vec<NodeIndex>> {
+        let tightness = |&(block, slots): &(BlockIndex, u32)| {
+            (self.occupancy.held_in_block(block) == 0, slots, block)
+        };
+        let (block, _) = self.holding().min_by_key(tightness)?;
+        Some(Plan::in_one(self.parts, block).nodes(self.free))
+    }
+
+    /// Whether a group holds the parts.
+    fn any_group(&mut self) -> bool {
+        let (free, wanted) = (self.free, self.parts.wanted());
+        (1..=free.fabric().depth())
+            .any(|level| free.groups_with(level, wanted).any(|group| self.holds(level, group)))
+    }
+
+    fn over_blocks(&mut self) -> Option<Vec<NodeIndex>> {
+        let (free, wanted) = (self.free, self.parts.wanted());
+        for level in 1..=free.fabric().depth() {
+            let mut groups: Vec<GroupIndex> = free.groups_with(level, wanted).collect();
+            groups.sort_by_key(|&group| (free.count(level, group), group));
+            if let Some(group) = groups.into_iter().find(|&group| self.holds(level, group)) {
+                return self.fill(level, group);
+            }
+        }
+        None
+    }
+
+    /// Whether what no job crosses of a group holds the parts.
+    fn holds(&mut self, level: usize, group: GroupIndex) -> bool {
+        self.usable.clear(self.free.fabric().blocks());
+        self.add(level, group);
+        let Usable { counts, touched, total } = &self.usable;
+        *total >= self.parts.wanted()
+            && self.parts.fit_in(touched.iter().map(|&block| counts[block as usize]))
+    }
+
+    fn add(&mut self, level: usize, group: GroupIndex) {
+        let fabric = self.free.fabric();
+        let slots = self.free.count(level, group);
+        if slots == 0 {
+            return;
+        }
+        if level > 1 {
+            for child in fabric.children(level, group) {
+                if self.occupancy.crossing(level - 1, child) == 0 {
+                    self.add(level - 1, child);
+                }
+            }
+            return;
+        }
+        let nodes = fabric.node_range(1, group);
+        let first = fabric.block(nodes.start);
+        let inside = fabric.block_nodes(first);
+        let (low, high) = (nodes.start, nodes.end - 1);
+        if inside.len() == nodes.len() && inside[0] == low && inside.last() == Some(&high) {
+            self.usable.add(first, slots);
+            return;
+        }
+        for node in nodes {
+            self.usable.add(fabric.block(node), self.free.count(0, node));
+        }
+    }
+
+    /// Takes the parts of a group that holds them, the last that was asked about.
+    fn fill(&self, level: usize, group: GroupIndex) -> Option<Vec<NodeIndex>> {
+        let is_empty = |block| self.occupancy.held_in_block(block) == 0;
+        let plan = Plan::of(self.parts, &self.usable.counts, is_empty)?;
+        let fabric = self.free.fabric();
+        if !fabric.domains_span_leaves() {
+            return Some(plan.nodes(self.free));
+        }
+        // Of a block on several leaves some nodes may be elsewhere, or where another job crosses the leaf.
+        let is_clear = |node: &NodeIndex| {
+            let clear = |below| self.occupancy.crossing(below, fabric.group(below, *node)) == 0;
+            (1..level).all(clear)
+        };
+        Some(plan.nodes(&self.free.on(fabric.node_range(level, group).filter(is_clear))))
+    }
+}
