@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from control_plane import LABELS, RACK, Body, ControlPlane, container, join, missing, name, wait_for
+from control_plane import LABELS, RACK, Body, ControlPlane, container, join, member, missing, name, wait_for
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -160,10 +160,20 @@ def test_the_freed_room_is_kept(frozen: ControlPlane) -> None:
         "the victims are ending",
         lambda: all(pod["metadata"].get("deletionTimestamp") for pod in plane.pods(victim)),
     )
+    plane.post("/api/v1/namespaces/default/pods", member(victim, 16, 16, priorityClassName="low"))
+    said = f"group default/{victim} was preempted, and is placed again when its pods have ended"
+    wait_for("a new pod of the victim waits", lambda: said in plane.events(victim))
+    plane.delete(f"/api/v1/namespaces/default/pods/{victim}-16")
     plane.kill("topolane-scheduler")
     plane.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
     wait_for("it says so", lambda: "has a place when 16 preempted pods have ended" in plane.events(first))
-    plane.submit(second, 10, priorityClassName="middle")
+    plane.submit(second, 10, policy="first-fit", priorityClassName="middle")
+    wait_for("the second takes another place", lambda: "It takes the place of" in plane.events(second))
+    assert f"It takes the place of default/{groups[-2]}." in plane.events(second), (
+        groups,
+        first,
+        plane.events(second),
+    )
     time.sleep(3)
     assert not any(plane.nodes_of(first))
     plane.processes["kwok"].send_signal(signal.SIGCONT)
@@ -208,12 +218,18 @@ def test_a_preempted_job_comes_back_whole(empty: ControlPlane) -> None:
 
 
 def test_podsets_preempt_together(empty: ControlPlane) -> None:
-    """A launcher without GPUs and nine workers of high priority: the youngest group goes, and no other."""
+    """A launcher without GPUs and nine workers of high priority: the youngest group goes, and no other. The launcher has rank 0."""
     groups = fill(empty)
     first = name()
     join(empty, first, "launcher=1,worker=9", "launcher", 1, gpus=0, priorityClassName="high")
     join(empty, first, "launcher=1,worker=9", "worker", 9, priorityClassName="high")
     wait_for("all are placed", lambda: len(nodes := empty.nodes_of(first)) == 10 and all(nodes))
+    ranks = {
+        pod["metadata"]["name"]: pod["metadata"]["annotations"]["topolane.io/rank"]
+        for pod in empty.pods(first)
+    }
+    workers = {f"{first}-worker-{index}": str(index + 1) for index in range(9)}
+    assert ranks == {f"{first}-launcher-0": "0"} | workers
     assert not empty.pods(groups[-1])
     assert all(len(empty.pods(group)) == 16 for group in groups[:-1])
     assert f"It takes the place of default/{groups[-1]}" in empty.events(first)
@@ -221,6 +237,48 @@ def test_podsets_preempt_together(empty: ControlPlane) -> None:
     join(empty, later, "launcher=1,worker=9", "launcher", 1, gpus=0, priorityClassName="patient")
     join(empty, later, "launcher=1,worker=9", "worker", 9, priorityClassName="patient")
     empty.waits_saying(later, "preemptionPolicy is Never")
+
+
+def test_podsets_count_what_the_others_take(empty: ControlPlane) -> None:
+    """A leader and 16 workers, each of a whole node, need 17 nodes: two groups of 16 go at once, and not one of them first."""
+    groups = fill(empty)
+    first = name()
+    join(empty, first, "leader=1,worker=16", "leader", 1, priorityClassName="high")
+    join(empty, first, "leader=1,worker=16", "worker", 16, priorityClassName="high")
+    wait_for("all are placed", lambda: len(nodes := empty.nodes_of(first)) == 17 and all(nodes))
+    assert sorted(len(empty.pods(group)) for group in groups) == [0, 0, 16, 16]
+    assert f"It takes the place of default/{groups[-1]}, default/{groups[-2]}." in empty.events(first)
+
+
+def test_pods_go_before_groups_that_are_younger(empty: ControlPlane) -> None:
+    """Of victims of one priority, single pods go first, though the group has started last."""
+    rack = {"topo/rack": "r3"}
+    for index in range(16):
+        alone(empty, f"alone-{index}", priorityClassName="low", nodeSelector=rack)
+    wait_for("they run", lambda: all(is_running(pod) for pod in empty.pods()))
+    time.sleep(1.1)
+    (group,) = fill(empty, (48,))
+    first = name()
+    empty.submit(first, 16, priorityClassName="high")
+    assert {int(node[1:]) // RACK for node in empty.placed(first, 16)} == {3}
+    assert len(empty.pods(group)) == 48
+
+
+def test_priorities_that_differ_in_a_group(empty: ControlPlane) -> None:
+    """A group is a victim by its highest priority, and takes a place by its lowest."""
+    fill(empty, (47,), "high")
+    mixed, waits, first = name(), name(), name()
+    empty.submit(mixed, 17, pods=16, policy="first-fit", priorityClassName="low")
+    pods = "/api/v1/namespaces/default/pods"
+    empty.post(pods, member(mixed, 17, 16, policy="first-fit", priorityClassName="middle"))
+    empty.placed(mixed, 17)
+    empty.submit(waits, 4, priorityClassName="middle")
+    empty.waits_saying(waits, "does not fit now")
+    empty.submit(first, 4, pods=3, priorityClassName="high")
+    empty.post(pods, member(first, 4, 3, priorityClassName="low"))
+    empty.waits_saying(first, "does not fit now")
+    time.sleep(2)
+    assert len(empty.pods(mixed)) == 17 and not any(empty.nodes_of(waits) + empty.nodes_of(first))
 
 
 def test_groups_in_parts_are_not_left_behind(empty: ControlPlane) -> None:

@@ -40,9 +40,12 @@ def crossed(nodes: list[str]) -> set[str]:
 
 
 def test_a_group_is_placed_whole_and_in_rank_order(empty: ControlPlane) -> None:
-    """A group that fits in a rack lies in one, a node each, in the order of its ranks; the note says where."""
+    """A group that fits in a rack lies in one, a node each, in the order of its ranks; the note says where. Its pods come in the
+    reverse order.
+    """
     group = name()
-    empty.submit(group, 12)
+    for rank in reversed(range(12)):
+        empty.post("/api/v1/namespaces/default/pods", member(group, 12, rank))
     nodes = empty.placed(group, 12)
     assert len({of(node, RACK) for node in nodes}) == 1 and nodes == sorted(set(nodes))
     notes = [pod["metadata"]["annotations"]["topolane.io/placement"] for pod in empty.pods(group)]
@@ -116,15 +119,17 @@ def test_a_group_in_parts_is_never_bound(empty: ControlPlane) -> None:
 
 
 def test_members_that_find_no_node_give_all_back(empty: ControlPlane) -> None:
-    """A member that asks for what no node has keeps its group from starting; the nodes go to another group."""
+    """A member that asks for what no node has keeps its group from starting; the nodes go to another group, though the first still
+    waits for them.
+    """
     group, other = name(), name()
     empty.submit(group, 40, pods=39)
     empty.post("/api/v1/namespaces/default/pods", member(group, 40, 39, nodeSelector={"no": "such"}))
     time.sleep(8)
     assert not any(empty.nodes_of(group))
-    empty.remove(group)
     empty.submit(other, 40)
     empty.placed(other, 40)
+    assert not any(empty.nodes_of(group))
 
 
 def test_a_group_that_never_fits_waits_and_others_go_on(empty: ControlPlane) -> None:
@@ -191,7 +196,8 @@ def test_stock_filters_come_first(empty: ControlPlane) -> None:
         assert {of(node, RACK) for node in nodes} == {0} and not {"n00", "n01"} & set(nodes)
         waits = name()
         empty.submit(waits, 1, nodeSelector={"topo/rack": "r0"})
-        empty.waits_saying(waits, f"group default/{waits} asks for 1 pods under isolated and")
+        events = empty.waits_saying(waits, f"group default/{waits} asks for 1 pods under isolated and")
+        assert "; kube-scheduler's filters: " in events and "1 node(s) were unschedulable" in events
         empty.patch("/api/v1/nodes/n01", {"spec": {"unschedulable": None}})
         assert empty.placed(waits, 1) == ["n01"]
         apart = name()
@@ -279,6 +285,8 @@ def test_without_labels_the_stock_choice_stands(empty: ControlPlane) -> None:
         empty.submit(group, 6)
         empty.placed(group, 6)
         assert "The stock choice stands for a group" in empty.log("without")
+        said = f"the stock choice stands for group default/{group}"
+        wait_for("an Event says so", lambda: said in empty.events(group))
     finally:
         empty.kill("without")
         empty.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
@@ -297,7 +305,8 @@ def test_another_scheduler_takes_the_lease_over(empty: ControlPlane, tmp_path: P
     empty.kill("one")
     try:
         empty.submit(third, 17)
-        empty.waits_saying(third, "would share links")
+        events = empty.waits_saying(third, "would share links")
+        assert "in the way at" in events and any(f"default/{group}" in events for group in (first, second))
         empty.remove(first)
         empty.placed(third, 17)
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 import pytest
 from control_plane import BLOCK, RACK, Body, ControlPlane, container, join, member, missing, name, wait_for
@@ -278,20 +277,31 @@ def exists(plane: ControlPlane, path: str) -> bool:
     return True
 
 
-def lose(plane: ControlPlane, group: str, size: int, rank: int, **pod: Any) -> None:
-    """Deletes a pod of a group and creates it anew, as its controller would."""
-    path = f"/api/v1/namespaces/default/pods/{group}-{rank}"
-    plane.delete(path)
-    wait_for("the pod is gone", lambda: not exists(plane, path))
-    plane.post("/api/v1/namespaces/default/pods", member(group, size, rank, **pod))
+def lose(plane: ControlPlane, group: str, size: int, *ranks: int) -> None:
+    """Deletes pods of a group and creates them anew in this order, as their controller would."""
+    paths = [f"/api/v1/namespaces/default/pods/{group}-{rank}" for rank in ranks]
+    for path in paths:
+        plane.delete(path)
+    wait_for("the pods are gone", lambda: not any(exists(plane, path) for path in paths))
+    for rank in ranks:
+        plane.post("/api/v1/namespaces/default/pods", member(group, size, rank))
 
 
 def test_a_lost_pod_gets_its_node_back_or_one_as_near_as_there_is(empty: ControlPlane) -> None:
-    """Back to its own node; in the rack if that is cordoned; in the other rack of the block if the rack is full."""
-    group, rest = name(), name()
+    """Back to its own node, though another in the rack is the first that is free; in the rack if its own is cordoned; in the other
+    rack of the block if the rack is full. Two that are lost and come in another order get their own nodes too.
+    """
+    before, group, rest = name(), name(), name()
+    empty.submit(before, 4)
+    first = empty.placed(before, 4)
     empty.submit(group, 6)
     moved = nodes = empty.placed(group, 6)
+    assert {rack(node) for node in first + nodes} == {rack(nodes[0])} and max(first) < min(nodes)
+    empty.remove(before)
+    wait_for("it is gone", lambda: not empty.pods(before))
     lose(empty, group, 6, 2)
+    assert empty.placed(group, 6) == nodes
+    lose(empty, group, 6, 4, 1)
     assert empty.placed(group, 6) == nodes
     try:
         empty.patch(f"/api/v1/nodes/{nodes[2]}", {"spec": {"unschedulable": True}})
