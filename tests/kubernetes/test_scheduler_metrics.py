@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from control_plane import LABELS, TOKEN, ControlPlane, free_port, missing, name, wait_for
+from control_plane import LABELS, SMALL, TOKEN, ControlPlane, container, free_port, missing, name, wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kubernetes"
 RULES, DASHBOARD = EXAMPLES / "topolane-alerts.yml", EXAMPLES / "topolane-dashboard.json"
@@ -156,11 +156,12 @@ def test_the_metrics_tell_what_the_scheduler_did(empty: ControlPlane) -> None:
     port = free_port()
     empty.start_scheduler("measured", port=port, topologyLabels=LABELS, groupTimeoutSeconds=5)
     metrics = Metrics(empty, port)
+    idle = ""
     try:
         wait_for("/metrics", metrics.text)
         first, second = name(), name()
         empty.submit(first, 20)
-        empty.placed(first, 20)
+        idle = ({f"n{node:02}" for node in range(64)} - {*empty.placed(first, 20)}).pop()
         empty.submit(second, 44)
         empty.waits_saying(second, "would share links")
         assert metrics.value("calls_total", end="placed") == 1
@@ -183,9 +184,59 @@ def test_the_metrics_tell_what_the_scheduler_did(empty: ControlPlane) -> None:
             room = sum(idle // size for idle in racks)
             assert metrics.value("room_groups", level="topo/rack", size=str(size)) == room
         assert metrics.value("call_limit_seconds", profile="topolane") == 0.2
+        empty.patch(f"/api/v1/nodes/{idle}", {"spec": {"unschedulable": True}})
+        wait_for("it is out of service", lambda: metrics.value("nodes", state="out_of_service") == 1)
+        assert metrics.value("nodes", state="idle") == 43 and metrics.value("gpus") == 504
+        for group in (first, second):
+            empty.remove(group)
+        third = name()
+        empty.submit(third, 20, policy="dedicated")
+        empty.placed(third, 20)
+        note = empty.pods(third)[0]["metadata"]["annotations"]["topolane.io/placement"]
+        assert metrics.value("links_owned") == len(json.loads(note)["links"]) > 0
     finally:
+        if idle:
+            empty.patch(f"/api/v1/nodes/{idle}", {"spec": {"unschedulable": None}})
         empty.kill("measured")
         empty.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_preempted_groups_are_counted_by_what_was_taken(in_chassis: ControlPlane) -> None:
+    """A group takes the links of another, then nodes of another, and a single pod the node of a third: one each, however many pods."""
+    plane, port = in_chassis, free_port()
+    for kind, value in (("below", 10), ("above", 30)):
+        plane.post("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": kind}, "value": value})
+    plane.kill("topolane-scheduler")
+    plane.start_scheduler(port=port, topologyLabels=SMALL, groupTimeoutSeconds=5)
+    metrics = Metrics(plane, port)
+
+    def counted() -> list[float]:
+        return [metrics.value("preemptions_total", reason=reason) for reason in ("links", "room", "pod")]
+
+    def placed(size: int, priority: str, policy: str = "first-fit") -> str:
+        group = name()
+        plane.submit(group, size, policy=policy, priorityClassName=priority)
+        plane.placed(group, size)
+        return group
+
+    wait_for("/metrics", metrics.text)
+    held = [placed(9, "below", "isolated") for _ in range(4)]
+    assert counted() == [0, 0, 0]
+    held.append(placed(10, "above", "isolated"))
+    assert counted() == [1, 0, 0]
+    for group in held:
+        plane.remove(group)
+    placed(64, "below")
+    placed(4, "above")
+    assert counted() == [1, 1, 0]
+    placed(60, "below")
+    body = {"schedulerName": "topolane", "priorityClassName": "above", "containers": [container(8)]}
+    plane.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "single"}, "spec": body})
+    wait_for("the single pod takes a node", lambda: counted() == [1, 1, 1])
+    path = "/api/v1/namespaces/default/pods/single"
+    wait_for("it has it", lambda: plane.get(path)["spec"].get("nodeName"))
+    assert counted() == [1, 1, 1]
 
 
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))

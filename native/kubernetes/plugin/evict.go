@@ -96,8 +96,7 @@ func (p *plugin) wholeOf(victim *v1.Pod) []*v1.Pod {
 				p.drop(g, "a pod of higher priority takes a place")
 				return
 			}
-			g.isLeaving = true
-			p.world.hold(p.logger, g)
+			p.mustLeave(g, forPod)
 		}
 		for _, pod := range p.members(key) {
 			if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {

@@ -57,10 +57,10 @@ type group struct {
 	// refused is why it waits, and at which generation of the cluster.
 	refused   string
 	refusedAt uint64
-	// mayPreempt says that the policy refused it for what others hold, and searched when victims were looked for.
-	mayPreempt bool
-	searched   time.Time
-	searchedAt uint64
+	// preemptsFor is what others hold, if the policy refused it for that, and searched when victims were looked for.
+	preemptsFor string
+	searched    time.Time
+	searchedAt  uint64
 	// awaits has the pods that must end before it may take its place, and the nodes they are on.
 	awaits map[types.UID]string
 	// isLeaving says that it is preempted: no pod of its joins it any more.

@@ -40,6 +40,10 @@ var (
 		Subsystem: subsystem, Name: "failures_total", StabilityLevel: metrics.ALPHA,
 		Help: "Panics of the plugin that were caught, by entry point",
 	}, []string{"entry"})
+	preemptions = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "preemptions_total", StabilityLevel: metrics.ALPHA,
+		Help: "Groups that were evicted whole, by what was taken from them: room or links for a group, or room for a single pod",
+	}, []string{"reason"})
 	state     = &collector{}
 	registers sync.Once
 )
@@ -47,7 +51,10 @@ var (
 // measured registers the metrics, and lets them tell of this plugin: of several profiles, each under its name.
 func (p *plugin) measured(nodes corelisters.NodeLister) {
 	registers.Do(func() {
-		legacyregistry.MustRegister(calls, callSeconds, planSeconds, failures)
+		legacyregistry.MustRegister(calls, callSeconds, planSeconds, failures, preemptions)
+		for _, reason := range []string{forRoom, forLinks, forPod} {
+			preemptions.WithLabelValues(reason)
+		}
 		for _, end := range []string{"placed", "refused", "invalid", "stock_refused", "stock_failed", "stock_slow"} {
 			calls.WithLabelValues(end)
 		}

@@ -68,7 +68,7 @@ func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fw
 			"the stock choice stands for group %s: %v", key, err)
 	case refusal != nil && p.args.WhenRefused == wait:
 		status := p.refuse(g, p.sentence(g, refusal)+chosen.why.sentence())
-		g.mayPreempt = refusal.Name == "not-now" || refusal.Name == "would-share-links"
+		g.preemptsFor = map[string]string{"not-now": forRoom, "would-share-links": forLinks}[refusal.Name]
 		return nil, status
 	}
 	if placed == nil {
@@ -114,7 +114,7 @@ func (p *plugin) members(key string) []*v1.Pod {
 }
 
 func (p *plugin) refuse(g *group, sentence string) *fwk.Status {
-	g.refused, g.mayPreempt = sentence, false
+	g.refused, g.preemptsFor = sentence, ""
 	return waits("%s", sentence)
 }
 

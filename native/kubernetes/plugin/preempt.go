@@ -32,7 +32,7 @@ func (p *plugin) PostFilter(
 			return
 		}
 		isOurs = true
-		if g != nil && g.placed == nil && g.mayPreempt &&
+		if g != nil && g.placed == nil && g.preemptsFor != "" &&
 			(g.searchedAt != p.generation.Load() || time.Since(g.searched) > searchAgain) {
 			g.searched, g.searchedAt = time.Now(), p.generation.Load()
 			said = p.preempt(ctx, g)
@@ -215,8 +215,7 @@ func (p *plugin) succeed(g *group, placed *placement, victims []*unit) string {
 				p.drop(v, "a group of higher priority takes the place")
 				continue
 			}
-			v.isLeaving = true
-			p.world.hold(p.logger, v)
+			p.mustLeave(v, g.preemptsFor)
 		}
 		for _, member := range one.pods {
 			pod := member.GetPod()
@@ -240,6 +239,22 @@ func (p *plugin) succeed(g *group, placed *placement, victims []*unit) string {
 	p.evict(g, evicted)
 	p.logger.Info("Group preempts", "group", g.key, "victims", names, "pods", len(evicted))
 	return fmt.Sprintf("It takes the place of %s.", shortened(names))
+}
+
+// Why groups are evicted.
+const (
+	forRoom  = "room"
+	forLinks = "links"
+	forPod   = "pod"
+)
+
+// mustLeave lets a group that runs leave, and counts it.
+func (p *plugin) mustLeave(g *group, reason string) {
+	if !g.isLeaving {
+		preemptions.WithLabelValues(reason).Inc()
+	}
+	g.isLeaving = true
+	p.world.hold(p.logger, g)
 }
 
 func (u *unit) name() string {
