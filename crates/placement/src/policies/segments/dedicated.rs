@@ -102,7 +102,7 @@ impl DedicatedSegments {
         holding.into_iter().take(TRIED).map(|(.., block)| block).collect()
     }
 
-    /// The first of what `ask` finds for the plans over several blocks.
+    /// The first of what `ask` finds for the plans over several blocks. No plan is asked about twice.
     fn over_blocks<T>(
         parts: Parts,
         counts: &[u32],
@@ -111,14 +111,20 @@ impl DedicatedSegments {
     ) -> Option<T> {
         let is_empty = |block| occupancy.held_in_block(block) == 0;
         let reaching = DedicatedSegments::reaching(free, counts, occupancy);
-        for counts in [&reaching[..], counts] {
+        // Mostly all free nodes have uplinks left.
+        let other = (reaching != counts).then_some(counts);
+        let mut asked: Vec<Plan> = Vec::new();
+        for counts in std::iter::once(&reaching[..]).chain(other) {
             // Blocks with jobs are preferred, and if that finds no links all blocks are alike.
             for prefers in [true, false] {
                 let plan = Plan::of(parts, counts, |block| prefers && is_empty(block));
-                let found = plan.filter(|plan| plan.blocks() > 1).and_then(|plan| ask(&plan));
+                let is_new = |plan: &Plan| plan.blocks() > 1 && !asked.contains(plan);
+                let Some(plan) = plan.filter(is_new) else { continue };
+                let found = ask(&plan);
                 if found.is_some() {
                     return found;
                 }
+                asked.push(plan);
             }
         }
         None
@@ -191,5 +197,63 @@ impl Policy for DedicatedSegments {
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
         Some(&self.links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+
+    use topolane_fabric::{Fabric, pgft};
+
+    use super::*;
+    use crate::{Placement, Share};
+
+    /// The plans asked about are those for both kinds of counts, with and without preferred blocks, each once and in that order.
+    #[test]
+    fn every_plan_is_asked_about_once() -> Result<(), Box<dyn std::error::Error>> {
+        let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4], &[1, 4], &[1, 1]))?);
+        let mut fewer = 0;
+        // Bit b of `held`: whether node b is held.
+        for held in (0u32..1 << 16).step_by(97) {
+            let nodes: Vec<u32> = (0..16).filter(|node| held >> node & 1 == 1).collect();
+            let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+            // One job over all leaves without links of its own: no uplink is left on the leaves that it crosses.
+            if !nodes.is_empty() {
+                occupancy.claim(&Placement::new(&fabric, nodes, Share::Whole))?;
+            }
+            for (wanted, segment) in [(5, 1), (6, 2), (7, 3), (8, 4)] {
+                let request =
+                    Request { segment: Some(segment), ..Request::whole_nodes(1, wanted, 1.0) };
+                let (free, parts) =
+                    (occupancy.free_slots(&request), Parts::of(&request, &occupancy));
+                let counts = free.in_blocks();
+                let reaching = DedicatedSegments::reaching(&free, &counts, &occupancy);
+                let mut slow = Vec::new();
+                for counts in [&reaching[..], &counts] {
+                    for prefers in [true, false] {
+                        let is_empty = |block| prefers && occupancy.held_in_block(block) == 0;
+                        slow.extend(Plan::of(parts, counts, is_empty).filter(|p| p.blocks() > 1));
+                    }
+                }
+                let all = slow.len();
+                let mut once: Vec<Plan> = Vec::new();
+                for plan in slow {
+                    if !once.contains(&plan) {
+                        once.push(plan);
+                    }
+                }
+                let asked = RefCell::new(Vec::new());
+                DedicatedSegments::over_blocks(parts, &counts, (&free, &occupancy), |plan| {
+                    asked.borrow_mut().push(plan.clone());
+                    None::<()>
+                });
+                assert_eq!(asked.into_inner(), once, "{held:b} {wanted}");
+                fewer += usize::from(once.len() < all);
+            }
+        }
+        assert!(fewer > 0, "some plans are alike");
+        Ok(())
     }
 }
