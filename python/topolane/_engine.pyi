@@ -1008,6 +1008,10 @@ class Decision:
         """The GPUs of every slot, in the order of `nodes`; empty for whole nodes and where no GPU is taken."""
 
     @property
+    def segments(self) -> list[tuple[str, list[int]]] | None:
+        """(block, nodes in rank order) of every segment of the request; None without segments and where the policy keeps none."""
+
+    @property
     def aph(self) -> float:
         """Average pairwise hops between the nodes."""
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from topolane import machine
 
 
 def state(request: dict | int, **more: object) -> str:
@@ -370,3 +371,49 @@ def test_resources_are_given_once(topolane, gpus):
 def test_a_machine_shows_its_resources(topolane, gpus):
     shown = topolane("machine", "show", gpus)
     assert "4 gpu:h100, 2 nic" in shown
+
+
+RACKS = (
+    'name = "r"\n[[site]]\nname = "s"\nchildren = [6, 2]\nnodes = "r[1-12]"\n'
+    '[[domain]]\nname = "rack A"\nnodes = "r[1-4]"\n[[domain]]\nname = "rack B"\nnodes = "r[7-10]"\n'
+)
+"""Two domains of four nodes, and on either leaf two nodes in no domain."""
+
+
+@pytest.fixture
+def racks(tmp_path):
+    file = tmp_path / "racks.toml"
+    file.write_text(RACKS)
+    return str(file)
+
+
+def test_a_placement_tells_its_segments_and_their_blocks(topolane, racks):
+    """r1 is taken: whole segments of two leave nothing over in rack B, and the last node fits rack A most tightly."""
+    text = state({"nodes": 5, "segment": 2}, running=[{"id": 1, "nodes": "r1"}])
+    answer = place(topolane, racks, text, "--policy", "segments")
+    assert answer["segments"] == [[6, 7], [8, 9], [1]]
+    assert answer["blocks"] == ["rack B", "rack B", "rack A"]
+    assert [node for part in answer["segments"] for node in part] == answer["nodes"]
+    lines = topolane("place", "--machine", racks, "--policy", "segments", stdin=text).splitlines()
+    rows = [line.split() for line in lines if "rack " in line]
+    assert rows == [["rack", "B", "2", "r[7-8]"], ["rack", "B", "2", "r[9-10]"], ["rack", "A", "1", "r2"]]
+
+
+def test_nodes_in_no_domain_are_the_block_of_their_leaf(topolane, racks):
+    text = state({"nodes": 4, "segment": 2, "eligible": "r[5-6,11-12]"})
+    answer = place(topolane, racks, text, "--policy", "segments")
+    assert answer["segments"] == [[4, 5], [10, 11]]
+    leaves = machine(racks).groups(1)
+    assert answer["blocks"] == [name for *_, name in leaves]
+
+
+def test_segments_that_are_not_kept_are_null(topolane, racks):
+    """First fit takes r2 to r5: r5 is in no domain, so one of two segments is split."""
+    text = state({"nodes": 4, "segment": 4}, running=[{"id": 1, "nodes": "r1"}])
+    assert place(topolane, racks, text, "--policy", "first-fit")["segments"] is None
+    shown = topolane("place", "--machine", racks, "--policy", "first-fit", stdin=text)
+    assert "not kept" in shown
+    assert "segments" not in place(topolane, racks, state(4), "--policy", "segments")
+    topolane.refused(
+        "place", "--machine", racks, stdin=state({"nodes": 1, "segment": 0}), says="'segment' must"
+    )

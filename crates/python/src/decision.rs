@@ -68,6 +68,18 @@ impl Decision {
         slots.map(|gpus| gpus.iter().collect()).collect()
     }
 
+    /// (block, nodes in rank order) of every segment of the request; None without segments and where the policy keeps none.
+    #[getter]
+    fn segments(&self) -> Option<Vec<(&str, Vec<u32>)>> {
+        let segments = self.decision.segments(&self.fabric)?;
+        Some(
+            segments
+                .into_iter()
+                .map(|(block, nodes)| (self.fabric.block_name(block), nodes))
+                .collect(),
+        )
+    }
+
     /// Average pairwise hops between the nodes.
     #[getter]
     fn aph(&self) -> f64 {

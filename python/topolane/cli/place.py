@@ -28,7 +28,7 @@ JOB_KEYS = {
     "lent",
     "share",
 }
-REQUEST_KEYS = {"nodes", "id", "cores", "memory", "share", "stacked", "members", "eligible"}
+REQUEST_KEYS = {"nodes", "id", "cores", "memory", "share", "stacked", "members", "eligible", "segment"}
 FORMER_KEYS = {"phi": "bandwidth_share"}
 """Keys of an earlier release, accepted for one release, and their present names."""
 
@@ -104,6 +104,7 @@ def command(
         raise InputError("request: 'nodes' is missing")
     rule, identity = resolve(policy), whole(request, "id", "request") or 0
     share, eligible = share_of(request, "request"), nodes_of(fabric, request, "eligible", "request")
+    segment = whole(request, "segment", "request", least=1)
     limits = fabric.limits(rule)
     told = {"limits": limits} if limits else {}
     if not as_json:
@@ -117,6 +118,7 @@ def command(
         stacked=member(request, "stacked", bool, default=False),
         members=nodes_of(fabric, request, "members", "request") or [],
         eligible=eligible,
+        segment=segment,
         seed=seed,
     )
     if isinstance(found, Refusal):
@@ -134,9 +136,8 @@ def command(
     least = fabric.least_aph()[len(nodes) - 1] if len(nodes) <= fabric.nodes else None
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
-        common.print_json(
-            {**answer, "hop_bytes": hop_bytes, **links_of(found), **spare_of(found), **gpus_of(found), **told}
-        )
+        more = {**links_of(found), **spare_of(found), **gpus_of(found), **segments_of(found, segment)}
+        common.print_json({**answer, "hop_bytes": hop_bytes, **more, **told})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
     click.echo(
@@ -151,6 +152,11 @@ def command(
         click.echo(f"links      {', '.join(map(str, links))} (cables that no other job uses)")
     if found.spare:
         click.echo(f"spare      {fabric.hostlist(found.spare)} (held with the nodes, and not used)")
+    if segment is not None and found.segments is None:
+        click.echo(f"segments   not kept: {policy} parts jobs without regard to segments")
+    elif found.segments:
+        rows = [[block, f"{len(part):,}", fabric.hostlist(part)] for block, part in found.segments]
+        common.print_table(["segment in", "nodes", "hosts"], rows, ["segment in", "hosts"])
 
 
 def links_of(found: Decision) -> dict[str, Any]:
@@ -166,6 +172,16 @@ def spare_of(found: Decision) -> dict[str, Any]:
 def gpus_of(found: Decision) -> dict[str, Any]:
     """The member of `--json` for the GPUs of each node, if the request takes some of them."""
     return {"gpus": found.gpus} if any(found.gpus) else {}
+
+
+def segments_of(found: Decision, segment: int | None) -> dict[str, Any]:
+    """The members of `--json` for the nodes of each segment and its block; null if the policy keeps no segments."""
+    if segment is None:
+        return {}
+    parts = found.segments
+    if parts is None:
+        return {"segments": None}
+    return {"segments": [nodes for _, nodes in parts], "blocks": [block for block, _ in parts]}
 
 
 def obstacle_as_object(obstacle: Obstacle) -> dict[str, Any]:

@@ -82,6 +82,14 @@ impl Fabric {
         &self.blocks.nodes[first[0] as usize..first[1] as usize]
     }
 
+    /// Name of a block: that of its domain, or of the leaf of its nodes.
+    pub fn block_name(&self, block: BlockIndex) -> &str {
+        if block < self.domains() {
+            return self.domain_name(block);
+        }
+        self.group_name(1, self.group(1, self.block_nodes(block)[0]))
+    }
+
     /// Nodes of the largest block.
     pub fn largest_block(&self) -> u32 {
         self.blocks.largest
