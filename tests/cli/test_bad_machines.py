@@ -16,6 +16,7 @@ DOMAIN = "accelerator.topograph.run/domain"
 OLD = "network.topology.nvidia.com/leaf"
 OPENB = "sn,cpu_milli,memory_mib,gpu,model\n"
 NESTED = 10_000
+MANY = ", ".join(f"r{number} = 1" for number in range(65))
 
 
 def nodes(*labels: dict[str, str], gpus: str = "4") -> str:
@@ -76,6 +77,50 @@ def model(second: str) -> str:
         ("m.toml", f"{SITE}[node]\nresources = {{ gpu = 0.5 }}\n", 7, "0.5"),
         ("m.toml", f"{SITE}[node]\nresources = {{ gpu = -1 }}\n", 7, "-1 is not a count"),
         ("m.toml", f"{SITE}[node]\nresources = {{ gpu = 2, 'gpu:a' = 3 }}\n", 7, "2 are fewer than the 3"),
+        # GPUs, rails and cables that no machine can have.
+        ("m.toml", f"{SITE}[node]\nmemory = 1\nnics = 0\n", 8, "nics of a node must be at least 1, not 0"),
+        ("m.toml", f"{SITE}[node]\nlatency = -1.0\n", 7, "latency of a node must be a number from 0, not -1"),
+        (
+            "m.toml",
+            f'{SITE}[[node-kind]]\nnodes = "n1"\nresources = {{ {MANY} }}\n',
+            8,
+            "resource r7 is one too many: at most 64",
+        ),
+        (
+            "m.toml",
+            f"{SITE}[node]\nsockets = 65536\ncores-per-socket = 65536\n",
+            8,
+            "at most 65535 on 65536 sockets, not 65536",
+        ),
+        ("m.toml", f"{SITE}parents = [2000000]\n", 6, "more than 1048576 switches"),
+        ("m.toml", f"{SITE}parents = [2]\ncables = [40000]\n", 7, "more than 65536 cables for 4 nodes"),
+        (
+            "m.toml",
+            f"{SITE}bandwidth = [0.0]\n",
+            6,
+            'bandwidth of level 1 of site "s" must be above 0, not 0',
+        ),
+        ("m.toml", f"{SITE}bandwidth = nan\n", 6, "must be above 0, not NaN"),
+        ("m.toml", f"{SITE}missing = [\n[0, 4, 0, 0, 0],\n]\n", 7, "group 4, switch 0, parent 0, cable 0"),
+        (
+            "m.toml",
+            f"{SITE}parents = [2]\nmissing = [[0, 3, 0, 2, 0]]\n",
+            7,
+            "parent 2, cable 0) names a place",
+        ),
+        ("m.toml", f'{SITE}[[site]]\nname = "s"\nchildren = [1]\n', 6, 'site "s" stands on line 2 already'),
+        (
+            "m.toml",
+            f'{SITE}[[wan]]\nbetween = ["s", "t"]\nlatency = 1.0\nbandwidth = 1.0\n',
+            6,
+            'names site "t", which',
+        ),
+        (
+            "m.toml",
+            f'{SITE}[[wan]]\nbetween = ["s", "s"]\nlatency = 1.0\nbandwidth = 1.0\n',
+            6,
+            "must join two sites",
+        ),
         ("k.json", nodes({DOMAIN: "d"}, gpus="0.5"), 2, '"0.5", not a number of GPUs'),
         ("n.csv", f"{OPENB}a,1000,1,-1,\n", 2, 'gpu "-1" is not a number'),
         ("t.conf", "BlockName=a Nodes=n1\nBlockSizes=-1\n", 2, 'block size "-1"'),

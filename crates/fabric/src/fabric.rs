@@ -22,7 +22,10 @@ pub use domains::DomainIndex;
 pub(crate) use domains::check_sizes;
 pub use rails::{CrossRail, RailRoute};
 
-pub(crate) use check::{DEEPEST, MOST_SWITCHES, too_many_switches};
+pub(crate) use check::{
+    DEEPEST, MOST_SWITCHES, check_kind, check_wan, most_cables, positive, too_many_cables,
+    too_many_switches,
+};
 
 /// A node, numbered in leaf order.
 pub type NodeIndex = u32;

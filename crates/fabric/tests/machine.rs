@@ -191,7 +191,7 @@ fn what_cannot_be_built_is_refused() {
     for (message, words) in [
         (with(|m| m.sites.clear()), "no site"),
         (with(|m| m.kinds.clear()), "no kind of node"),
-        (with(|m| m.kinds[0].sockets = 0), "at least one socket"),
+        (with(|m| m.kinds[0].sockets = 0), "sockets of a node must be at least 1"),
         (with(|m| m.sites[2].root.name = "short".to_owned()), "two sites are named short"),
         (with(|m| m.sites[2].root = leaf("a", 1)), "node an0 stands in two places"),
         (with(|m| m.sites[2].root = leaf("f", 0)), "has no nodes"),

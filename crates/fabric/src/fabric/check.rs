@@ -3,6 +3,7 @@
 use crate::description::{Cabling, Children, Description, Group, WanDescription};
 use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::MOST_NAMES;
+use crate::node_kind::NodeKind;
 
 /// The deepest tree that is accepted.
 pub(crate) const DEEPEST: usize = 16;
@@ -22,7 +23,7 @@ fn not_negative(value: f64) -> bool {
     value.is_finite() && value >= 0.0
 }
 
-pub(super) fn positive(value: f64) -> bool {
+pub(crate) fn positive(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
@@ -35,11 +36,11 @@ pub(crate) fn too_many_switches(name: &str) -> InputError {
 }
 
 /// The most cables of a machine of that many nodes.
-pub(super) fn most_cables(nodes: u32) -> u64 {
+pub(crate) fn most_cables(nodes: u32) -> u64 {
     (u64::from(nodes) * MOST_CABLES_OF_NODE).clamp(MOST_CABLES_OF_FEW, MOST_CABLES)
 }
 
-pub(super) fn too_many_cables(name: &str, nodes: u32) -> InputError {
+pub(crate) fn too_many_cables(name: &str, nodes: u32) -> InputError {
     let most = most_cables(nodes);
     InputError::whole(format!("{name} is too large: more than {most} cables for {nodes} nodes"))
 }
@@ -57,27 +58,51 @@ pub(super) fn check_kinds(description: &Description) -> Result<(), InputError> {
         return Err(InputError::whole("the machine has no kind of node"));
     }
     for kind in &description.kinds {
-        let sound = kind.sockets > 0
-            && kind.cores_per_socket > 0
-            && kind.sockets.checked_mul(kind.cores_per_socket).is_some()
-            && kind.nics > 0
-            && positive(kind.core_speed)
-            && positive(kind.nic_bandwidth)
-            && kind.flow_bandwidth.is_none_or(positive)
-            && positive(kind.copy_bandwidth)
-            && positive(kind.memory_bandwidth)
-            && not_negative(kind.latency)
-            && not_negative(kind.copy_latency)
-            && kind.penalty.factors().iter().all(|&(_, factor)| not_negative(factor));
-        if !sound {
-            return Err(InputError::whole(format!(
-                "a node needs at least one socket, core and NIC, speeds above 0, and latencies and \
-                 penalty factors from 0, not {kind:?}"
-            )));
-        }
-        kind.resources.check().map_err(InputError::whole)?;
+        check_kind(kind).map_err(|(_, message)| InputError::whole(message))?;
     }
     Ok(())
+}
+
+/// Whether a node can be so; else the key of the value that it cannot have, and a sentence that names both.
+pub(crate) fn check_kind(kind: &NodeKind) -> Result<(), (&'static str, String)> {
+    let refuse = |key, needs: &str, value: &dyn std::fmt::Display| {
+        Err((key, format!("{key} of a node must be {needs}, not {value}")))
+    };
+    let counts = [
+        ("sockets", kind.sockets),
+        ("cores-per-socket", kind.cores_per_socket),
+        ("nics", kind.nics),
+    ];
+    if let Some((key, value)) = counts.into_iter().find(|&(_, value)| value == 0) {
+        return refuse(key, "at least 1", &value);
+    }
+    if kind.sockets.checked_mul(kind.cores_per_socket).is_none() {
+        let needs = format!("at most {} on {} sockets", u32::MAX / kind.sockets, kind.sockets);
+        return refuse("cores-per-socket", &needs, &kind.cores_per_socket);
+    }
+    let speeds = [
+        ("core-speed", Some(kind.core_speed)),
+        ("nic-bandwidth", Some(kind.nic_bandwidth)),
+        ("flow-bandwidth", kind.flow_bandwidth),
+        ("copy-bandwidth", Some(kind.copy_bandwidth)),
+        ("memory-bandwidth", Some(kind.memory_bandwidth)),
+    ];
+    let bad = |&(_, value): &(_, Option<f64>)| value.is_some_and(|value| !positive(value));
+    if let Some((key, Some(value))) = speeds.into_iter().find(bad) {
+        return refuse(key, "a number above 0", &value);
+    }
+    let latencies = [("latency", kind.latency), ("copy-latency", kind.copy_latency)];
+    if let Some((key, value)) = latencies.into_iter().find(|&(_, value)| !not_negative(value)) {
+        return refuse(key, "a number from 0", &value);
+    }
+    let factors = kind.penalty.factors();
+    if let Some((name, value)) = factors.iter().find(|&&(_, factor)| !not_negative(factor)) {
+        return Err((
+            "penalty",
+            format!("{name} of a node's penalty must be a number from 0, not {value}"),
+        ));
+    }
+    kind.resources.check().map_err(|message| ("resources", message))
 }
 
 pub(super) fn check_cabling(
@@ -145,7 +170,7 @@ pub(super) fn check_sites(description: &Description) -> Result<(), InputError> {
     }
 }
 
-pub(super) fn check_wan(wan: &WanDescription) -> Result<(), InputError> {
+pub(crate) fn check_wan(wan: &WanDescription) -> Result<(), InputError> {
     let latency = wan.latency.is_finite() && wan.latency >= 0.0;
     if wan.between.0 != wan.between.1 && latency && positive(wan.bandwidth) {
         return Ok(());

@@ -15,11 +15,14 @@ use crate::description::{
     SiteDescription, WanDescription,
 };
 use crate::error::{InputError, is_printable, shown};
-use crate::fabric::{DEEPEST, MOST_SWITCHES, check_sizes, too_many_switches};
+use crate::fabric::{
+    DEEPEST, MOST_SWITCHES, check_kind, check_sizes, check_wan, most_cables, positive,
+    too_many_cables, too_many_switches,
+};
 use crate::hostlist::{LONGEST_NAME, MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{NVLINK, QDR, regular_group};
-use crate::resources::Counts;
+use crate::resources::{Counts, Resources};
 
 /// The longest text that is parsed: each of its values takes many times its letters.
 const LONGEST_TEXT: usize = 16 << 20;
@@ -29,13 +32,12 @@ const LONGEST_TEXT: usize = 16 << 20;
 struct Machine {
     name: Spanned<String>,
     block_sizes: Option<Spanned<Vec<u32>>>,
+    node: Option<Spanned<NodeKind>>,
     #[serde(default)]
-    node: NodeKind,
-    #[serde(default)]
-    node_kind: Vec<OtherKind>,
+    node_kind: Vec<Spanned<OtherKind>>,
     site: Vec<Spanned<Site>>,
     #[serde(default)]
-    wan: Vec<Wan>,
+    wan: Vec<Spanned<Wan>>,
     #[serde(default)]
     domain: Vec<Domain>,
     #[serde(default)]
@@ -93,7 +95,7 @@ struct Site {
     bandwidth: Option<Spanned<PerLevel>>,
     joined: Option<Spanned<Vec<bool>>>,
     #[serde(default)]
-    missing: Vec<[u32; 5]>,
+    missing: Vec<Spanned<[u32; 5]>>,
     #[serde(default)]
     switch: Vec<Spanned<SwitchTable>>,
 }
@@ -239,22 +241,41 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
         name: lines.name(machine.name)?,
         sites: Vec::new(),
         wans: Vec::new(),
-        kinds: vec![machine.node],
+        kinds: Vec::new(),
         domains: Vec::new(),
         block_sizes: Vec::new(),
     };
+    let mut resources = Resources::default();
+    let (place, kind) =
+        machine.node.map_or_else(Default::default, |node| (node.span().start, node.into_inner()));
+    check_read_kind(text, lines, place, &kind, &mut resources)?;
+    description.kinds.push(kind);
     let mut nodes = NodeCount::default();
+    let mut line_of: HashMap<String, usize> = HashMap::new();
     for site in machine.site {
         let reader = SiteReader { lines, line: lines.at(site.span().start) };
         let site = reader.read(site.into_inner(), &description.name, &mut nodes)?;
+        if let Some(first) = line_of.insert(site.root.name.clone(), reader.line) {
+            return Err(reader.refuse(format!(
+                "site {} stands on line {first} already",
+                shown(&site.root.name)
+            )));
+        }
         description.sites.push(site);
     }
-    description.wans = machine
-        .wan
-        .into_iter()
-        .map(|Wan { between, latency, bandwidth }| WanDescription { between, latency, bandwidth })
-        .collect();
-    set_kinds(lines, machine.node_kind, &mut description)?;
+    for wan in machine.wan {
+        let line = lines.at(wan.span().start);
+        let Wan { between, latency, bandwidth } = wan.into_inner();
+        let wan = WanDescription { between, latency, bandwidth };
+        check_wan(&wan).map_err(|error| at_line(error, line))?;
+        let ends = [&wan.between.0, &wan.between.1];
+        if let Some(name) = ends.into_iter().find(|&name| !line_of.contains_key(name)) {
+            let message = format!("a WAN link names site {}, which is not there", shown(name));
+            return Err(InputError::at(line, message));
+        }
+        description.wans.push(wan);
+    }
+    set_kinds(text, lines, machine.node_kind, &mut resources, &mut description)?;
     set_domains(lines, machine.domain, &mut description)?;
     if let Some(sizes) = machine.block_sizes {
         let line = lines.at(sizes.span().start);
@@ -363,13 +384,48 @@ impl NodeCount {
     }
 }
 
-fn set_kinds(
+/// Refuses a kind of node, the table of which starts at `place`, on the line of the key that is wrong.
+fn check_read_kind(
+    text: &str,
     lines: &Lines,
-    kinds: Vec<OtherKind>,
+    place: usize,
+    kind: &NodeKind,
+    resources: &mut Resources,
+) -> Result<(), InputError> {
+    let mut counted = || {
+        let mut names = kind.resources.iter().map(|(name, _)| name);
+        names
+            .try_for_each(|name| resources.add(name).map(drop))
+            .map_err(|message| ("resources", message))
+    };
+    check_kind(kind).and_then(|()| counted()).map_err(|(key, message)| {
+        let table = text.get(place..).unwrap_or("");
+        let mut at = place;
+        for (index, line) in table.split_inclusive('\n').enumerate() {
+            if index > 0 && line.trim_start().starts_with('[') {
+                break;
+            }
+            let rest = line.trim_start().strip_prefix(key);
+            if rest.is_some_and(|rest| rest.trim_start().starts_with(['=', '.'])) {
+                return InputError::at(lines.at(at), message);
+            }
+            at += line.len();
+        }
+        InputError::at(lines.at(place), message)
+    })
+}
+
+fn set_kinds(
+    text: &str,
+    lines: &Lines,
+    kinds: Vec<Spanned<OtherKind>>,
+    resources: &mut Resources,
     description: &mut Description,
 ) -> Result<(), InputError> {
     let mut kind_of = HashMap::new();
     for kind in kinds {
+        let place = kind.span().start;
+        let kind = kind.into_inner();
         let index = description.kinds.len() as u32;
         let line = lines.at(kind.nodes.span().start);
         let names = expand(kind.nodes.get_ref()).map_err(|error| at_line(error, line))?;
@@ -386,6 +442,7 @@ fn set_kinds(
             }
         }
         let kind = kind.over(&description.kinds[0]);
+        check_read_kind(text, lines, place, &kind, resources)?;
         description.kinds.push(kind);
     }
     for node in nodes_mut(description) {
@@ -436,6 +493,8 @@ impl SiteReader<'_> {
         };
         let parents = self.per_level(site.parents.as_ref(), "parents", depth)?;
         let cables = self.per_level(site.cables.as_ref(), "cables", depth)?;
+        let bandwidth_line =
+            site.bandwidth.as_ref().map_or(self.line, |value| self.lines.at(value.span().start));
         let bandwidth = match site.bandwidth {
             None => vec![QDR; depth],
             Some(value) => match value.get_ref() {
@@ -446,6 +505,15 @@ impl SiteReader<'_> {
                 }
             },
         };
+        if let Some(index) = bandwidth.iter().position(|&value| !positive(value)) {
+            let value = bandwidth[index];
+            let message = format!(
+                "bandwidth of level {} of site {} must be above 0, not {value} B/s",
+                index + 1,
+                shown(&name)
+            );
+            return Err(InputError::at(bandwidth_line, message));
+        }
         let joined = match site.joined {
             None => vec![false; depth],
             Some(list) => {
@@ -458,16 +526,40 @@ impl SiteReader<'_> {
                 list.into_inner()
             }
         };
-        let cabling = (0..depth)
+        let lines_of = [&site.parents, &site.cables];
+        let lines_of = lines_of
+            .map(|list| list.as_ref().map_or(self.line, |list| self.lines.at(list.span().start)));
+        let cabling: Vec<Cabling> = (0..depth)
             .map(|level| Cabling {
                 joined: joined[level],
                 ..Cabling::new(parents[level], cables[level], bandwidth[level])
             })
             .collect();
-        let missing = site.missing.into_iter().map(|[level, group, switch, parent, cable]| {
-            MissingCable { level: level as usize, group, switch, parent, cable }
+        let children = site.children.as_ref().map(|children| &**children.get_ref());
+        let widths = widths(&name, &cabling, children, lines_of)?;
+        let missing = site.missing.into_iter().map(|place| {
+            let line = self.lines.at(place.span().start);
+            let [level, group, switch, parent, cable] = place.into_inner();
+            let has = cabling.get(level as usize).is_some_and(|cabling| {
+                let (groups, width) = widths[level as usize];
+                let is_there = groups.is_none_or(|groups| u64::from(group) < groups);
+                is_there
+                    && u64::from(switch) < width
+                    && parent < cabling.parents
+                    && cable < cabling.cables
+            });
+            if has {
+                return Ok(MissingCable { level: level as usize, group, switch, parent, cable });
+            }
+            let place = format!(
+                "level {level}, group {group}, switch {switch}, parent {parent}, cable {cable}"
+            );
+            let message =
+                format!("missing cable ({place}) names a place that {name} does not have");
+            Err(InputError::at(line, message))
         });
-        Ok(SiteDescription { root, cabling, missing: missing.collect() })
+        let missing = missing.collect::<Result<_, _>>()?;
+        Ok(SiteDescription { root, cabling, missing })
     }
 
     fn refuse(&self, message: String) -> InputError {
@@ -585,6 +677,42 @@ impl SiteReader<'_> {
             )),
             _ => Err(self.refuse("the site has no root switch".to_owned())),
         }
+    }
+}
+
+/// Of every level the groups, if the site is regular, and the parallel switches of each. Too many of them are refused on
+/// the line of `parents`, too many cables on that of `cables`.
+fn widths(
+    site: &str,
+    cabling: &[Cabling],
+    children: Option<&[u32]>,
+    [parents, cables]: [usize; 2],
+) -> Result<Vec<(Option<u64>, u64)>, InputError> {
+    let groups_of = |level: usize| {
+        let above = children?.get(level..)?;
+        Some(above.iter().map(|&each| u64::from(each)).product::<u64>())
+    };
+    let nodes = groups_of(0).map(|nodes| nodes as u32);
+    let (mut width, mut switches, mut all) = (1u32, 0u64, 0u64);
+    let mut widths = Vec::with_capacity(cabling.len());
+    for (level, own) in cabling.iter().enumerate() {
+        let groups = groups_of(level);
+        widths.push((groups, u64::from(width)));
+        let from = u64::from(width).saturating_mul(u64::from(own.parents));
+        let from = from.saturating_mul(u64::from(own.cables));
+        all = all.saturating_add(from.saturating_mul(groups.unwrap_or(1)));
+        width = own.width_above(width).unwrap_or(u32::MAX);
+        let above = groups_of(level + 1).unwrap_or(1);
+        switches = switches.saturating_add(u64::from(width).saturating_mul(above));
+        if switches > MOST_SWITCHES {
+            return Err(at_line(too_many_switches(site), parents));
+        }
+    }
+    match nodes {
+        Some(nodes) if all > most_cables(nodes) => {
+            Err(at_line(too_many_cables(site, nodes), cables))
+        }
+        _ => Ok(widths),
     }
 }
 
