@@ -12,6 +12,7 @@ from control_plane import (
     BLOCK,
     CHASSIS,
     LABELS,
+    NODES,
     RACK,
     SMALL,
     Body,
@@ -209,6 +210,21 @@ def test_stock_filters_come_first(empty: ControlPlane) -> None:
     finally:
         empty.patch("/api/v1/nodes/n00", {"spec": {"taints": None}})
         empty.patch("/api/v1/nodes/n01", {"spec": {"unschedulable": None}})
+
+
+def test_groups_do_not_wait_for_cordoned_nodes(empty: ControlPlane) -> None:
+    """With a cordoned node in every rack no rack can hold 16 pods, so an isolated group of 16 lies in two of them."""
+    cordoned = [f"n{node:02}" for node in range(0, NODES, RACK)]
+    try:
+        for node in cordoned:
+            empty.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+        group = name()
+        empty.submit(group, RACK, policy="isolated")
+        nodes = empty.placed(group, RACK)
+        assert len({of(node, RACK) for node in nodes}) == 2 and not {*cordoned} & {*nodes}
+    finally:
+        for node in cordoned:
+            empty.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": None}})
 
 
 def test_pods_without_a_group_are_left_alone(empty: ControlPlane) -> None:

@@ -161,7 +161,9 @@ func (p *plugin) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, twi
 	if said.status.IsSuccess() {
 		said.now = p.fits(pod, twin, info, most)
 	}
-	if said.status.Code() != fwk.UnschedulableAndUnresolvable || comesBack(info.Node()) {
+	// A node that does not answer counts as one that runs. One that is cordoned may stay so for days: groups do not wait for it.
+	isAway := comesBack(info.Node()) && !info.Node().Spec.Unschedulable
+	if said.status.Code() != fwk.UnschedulableAndUnresolvable || isAway {
 		empty := framework.NewNodeInfo()
 		empty.SetNode(info.Node())
 		said.ever = p.fits(pod, twin, empty, most)
