@@ -11,7 +11,7 @@ from topolane import InputError, Policy
 from topolane.cli import cli
 from topolane.sources import Shape
 from topolane.studies import jigsaw, jigsaw_break_even, jigsaw_targets
-from topolane.studies.jigsaw import FIRST_FIT, HALF, MOVES, STRICT, Load, Results, Rule
+from topolane.studies.jigsaw import FIRST_FIT, HALF, HALF_MOVES, MOVES, STRICT, Load, Results, Rule, Trace
 
 pytest.importorskip("scipy", reason="SciPy, of the extra studies, is not installed")
 
@@ -24,6 +24,7 @@ def measures(**changed: float) -> dict[str, float]:
     common = {
         "utilization_while_waiting": 0.9,
         "mean_wait": 100.0,
+        "mean_wait_by_work": 100.0,
         "makespan": 1000.0,
         "mean_turnaround": 200.0,
     }
@@ -35,15 +36,17 @@ def reached() -> Results:
     rules = [
         FIRST_FIT,
         Rule("jigsaw", "jigsaw"),
-        *(Rule(label, "dedicated") for label in (STRICT, MOVES, HALF)),
+        *(Rule(label, "dedicated") for label in (STRICT, MOVES, HALF, HALF_MOVES)),
     ]
     use = {
         "jigsaw": (0.96, 0.96),
         STRICT: (0.971, 0.971),
         MOVES: (0.9851, 0.9801),
         HALF: (0.9951, 0.9901),
+        HALF_MOVES: (0.9951, 0.9901),
     }
     wait = {STRICT: 1.12, MOVES: 1.03, HALF: 1.02}
+    by_work = {STRICT: 1.1, MOVES: 1.05, HALF_MOVES: 1.02}
     alone, coupled, even = {}, {}, {}
     for rule in rules:
         for load, at in ((TRACE, 0), (MADE_UP, 1)):
@@ -53,6 +56,7 @@ def reached() -> Results:
             run = measures(
                 utilization_while_waiting=0.9 * part,
                 mean_wait=100 * wait.get(rule.label, 1.0),
+                mean_wait_by_work=100 * by_work.get(rule.label, 1.0),
                 mean_bandwidth_share=share,
             )
             alone[key], coupled[key] = [run], [measures(mean_wait=99.0, makespan=999.0)]
@@ -68,7 +72,7 @@ def verdicts(results: Results) -> dict[str, str]:
 def test_what_reaches_all_targets_meets_all():
     found = verdicts(reached())
     assert set(found.values()) == {"met"}
-    assert len(found) == 7 + 7 + 7
+    assert len(found) == 8 + 8 + 7 + 6
 
 
 def test_loads_one_by_one_are_all_together():
@@ -102,6 +106,7 @@ def test_loads_one_by_one_are_all_together():
             "utilisation while jobs wait / first-fit's, traces",
         ),
         (STRICT, "log", "mean_wait", 112.1, "mean wait / first-fit's, traces"),
+        (STRICT, "log", "mean_wait_by_work", 110.1, "mean wait by work / first-fit's, traces"),
         (MOVES, "log", "moves_per_job", 0.051, "moves per job"),
         (HALF, "dense", "mean_bandwidth_share", 0.949, "mean share of bandwidth"),
     ],
@@ -183,7 +188,7 @@ def test_break_evens_are_where_first_fit_is_met():
 
 
 def test_rules_are_run_on_the_same_jobs():
-    planned = jigsaw.plan(jigsaw.loads("log.swf"), jigsaw.RULES, [1, 2])
+    planned = jigsaw.plan(jigsaw.loads(Trace("log.swf")), jigsaw.RULES, [1, 2])
     assert len(planned) == len({task for _, task in planned}) == 7 * 2 * len(jigsaw.RULES)
     for key in {(task.machine, task.workload, task.seed, task.shape.load) for _, task in planned}:
         same = [
@@ -196,7 +201,7 @@ def test_rules_are_run_on_the_same_jobs():
     assert {(shape.load, shape.limit, shape.cores_per_node) for shape in logs} == {
         (load, 8_000, 8) for load in (0.9, 1.0, 1.1)
     }
-    assert {load.shape.limit for load in jigsaw.loads("log.swf", whole=True)} == {None}
+    assert {load.shape.limit for load in jigsaw.loads(Trace("log.swf", limit=None))} == {None}
 
 
 @pytest.fixture
@@ -214,7 +219,7 @@ def test_a_real_run_in_json(one_small_load, capsys):
     rows = {row["rule"]: row for row in found["rows"]}
     assert rows["first-fit"]["ratios"]["makespan"] == [1.0, 1.0, 1.0]
     assert rows["isolated"]["ratios"]["utilization_while_waiting"][0] < 1.0
-    assert all(row["mean_bandwidth_share"] == 1.0 for label, row in rows.items() if label != HALF)
+    assert all(row["mean_bandwidth_share"] == 1.0 for label, row in rows.items() if label not in (HALF, HALF_MOVES))
     assert 0.5 <= rows[HALF]["mean_bandwidth_share"] <= 1.0
     assert {target["verdict"] for target in found["targets"]} <= {"met", "failed", "not measured"}
 
@@ -241,6 +246,33 @@ def test_a_real_run_as_tables(one_small_load, capsys, monkeypatch):
     assert all(word in out for word in ("isolated", "break-even (%)", "not measured", "makespan, contention"))
 
 
+def test_break_evens_may_be_left_out(one_small_load, capsys):
+    options = ("--seeds", "1", "--contention", "0", "--no-break-even", "--jobs", "1", "--json")
+    cli(["paper", "jigsaw", *options], standalone_mode=False)
+    found = json.loads(capsys.readouterr().out)
+    assert {row["break_even"] for row in found["rows"]} == {None}
+    verdicts = {target["verdict"] for target in found["targets"] if "break-even" in target["what"]}
+    assert verdicts == {"not measured"}
+
+
+def test_a_log_runs_on_a_machine_of_ones_own(tmp_path, capsys):
+    """Its first jobs, as nodes of so many processors."""
+    log = tmp_path / "log.swf"
+    lines = [f"{job} {job * 5} 0 100 {8 + job % 12} -1 -1 -1 200 -1 1 1 -1 -1 -1 -1 -1 -1" for job in range(1, 41)]
+    log.write_text("\n".join(lines) + "\n")
+    options = (
+        "--trace", str(log), "--machine", "fat-tree(radix=4)", "--cores-per-node", "2", "--first", "20",
+        "--only", "trace 1.0", "--seeds", "1", "--contention", "0", "--no-break-even", "--jobs", "1", "--json",
+    )  # fmt: skip
+    cli(["paper", "jigsaw", *options], standalone_mode=False)
+    found = json.loads(capsys.readouterr().out)
+    assert {row["load"] for row in found["rows"]} == {"trace 1.0"}
+    (load,) = jigsaw.loads(Trace(str(log), "fat-tree(radix=4)", 20, 2), only="trace 1.0")
+    summary = load.task(1).run().summary
+    assert (summary["nodes"], summary["jobs"]) == (16, 20)
+    assert summary["utilization_while_waiting"] == found["rows"][0]["utilization_while_waiting"]
+
+
 class NeverPlaces(Policy):
     def choose(self, request, state):
         return None
@@ -255,12 +287,12 @@ def test_jobs_that_never_start_are_no_result():
 
 def test_a_log_that_is_not_there_is_named(capsys):
     with pytest.raises(InputError, match="no-such.swf: there is no such file"):
-        jigsaw.measure(jigsaw.loads("no-such.swf")[-1].task(1))
+        jigsaw.measure(jigsaw.loads(Trace("no-such.swf"))[-1].task(1))
 
 
 def test_loads_are_chosen_by_name() -> None:
     """Of the loads made up and of those of a log the ones named, in their own order; another name is refused."""
-    assert [load.name for load in jigsaw.loads("log.swf", only="trace 1.0, exp-22")] == [
+    assert [load.name for load in jigsaw.loads(Trace("log.swf"), only="trace 1.0, exp-22")] == [
         "exp-22",
         "trace 1.0",
     ]

@@ -27,6 +27,18 @@ TRACE_JOBS = 8_000
 TRACE_CORES = 8
 """Cores of a node of LLNL's Atlas, whose log counts processors."""
 
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """A log that is run at three loads, by default as LLNL's Atlas."""
+
+    path: str
+    machine: str = "cab"
+    limit: int | None = TRACE_JOBS
+    cores_per_node: int | None = TRACE_CORES
+    gpus_per_node: int | None = None
+
+
 Kind = Literal["made up", "trace"]
 
 
@@ -45,6 +57,7 @@ class Rule:
 
 FIRST_FIT = Rule("first-fit", "first-fit")
 STRICT, MOVES, HALF = "dedicated", "dedicated, moves", "dedicated, min-bandwidth .5"
+HALF_MOVES = "dedicated, min-bandwidth .5, moves"
 RULES = (
     FIRST_FIT,
     Rule("isolated", "isolated"),
@@ -55,6 +68,7 @@ RULES = (
     Rule(STRICT, "dedicated"),
     Rule(MOVES, "dedicated", (("defrag", Defrag()),)),
     Rule(HALF, "dedicated", (("min_bandwidth", 0.5),)),
+    Rule(HALF_MOVES, "dedicated", (("min_bandwidth", 0.5), ("defrag", Defrag()))),
 )
 
 
@@ -79,14 +93,14 @@ MADE_UP = (
 )
 
 
-def loads(trace: str | None = None, whole: bool = False, only: str | None = None) -> list[Load]:
-    """What is made up, and a log of processors as nodes of `cab` at three loads if one is given.
+def loads(trace: Trace | None = None, only: str | None = None) -> list[Load]:
+    """What is made up, and a log at three loads if one is given.
 
     only: some of them, by their names and comma.
 
     Raises InputError for a name that none of them has.
     """
-    every = [*MADE_UP, *traces(trace, whole)]
+    every = [*MADE_UP, *traces(trace)]
     if only is None:
         return every
     names = [name.strip() for name in only.split(",")]
@@ -97,19 +111,30 @@ def loads(trace: str | None = None, whole: bool = False, only: str | None = None
     return [load for load in every if load.name in names]
 
 
-def traces(trace: str | None, whole: bool) -> list[Load]:
+def traces(trace: Trace | None) -> list[Load]:
     """A log at three loads; nothing if there is none."""
     if trace is None:
         return []
-    limit = None if whole else TRACE_JOBS
-    shape = Shape(cores_per_node=TRACE_CORES, limit=limit, jitter=JITTER)
+    shape = Shape(
+        cores_per_node=trace.cores_per_node,
+        gpus_per_node=trace.gpus_per_node,
+        limit=trace.limit,
+        jitter=JITTER,
+    )
     return [
-        Load(f"trace {load:.1f}", "trace", "cab", trace, dataclasses.replace(shape, load=load))
+        Load(f"trace {load:.1f}", "trace", trace.machine, trace.path, dataclasses.replace(shape, load=load))
         for load in TRACE_LOADS
     ]
 
 
-KEYS = ("utilization_while_waiting", "mean_wait", "makespan", "mean_turnaround", "mean_bandwidth_share")
+KEYS = (
+    "utilization_while_waiting",
+    "mean_wait",
+    "mean_wait_by_work",
+    "makespan",
+    "mean_turnaround",
+    "mean_bandwidth_share",
+)
 Measures = dict[str, float]
 
 
@@ -182,11 +207,12 @@ def study(
     *,
     contention: int | None = None,
     rules: Sequence[Rule] | None = None,
+    break_even: bool = True,
     executor: str | None = None,
     workers: int | None = None,
     done: Callable[[], None] | None = None,
 ) -> Results:
-    """Runs all loads under all rules, alone and coupled, and looks for every rule's break-even.
+    """Runs all loads under all rules, alone and coupled, and looks for every rule's break-even unless that is not wanted.
 
     contention: how many of the seeds are run coupled; by default all.
     done: called after each run; how many there will be is known only for `planned_runs`.
@@ -201,6 +227,8 @@ def study(
     network = Network(communication=COMMUNICATION)
     coupled = runs_of(plan(chosen, rules, seeds[:contention], network), run)
     found = Results(list(chosen), list(rules), alone, coupled, {})
+    if not break_even:
+        return found
     return dataclasses.replace(found, break_even=search(found, seeds, run))
 
 

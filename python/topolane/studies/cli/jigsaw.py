@@ -19,8 +19,16 @@ QUICK_SEEDS = 2
 
 
 @click.command("jigsaw")
-@click.option("--trace", help="Also a log of processors (LLNL's Atlas), as nodes of 8 on cab at three loads.")
-@click.option("--whole", is_flag=True, help="All jobs of the log, not its first 8,000.")
+@click.option("--trace", help="Also a log, at three loads; by default as LLNL's Atlas, as nodes of 8 on cab.")
+@click.option("--machine", default="cab", show_default=True, help="The machine of the log.")
+@click.option(
+    "--cores-per-node", type=click.IntRange(1), help="Processors of the log in a node [default: 8]."
+)
+@click.option("--gpus-per-node", type=click.IntRange(1), help="GPUs in a node, for a log that counts GPUs.")
+@click.option(
+    "--first", type=click.IntRange(1), default=8_000, show_default=True, help="The first jobs of the log."
+)
+@click.option("--whole", is_flag=True, help="All jobs of the log.")
 @click.option("--only", metavar="LOADS", help="These loads, by comma: cab-sep, exp-16, 'trace 1.0', ...")
 @click.option("--seeds", type=click.IntRange(1), default=8, show_default=True, help="Runs of each.")
 @click.option("--quick", is_flag=True, help="Two seeds.")
@@ -30,6 +38,7 @@ QUICK_SEEDS = 2
     metavar="SEEDS",
     help="Runs of each under contention, which take most of the time [default: as --seeds].",
 )
+@click.option("--no-break-even", is_flag=True, help="Leave the search for break-even speed-ups out.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @click.option(
     "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
@@ -37,11 +46,16 @@ QUICK_SEEDS = 2
 @common.json_option
 def command(
     trace: str | None,
+    machine: str,
+    cores_per_node: int | None,
+    gpus_per_node: int | None,
+    first: int,
     whole: bool,
     only: str | None,
     seeds: int,
     quick: bool,
     contention: int | None,
+    no_break_even: bool,
     workers: int | None,
     executor: str | None,
     as_json: bool,
@@ -50,7 +64,11 @@ def command(
     from topolane.studies import jigsaw, jigsaw_targets
 
     jigsaw.interval([1.0, 2.0])  # SciPy is missed before hours of work, not after
-    chosen = jigsaw.loads(trace, whole, only)
+    log = None
+    if trace is not None:
+        cores = cores_per_node or (None if gpus_per_node else jigsaw.TRACE_CORES)
+        log = jigsaw.Trace(trace, machine, None if whole else first, cores, gpus_per_node)
+    chosen = jigsaw.loads(log, only)
     drawn = range(1, (QUICK_SEEDS if quick else seeds) + 1)
     if not as_json:
         click.echo(f"ratios to first-fit's, mean and 95 % confidence interval over {len(drawn)} seeds")
@@ -61,7 +79,13 @@ def command(
         ) as done:
             parts.append(
                 jigsaw.study(
-                    [load], drawn, contention=contention, executor=executor, workers=workers, done=done
+                    [load],
+                    drawn,
+                    contention=contention,
+                    break_even=not no_break_even,
+                    executor=executor,
+                    workers=workers,
+                    done=done,
                 )
             )
         if not as_json:
@@ -79,18 +103,19 @@ def command(
     )
 
 
-RATIOS = ("utilization_while_waiting", "mean_wait", "makespan", "mean_turnaround")
+RATIOS = ("utilization_while_waiting", "mean_wait", "mean_wait_by_work", "makespan", "mean_turnaround")
 COUPLED = ("mean_wait", "makespan")
 
 
 def rows_of(results: Results, load: Load) -> list[dict[str, object]]:
-    """A load under every rule. Ratios are mean, low and high, None where nothing was run; the break-even is None where it is beyond the search."""
+    """A load under every rule. Ratios are mean, low and high, None where nothing was run. The break-even is None where it is beyond the search or
+    was not sought."""
     from topolane.studies.jigsaw import interval, mean_of
 
     rows: list[dict[str, object]] = []
     for rule in results.rules:
         own = results.alone[load.name, rule.label]
-        even = results.break_even[load.name, rule.label]
+        even = results.break_even.get((load.name, rule.label), math.inf)
         rows.append(
             {
                 "load": load.name,
@@ -115,18 +140,23 @@ def print_load(results: Results, load: Load) -> None:
     from topolane.studies.jigsaw import FIRST_FIT, interval, mean_of
     from topolane.studies.jigsaw_break_even import MOST, measure_of
 
+    def break_even(rule: str) -> str:
+        even = results.break_even.get((load.name, rule))
+        if even is None:
+            return "-"
+        return f"{even:.2f}" if math.isfinite(even) else f"over {MOST:g}"
+
     def ratio(rule: str, key: str, coupled: bool = False) -> str:
         found = results.ratios(load.name, rule, key, coupled=coupled)
         return around(interval(found)) if found else "-"
 
     lines = []
     for rule in results.rules:
-        even = results.break_even[load.name, rule.label]
         lines.append(
             [
                 rule.label,
                 *(ratio(rule.label, key) for key in RATIOS),
-                f"{even:.2f}" if math.isfinite(even) else f"over {MOST:g}",
+                break_even(rule.label),
                 f"{mean_of(results.alone[load.name, rule.label], 'mean_bandwidth_share'):.3f}",
                 *(ratio(rule.label, key, coupled=True) for key in COUPLED),
             ]
@@ -134,15 +164,17 @@ def print_load(results: Results, load: Load) -> None:
     first = results.alone[load.name, FIRST_FIT.label]
     used, waited = mean_of(first, "utilization_while_waiting"), mean_of(first, "mean_wait")
     by = "mean wait" if measure_of(load) == "mean_wait" else "makespan"
+    sought = f"; break-even by {by}" if results.break_even else ""
     click.echo(
-        f"{load.name} on {load.machine}: first-fit uses {used:.3f} while jobs wait, mean wait {common.hours(waited)} h; "
-        f"break-even by {by}"
+        f"{load.name} on {load.machine}: first-fit uses {used:.3f} while jobs wait, mean wait {common.hours(waited)} h"
+        f"{sought}"
     )
     common.print_table(
         (
             "rule",
             "use while waiting",
             "mean wait",
+            "wait by work",
             "makespan",
             "turnaround",
             "break-even (%)",
