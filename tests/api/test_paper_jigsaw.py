@@ -219,7 +219,9 @@ def test_a_real_run_in_json(one_small_load, capsys):
     rows = {row["rule"]: row for row in found["rows"]}
     assert rows["first-fit"]["ratios"]["makespan"] == [1.0, 1.0, 1.0]
     assert rows["isolated"]["ratios"]["utilization_while_waiting"][0] < 1.0
-    assert all(row["mean_bandwidth_share"] == 1.0 for label, row in rows.items() if label not in (HALF, HALF_MOVES))
+    assert all(
+        row["mean_bandwidth_share"] == 1.0 for label, row in rows.items() if label not in (HALF, HALF_MOVES)
+    )
     assert 0.5 <= rows[HALF]["mean_bandwidth_share"] <= 1.0
     assert {target["verdict"] for target in found["targets"]} <= {"met", "failed", "not measured"}
 
@@ -258,7 +260,9 @@ def test_break_evens_may_be_left_out(one_small_load, capsys):
 def test_a_log_runs_on_a_machine_of_ones_own(tmp_path, capsys):
     """Its first jobs, as nodes of so many processors."""
     log = tmp_path / "log.swf"
-    lines = [f"{job} {job * 5} 0 100 {8 + job % 12} -1 -1 -1 200 -1 1 1 -1 -1 -1 -1 -1 -1" for job in range(1, 41)]
+    lines = [
+        f"{job} {job * 5} 0 100 {8 + job % 12} -1 -1 -1 200 -1 1 1 -1 -1 -1 -1 -1 -1" for job in range(1, 41)
+    ]
     log.write_text("\n".join(lines) + "\n")
     options = (
         "--trace", str(log), "--machine", "fat-tree(radix=4)", "--cores-per-node", "2", "--first", "20",
