@@ -96,7 +96,10 @@ func (p *plugin) wholeOf(victim *v1.Pod) []*v1.Pod {
 				p.drop(g, "a pod of higher priority takes a place")
 				return
 			}
-			p.mustLeave(g, forPod)
+			if !g.isLeaving {
+				preemptions.WithLabelValues(forPod).Inc()
+			}
+			p.setLeaving(g, true)
 		}
 		for _, pod := range p.members(key) {
 			if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {

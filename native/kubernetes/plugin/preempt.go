@@ -207,6 +207,7 @@ func (u *unit) isOn(nodes sets.Set[string]) bool {
 // succeed gives a group the place of its victims. It takes it when they have ended.
 func (p *plugin) succeed(g *group, placed *placement, victims []*unit) string {
 	awaits, evicted, names := map[types.UID]string{}, []*v1.Pod(nil), []string(nil)
+	var leaving []*group
 	var grace int64
 	for _, one := range victims {
 		names = append(names, one.name())
@@ -215,7 +216,10 @@ func (p *plugin) succeed(g *group, placed *placement, victims []*unit) string {
 				p.drop(v, "a group of higher priority takes the place")
 				continue
 			}
-			p.mustLeave(v, g.preemptsFor)
+			if !v.isLeaving {
+				leaving = append(leaving, v)
+				p.setLeaving(v, true)
+			}
 		}
 		for _, member := range one.pods {
 			pod := member.GetPod()
@@ -229,8 +233,12 @@ func (p *plugin) succeed(g *group, placed *placement, victims []*unit) string {
 		}
 	}
 	if !p.take(g, placed) {
+		for _, v := range leaving {
+			p.setLeaving(v, false)
+		}
 		return ""
 	}
+	preemptions.WithLabelValues(g.preemptsFor).Add(float64(len(leaving)))
 	if len(victims) == 0 {
 		p.wake(g.key)
 		return ""
@@ -248,12 +256,9 @@ const (
 	forPod   = "pod"
 )
 
-// mustLeave lets a group that runs leave, and counts it.
-func (p *plugin) mustLeave(g *group, reason string) {
-	if !g.isLeaving {
-		preemptions.WithLabelValues(reason).Inc()
-	}
-	g.isLeaving = true
+// setLeaving says whether a group that runs is to leave, and lets the engine know.
+func (p *plugin) setLeaving(g *group, isLeaving bool) {
+	g.isLeaving = isLeaving
 	p.world.hold(p.logger, g)
 }
 
