@@ -77,11 +77,13 @@ class Soak:
     def __init__(self, plane: Cluster, options: argparse.Namespace) -> None:
         self.plane, self.options, self.api = plane, options, Api(plane)
         self.draw = random.Random(options.seed)
-        self.checks = Checks(plane.shape)
+        self.checks = Checks(plane.shape, TIMEOUT)
         self.alive: dict[str, tuple[int, float]] = {}
         """Size, and when it ends once it is whole; 0: it waits."""
         self.number = 0
         self.faults: Counter[str] = Counter()
+        self.faults_at: list[tuple[float, str]] = []
+        """When each began, by time.monotonic(), and what it was."""
         self.calm_since = time.monotonic()
         self.out: set[int] = set()
         self.pool = ThreadPoolExecutor(8)
@@ -122,6 +124,8 @@ class Soak:
     def fault(self) -> None:
         what = self.draw.choice(FAULTS)
         node = self.draw.randrange(self.plane.shape.nodes)
+        is_of_node = what in ("cordon", "delete node")
+        self.faults_at.append((time.monotonic(), f"{what} {node_name(node)}" if is_of_node else what))
         if what == "scheduler":
             name = self.draw.choice(("one", "two"))
             self.plane.kill(name)
@@ -206,6 +210,16 @@ class Soak:
                 f"{group} is stuck: {len(self.checks.nodes_of(group))} nodes for {self.alive[group][0]} pods"
             )
 
+    def late(self) -> list[str]:
+        """The groups that were in parts for longer than their timeout, and the faults from ten seconds before to the end of it."""
+        return [
+            f"{time.strftime('%H:%M:%S', time.localtime(time.time() - time.monotonic() + one.begun))} {one.group} of {one.size} pods "
+            f"for {one.ended - one.begun:.1f} s; faults: "
+            + (", ".join(f"{what} at {at - one.begun:+.1f} s" for at, what in self.faults_at
+                         if one.begun - 10 < at < one.ended) or "none")
+            for one in self.checks.late
+        ]  # fmt: skip
+
     def said(self, begin: float) -> None:
         checks, minutes = self.checks, (time.monotonic() - begin) / 60
         faults = ", ".join(f"{count} {what}" for what, count in sorted(self.faults.items()))
@@ -233,6 +247,10 @@ def measure(options: argparse.Namespace) -> int:
         f"{checks.placements:,} groups of {checks.pods:,} pods were placed under {sum(soak.faults.values())} faults."
     )
     print(load_text())
+    if late := soak.late():
+        print(f"{len(late):,} groups were in parts for longer than their timeout of {TIMEOUT} s:")
+    for text in late:
+        print(f"  {text}")
     for text in checks.wrong:
         print(f"WRONG: {text}")
     if checks.placements < options.placements:

@@ -30,17 +30,29 @@ class Held:
     was_whole: bool = False
 
 
+@dataclass(frozen=True)
+class InParts:
+    """A group of which some pods had nodes for longer than its timeout before all had; times are of time.monotonic()."""
+
+    group: str
+    size: int
+    begun: float
+    ended: float
+
+
 class Checks:
     """Follows pods, and keeps what is wrong in words."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, timeout: float) -> None:
         self.shape = shape
+        self.timeout = timeout
         self.room = int(shape.room[GPU])
         self.lock = threading.Lock()
         self.groups: dict[str, Held] = defaultdict(Held)
         self.wrong: list[str] = []
         self.count_wrong = self.placements = self.pods = 0
         self.longest_in_parts = 0.0
+        self.late: list[InParts] = []
         self.excused: set[str] = set()
         """Groups of which a pod was on a node that was deleted."""
 
@@ -92,7 +104,10 @@ class Checks:
         if len(held.pods) == held.size and not held.was_whole:
             self.placements += 1
             held.was_whole = True
-            self.longest_in_parts = max(self.longest_in_parts, time.monotonic() - held.begun)
+            now = time.monotonic()
+            self.longest_in_parts = max(self.longest_in_parts, now - held.begun)
+            if now - held.begun > self.timeout:
+                self.late.append(InParts(name, held.size, held.begun, now))
         if len(held.pods) == 1:
             self._links(name, held)
 

@@ -25,7 +25,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> Any:
     spec.loader.exec_module(module)
     from cluster import Shape
 
-    return module.Checks(Shape(64, 8, 4, {"nvidia.com/gpu": "8"}))
+    return module.Checks(Shape(64, 8, 4, {"nvidia.com/gpu": "8"}), 5)
 
 
 def tell(
@@ -70,6 +70,15 @@ def test_a_link_twice(checks: Any) -> None:
 def test_a_group_in_parts(checks: Any) -> None:
     tell(checks, "a", [0, 1], first=1)
     assert checks.in_parts(0, 0) == ["a"] and checks.in_parts(60, 0) == []
+
+
+def test_a_group_that_was_in_parts_for_longer_than_its_timeout_is_told(checks: Any) -> None:
+    checks.timeout = 0
+    tell(checks, "a", [0, 1], first=1)
+    assert checks.late == []
+    tell(checks, "a", [0, 1])
+    (late,) = checks.late
+    assert (late.group, late.size) == ("a", 2) and late.ended - late.begun == checks.longest_in_parts > 0
 
 
 def test_a_pod_on_another_node_than_its_placement(checks: Any) -> None:

@@ -112,7 +112,15 @@ class Site:
     def start(self, *arguments: object, seconds: int = 600) -> int:
         """A job that runs."""
         job = self.cluster.submit(*arguments, script=f"sleep {seconds}")
-        until(lambda: bool(self.nodes(job)), f"the start of {arguments}")
+        try:
+            until(lambda: bool(self.nodes(job)), f"the start of {arguments}")
+        except AssertionError as late:
+            shown = (
+                self.cluster.run("squeue", "-o", "%i %P %T %r %N"),
+                self.cluster.run("sinfo", "-R"),
+                self.log()[-3000:],
+            )
+            raise AssertionError("\n".join((str(late), *shown))) from late
         return job
 
     def waits(self, job: int, seconds: float = 4) -> bool:

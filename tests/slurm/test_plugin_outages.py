@@ -101,6 +101,8 @@ def up(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) ->
 def site(up: Outages) -> Outages:
     """The cluster with nothing running and every link in service."""
     up.wait_idle()
+    up.call()
+    until((up.state / "topolane_counters").exists, "the plugin's files")
     up.outages()
     up.wait_taken(0)
     return up
