@@ -45,7 +45,9 @@ pub use network_load::{JobTraffic, LaidTraffic, NetworkLoad};
 pub use occupancy::{Occupancy, OccupancyError};
 pub use placement::{Placement, crossed_groups, groups_crossed};
 pub use policies::homes;
-pub use policy::{Choice, DedicatesLinks, Policy, QueueRule, RoomHelps, SlotCosts, Traits};
+pub use policy::{
+    Choice, DedicatesLinks, HeadRule, Policy, QueueRule, RoomHelps, SlotCosts, Traits,
+};
 pub use quality::{Quality, least_aph};
 pub use refusal::Refusal;
 pub use registry::{FORMER_NAMES, Gives, POLICIES, PolicyInfo, policy, present_name};

@@ -212,13 +212,35 @@ pub trait QueueRule {
     /// starts those first that waste least.
     fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64;
 
+    /// The rule by which the head of a queue waits, if it is another one: see [`HeadRule`].
+    fn for_head(&self) -> Option<HeadRule<'_>> {
+        None
+    }
+
     /// The rule to use while so many jobs wait, if it is another one then.
     fn for_queue_length(&self, _waiting: usize) -> Option<&dyn Policy> {
         None
     }
 }
 
+/// A rule of fewer shapes, which leave more to later jobs. Wherever it places a job, the rule that names it does so too.
+///
+/// The head of a queue has the reservation, so it could take any shape that is to be had at once. It waits for one of
+/// these instead, if that is not much later.
+#[derive(Clone, Copy)]
+pub struct HeadRule<'a> {
+    /// The rule.
+    pub policy: &'a dyn Policy,
+    /// How much later than by any shape the head may start for it, as a part of its walltime.
+    pub patience: f64,
+}
+
 impl dyn Policy + '_ {
+    /// The rule by which the head of a queue waits, if it is another one: see [`HeadRule`].
+    pub fn for_head(&self) -> Option<HeadRule<'_>> {
+        self.queue_rule().and_then(QueueRule::for_head)
+    }
+
     /// The rule to use while so many jobs wait. A queue asks it for all that it places and promises in a pass.
     pub fn for_queue_length(&self, waiting: usize) -> &dyn Policy {
         let other = self.queue_rule().and_then(|rule| rule.for_queue_length(waiting));

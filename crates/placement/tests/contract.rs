@@ -101,8 +101,10 @@ proptest! {
         for request in asks.iter().map(sized) {
             for info in POLICIES {
                 let policy = (info.build)(3);
-                if policy.room_helps(&request) == RoomHelps::Always {
-                    more_room_helps(&*policy, &request, &jobs, &fabric);
+                for policy in [Some(&*policy), policy.for_head().map(|rule| rule.policy)].into_iter().flatten() {
+                    if policy.room_helps(&request) == RoomHelps::Always {
+                        more_room_helps(policy, &request, &jobs, &fabric);
+                    }
                 }
             }
         }

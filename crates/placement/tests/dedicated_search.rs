@@ -129,6 +129,37 @@ fn owned_finds_a_partition_wherever_there_is_one() {
     assert!(placed > 1_000 && refused > 200, "{placed} placed, {refused} refused");
 }
 
+/// The rule for the head of a queue places no job that `dedicated` does not place, and passes over some that it places. What it
+/// gives meets the condition.
+#[test]
+fn the_rule_for_heads_gives_some_of_the_shapes() {
+    let rule = policy("dedicated", 0).unwrap();
+    let for_head = rule.for_head().unwrap().policy;
+    let (mut by_both, mut passed_over) = (0, 0);
+    for seed in 0..600 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut crowd = Crowd::new(&mut rng);
+        let phi = [1.0, 1.0, 0.5][rng.random_range(0..3)];
+        crowd.live(&*rule, phi, &mut rng);
+        for wanted in 1..=crowd.occupancy.idle_nodes() {
+            let request =
+                Request { min_bandwidth: Some(phi), ..Request::whole_nodes(99, wanted, 1.0) };
+            let by_any = rule.place(&request, &crowd.occupancy);
+            match for_head.place(&request, &crowd.occupancy) {
+                Ok(job) => {
+                    let checked =
+                        check(&crowd.fabric, job.nodes(), job.links(), job.bandwidth_share());
+                    assert_eq!(checked, Ok(()), "seed {seed}: {:?} {job:?}", crowd.tree);
+                    assert!(by_any.is_ok(), "seed {seed}: {:?} {job:?}", crowd.tree);
+                    by_both += u32::from(!job.links().is_empty());
+                }
+                Err(_) => passed_over += u32::from(by_any.is_ok()),
+            }
+        }
+    }
+    assert!(by_both > 100 && passed_over > 20, "{by_both} by both, {passed_over} passed over");
+}
+
 /// Whatever comes and goes, under each rule that gives links: every placement meets the condition for the share it is
 /// said to have, which is no less than was asked for; no cable has two owners, none is missing or has failed. (`quiet-neighborhoods`
 /// looks at no cable: it is asked on machines that are whole.)

@@ -64,7 +64,19 @@ pub struct View<'a> {
     pub(crate) moved: Vec<(u64, Arc<Placement>)>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// Asks by another rule.
+    pub(crate) fn under<T>(
+        &mut self,
+        policy: &'a dyn Policy,
+        ask: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = std::mem::replace(&mut self.policy, policy);
+        let answer = ask(self);
+        self.policy = before;
+        answer
+    }
+
     /// Starts `waiting[index]` on `placement`; false, and nothing done, if that is not free or the
     /// job has been started.
     pub fn start(&mut self, index: usize, placement: Arc<Placement>) -> bool {

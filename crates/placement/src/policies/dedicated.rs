@@ -6,12 +6,15 @@ use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::{Found, search};
 use crate::policies::DedicatedInLongQueue;
 use crate::{
-    Choice, DedicatesLinks, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request,
-    RoomHelps, Traits,
+    Choice, DedicatesLinks, FreeSlots, HeadRule, Occupancy, Placement, Policy, QueueRule, Refusal,
+    Request, RoomHelps, Traits,
 };
 
 /// The length of a queue from which on [`DedicatedInLongQueue`] is the rule.
 const LONG_QUEUE: usize = 256;
+
+/// How long the head of a queue waits for a shape of the other strategies than `fallback_pods`, as a part of its walltime.
+const PATIENCE: f64 = 0.5;
 
 /// Links of its own for every job, wherever the condition of docs/explanation/dedicated-links.md can be met: jobs share leaves
 /// and pods, but no link. Of several placements it takes the one that leaves most for later jobs.
@@ -23,6 +26,10 @@ pub struct Dedicated {
     searches: AtomicU64,
     cut_short: AtomicU64,
     long_queue: Option<Box<DedicatedInLongQueue>>,
+    /// The rule for the head of a queue.
+    tidy: Option<Box<Dedicated>>,
+    /// Whether this is that rule.
+    is_tidy: bool,
 }
 
 impl Dedicated {
@@ -39,7 +46,8 @@ impl Dedicated {
     /// [`Dedicated::new`] with other weights of the cost by which it chooses among placements.
     pub fn with_weights(weights: Weights) -> Self {
         let long_queue = Some(Box::new(DedicatedInLongQueue::with_weights(weights)));
-        Dedicated { weights, long_queue, ..Dedicated::default() }
+        let tidy = Some(Box::new(Dedicated { weights, is_tidy: true, ..Dedicated::default() }));
+        Dedicated { weights, long_queue, tidy, ..Dedicated::default() }
     }
 
     fn search(&self, candidates: &Candidates<'_>) -> Option<Plan> {
@@ -69,6 +77,7 @@ impl Policy for Dedicated {
         let least = request.min_bandwidth.unwrap_or(1.0);
         let ask = |bandwidth: f64| {
             let candidates = Candidates::new(request, free, occupancy, self.weights, bandwidth);
+            let candidates = Candidates { tidy: self.is_tidy, ..candidates };
             let plan = self.search(&candidates)?;
             let plan = if bandwidth > least { plan.shrunk(&candidates, least) } else { plan };
             let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
@@ -90,6 +99,7 @@ impl Policy for Dedicated {
         let free = &free.unshared(request, occupancy);
         let least = request.min_bandwidth.unwrap_or(1.0);
         let candidates = Candidates::new(request, free, occupancy, self.weights, least);
+        let candidates = Candidates { tidy: self.is_tidy, ..candidates };
         self.search(&candidates.for_any())
             .map(drop)
             .ok_or_else(|| Refusal::would_share(request, free))
@@ -116,8 +126,10 @@ impl Policy for Dedicated {
 impl DedicatesLinks for Dedicated {
     fn searches(&self) -> (u64, u64) {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let (more, more_cut) = self.long_queue.as_ref().map_or((0, 0), |rule| rule.searches());
-        (load(&self.searches) + more, load(&self.cut_short) + more_cut)
+        let own = (load(&self.searches), load(&self.cut_short));
+        let long_queue = self.long_queue.as_ref().map_or((0, 0), |rule| rule.searches());
+        let for_head = self.tidy.as_ref().map_or((0, 0), |rule| rule.searches());
+        (own.0 + long_queue.0 + for_head.0, own.1 + long_queue.1 + for_head.1)
     }
 }
 
@@ -129,5 +141,10 @@ impl QueueRule for Dedicated {
     fn for_queue_length(&self, waiting: usize) -> Option<&dyn Policy> {
         let long_queue = self.long_queue.as_deref().filter(|_| waiting >= LONG_QUEUE)?;
         Some(long_queue)
+    }
+
+    fn for_head(&self) -> Option<HeadRule<'_>> {
+        let policy: &dyn Policy = self.tidy.as_deref()?;
+        Some(HeadRule { policy, patience: PATIENCE })
     }
 }

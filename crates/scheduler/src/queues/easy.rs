@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use topolane_placement::{Placement, Refusal, Request, RoomHelps};
+use topolane_placement::{HeadRule, Placement, Policy, Refusal, Request, RoomHelps};
 
 use crate::future::{Future, first_where};
 use crate::kinds::NO_CLASS;
@@ -15,12 +15,25 @@ use crate::view::View;
 /// earliest expected completion at which the policy can place it. A job behind it may start if
 /// the policy can place it now and it ends by then, or if the head can still be placed then with
 /// it running. With a count-only policy that is textbook EASY.
+///
+/// Where a policy has a [`HeadRule`], the head is placed by that rule, and its reservation is the earliest end at which that
+/// rule can place it. This holds if it makes the head wait no longer than its patience; else the head goes by the policy itself.
+/// Which of them it is, is decided when a job becomes the head.
 #[derive(Debug, Default)]
 pub struct Easy {
     kept: Option<Kept>,
     refused: RefusedSizes,
     future: Option<Future>,
     promise: Option<Promise>,
+    going_by: Option<GoingBy>,
+}
+
+/// The rule by which the head waits.
+#[derive(Debug, Clone, Copy)]
+struct GoingBy {
+    head: u64,
+    /// The time by which the head rule has to place it, seconds; `None` if it goes by the policy itself.
+    head_rule_until: Option<f64>,
 }
 
 /// The head and its reservation, good until something other than an arrival happens.
@@ -33,6 +46,8 @@ struct Kept {
     /// Whether the last pass backfilled a job by where it lies and not by numbers alone: with it
     /// there the policy may choose otherwise for one refused before, so all are tried again.
     again: bool,
+    /// Whether the head goes by the policy's [`HeadRule`].
+    by_head_rule: bool,
 }
 
 impl Queue for Easy {
@@ -70,21 +85,73 @@ impl Easy {
             if !view.is_visible(index) {
                 continue;
             }
-            let known = self.known_refusal(index, view);
-            if let Err(refusal) = known.map_or_else(|| view.start_widest(index), Err) {
-                if matches!(refusal, Refusal::WouldShareLinks { .. })
-                    && view.start_moving(index, |_, _| true)
-                {
-                    continue;
+            if let Some(rule) = self.head_rule(index, view) {
+                let waits = view.under(rule.policy, |view| self.start_or_promise(index, view));
+                let Some((refusal, shadow)) = waits else { continue };
+                if self.may_wait(index, &shadow, rule, view) {
+                    self.kept = Some(Kept::new(index, refusal, shadow, true, view));
+                    return Some(index);
                 }
-                let request = (*view.waiting[index].request).clone();
-                let shadow = Shadow::of(&request, view, &mut self.future, &mut self.promise);
-                self.kept = Some(Kept { head: request.id, request, refusal, shadow, again: false });
+            }
+            if let Some((refusal, shadow)) = self.start_or_promise(index, view) {
+                self.kept = Some(Kept::new(index, refusal, shadow, false, view));
                 return Some(index);
             }
         }
         self.promise = None;
         None
+    }
+
+    /// Starts a job, or tells why it is refused and when it will start.
+    fn start_or_promise(&mut self, index: usize, view: &mut View<'_>) -> Option<(Refusal, Shadow)> {
+        let known = self.known_refusal(index, view);
+        let refusal = known.map_or_else(|| view.start_widest(index), Err).err()?;
+        let by_links = matches!(refusal, Refusal::WouldShareLinks { .. });
+        if by_links && view.start_moving(index, |_, _| true) {
+            return None;
+        }
+        let request = &view.waiting[index].request;
+        Some((refusal, Shadow::of(request, view, &mut self.future, &mut self.promise)))
+    }
+
+    /// The rule for heads, unless the job is known to go by the policy itself.
+    fn head_rule<'a>(&self, index: usize, view: &View<'a>) -> Option<HeadRule<'a>> {
+        let id = view.waiting[index].request.id;
+        let decided = self.going_by.filter(|going_by| going_by.head == id);
+        let is_out = decided.is_some_and(|decided| decided.head_rule_until.is_none());
+        view.policy.for_head().filter(|_| !is_out)
+    }
+
+    /// Whether the head, refused now, waits for a place by this rule, and remembers it.
+    fn may_wait(
+        &mut self,
+        index: usize,
+        shadow: &Shadow,
+        rule: HeadRule<'_>,
+        view: &mut View<'_>,
+    ) -> bool {
+        let request = &view.waiting[index].request;
+        let decided = self.going_by.filter(|going_by| going_by.head == request.id);
+        let until = match decided.and_then(|decided| decided.head_rule_until) {
+            Some(until) => until,
+            None => {
+                // Without a walltime nobody knows what is long.
+                let patience = rule.patience * request.walltime;
+                let patience = if patience.is_finite() { patience } else { 0.0 };
+                let mut until = view.now + patience;
+                if shadow.at > until && view.policy.can_place(request, view.occupancy).is_err() {
+                    until = Shadow::of(request, view, &mut self.future, &mut None).at + patience;
+                }
+                until
+            }
+        };
+        let waits = shadow.at <= until && shadow.at < f64::INFINITY;
+        let head_rule_until = waits.then_some(shadow.at);
+        self.going_by = Some(GoingBy { head: request.id, head_rule_until });
+        if !waits {
+            self.promise = None;
+        }
+        waits
     }
 
     /// The refusal of a job, if it is the head of the last pass and nothing has changed for it since.
@@ -99,6 +166,23 @@ impl Easy {
 }
 
 impl Kept {
+    fn new(
+        index: usize,
+        refusal: Refusal,
+        shadow: Shadow,
+        by_head_rule: bool,
+        view: &View<'_>,
+    ) -> Self {
+        let request = (*view.waiting[index].request).clone();
+        Kept { head: request.id, request, refusal, shadow, again: false, by_head_rule }
+    }
+
+    /// The rule by which the head is placed.
+    fn rule<'a>(&self, view: &View<'a>) -> &'a dyn Policy {
+        let rule = view.policy.for_head().filter(|_| self.by_head_rule);
+        rule.map_or(view.policy, |rule| rule.policy)
+    }
+
     fn first_untried(&self, view: &View<'_>) -> usize {
         if !self.again {
             return view.fresh;
@@ -160,12 +244,13 @@ impl Backfill<'_> {
 
     fn spares(&mut self, placement: &Arc<Placement>, view: &View<'_>) -> bool {
         let counts = placement.share().is_whole() && self.kept.counts_whole(view);
+        let rule = self.kept.rule(view);
         let Kept { request: head, shadow, .. } = &mut *self.kept;
         if counts && shadow.spare.is_none() {
             let spare = shadow.spare_by_count(head, view, self.future);
             return placement.nodes().len() as u32 <= spare;
         }
-        shadow.spares(head, placement, view, self.future)
+        shadow.spares(head, placement, rule, view, self.future)
     }
 
     /// Backfills a job that is refused for links by moving others, if the head keeps its promise.
@@ -180,13 +265,14 @@ impl Backfill<'_> {
             return false;
         }
         *attempts -= 1;
+        let rule = self.kept.rule(view);
         let (head, at) = (&self.kept.request, self.kept.shadow.at);
         let keeps = |view: &View<'_>, placement: &Placement| {
             let mut then = view.occupancy.clone();
             for job in view.running.jobs().iter().take_while(|job| job.expected_end <= at) {
                 then.release(&job.placement);
             }
-            (in_time || then.claim(placement).is_ok()) && view.policy.can_place(head, &then).is_ok()
+            (in_time || then.claim(placement).is_ok()) && rule.can_place(head, &then).is_ok()
         };
         let started = view.start_moving(index, keeps);
         if started {
@@ -478,6 +564,7 @@ impl Shadow {
         &mut self,
         head: &Request,
         placement: &Arc<Placement>,
+        rule: &dyn Policy,
         view: &View<'_>,
         future: &mut Option<Future>,
     ) -> bool {
@@ -489,7 +576,7 @@ impl Shadow {
             return left.is_some();
         }
         let mut then = self.then(view, future).what_if();
-        then.claim(Arc::clone(placement)).is_ok() && view.policy.can_place(head, &then).is_ok()
+        then.claim(Arc::clone(placement)).is_ok() && rule.can_place(head, &then).is_ok()
     }
 
     /// The state at that time.

@@ -28,6 +28,8 @@ pub struct Candidates<'a> {
     pub weights: Weights,
     /// Whether any placement will do: a search ends with the first that it finds.
     pub any: bool,
+    /// Whether the last strategy over several pods, `fallback_pods`, is left out.
+    pub tidy: bool,
     /// In order.
     pub leaves: Vec<Leaf>,
 }
@@ -61,7 +63,16 @@ impl<'a> Candidates<'a> {
         });
         let leaves = leaves.collect();
         let need = Need::new(fabric, request.nodes, bandwidth_share);
-        Candidates { fabric, occupancy, wanted: request.nodes, need, weights, any: false, leaves }
+        Candidates {
+            fabric,
+            occupancy,
+            wanted: request.nodes,
+            need,
+            weights,
+            any: false,
+            tidy: false,
+            leaves,
+        }
     }
 
     /// The same for the question whether there is a placement.

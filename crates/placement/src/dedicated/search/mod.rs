@@ -117,6 +117,9 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     if plan.is_some() {
         return Found { plan, cut_short: cut_short || budget == 0 };
     }
+    if candidates.tidy {
+        return Found { plan: None, cut_short: cut_short || budget == 0 };
+    }
     let (plan, was_cut) = fallback_pods::search(candidates, &pods, &mut most, &sets);
     Found { plan, cut_short: cut_short || was_cut }
 }
