@@ -49,6 +49,10 @@ type group struct {
 	// planned is when the policy chose the nodes, and tried the pods that were sent to theirs since.
 	planned time.Time
 	tried   map[types.UID]bool
+	// vacated is when seats lost their pods since then: their room is kept for a while.
+	vacated map[int]time.Time
+	// isTimed says that a timer will look at them.
+	isTimed bool
 	// isHeld says that the engine's state has it.
 	isHeld bool
 	// template is a member, to reserve room for others like it; templates has one of each podset.
@@ -118,6 +122,19 @@ func (g *group) chooseSeat(pod *v1.Pod) int {
 	return -1
 }
 
+// keeps says whether room is kept for a seat without a pod. A group that was whole comes back to a seat at once, or not at all.
+func (g *group) keeps(seat int, atMost time.Duration) bool {
+	return !g.isWhole || !g.isLeaving && time.Since(g.vacated[seat]) < atMost
+}
+
+// vacate begins to keep the room of a seat that lost its pod.
+func (g *group) vacate(seat int) {
+	if g.vacated == nil {
+		g.vacated = map[int]time.Time{}
+	}
+	g.vacated[seat] = time.Now()
+}
+
 // leave takes the seat of a pod away; it says whether the pod had one.
 func (g *group) leave(pod types.UID) bool {
 	seat := g.seatOf(pod)
@@ -129,6 +146,7 @@ func (g *group) leave(pod types.UID) bool {
 		g.placed.Nodes[seat] = ""
 	}
 	delete(g.bound, pod)
+	g.vacate(seat)
 	return true
 }
 

@@ -169,10 +169,13 @@ func (p *plugin) drop(g *group, why string) {
 	p.changed()
 }
 
+// longest is how long a place is kept for members that do not come.
+func (p *plugin) longest() time.Duration { return 2 * p.args.timeout() }
+
 // expire drops places that their groups did not take in time.
 func (p *plugin) expire() {
 	for _, g := range p.groups {
-		if g.placed != nil && !g.isWhole && time.Since(g.planned) > 2*p.args.timeout() {
+		if g.placed != nil && !g.isWhole && time.Since(g.planned) > p.longest() {
 			p.drop(g, "the group was not whole in time")
 		}
 	}
@@ -186,6 +189,21 @@ func (p *plugin) changed() {
 			p.wake(key)
 		}
 	}
+	if p.keptOff.Swap(false) {
+		p.wakeSingle()
+	}
+}
+
+// wakeSingle does what wake does for pods without groups: some were kept off room that groups may have given back.
+func (p *plugin) wakeSingle() {
+	pods := map[string]*v1.Pod{}
+	for _, object := range p.pods.List() {
+		pod, is := object.(*v1.Pod)
+		if is && pod.Spec.NodeName == "" && pod.Spec.SchedulerName == p.handle.ProfileName() && groupOf(pod) == "" {
+			pods[pod.Namespace+"/"+pod.Name] = pod
+		}
+	}
+	p.handle.Activate(klog.LoggerWithName(p.logger, "wake"), pods)
 }
 
 // wake moves the pods of a group that wait for a node to the front of the queue.

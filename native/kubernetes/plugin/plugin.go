@@ -51,6 +51,8 @@ type plugin struct {
 	lastID uint64
 	// generation counts changes after which a group that was refused may have a place.
 	generation atomic.Uint64
+	// keptOff says that pods without groups were kept off room of groups since such pods were woken last.
+	keptOff atomic.Bool
 }
 
 var (
@@ -214,6 +216,9 @@ func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	found, _ := state.Read(keeping)
 	kept, _ := found.(reserved)
 	if len(kept[info.Node().Name]) > 0 && p.fits(pod, nil, withReserved(info, kept), 1) == 0 {
+		if groupOf(pod) == "" {
+			p.keptOff.Store(true)
+		}
 		return fwk.NewStatus(fwk.Unschedulable, "the room is kept for a group of pods")
 	}
 	return nil
@@ -245,7 +250,7 @@ func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 }
 
 // Unreserve gives the seat back. A group that is not whole gives all of them back.
-func (p *plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
 	p.guarded("Unreserve", pod.Name, func() {
 		g := p.groups[groupOf(pod)]
 		switch {
@@ -254,9 +259,12 @@ func (p *plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 			p.drop(g, "another member of the group found no node")
 		case g.isLeaving && g.taken() == 0:
 			p.forget(g)
-		case state.IsPodGroupSchedulingCycle() && g.taken() == 0:
-			// kube-scheduler tried all pods of the group at once, and will reserve and permit each once more.
+		case g.taken() == 0:
+			// No member was bound, so all wait for each other again. It may be that kube-scheduler tried the group as a whole, and
+			// will reserve and permit each pod once more.
 			g.isWhole, g.planned, g.tried = false, time.Now(), map[types.UID]bool{}
+		default:
+			p.keepForAWhile(g)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,35 @@ type reserved map[string][]fwk.PodInfo
 // Clone is for the cycle state: nothing changes it.
 func (r reserved) Clone() fwk.StateData { return r }
 
+// keepForAWhile keeps the room of the seats of a group that have just lost their pods, and lets others have what is still empty
+// when the time is over.
+func (p *plugin) keepForAWhile(g *group) {
+	if g.isTimed || len(g.vacated) == 0 {
+		return
+	}
+	g.isTimed = true
+	time.AfterFunc(p.longest()+time.Millisecond, func() {
+		p.guarded("keepForAWhile", g.key, func() {
+			g.isTimed = false
+			if p.groups[g.key] != g {
+				return
+			}
+			isFreed := false
+			for seat := range g.vacated {
+				isTaken := seat >= len(g.seats) || g.seats[seat] != ""
+				if isTaken || !g.keeps(seat, p.longest()) {
+					delete(g.vacated, seat)
+					isFreed = isFreed || !isTaken
+				}
+			}
+			if isFreed {
+				p.changed()
+			}
+			p.keepForAWhile(g)
+		})
+	})
+}
+
 // keeping has what other groups have reserved at the start of the cycle of a pod.
 const keeping fwk.StateKey = Name + "/keeping"
 
@@ -54,12 +84,11 @@ func (p *plugin) reservedFor(pod *v1.Pod) reserved {
 	kept := reserved{}
 	own, priority := groupOf(pod), corev1helpers.PodPriority(pod)
 	for key, g := range p.groups {
-		if key == own || g.placed == nil || g.isStock || g.isWhole || corev1helpers.PodPriority(g.template) < priority {
+		if key == own || g.placed == nil || g.isStock || corev1helpers.PodPriority(g.template) < priority {
 			continue
 		}
 		for seat, pod := range g.seats {
-			if pod == "" {
-				node := g.placed.Nodes[seat]
+			if node := g.placed.Nodes[seat]; pod == "" && node != "" && g.keeps(seat, p.longest()) {
 				kept[node] = append(kept[node], copyOf(g.templateOf(seat)))
 			}
 		}

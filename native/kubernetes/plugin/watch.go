@@ -98,6 +98,10 @@ func (p *plugin) restored(g *group, key string, pod *v1.Pod) *group {
 	g.asked = asked{size: len(g.placed.Nodes), policy: g.placed.Policy, share: 1}
 	g.seats = make([]types.UID, len(g.placed.Nodes))
 	g.isLeaving = isPreempted(pod)
+	for seat := range g.seats {
+		g.vacate(seat)
+	}
+	p.keepForAWhile(g)
 	p.world.hold(p.logger, g)
 	return g
 }
@@ -157,6 +161,9 @@ func (p *plugin) podGone(object any) {
 			seat = g.seatOf(pod.UID)
 		}
 		had := seat >= 0 && g.leave(pod.UID)
+		if had && pod.Status.Phase == v1.PodSucceeded {
+			delete(g.vacated, seat)
+		}
 		if had && pod.Status.Phase == v1.PodSucceeded && g.asked.most > g.asked.size && g.taken() > 0 {
 			// A member of an elastic group that has done its work does not come back.
 			g.placed.Nodes[seat] = ""
@@ -173,6 +180,7 @@ func (p *plugin) podGone(object any) {
 		case had:
 			// A pod that comes in its place may have been tried before this was known.
 			p.wake(g.key)
+			p.keepForAWhile(g)
 			p.changed()
 		case g != nil && g.placed == nil && len(p.members(g.key)) == 0:
 			delete(p.groups, g.key)

@@ -1,0 +1,120 @@
+"""Groups whose pods the API server does not bind, on a real control plane: 64 nodes of 8 GPUs in 4 racks.
+
+A ValidatingAdmissionPolicy refuses the bindings, as an API server that is killed does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from control_plane import RACK, Body, ControlPlane, container, missing, name, wait_for
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+PODS = "/api/v1/namespaces/default/pods"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+IN_RACK = {"topo/rack": "r0"}
+
+
+def single(pod: str) -> Body:
+    """A pod without a group that takes a node of the rack."""
+    return {
+        "metadata": {"name": pod, "labels": {"app": pod}},
+        "spec": {"schedulerName": "topolane", "nodeSelector": IN_RACK, "containers": [container(8)]},
+    }
+
+
+def node_of(plane: ControlPlane, pod: str) -> str:
+    return str(plane.get(f"{PODS}/{pod}")["spec"].get("nodeName", ""))
+
+
+@contextlib.contextmanager
+def refused(plane: ControlPlane, *pods: str) -> Iterator[None]:
+    """The API server binds none of these pods."""
+    policy, probe = name(), name()
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}
+    expression = f"!(object.metadata.name in {json.dumps([*pods, probe])})"
+    plane.post(POLICIES, {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": policy},
+        "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]},
+    })  # fmt: skip
+    plane.post(BINDINGS, {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": policy},
+        "spec": {"policyName": policy, "validationActions": ["Deny"]},
+    })  # fmt: skip
+    try:
+
+        def is_in_force() -> bool:
+            plane.post(PODS, single(probe))
+            wait_for("the probe was tried", lambda: node_of(plane, probe) or is_refused(plane, probe))
+            is_bound = bool(node_of(plane, probe))
+            plane.delete(f"{PODS}/{probe}")
+            wait_for(
+                "the probe is gone", lambda: all(pod["metadata"]["name"] != probe for pod in plane.pods())
+            )
+            return not is_bound
+
+        wait_for("the bindings are refused", is_in_force)
+        yield
+    finally:
+        plane.delete(f"{BINDINGS}/{policy}")
+        plane.delete(f"{POLICIES}/{policy}")
+
+
+def is_refused(plane: ControlPlane, *pods: str) -> bool:
+    """Whether the binding of each was refused."""
+    events = plane.get("/api/v1/namespaces/default/events")["items"]
+    told = {
+        event["involvedObject"]["name"] for event in events if "denied request" in event.get("message", "")
+    }
+    return told >= set(pods)
+
+
+def test_the_room_of_a_member_that_was_not_bound_is_kept(empty: ControlPlane) -> None:
+    """A group takes a rack, and one of its pods is not bound. Neither a group nor a pod of the same priority gets that node before it.
+    When a member is lost and nobody comes in its place, the node is kept for a while only."""
+    group, other, alone = name(), name(), name()
+    lacking = f"{group}-3"
+    with refused(empty, lacking):
+        empty.submit(group, RACK, nodeSelector=IN_RACK)
+        wait_for("the binding is refused", lambda: is_refused(empty, lacking))
+        empty.submit(other, 1, nodeSelector=IN_RACK)
+        empty.post(PODS, single(alone))
+        time.sleep(8)
+        assert sum(map(bool, empty.nodes_of(group))) == RACK - 1
+        assert not any(empty.nodes_of(other)) and not node_of(empty, alone)
+    nodes = empty.placed(group, RACK)
+    assert len(set(nodes)) == RACK
+    empty.remove(other)
+    empty.delete(f"{PODS}/{lacking}")
+    assert wait_for("the node is given away", lambda: node_of(empty, alone)) == nodes[3]
+
+
+def test_a_group_of_which_no_pod_was_bound_gives_its_links_back(empty: ControlPlane) -> None:
+    """All bindings of a group are refused, and its pods are deleted: another group gets the rack that it would have had."""
+    group, later = name(), name()
+    pods = [f"{group}-{rank}" for rank in range(RACK)]
+    with refused(empty, *pods):
+        empty.submit(group, RACK, nodeSelector=IN_RACK)
+        wait_for("the bindings are refused", lambda: is_refused(empty, *pods))
+        empty.remove(group)
+        empty.submit(later, RACK, nodeSelector=IN_RACK)
+        assert len(set(empty.placed(later, RACK))) == RACK
+
+
+def test_a_group_of_which_no_pod_was_bound_is_placed_whole(empty: ControlPlane) -> None:
+    """All bindings of a group are refused for a while: then all of its pods get nodes, with the ranks that they have."""
+    group = name()
+    pods = [f"{group}-{rank}" for rank in range(RACK)]
+    with refused(empty, *pods):
+        empty.submit(group, RACK, nodeSelector=IN_RACK)
+        wait_for("the bindings are refused", lambda: is_refused(empty, *pods))
+    nodes = empty.placed(group, RACK)
+    for rank, pod in enumerate(pods):
+        note = json.loads(empty.get(f"{PODS}/{pod}")["metadata"]["annotations"]["topolane.io/placement"])
+        assert (note["rank"], note["nodes"]) == (rank, nodes)
