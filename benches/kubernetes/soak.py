@@ -37,7 +37,7 @@ FAULTS = ("scheduler", "scheduler", "etcd", "kube-apiserver", "cordon", "cordon"
 def arguments(words: list[str]) -> argparse.Namespace:
     """What the user asks for."""
     parser = argparse.ArgumentParser(prog="run.py soak", description=__doc__)
-    parser.add_argument("--placements", type=int, default=100_000, help="groups that are placed [100000]")
+    parser.add_argument("--placements", type=int, default=100_000, help="pods that get a node [100000]")
     parser.add_argument(
         "--minutes", type=float, default=0, help="end after so many minutes, whatever was placed [0: no end]"
     )
@@ -174,7 +174,7 @@ class Soak:
         end = begin + self.options.minutes * 60 if self.options.minutes else float("inf")
         next_fault = begin + 5
         placed = 0
-        while self.checks.placements < self.options.placements and time.monotonic() < end:
+        while self.checks.pods < self.options.placements and time.monotonic() < end:
             now = time.monotonic()
             while len(self.alive) < self.options.alive:
                 self.submit()
@@ -253,6 +253,6 @@ def measure(options: argparse.Namespace) -> int:
         print(f"  {text}")
     for text in checks.wrong:
         print(f"WRONG: {text}")
-    if checks.placements < options.placements:
-        print(f"MISSED: {options.placements:,} placements were asked for")
-    return int(bool(checks.count_wrong) or checks.placements < options.placements)
+    if checks.pods < options.placements:
+        print(f"MISSED: {options.placements:,} pods were asked for")
+    return int(bool(checks.count_wrong) or checks.pods < options.placements)
