@@ -96,12 +96,15 @@ class Site:
         def are_idle() -> bool:
             if self.cluster.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle":
                 return True
-            # A node on which a job that Slurm forgot still ended is drained.
-            for state in ("resume", "idle"):
-                self.tried("scontrol", "update", f"nodename=node[1-{NODES}]", f"state={state}")
+            self.put_back()
             return False
 
         until(are_idle, "idle nodes", 180)
+
+    def put_back(self) -> None:
+        """Puts nodes back into service: one on which a job ended that Slurm forgot after a crash is drained."""
+        for state in ("resume", "idle"):
+            self.tried("scontrol", "update", f"nodename=node[1-{NODES}]", f"state={state}")
 
     def log(self, name: str = "slurmctld") -> str:
         return (self.cluster.directory / "log" / f"{name}.log").read_text(errors="replace")
@@ -112,8 +115,16 @@ class Site:
     def start(self, *arguments: object, seconds: int = 600) -> int:
         """A job that runs."""
         job = self.cluster.submit(*arguments, script=f"sleep {seconds}")
+
+        def has_started() -> bool:
+            if self.nodes(job):
+                return True
+            if re.search("drain|drng|down", self.cluster.run("sinfo", "-h", "-o", "%t")):
+                self.put_back()
+            return False
+
         try:
-            until(lambda: bool(self.nodes(job)), f"the start of {arguments}")
+            until(has_started, f"the start of {arguments}")
         except AssertionError as late:
             shown = (
                 self.cluster.run("squeue", "-o", "%i %P %T %r %N"),
