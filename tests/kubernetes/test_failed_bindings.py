@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Iterator
 
@@ -19,6 +20,7 @@ PODS = "/api/v1/namespaces/default/pods"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 IN_RACK = {"topo/rack": "r0"}
+BY_HAND = "test/by-hand"
 
 
 def single(pod: str) -> Body:
@@ -35,10 +37,11 @@ def node_of(plane: ControlPlane, pod: str) -> str:
 
 @contextlib.contextmanager
 def refused(plane: ControlPlane, *pods: str) -> Iterator[None]:
-    """The API server binds none of these pods."""
+    """The API server binds none of these pods, unless the binding says that it is by hand."""
     policy, probe = name(), name()
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}
-    expression = f"!(object.metadata.name in {json.dumps([*pods, probe])})"
+    by_hand = f"has(object.metadata.annotations) && '{BY_HAND}' in object.metadata.annotations"
+    expression = f"!(object.metadata.name in {json.dumps([*pods, probe])}) || {by_hand}"
     plane.post(POLICIES, {
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": policy},
         "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]},
@@ -118,3 +121,29 @@ def test_a_group_of_which_no_pod_was_bound_is_placed_whole(empty: ControlPlane) 
     for rank, pod in enumerate(pods):
         note = json.loads(empty.get(f"{PODS}/{pod}")["metadata"]["annotations"]["topolane.io/placement"])
         assert (note["rank"], note["nodes"]) == (rank, nodes)
+
+
+def test_a_pod_that_was_bound_without_an_answer(empty: ControlPlane) -> None:
+    """The scheduler is told that no pod of a group was bound, and one of them is. The group runs from then on: the others get the nodes
+    that it has for them, and it is not placed anew while they fail."""
+    group = name()
+    pods = [f"{group}-{rank}" for rank in range(RACK)]
+    with refused(empty, *pods):
+        empty.submit(group, RACK, nodeSelector=IN_RACK)
+        wait_for("the bindings are refused", lambda: is_refused(empty, *pods))
+        nodes = wait_for("the nodes of the group", lambda: placed_last(empty, group))
+        note = {"policy": "isolated", "nodes": nodes, "share": 1, "isolated": True, "rank": 0}
+        empty.post(f"{PODS}/{pods[0]}/binding", {
+            "apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": nodes[0]},
+            "metadata": {"name": pods[0], "annotations": {BY_HAND: "", "topolane.io/placement": json.dumps(note)}},
+        })  # fmt: skip
+        time.sleep(12)
+        assert sum(map(bool, empty.nodes_of(group))) == 1
+        assert placed_last(empty, group) == nodes, "it was not placed anew"
+    assert empty.placed(group, RACK) == nodes
+
+
+def placed_last(plane: ControlPlane, group: str) -> list[str]:
+    """The nodes that the scheduler said last that it chose for a group."""
+    said = re.findall(rf'"Group placed".* group="default/{group}" .*nodes=(\[.*?\])', plane.log())
+    return list(json.loads(said[-1])) if said else []

@@ -283,20 +283,25 @@ func (p *plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 			status, timeout = fwk.NewStatus(fwk.Wait, "waits for the other members of its group"), p.args.timeout()
 			return
 		}
-		g.isWhole = true
-		if g.isStock {
-			p.world.hold(p.logger, g)
-		}
-		if len(g.seats) < g.asked.most {
-			p.wake(g.key)
-		}
-		for _, member := range g.seats {
-			if waiting := p.handle.GetWaitingPod(member); waiting != nil {
-				waiting.Allow(Name)
-			}
-		}
+		p.begin(g)
 	})
 	return status, timeout
+}
+
+// begin lets the pods of a group be bound.
+func (p *plugin) begin(g *group) {
+	g.isWhole = true
+	if g.isStock {
+		p.world.hold(p.logger, g)
+	}
+	if len(g.seats) < g.asked.most {
+		p.wake(g.key)
+	}
+	for _, member := range g.seats {
+		if waiting := p.handle.GetWaitingPod(member); waiting != nil {
+			waiting.Allow(Name)
+		}
+	}
 }
 
 // Bind binds a member and writes where its group is on it, in one call: after a restart that is what is known.

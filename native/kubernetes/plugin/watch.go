@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,6 +74,8 @@ func (p *plugin) podSeen(object any) {
 		}
 		if g == nil || g.placed == nil {
 			g = p.restored(g, key, pod)
+		} else if !g.isWhole {
+			g = p.begun(g, pod)
 		} else if note := placementOf(pod); note != nil && note.Revision > g.placed.Revision {
 			p.renew(g, note)
 		}
@@ -103,6 +106,23 @@ func (p *plugin) restored(g *group, key string, pod *v1.Pod) *group {
 	}
 	p.keepForAWhile(g)
 	p.world.hold(p.logger, g)
+	return g
+}
+
+// begun is a group of which a pod was bound though the API server did not say so, and which waits to be whole since. It runs, where
+// that pod says.
+func (p *plugin) begun(g *group, pod *v1.Pod) *group {
+	if note := placementOf(pod); note == nil || !slices.Equal(note.Nodes, g.placed.Nodes) {
+		p.drop(g, "a member of the group runs elsewhere")
+		return p.restored(nil, g.key, pod)
+	}
+	p.begin(g)
+	for seat, member := range g.seats {
+		if member == "" {
+			g.vacate(seat)
+		}
+	}
+	p.keepForAWhile(g)
 	return g
 }
 
