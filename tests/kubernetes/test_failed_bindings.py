@@ -131,19 +131,21 @@ def test_a_pod_that_was_bound_without_an_answer(empty: ControlPlane) -> None:
     with refused(empty, *pods):
         empty.submit(group, RACK, nodeSelector=IN_RACK)
         wait_for("the bindings are refused", lambda: is_refused(empty, *pods))
-        nodes = wait_for("the nodes of the group", lambda: placed_last(empty, group))
+        nodes = wait_for("the nodes of the group", lambda: placements(empty, group))[-1]
         note = {"policy": "isolated", "nodes": nodes, "share": 1, "isolated": True, "rank": 0}
         empty.post(f"{PODS}/{pods[0]}/binding", {
             "apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": nodes[0]},
             "metadata": {"name": pods[0], "annotations": {BY_HAND: "", "topolane.io/placement": json.dumps(note)}},
         })  # fmt: skip
+        wait_for("the scheduler sees it", lambda: empty.nodes_of(group)[0])
+        times = len(placements(empty, group))
         time.sleep(12)
         assert sum(map(bool, empty.nodes_of(group))) == 1
-        assert placed_last(empty, group) == nodes, "it was not placed anew"
+        assert len(placements(empty, group)) == times, "it was placed anew"
     assert empty.placed(group, RACK) == nodes
 
 
-def placed_last(plane: ControlPlane, group: str) -> list[str]:
-    """The nodes that the scheduler said last that it chose for a group."""
+def placements(plane: ControlPlane, group: str) -> list[list[str]]:
+    """The nodes that the scheduler chose for a group, each time that it placed it."""
     said = re.findall(rf'"Group placed".* group="default/{group}" .*nodes=(\[.*?\])', plane.log())
-    return list(json.loads(said[-1])) if said else []
+    return [list(json.loads(nodes)) for nodes in said]
