@@ -1,5 +1,7 @@
 //! Free nodes as a step function of time.
 
+use std::collections::VecDeque;
+
 /// `free[i]` nodes are free from `times[i]` to `times[i + 1]`; the last step never ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile {
@@ -61,8 +63,55 @@ impl Profile {
         self.free[first..last].iter().copied().min().unwrap_or(0)
     }
 
+    /// The time at which each step begins, and the fewest free nodes from there on for `duration`: what [`Profile::least`] gives, but
+    /// in one walk over all steps.
+    pub fn leasts(&self, duration: f64) -> impl Iterator<Item = (f64, i64)> + '_ {
+        // Steps from the present one on, each with fewer free nodes than all later ones that were seen.
+        let mut low: VecDeque<usize> = VecDeque::new();
+        let mut seen = 0;
+        self.times.iter().enumerate().map(move |(index, &time)| {
+            while seen < self.times.len() && (seen <= index || self.times[seen] < time + duration) {
+                while low.back().is_some_and(|&last| self.free[last] >= self.free[seen]) {
+                    low.pop_back();
+                }
+                low.push_back(seen);
+                seen += 1;
+            }
+            while low.front().is_some_and(|&first| first < index) {
+                low.pop_front();
+            }
+            (time, low.front().map_or(0, |&first| self.free[first]))
+        })
+    }
+
     /// The times at which a step begins.
     pub fn times(&self) -> &[f64] {
         &self.times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Profile;
+
+    proptest! {
+        /// One walk over the steps gives at each what is asked for it alone.
+        #[test]
+        fn leasts_is_least_at_every_step(
+            held in prop::collection::vec((0u32..50, 1u32..30, -5i64..5), 0..20),
+            duration in 1u32..40,
+        ) {
+            let mut profile = Profile::new(0.0, 20);
+            for (start, length, nodes) in held {
+                profile.add(f64::from(start), f64::from(start + length), nodes);
+            }
+            let duration = f64::from(duration);
+            for (time, least) in profile.leasts(duration) {
+                prop_assert_eq!(least, profile.least(time, time + duration), "at {}", time);
+            }
+            prop_assert_eq!(profile.leasts(duration).count(), profile.times().len());
+        }
     }
 }

@@ -1,10 +1,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_placement::{Occupancy, Placement, Request};
+use topolane_placement::{Occupancy, Placement, Request, RoomHelps};
 
 use crate::profile::Profile;
 use crate::queue::{Pass, Queue, Reservation};
+use crate::running::RunningJob;
 use crate::view::View;
 
 /// Conservative backfilling (Mu'alem and Feitelson 2001) over any policy: every job has a
@@ -53,7 +54,7 @@ impl Queue for Conservative {
             let at = promise.map_or(f64::INFINITY, |promise| promise.start);
             let placement = promise.and_then(|promise| promise.placement.clone());
             if at <= view.now && start(index, placement, view) {
-                plan.promises.remove(&request.id);
+                plan.forget(request.id);
             } else if pass.reservation.is_none() {
                 pass.reservation = Some(Reservation { id: request.id, at });
                 let reason = view.policy.can_place(request, view.occupancy).err();
@@ -95,6 +96,28 @@ struct Plan {
     promises: HashMap<u64, Promise>,
     /// Whether counts are all that matters.
     counting: bool,
+    /// Promises of nodes by start and by end, and then by identity.
+    by_start: Vec<(f64, u64)>,
+    by_end: Vec<(f64, u64)>,
+    /// Whether all placements, held and promised, are of whole nodes without links of their own. A state then counts how many
+    /// hold each node and cross each group, so that what leaves a span of time can be taken off again.
+    slides: bool,
+}
+
+/// How far a span of time has slid: how many running jobs have left it, and how many promises have come and gone.
+#[derive(Debug, Default)]
+struct Slid {
+    ended: usize,
+    came: usize,
+    left: usize,
+}
+
+fn counts_whole(placement: &Placement) -> bool {
+    placement.share().is_whole() && placement.links().is_empty()
+}
+
+fn place_of(entries: &[(f64, u64)], (time, id): (f64, u64)) -> usize {
+    entries.partition_point(|other| other.0.total_cmp(&time).then(other.1.cmp(&id)).is_lt())
 }
 
 impl Plan {
@@ -122,25 +145,123 @@ impl Plan {
         for promise in promises.values() {
             idle.add(promise.start.max(view.now), promise.end, -promise.whole_nodes);
         }
-        Plan { idle, promises, counting }
+        let slides = view.occupancy.network().is_none()
+            && view.running.jobs().iter().all(|job| counts_whole(&job.placement));
+        let placed = || promises.iter().filter(|(_, promise)| promise.placement.is_some());
+        let slides =
+            slides && promises.values().filter_map(|p| p.placement.as_deref()).all(counts_whole);
+        let mut by_start: Vec<_> = placed().map(|(&id, promise)| (promise.start, id)).collect();
+        let mut by_end: Vec<_> = placed().map(|(&id, promise)| (promise.end, id)).collect();
+        for entries in [&mut by_start, &mut by_end] {
+            entries.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        }
+        Plan { idle, promises, counting, by_start, by_end, slides }
+    }
+
+    /// Keeps a promise.
+    fn keep(&mut self, id: u64, promise: Promise) {
+        if let Some(placement) = &promise.placement {
+            self.slides &= counts_whole(placement);
+            for (entries, time) in
+                [(&mut self.by_start, promise.start), (&mut self.by_end, promise.end)]
+            {
+                entries.insert(place_of(entries, (time, id)), (time, id));
+            }
+        }
+        self.promises.insert(id, promise);
+    }
+
+    /// Takes a promise back.
+    fn forget(&mut self, id: u64) -> Option<Promise> {
+        let promise = self.promises.remove(&id)?;
+        if promise.placement.is_some() {
+            for (entries, time) in
+                [(&mut self.by_start, promise.start), (&mut self.by_end, promise.end)]
+            {
+                entries.remove(place_of(entries, (time, id)));
+            }
+        }
+        Some(promise)
     }
 
     /// Gives the request the earliest reservation beside all others, its old one at the latest.
     fn promise(&mut self, request: &Request, view: &View<'_>) {
-        let old = self.promises.remove(&request.id);
+        let old = self.forget(request.id);
         if let Some(old) = &old {
             self.idle.add(old.start.max(view.now), old.end, old.whole_nodes);
         }
         let found = if self.counting {
             let start = self.idle.earliest(lasts(request), whole_nodes(request));
             start.is_finite().then(|| Promise::new(request, start, None))
+        } else if self.slides && request.share.is_whole() {
+            self.earliest_slid(request, old.map(|old| old.start), view)
         } else {
             self.earliest_placed(request, view)
         };
         if let Some(promise) = found {
             self.idle.add(promise.start.max(view.now), promise.end, -promise.whole_nodes);
-            self.promises.insert(request.id, promise);
+            self.keep(request.id, promise);
         }
+    }
+
+    /// The same as [`Plan::earliest_placed`], by one span of time that slides. Where more room always helps, the policy is not
+    /// asked again before somebody has left the span.
+    fn earliest_slid(
+        &self,
+        request: &Request,
+        old: Option<f64>,
+        view: &View<'_>,
+    ) -> Option<Promise> {
+        let helps = request.is_plain() && view.policy.room_helps(request) == RoomHelps::Always;
+        let mut span = view.occupancy.clone();
+        let mut slid = Slid::default();
+        let mut has_left = true;
+        let running = view.running.jobs();
+        self.idle.leasts(lasts(request)).find_map(|(time, least)| {
+            if least < whole_nodes(request) {
+                return None;
+            }
+            let end = time + lasts(request);
+            has_left |= self.slide(&mut span, &mut slid, (time, end), (view.now, running));
+            if helps && !has_left && old != Some(time) {
+                return None;
+            }
+            has_left = false;
+            view.policy.can_place(request, &span).ok()?;
+            let placement = view.policy.place(request, &span).ok()?;
+            Some(Promise::new(request, time, Some(Arc::new(placement))))
+        })
+    }
+
+    /// Slides a span of time on, to one that begins and ends no earlier; whether anybody has left it.
+    fn slide(
+        &self,
+        span: &mut Occupancy,
+        slid: &mut Slid,
+        (start, end): (f64, f64),
+        (now, running): (f64, &[RunningJob]),
+    ) -> bool {
+        let before = (slid.ended, slid.left);
+        let placement = |id: &u64| self.promises.get(id)?.placement.as_deref();
+        while let Some((_, id)) = self.by_start.get(slid.came).filter(|entry| entry.0 < end) {
+            if let Some(placement) = placement(id) {
+                span.overlay(placement);
+            }
+            slid.came += 1;
+        }
+        // Whoever has ended by now came before the span's end, so it is there to be taken off.
+        while let Some((_, id)) = self.by_end.get(slid.left).filter(|entry| entry.0 <= start) {
+            if let Some(placement) = placement(id) {
+                span.release(placement);
+            }
+            slid.left += 1;
+        }
+        let ended = |job: &&RunningJob| start > now && job.expected_end <= start;
+        while let Some(job) = running.get(slid.ended).filter(ended) {
+            span.release(&job.placement);
+            slid.ended += 1;
+        }
+        before != (slid.ended, slid.left)
     }
 
     /// The earliest time at which the policy finds nodes that nobody holds or is promised until
@@ -174,6 +295,104 @@ impl Plan {
                 && promise.end > start
             {
                 span.overlay(placement);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use topolane_fabric::{Fabric, pgft};
+    use topolane_placement::{Occupancy, Placement, Request, Share, policy};
+
+    use super::{Plan, Promise, Slid};
+    use crate::profile::Profile;
+    use crate::running::{Running, RunningJob};
+    use crate::view::View;
+
+    const NODES: u32 = 24;
+
+    /// Nodes from one on, round the end of the machine, of a job that shares no link.
+    fn nodes_from(fabric: &Fabric, first: u32, count: u32) -> Arc<Placement> {
+        let nodes = (first..first + count).map(|node| node % NODES).collect();
+        Arc::new(Placement::new(fabric, nodes, Share::Whole).isolated(true))
+    }
+
+    proptest! {
+        /// A span that slides from time to time holds what one that is filled anew at that time holds: idle nodes, those of
+        /// every group, and crossings.
+        #[test]
+        fn a_span_that_slides_is_as_one_filled_anew(
+            held in prop::collection::vec((0u32..4, -2i32..30), 0..6),
+            promised in prop::collection::vec((0u32..NODES, 1u32..10, -3i32..40, 1i32..30), 0..12),
+            times in prop::collection::btree_set(0i32..60, 1..20),
+            duration in 1i32..30,
+            out in 0..NODES,
+        ) {
+            let fabric =
+                Arc::new(Fabric::build(&pgft("n", &[4, 3, 2], &[1, 2, 2], &[1, 1, 1])).unwrap());
+            let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+            let mut running = Running::default();
+            for (id, (count, end)) in held.into_iter().enumerate() {
+                let placement = nodes_from(&fabric, 4 * id as u32, count + 1);
+                occupancy.claim(&placement).unwrap();
+                running.insert(RunningJob {
+                    id: id as u64,
+                    request: Arc::new(Request::whole_nodes(id as u64, count + 1, 1.0)),
+                    start: -5.0,
+                    expected_end: end.into(),
+                    placement,
+                });
+            }
+            occupancy.set_in_service(out, false);
+            let rule = policy("isolated", 0).unwrap();
+            let view = View {
+                now: 0.0,
+                waiting: &[],
+                classes: &[],
+                fresh: 0,
+                changed: true,
+                running: &mut running,
+                occupancy: &mut occupancy,
+                policy: &*rule,
+                defrag: None,
+                started: Vec::new(),
+                moved: Vec::new(),
+            };
+            let mut plan = Plan::of(&view, std::collections::HashMap::new());
+            plan.idle = Profile::new(0.0, 0);
+            for (id, (first, count, start, length)) in promised.into_iter().enumerate() {
+                let (start, end) = (start.into(), (start + length).into());
+                let placement = Some(nodes_from(&fabric, first, count));
+                plan.keep(id as u64, Promise { start, end, whole_nodes: count.into(), placement });
+                if id % 4 == 3 {
+                    plan.forget(id as u64 - 1);
+                }
+            }
+            let mut slid = Slid::default();
+            let mut span = view.occupancy.clone();
+            let mut anew = view.occupancy.clone();
+            for time in times {
+                let (start, end) = (time.into(), (time + duration).into());
+                plan.slide(&mut span, &mut slid, (start, end), (0.0, view.running.jobs()));
+                plan.fill(&mut anew, start, end, &view);
+                prop_assert_eq!(span.idle(), anew.idle(), "at {}", time);
+                for level in 1..=fabric.depth() {
+                    for group in 0..fabric.groups(level) {
+                        prop_assert_eq!(span.idle_in(level, group), anew.idle_in(level, group));
+                        prop_assert_eq!(span.crossing(level, group), anew.crossing(level, group));
+                        prop_assert_eq!(
+                            span.isolated_crossing(level, group),
+                            anew.isolated_crossing(level, group)
+                        );
+                    }
+                }
+                for node in 0..NODES {
+                    prop_assert_eq!(span.held(node), anew.held(node));
+                }
             }
         }
     }

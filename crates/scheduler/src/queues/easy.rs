@@ -132,19 +132,16 @@ impl Easy {
     ) -> bool {
         let request = &view.waiting[index].request;
         let decided = self.going_by.filter(|going_by| going_by.head == request.id);
-        let until = match decided.and_then(|decided| decided.head_rule_until) {
-            Some(until) => until,
-            None => {
-                // Without a walltime nobody knows what is long.
-                let patience = rule.patience * request.walltime;
-                let patience = if patience.is_finite() { patience } else { 0.0 };
-                let mut until = view.now + patience;
-                if shadow.at > until && view.policy.can_place(request, view.occupancy).is_err() {
-                    until = Shadow::of(request, view, &mut self.future, &mut None).at + patience;
-                }
-                until
+        let until = decided.and_then(|decided| decided.head_rule_until).unwrap_or_else(|| {
+            // Without a walltime nobody knows what is long.
+            let patience = rule.patience * request.walltime;
+            let patience = if patience.is_finite() { patience } else { 0.0 };
+            let mut until = view.now + patience;
+            if shadow.at > until && view.policy.can_place(request, view.occupancy).is_err() {
+                until = Shadow::of(request, view, &mut self.future, &mut None).at + patience;
             }
-        };
+            until
+        });
         let waits = shadow.at <= until && shadow.at < f64::INFINITY;
         let head_rule_until = waits.then_some(shadow.at);
         self.going_by = Some(GoingBy { head: request.id, head_rule_until });
