@@ -68,8 +68,12 @@ def test_a_plan_that_was_stopped_goes_on_and_skips_what_has_changed(
     cloud: CloudProcess, nova: Any, tmp_path: Path
 ) -> None:
     """Of a plan of which one migration is done already and one server is gone, the others are made."""
-    servers = cloud.boot(8, cloud.group("solver"), hints=COMPACT)
-    plan = nova("plan", "--out", "plan.json")
+    for _ in range(10):
+        servers = cloud.boot(8, cloud.group("solver"), hints=COMPACT)
+        plan = nova("plan", "--out", "plan.json")
+        if len(plan["migrations"]) > 2:
+            break
+        cloud.delete(list(servers))  # Nova laid them close together by itself.
     file = tmp_path / "plan.json"
     content = json.loads(file.read_text())
     assert content["migrations"] == plan["migrations"] and len(plan["migrations"]) > 2
