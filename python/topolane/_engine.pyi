@@ -34,6 +34,7 @@ __all__ = [
     "Machine",
     "Mapping",
     "Network",
+    "NoRoom",
     "Obstacle",
     "OtherNetwork",
     "Outcome",
@@ -42,6 +43,7 @@ __all__ = [
     "Refusal",
     "Repair",
     "Request",
+    "RoomPlan",
     "Routing",
     "Scheduler",
     "SiteChoice",
@@ -63,6 +65,7 @@ __all__ = [
     "links_shared",
     "machine_formats",
     "machine_writers",
+    "make_room",
     "map_ranks",
     "max_min",
     "models",
@@ -1386,6 +1389,66 @@ def repair(
     state, which stays as it is, has all others.
 
     Returns the refusal as things are where no set tried makes room. Raises InputError for nodes that are not on the machine or held twice, and an identity that stands twice.
+    """
+
+@final
+class RoomPlan:
+    """Jobs that must go so that a policy places a request, and where it goes then. Immutable."""
+
+    @property
+    def requeued(self) -> list[int]:
+        """The jobs to be requeued, by ascending identity; none where there was room."""
+
+    @property
+    def cost(self) -> float:
+        """What that costs, node-seconds."""
+
+    @property
+    def least(self) -> float:
+        """No plan costs less. The plan is the cheapest if this is its cost."""
+
+    @property
+    def decision(self) -> Decision:
+        """Where the request goes once the jobs are gone."""
+
+    @property
+    def questions(self) -> int:
+        """How often the policy was asked."""
+
+@final
+class NoRoom:
+    """That no plan makes room, or that none was found. Immutable."""
+
+    @property
+    def impossible(self) -> bool:
+        """Whether there is none; otherwise none was found with so many questions."""
+
+    @property
+    def reason(self) -> str:
+        """The reason in a sentence."""
+
+def make_room(
+    state: State,
+    policy: str | Policy,
+    nodes: int,
+    running: Sequence[tuple[int, Sequence[int], Sequence[int], float | None, int | None]],
+    *,
+    budgets: Sequence[int] = ...,
+    questions: int | None = None,
+    segment: int | None = None,
+    within: str | None = None,
+    id: int = 0,
+    seed: int = 0,
+) -> RoomPlan | NoRoom:
+    """The cheapest jobs to be requeued so that the policy places a request for so many whole nodes.
+
+    running: (identity, nodes, cables between switches that it owns, cost in node-seconds of requeueing it or None if it may
+    not be disturbed, its group or None) of each job on whole nodes. The state, which stays as it is, has all others.
+    budgets: how many jobs of each group may be requeued at most. questions: how often the policy is asked at most; by
+    default 1,000 times.
+
+    The plan is verified: the policy has placed the request without these jobs. Raises InputError for nodes that are not on
+    the machine or held twice, an identity that stands twice, a cost below 0, and a group without a budget.
     """
 
 def simulate(

@@ -6,6 +6,7 @@ use crate::dedicated::{Limit, limit_for, limits};
 use crate::explain::{Looking, Obstacle};
 use crate::free_slots::FreeSlots;
 use crate::gpus::GpuSet;
+use crate::homes::Homes;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::refusal::Refusal;
@@ -150,6 +151,12 @@ pub trait Policy: Send + Sync {
             return (top, looking.dedicated_uplinks());
         }
         (top, looking.crossed(top, self.traits().isolates))
+    }
+
+    /// In which sets of nodes every placement of the request lies, for rules that keep requests together; `None` if any nodes
+    /// may be given, or if that is not told.
+    fn homes(&self, _request: &Request, _occupancy: &Occupancy) -> Option<Homes> {
+        None
     }
 
     /// What it costs to give each node the next slot, for rules that can tell.

@@ -13,6 +13,7 @@ mod gang_hypervisor;
 mod gang_shown;
 mod link_use;
 mod machine;
+mod making_room;
 mod mapping;
 mod network;
 mod other_network;
@@ -55,6 +56,8 @@ mod _engine {
     use crate::link_use::{LinkUse, crossings, links_shared};
     #[pymodule_export]
     use crate::machine::{Machine, machine_formats, machine_writers, presets};
+    #[pymodule_export]
+    use crate::making_room::{NoRoom, RoomPlan, make_room};
     #[pymodule_export]
     use crate::mapping::{Mapping, assign, efforts, map_ranks, parts};
     #[pymodule_export]

@@ -73,15 +73,15 @@ pub fn repair(
 }
 
 /// Lets those that run hold their nodes and cables.
-fn laid(
+pub fn laid(
     state: &State,
     policy: &dyn Policy,
     occupancy: &mut Occupancy,
-    running: Vec<(u64, Vec<u32>, Vec<u32>)>,
+    running: impl IntoIterator<Item = (u64, Vec<u32>, Vec<u32>)>,
 ) -> PyResult<Vec<(Request, Arc<Placement>)>> {
     let fabric = Arc::clone(occupancy.fabric());
     let mut identities = BTreeSet::new();
-    let mut jobs = Vec::with_capacity(running.len());
+    let mut jobs = Vec::new();
     for (id, nodes, links) in running {
         if !identities.insert(id) {
             return Err(bad_input(format!("two of those that run have the identity {id}")));

@@ -2,7 +2,9 @@ use std::cmp::Reverse;
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::{Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits};
+use crate::{
+    Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
+};
 
 /// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
 ///
@@ -65,6 +67,16 @@ impl Policy for Isolated {
         // A group with room lies in groups with room.
         let has_home = (0..free.fabric().groups(class)).any(|group| search.is_home(group));
         if has_home { Ok(()) } else { Err(Refusal::would_share(request, free)) }
+    }
+
+    fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
+        let class = class_of(request, occupancy).ok()?;
+        let fabric = occupancy.fabric();
+        let mut homes = Homes::groups(fabric, class, request.nodes);
+        if fabric.domains_span_leaves() {
+            homes.sets.extend(Homes::domains(fabric, request.nodes).sets);
+        }
+        Some(homes)
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {

@@ -3,7 +3,7 @@
 mod levels;
 mod rule;
 
-use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits, Within};
+use crate::{Choice, FreeSlots, Homes, Level, Occupancy, Policy, Refusal, Request, Traits, Within};
 use levels::Levels;
 use rule::{Rule, Wanted};
 
@@ -103,6 +103,16 @@ impl Policy for KueueTas {
     /// Requests without slices that require no level: those that find no group take several.
     fn counts_only(&self, request: &Request) -> bool {
         request.segment.is_none() && matches!(request.within, Within::Unsaid | Within::Anywhere)
+    }
+
+    fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
+        let fabric = occupancy.fabric();
+        if let Within::Required(level) = request.within {
+            return Homes::of_level(fabric, level, request.nodes);
+        }
+        let lowest = if fabric.domains() > 0 { Level::Domain } else { Level::Tree(1) };
+        let level = request.segment_level.unwrap_or(lowest);
+        Homes::of_level(fabric, level, request.segment?.min(request.nodes))
     }
 
     fn choose(

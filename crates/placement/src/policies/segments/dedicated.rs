@@ -3,7 +3,8 @@ use topolane_fabric::BlockIndex;
 use super::{Parts, Plan};
 use crate::policies::Dedicated;
 use crate::{
-    Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, RoomHelps, Traits,
+    Choice, DedicatesLinks, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, RoomHelps,
+    Traits,
 };
 
 /// Blocks that are tried for a request that fits one: each costs a search for links.
@@ -143,6 +144,10 @@ impl Policy for DedicatedSegments {
 
     fn traits(&self) -> Traits {
         Traits { room_helps: RoomHelps::Mostly, ..Traits::ISOLATES }
+    }
+
+    fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
+        Parts::of(request, occupancy).homes(occupancy)
     }
 
     fn choose(

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use topolane_fabric::{BlockIndex, GroupIndex, NodeIndex};
 
 use super::{Parts, Plan};
-use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
+use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Segments as of [`Segments`](super::Segments) on links that no other job may use, whatever the routes.
 ///
@@ -22,6 +22,10 @@ impl Policy for IsolatedSegments {
 
     fn traits(&self) -> Traits {
         Traits::ISOLATES
+    }
+
+    fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
+        Parts::of(request, occupancy).homes(occupancy)
     }
 
     fn choose(

@@ -10,7 +10,7 @@ pub use isolated::IsolatedSegments;
 use parts::Parts;
 use plan::Plan;
 
-use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, RoomHelps, Traits};
+use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, RoomHelps, Traits};
 
 /// Segments: every part of `request.segment` nodes lies in one block, and so does what is left over. A block is a domain
 /// (of NVLink, say); nodes in none form a block with the others of their leaf.
@@ -30,6 +30,10 @@ impl Policy for Segments {
 
     fn traits(&self) -> Traits {
         Traits { depends_only_on_size: true, room_helps: RoomHelps::Always, ..Traits::NONE }
+    }
+
+    fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
+        Parts::of(request, occupancy).homes(occupancy)
     }
 
     fn choose(

@@ -1,6 +1,6 @@
 //! Into what a request is parted.
 
-use crate::{FreeSlots, Occupancy, Refusal, Request};
+use crate::{FreeSlots, Homes, Occupancy, Refusal, Request};
 
 /// So many whole segments, and what is left over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,11 @@ impl Parts {
     /// All its slots.
     pub fn wanted(self) -> u32 {
         self.whole * self.segment + self.rest
+    }
+
+    /// The blocks, if parts are larger than a slot.
+    pub fn homes(self, occupancy: &Occupancy) -> Option<Homes> {
+        (self.segment > 1).then(|| Homes::blocks(occupancy.fabric(), self.segment))
     }
 
     /// Whether the free slots hold all parts.

@@ -3,11 +3,12 @@ mod part;
 
 use std::borrow::Cow;
 
-use topolane_fabric::{BlockIndex, Fabric};
+use topolane_fabric::{BlockIndex, Fabric, NodeIndex};
 
 use self::loose::take_runs;
 use self::part::{Part, Sizes};
-use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
+use crate::homes::outside;
+use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, Traits};
 
 /// The rule of Slurm's topology/block, as a running Slurm 24.11 applies it to whole nodes of one weight.
 ///
@@ -48,6 +49,25 @@ impl Policy for SlurmBlock {
         // Slurm numbers ranks by node, whichever segment a node belongs to.
         nodes.sort_unstable();
         Ok(Choice::nodes(nodes))
+    }
+
+    fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
+        if request.stacked {
+            return None;
+        }
+        let fabric = occupancy.fabric();
+        let blocks = base_blocks(fabric, &vec![0; fabric.blocks() as usize]).len();
+        let part = request.segment.unwrap_or(request.nodes);
+        let outer = Part::new(part, blocks, &Sizes::of(fabric)).outer();
+        let base: Vec<BlockIndex> = (0..blocks as BlockIndex).collect();
+        let nodes = |blocks: &[BlockIndex]| {
+            blocks.iter().flat_map(|&block| fabric.block_nodes(block)).copied().collect()
+        };
+        let mut sets: Vec<Vec<NodeIndex>> = base.chunks(outer.max(1)).map(nodes).collect();
+        if fabric.domains() > 0 {
+            sets.extend(outside(fabric));
+        }
+        Some(Homes { part: part.max(1), sets })
     }
 
     fn has_place(

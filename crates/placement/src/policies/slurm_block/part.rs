@@ -66,6 +66,11 @@ impl Part {
         Part { wanted, outer, inner, most_inner }
     }
 
+    /// Base blocks of the block that holds all of it.
+    pub(super) fn outer(&self) -> usize {
+        self.outer
+    }
+
     /// A part of so many slots in one base block if one has room for it, otherwise anywhere.
     pub(super) fn anywhere(wanted: u32, counts: &[u32]) -> Self {
         let one = counts.iter().any(|&count| count >= wanted);

@@ -1,0 +1,359 @@
+//! What must be free before a rule can place a request, and what jobs would free of it.
+//!
+//! All this is necessary and need not be enough: the rule may want more, such as links. So it bounds the cost of room from
+//! below, and it names sets of jobs that are worth asking about.
+
+use topolane_fabric::{GroupIndex, NodeIndex};
+
+use super::Touchable;
+use super::jobs::Jobs;
+use super::knapsack::{Item, Relaxed, by_ratio, cheapest, relaxed};
+use crate::homes::Homes;
+use crate::occupancy::Occupancy;
+use crate::request::{Request, Share};
+
+/// Places for which the cheapest cover is looked for, if the rule does not say where the request must lie.
+const BASES: usize = 8;
+
+/// Parts in which a node with several jobs is counted where all of them must leave it: each frees some of the parts.
+const PARTS_OF_A_NODE: u32 = 12;
+
+/// Sets of nodes in which there must be slots.
+#[derive(Debug)]
+pub(super) struct Cover<'a> {
+    jobs: &'a [Touchable<'a>],
+    budgets: &'a [u32],
+    /// The whole machine.
+    all: Place,
+    /// What must be free on it.
+    wanted: u32,
+    /// Where parts of the request must lie; empty if the rule does not say.
+    homes: Vec<Place>,
+    /// If the rule does not say it, groups in which all of the request might lie.
+    groups: Vec<Place>,
+    /// What a home must have free for a part.
+    part: u32,
+    /// How many parts must lie in homes.
+    parts: u32,
+}
+
+/// A set of nodes.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// What is free there now.
+    has: u32,
+    /// What jobs would free, in the order of [`by_ratio`].
+    pub items: Vec<Item>,
+}
+
+/// What is known before anything is asked.
+#[derive(Debug)]
+pub(super) struct Start {
+    /// No room costs less; infinite if there is none.
+    pub least: f64,
+    /// Sets of jobs to begin with, cheapest first.
+    pub bases: Vec<Base>,
+}
+
+/// Jobs that would free enough slots in one place, or in several.
+#[derive(Debug)]
+pub(super) struct Base {
+    pub gone: Jobs,
+    /// All jobs that free something there, those with the least cost for it first.
+    pub inside: Vec<usize>,
+}
+
+impl<'a> Cover<'a> {
+    /// Of a request; `homes` are where parts of it must lie, if the rule says so.
+    pub fn new(
+        request: &Request,
+        occupancy: &Occupancy,
+        jobs: &'a [Touchable<'a>],
+        budgets: &'a [u32],
+        homes: Option<Homes>,
+    ) -> Self {
+        let slots = Slots::of(request, occupancy, jobs);
+        let parts = homes.as_ref().map_or(0, |homes| request.nodes / homes.part.max(1));
+        let (part, homes) = match homes.filter(|_| parts > 0) {
+            None => (0, Vec::new()),
+            Some(Homes { part, sets }) => {
+                let place = |set: &Vec<NodeIndex>| slots.place(set.iter().copied(), jobs);
+                (part, sets.iter().map(place).collect())
+            }
+        };
+        let fabric = occupancy.fabric();
+        let mut groups = Vec::new();
+        if homes.is_empty() {
+            for level in 1..fabric.depth() {
+                let large = |group: &GroupIndex| {
+                    fabric.node_range(level, *group).len() as u32 >= request.nodes
+                };
+                let place = |group| slots.place(fabric.node_range(level, group), jobs);
+                groups.extend((0..fabric.groups(level)).filter(large).map(place));
+            }
+        }
+        Cover {
+            jobs,
+            budgets,
+            groups,
+            all: slots.place(0..occupancy.fabric().nodes(), jobs),
+            wanted: request.nodes.saturating_mul(slots.scale),
+            homes,
+            part: part.saturating_mul(slots.scale),
+            parts,
+        }
+    }
+
+    /// Whether there may be room once these jobs are gone.
+    pub fn may_hold(&self, gone: &Jobs) -> bool {
+        if self.all.free_without(gone) < self.wanted {
+            return false;
+        }
+        let parts = self.homes.iter().map(|home| home.free_without(gone) / self.part.max(1));
+        self.homes.is_empty() || parts.fold(0, u32::saturating_add) >= self.parts
+    }
+
+    /// What room costs at least if jobs that are `gone` are paid for and those that are `kept` stay, and a job that is worth
+    /// deciding about; none if enough is free.
+    pub fn needs(&self, gone: &Jobs, kept: &Jobs) -> Relaxed {
+        let place = |place: &Place, wanted: u32| {
+            let need = wanted.saturating_sub(place.free_without(gone));
+            relaxed(&place.items, need, |job| !gone.contains(job) && !kept.contains(job))
+        };
+        let all = place(&self.all, self.wanted);
+        if self.parts != 1 {
+            return all;
+        }
+        let homes = self.homes.iter().map(|home| place(home, self.part));
+        // Where a job is still to be taken nothing is free yet, even if that job costs nothing.
+        let order = |a: &Relaxed, b: &Relaxed| {
+            a.cost.total_cmp(&b.cost).then(a.last.is_some().cmp(&b.last.is_some()))
+        };
+        let home = homes.min_by(order);
+        home.filter(|home| order(home, &all).is_gt()).unwrap_or(all)
+    }
+
+    /// The bound before anything is asked, and the sets of jobs to begin with.
+    pub fn start(&self) -> Start {
+        let all = self.covers(std::slice::from_ref(&self.all), self.wanted, 1);
+        if self.parts == 0 {
+            let mut bases = self.covers(&self.groups, self.wanted, BASES).bases;
+            bases.extend(all.bases);
+            return Start { least: all.least, bases };
+        }
+        let homes = match self.parts {
+            1 => self.covers(&self.homes, self.part, BASES),
+            _ => self.in_homes(),
+        };
+        let least = all.least.max(homes.least);
+        let bases = homes.bases.into_iter().map(|base| {
+            let mut gone = base.gone;
+            fill(&self.all, self.wanted, &mut gone);
+            Base { gone, ..base }
+        });
+        Start { least, bases: bases.chain(all.bases).collect() }
+    }
+
+    /// The cheapest cover of so much in one of the places. If no more are asked for, only places that may be the cheapest are
+    /// looked at.
+    fn covers(&self, places: &[Place], wanted: u32, asked: usize) -> Start {
+        let mut order: Vec<(f64, &Place)> = Vec::with_capacity(places.len());
+        for place in places {
+            let need = wanted.saturating_sub(place.has);
+            order.push((relaxed(&place.items, need, |_| true).cost, place));
+        }
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut least = f64::INFINITY;
+        let mut found: Vec<(f64, Base)> = Vec::new();
+        for (bound, place) in order {
+            if bound.is_infinite() || bound >= least && found.len() >= asked {
+                break;
+            }
+            let (cost, gone) = self.cheapest(place, wanted);
+            least = least.min(cost);
+            let inside = || place.items.iter().map(|item| item.job).collect();
+            found.extend(gone.map(|gone| (cost, Base { gone, inside: inside() })));
+        }
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Start { least, bases: found.into_iter().map(|(_, base)| base).collect() }
+    }
+
+    /// The least cost of so much in a place, and jobs that free it, which need not cost as little where the problem is large.
+    fn cheapest(&self, place: &Place, wanted: u32) -> (f64, Option<Jobs>) {
+        let need = wanted.saturating_sub(place.has);
+        match cheapest(&place.items, need, self.budgets, self.jobs.len()) {
+            Some((cost, _)) if cost.is_infinite() => (cost, None),
+            Some((cost, jobs)) => (cost, Some(jobs)),
+            None => {
+                let mut gone = Jobs::none(self.jobs.len());
+                fill(place, wanted, &mut gone);
+                (relaxed(&place.items, need, |_| true).cost, Some(gone))
+            }
+        }
+    }
+
+    /// Several parts in homes. A job that frees slots in several homes counts in each with the part of its cost that is its
+    /// part of the slots; so no choice of jobs costs less than the homes together. The parts of each home are chosen by dynamic
+    /// programming.
+    fn in_homes(&self) -> Start {
+        let mut freed = vec![0u64; self.jobs.len()];
+        for item in self.homes.iter().flat_map(|home| &home.items) {
+            freed[item.job] += u64::from(item.gain);
+        }
+        let parts = self.parts as usize;
+        let mut best = vec![f64::INFINITY; parts + 1];
+        best[0] = 0.0;
+        // By home and parts so far: how many parts in this home.
+        let mut taken: Vec<Vec<usize>> = Vec::with_capacity(self.homes.len());
+        let mut sets: Vec<Vec<(f64, Jobs)>> = Vec::with_capacity(self.homes.len());
+        for home in &self.homes {
+            let split = |item: &Item| {
+                let share = f64::from(item.gain) / freed[item.job] as f64;
+                Item { cost: item.cost * share, ..*item }
+            };
+            let mut items: Vec<Item> = home.items.iter().map(split).collect();
+            by_ratio(&mut items);
+            let home = Place { has: home.has, items };
+            let most = home.most() / self.part.max(1);
+            let of = |parts: u32| {
+                let (cost, set) = self.cheapest(&home, parts * self.part);
+                Some((cost, set?))
+            };
+            let costs: Vec<(f64, Jobs)> = (1..=most.min(self.parts)).map_while(of).collect();
+            let mut now = best.clone();
+            let mut here = vec![0; parts + 1];
+            for all in 1..=parts {
+                for (index, (cost, _)) in costs.iter().enumerate().take(all) {
+                    let cost = best[all - index - 1] + cost;
+                    if cost < now[all] {
+                        (now[all], here[all]) = (cost, index + 1);
+                    }
+                }
+            }
+            best = now;
+            taken.push(here);
+            sets.push(costs);
+        }
+        let least = best[parts];
+        if least.is_infinite() {
+            return Start { least, bases: Vec::new() };
+        }
+        let mut gone = Jobs::none(self.jobs.len());
+        let mut left = parts;
+        for (taken, sets) in taken.iter().zip(&sets).rev() {
+            let here = taken[left];
+            if here > 0 {
+                gone.add(&sets[here - 1].1);
+                left -= here;
+            }
+        }
+        let mut inside: Vec<usize> = (0..self.jobs.len()).filter(|&job| freed[job] > 0).collect();
+        let ratio = |job: usize| self.jobs[job].cost / freed[job] as f64;
+        inside.sort_by(|&a, &b| ratio(a).total_cmp(&ratio(b)).then(a.cmp(&b)));
+        Start { least, bases: vec![Base { gone, inside }] }
+    }
+}
+
+/// Adds jobs, those with the least cost for what they free first, until so much is free in a place.
+fn fill(place: &Place, wanted: u32, gone: &mut Jobs) {
+    let mut need = wanted.saturating_sub(place.free_without(gone));
+    for item in &place.items {
+        if need == 0 {
+            break;
+        }
+        if !gone.contains(item.job) {
+            gone.insert(item.job);
+            need = need.saturating_sub(item.gain);
+        }
+    }
+}
+
+impl Place {
+    fn free_without(&self, gone: &Jobs) -> u32 {
+        let gains = self.items.iter().filter(|item| gone.contains(item.job)).map(|item| item.gain);
+        gains.fold(self.has, u32::saturating_add)
+    }
+
+    /// What could be free there at best.
+    fn most(&self) -> u32 {
+        self.items.iter().map(|item| item.gain).fold(self.has, u32::saturating_add)
+    }
+}
+
+/// The slots of every node, and the jobs that hold what is missing.
+pub(super) struct Slots {
+    /// Free now.
+    free: Vec<u32>,
+    /// By node the jobs there, and what each frees if it goes.
+    gains: Vec<Vec<(usize, u32)>>,
+    /// What a slot counts.
+    scale: u32,
+}
+
+impl Slots {
+    pub fn of(request: &Request, occupancy: &Occupancy, jobs: &[Touchable<'_>]) -> Self {
+        let nodes = occupancy.fabric().nodes();
+        // By node the jobs on it, and how many slots they hold there.
+        let mut holders: Vec<Vec<(usize, u32)>> = vec![Vec::new(); nodes as usize];
+        for (index, job) in jobs.iter().enumerate() {
+            for node in job.placement.held() {
+                let holders = &mut holders[node as usize];
+                match holders.iter_mut().find(|(other, _)| *other == index) {
+                    Some((_, slots)) => *slots += 1,
+                    None => holders.push((index, 1)),
+                }
+            }
+        }
+        let may = |node: NodeIndex| {
+            occupancy.in_service().contains(node)
+                && request.eligible.as_ref().is_none_or(|set| set.contains(node))
+        };
+        let all_touchable = |node: NodeIndex| {
+            let held: u32 = holders[node as usize].iter().map(|&(_, slots)| slots).sum();
+            held == occupancy.held(node)
+        };
+        let is_shared = |node: &NodeIndex| holders[*node as usize].len() > 1;
+        let whole = request.share.is_whole();
+        let scale =
+            if whole && (0..nodes).any(|node| is_shared(&node)) { PARTS_OF_A_NODE } else { 1 };
+        let free = occupancy.free_slots(request);
+        let free: Vec<u32> = (0..nodes).map(|node| free.count(0, node)).collect();
+        let gain = |node: NodeIndex| match &request.share {
+            _ if !may(node) => 0,
+            Share::Whole if !all_touchable(node) => 0,
+            Share::Whole => scale.div_ceil(holders[node as usize].len().max(1) as u32),
+            Share::Part(amounts) => {
+                let most = occupancy.empty().slots_on(node, amounts);
+                let most = if request.stacked { most } else { most.min(1) };
+                most.saturating_sub(free[node as usize])
+            }
+        };
+        let gains = (0..nodes).map(|node| {
+            let gain = gain(node);
+            let of = holders[node as usize].iter().map(|&(job, _)| (job, gain));
+            if gain > 0 { of.collect() } else { Vec::new() }
+        });
+        let gains = gains.collect();
+        Slots { free, gains, scale }
+    }
+
+    /// What is free on these nodes, and what jobs would free of them.
+    pub fn place(&self, nodes: impl Iterator<Item = NodeIndex>, jobs: &[Touchable<'_>]) -> Place {
+        let mut has = 0u32;
+        let mut freed: Vec<(usize, u32)> = Vec::new();
+        for node in nodes {
+            let free = self.free[node as usize].saturating_mul(self.scale);
+            has = has.saturating_add(free);
+            freed.extend_from_slice(&self.gains[node as usize]);
+        }
+        freed.sort_unstable();
+        let items = freed.chunk_by(|one, next| one.0 == next.0).map(|same| {
+            let job = same[0].0;
+            let gain = same.iter().map(|one| one.1).fold(0, u32::saturating_add);
+            Item { job, gain, cost: jobs[job].cost, group: jobs[job].group }
+        });
+        let mut items: Vec<Item> = items.collect();
+        by_ratio(&mut items);
+        Place { has, items }
+    }
+}

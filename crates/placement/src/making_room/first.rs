@@ -1,0 +1,141 @@
+//! The first plans: good ones, found with few questions.
+
+use super::asking::Asking;
+use super::cover::{Base, Start};
+use super::jobs::Jobs;
+use super::{Found, Search, is_best};
+use crate::placement::Placement;
+
+/// The best of the first plans; none if none is found.
+///
+/// The sets of the cover come first: what the policy accepts of them is mostly best. If it wants more than slots, jobs are added to
+/// each of them in some order until it places the request, and then left out again one after another, the dearest first.
+pub(super) fn first_plans(
+    search: &Search<'_>,
+    start: &Start,
+    asking: &mut Asking<'_>,
+) -> Option<Found> {
+    let mut best: Option<Found> = None;
+    let keeps = |base: &&Base| search.keeps_to_budgets(&base.gone);
+    for base in start.bases.iter().filter(keeps) {
+        if asking.fits(&base.gone) == Some(true) {
+            keep(&mut best, search.found(base.gone.clone()));
+            if is_best(best.as_ref(), start.least) {
+                return best;
+            }
+        }
+    }
+    let everywhere =
+        Base { gone: Jobs::none(search.jobs.len()), inside: (0..search.jobs.len()).collect() };
+    for base in start.bases.iter().filter(keeps).chain([&everywhere]) {
+        for order in orders(search, base) {
+            // Half of the questions are for the search that proves.
+            if asking.questions() > search.effort.questions / 2 {
+                return best;
+            }
+            if let Some(found) = grown(base, &order, asking) {
+                let found = shrunk(search, found, asking);
+                keep(&mut best, search.found(found));
+                if is_best(best.as_ref(), start.least) {
+                    return best;
+                }
+            }
+        }
+    }
+    best
+}
+
+/// Keeps the cheaper one.
+pub(super) fn keep(best: &mut Option<Found>, found: Found) {
+    if best.as_ref().is_none_or(|best| found.cost < best.cost) {
+        *best = Some(found);
+    }
+}
+
+/// Orders in which jobs of the place of a base may be added: by cost for the slots there, by cost alone, and by cost for the links that
+/// they may use. None has more of a group than may be disturbed.
+fn orders(search: &Search<'_>, base: &Base) -> [Vec<usize>; 3] {
+    let sorted = |cost: &dyn Fn(usize) -> f64| {
+        let mut order = base.inside.clone();
+        order.sort_by(|&a, &b| cost(a).total_cmp(&cost(b)).then(a.cmp(&b)));
+        order
+    };
+    let cost = |job: usize| search.jobs[job].cost;
+    let for_links = |job: usize| {
+        let placement = search.jobs[job].placement;
+        cost(job) / (1 + placement.links().len() + placement.crossed().len()) as f64
+    };
+    let mut orders = [base.inside.clone(), sorted(&cost), sorted(&for_links)];
+    for order in &mut orders {
+        let mut used = search.used(&base.gone);
+        order.retain(|&job| match search.jobs[job].group {
+            _ if base.gone.contains(job) => false,
+            Some(group) if used[group] >= search.effort.budgets[group] => false,
+            Some(group) => {
+                used[group] += 1;
+                true
+            }
+            None => true,
+        });
+    }
+    orders
+}
+
+/// The base and as few of the first jobs of the order as the policy needs to place the request, if more room is not in its way.
+fn grown(base: &Base, order: &[usize], asking: &mut Asking<'_>) -> Option<Jobs> {
+    let with = |count: usize| {
+        let mut set = base.gone.clone();
+        order[..count].iter().for_each(|&job| set.insert(job));
+        set
+    };
+    let (mut low, mut high) = (0, order.len());
+    if !asking.fits(&with(high))? {
+        return None;
+    }
+    while low < high {
+        let middle = low.midpoint(high);
+        if asking.fits(&with(middle))? {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(with(high))
+}
+
+/// The same without the jobs that the policy does not need to be gone.
+fn shrunk(search: &Search<'_>, mut gone: Jobs, asking: &mut Asking<'_>) -> Jobs {
+    if let Some(needed) = needed(search, &gone, asking)
+        && asking.fits(&needed) == Some(true)
+    {
+        gone = needed;
+    }
+    let mut order: Vec<usize> = gone.iter().collect();
+    order.sort_by(|&a, &b| search.jobs[b].cost.total_cmp(&search.jobs[a].cost).then(a.cmp(&b)));
+    for job in order {
+        let mut fewer = gone.clone();
+        fewer.remove(job);
+        match asking.fits(&fewer) {
+            Some(true) => gone = fewer,
+            Some(false) => {}
+            None => break,
+        }
+    }
+    gone
+}
+
+/// The jobs of a set that hold nodes or links of the place that the policy then finds.
+fn needed(search: &Search<'_>, gone: &Jobs, asking: &mut Asking<'_>) -> Option<Jobs> {
+    let placement = asking.place(gone)?;
+    let mut nodes: Vec<u32> = placement.held().collect();
+    nodes.sort_unstable();
+    let in_the_way = |other: &Placement| {
+        other.held().any(|node| nodes.binary_search(&node).is_ok())
+            || other.links().iter().any(|link| placement.links().binary_search(link).is_ok())
+            || (placement.is_isolated() || other.is_isolated())
+                && (other.links().is_empty() || placement.links().is_empty())
+                && other.crossed().iter().any(|group| placement.crossed().contains(group))
+    };
+    let jobs = gone.iter().filter(|&job| in_the_way(search.jobs[job].placement));
+    Some(Jobs::of(search.jobs.len(), jobs))
+}

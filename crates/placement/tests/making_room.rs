@@ -1,0 +1,447 @@
+//! Room made by requeueing jobs: never a plan that makes none, never a cheaper one than the bound says, and on small states the
+//! cheapest of all.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{rule, seen, tree, whole};
+use proptest::prelude::*;
+use topolane_fabric::{Description, DomainDescription, Fabric, NodeIndex, fat_tree, pgft, read};
+use topolane_placement::{
+    Amounts, Disruption, Effort, Level, NoRoom, Occupancy, POLICIES, Placement, Policy, Present,
+    Request, RoomPlan, Share, Within, make_room, place_within,
+};
+
+/// A job that runs.
+#[derive(Debug, Clone)]
+struct Job {
+    id: u64,
+    placement: Arc<Placement>,
+    disruption: Disruption,
+    group: Option<usize>,
+}
+
+impl Job {
+    fn cost(&self) -> Option<f64> {
+        match self.disruption {
+            Disruption::Requeue(cost) => Some(cost),
+            Disruption::Untouchable => None,
+        }
+    }
+}
+
+fn present(jobs: &[Job]) -> Vec<Present<'_>> {
+    let mut present = Vec::new();
+    for Job { id, placement, disruption, group } in jobs {
+        present.push(Present { id: *id, placement, disruption: *disruption, group: *group });
+    }
+    present
+}
+
+/// Whether the policy places the request without some jobs.
+fn fits(
+    policy: &dyn Policy,
+    request: &Request,
+    occupancy: &mut Occupancy,
+    gone: &[&Job],
+) -> Option<Placement> {
+    let mut then = occupancy.what_if();
+    for job in gone {
+        then.release(Arc::clone(&job.placement));
+    }
+    place_within(policy, request, &then).ok()
+}
+
+fn keeps_to(budgets: &[u32], gone: &[&Job]) -> bool {
+    budgets.iter().enumerate().all(|(group, &most)| {
+        gone.iter().filter(|job| job.group == Some(group)).count() <= most as usize
+    })
+}
+
+/// The least cost of all sets of jobs without which the policy places the request; `None` if there is none.
+fn cheapest(
+    policy: &dyn Policy,
+    request: &Request,
+    occupancy: &mut Occupancy,
+    jobs: &[Job],
+    budgets: &[u32],
+) -> Option<f64> {
+    let touchable: Vec<&Job> = jobs.iter().filter(|job| job.cost().is_some()).collect();
+    let of = |set: u32| -> Vec<&Job> {
+        let members = touchable.iter().enumerate().filter(|(index, _)| set >> index & 1 == 1);
+        members.map(|(_, job)| *job).collect()
+    };
+    let cost = |set: u32| of(set).iter().filter_map(|job| job.cost()).sum::<f64>();
+    let mut sets: Vec<u32> = (0..1u32 << touchable.len()).collect();
+    sets.retain(|&set| keeps_to(budgets, &of(set)));
+    sets.sort_by(|&a, &b| cost(a).total_cmp(&cost(b)));
+    sets.into_iter().find(|&set| fits(policy, request, occupancy, &of(set)).is_some()).map(cost)
+}
+
+/// That a plan is one: the policy places the request where the plan says once its jobs are gone, these may be disturbed and cost what
+/// the plan says, and the state is as before.
+fn check(
+    plan: &RoomPlan,
+    policy: &dyn Policy,
+    request: &Request,
+    occupancy: &Occupancy,
+    jobs: &[Job],
+    budgets: &[u32],
+) {
+    let gone: Vec<&Job> = jobs.iter().filter(|job| plan.requeued.contains(&job.id)).collect();
+    assert_eq!(gone.len(), plan.requeued.len());
+    assert!(keeps_to(budgets, &gone));
+    let cost: f64 = gone.iter().map(|job| job.cost().expect("untouchable")).sum();
+    assert!((cost - plan.cost).abs() <= 1e-9 * cost, "{cost} {}", plan.cost);
+    assert!(plan.least <= plan.cost);
+    let mut after = occupancy.clone();
+    for job in &gone {
+        after.release(&job.placement);
+    }
+    let placed = place_within(policy, request, &after).expect("no room");
+    assert_eq!(placed, *plan.placement);
+    after.claim(&placed).unwrap();
+}
+
+/// Leaves that are domains of one name each.
+fn racks(of: u32, racks: u32) -> Arc<Fabric> {
+    let tree = pgft("n", &[of, racks], &[1, 1], &[1, 1]);
+    let names = Fabric::build(&tree).unwrap();
+    let domain = |rack: u32| DomainDescription {
+        name: format!("rack{rack}"),
+        nodes: names.node_range(1, rack).map(|node| names.node_name(node).to_owned()).collect(),
+        bandwidth: 1e12,
+    };
+    let domains = (0..racks).map(domain).collect();
+    Arc::new(Fabric::build(&Description { domains, ..tree }).unwrap())
+}
+
+fn machines() -> Vec<Arc<Fabric>> {
+    let fat = |radix, pods| Arc::new(Fabric::build(&fat_tree(radix, pods).unwrap()).unwrap());
+    vec![
+        fat(4, 4),
+        fat(4, 2),
+        tree(&[4, 3, 2]),
+        tree(&[6, 4]),
+        racks(4, 6),
+        racks(6, 3),
+        common::build(&[vec![(vec![3, 4], false), (vec![2], true), (vec![4, 1, 2], false)]], true),
+        common::build(&[vec![(vec![3, 3], false)], vec![(vec![4, 2], false)]], false),
+    ]
+}
+
+/// Nodes of a job; its cost, none if it is untouchable; its group; whether it shares its nodes; whether another rule placed it.
+type Word = (u32, Option<u32>, Option<usize>, bool, bool);
+
+/// A state and a question in a few words, so that a failing case is short.
+#[derive(Debug, Clone)]
+struct Scene {
+    machine: usize,
+    policy: usize,
+    jobs: Vec<Word>,
+    budgets: Vec<u32>,
+    wanted: u32,
+    shares: bool,
+    segment: Option<u32>,
+    required: Option<u8>,
+    out: Option<u32>,
+}
+
+fn scene() -> impl Strategy<Value = Scene> {
+    let cost = prop::option::weighted(0.9, 0u32..60);
+    let group = prop::option::weighted(0.5, 0usize..2);
+    let (seldom, often) = (prop::bool::weighted(0.15), prop::bool::weighted(0.3));
+    let jobs = prop::collection::vec((1u32..7, cost, group, seldom, often), 3..9);
+    let budgets = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(0u32..4, 2)];
+    let machines = 0..machines().len();
+    let options = (
+        seldom,
+        prop::option::weighted(0.3, 1u32..6),
+        prop::option::weighted(0.2, 0u8..3),
+        prop::option::weighted(0.2, 0u32..24),
+    );
+    (machines, 0..POLICIES.len(), jobs, budgets, 1u32..17, options).prop_map(
+        |(machine, policy, jobs, budgets, wanted, (shares, segment, required, out))| Scene {
+            machine,
+            policy,
+            jobs,
+            budgets,
+            wanted,
+            shares,
+            segment,
+            required,
+            out,
+        },
+    )
+}
+
+impl Scene {
+    fn share(shares: bool) -> Share {
+        if shares { Share::part(3, 0) } else { Share::Whole }
+    }
+
+    /// The state, who runs, and the request.
+    fn set(&self) -> (Occupancy, Vec<Job>, Request) {
+        let fabric = machines()[self.machine].clone();
+        let policy = (POLICIES[self.policy].build)(1);
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        let mut jobs = Vec::new();
+        for (id, &(nodes, cost, group, shares, other)) in (0..).zip(&self.jobs) {
+            let request = Request {
+                share: Scene::share(shares),
+                recorded: Some((0..nodes).map(|node| (node + 3) % fabric.nodes()).collect()),
+                ..Request::whole_nodes(id, nodes, 1.0)
+            };
+            let rule = if other { rule("scattered") } else { (POLICIES[self.policy].build)(1) };
+            // Without links of its own such a job is in the way of others.
+            let Ok(placement) = rule.place(&request, &occupancy) else { continue };
+            let placement = Arc::new(placement);
+            occupancy.claim(&placement).unwrap();
+            let cost = cost.map(f64::from);
+            let disruption = cost.map_or(Disruption::Untouchable, Disruption::Requeue);
+            jobs.push(Job { id, placement, disruption, group });
+        }
+        if let Some(node) = self.out {
+            occupancy.set_in_service(node, false);
+        }
+        let wanted = self.wanted.min(fabric.nodes());
+        let level = self.required.map(Level::Tree);
+        let level = level.filter(|level| level.check(&fabric).is_ok() && policy.reads_within());
+        let request = Request {
+            share: Scene::share(self.shares),
+            segment: self.segment,
+            within: level.map_or(Within::Unsaid, Within::Required),
+            recorded: Some((0..wanted).collect()),
+            ..Request::whole_nodes(99, wanted, 1.0)
+        };
+        (occupancy, jobs, request)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    /// Under every policy a plan is found exactly if some set of jobs makes room, and it costs what the cheapest of all sets costs. No
+    /// plan is one that does not make room. The bound is one. The order of the jobs does not matter.
+    #[test]
+    fn the_cheapest_of_all_sets(scene in scene()) {
+        let (mut occupancy, mut jobs, request) = scene.set();
+        let policy = (POLICIES[scene.policy].build)(1);
+        let effort = Effort { budgets: scene.budgets.clone(), ..Effort::default() };
+        let before = seen(&occupancy);
+        let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
+        prop_assert_eq!(seen(&occupancy), before);
+        let least = cheapest(&*policy, &request, &mut occupancy, &jobs, &effort.budgets);
+        match (&found, least) {
+            (Ok(plan), Some(least)) => {
+                check(plan, &*policy, &request, &occupancy, &jobs, &effort.budgets);
+                prop_assert!(plan.cost <= least * (1.0 + 1e-9), "{} for {}", plan.cost, least);
+                prop_assert!(plan.least <= least * (1.0 + 1e-9), "{} is no bound", plan.least);
+                prop_assert!(plan.least >= least * (1.0 - 1e-9), "not proven");
+            }
+            (Err(NoRoom::Impossible), None) => {}
+            (found, least) => prop_assert!(false, "{found:?}, {least:?}"),
+        }
+        jobs.reverse();
+        prop_assert_eq!(
+            make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort),
+            found
+        );
+    }
+
+    /// With few questions a plan may cost more, but it makes room, and what is told as a bound is one.
+    #[test]
+    fn with_few_questions(scene in scene(), questions in 0u32..20) {
+        let (mut occupancy, jobs, request) = scene.set();
+        let policy = (POLICIES[scene.policy].build)(1);
+        let effort = Effort { budgets: scene.budgets.clone(), questions, ..Effort::default() };
+        let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
+        let least = cheapest(&*policy, &request, &mut occupancy, &jobs, &effort.budgets);
+        match found {
+            Ok(plan) => {
+                check(&plan, &*policy, &request, &occupancy, &jobs, &effort.budgets);
+                prop_assert!(plan.least <= least.unwrap() * (1.0 + 1e-9));
+                prop_assert!(plan.questions <= questions + 2);
+            }
+            Err(NoRoom::Impossible) => prop_assert_eq!(least, None),
+            Err(NoRoom::NotFound { .. }) => {}
+        }
+    }
+
+    /// Every whole part of a placement lies in one of the homes that the policy names.
+    #[test]
+    fn placements_lie_at_home(scene in scene()) {
+        let (occupancy, _, request) = scene.set();
+        let policy = (POLICIES[scene.policy].build)(1);
+        if let Some(homes) = policy.homes(&request, &occupancy)
+            && let Ok(placement) = place_within(&*policy, &request, &occupancy)
+        {
+            // Homes of several parts do not overlap, so parts in them can be counted.
+            let inside = |set: &Vec<NodeIndex>| {
+                placement.nodes().iter().filter(|node| set.contains(node)).count() as u32
+            };
+            let parts: u32 = homes.sets.iter().map(|set| inside(set) / homes.part).sum();
+            prop_assert!(parts >= request.nodes / homes.part, "{homes:?} {placement:?}");
+        }
+    }
+}
+
+/// Jobs on the nodes of a machine, each with its nodes and its cost.
+fn running(occupancy: &mut Occupancy, jobs: &[(&[NodeIndex], f64)]) -> Vec<Job> {
+    let fabric = Arc::clone(occupancy.fabric());
+    let mut running = Vec::new();
+    for (id, (nodes, cost)) in (0..).zip(jobs) {
+        let placement = Arc::new(whole(&fabric, nodes));
+        occupancy.claim(&placement).unwrap();
+        running.push(Job { id, placement, disruption: Disruption::Requeue(*cost), group: None });
+    }
+    running
+}
+
+/// A request that fits costs nothing, and no job goes.
+#[test]
+fn a_request_that_fits() {
+    let mut occupancy = Occupancy::new(tree(&[4, 2]));
+    let jobs = running(&mut occupancy, &[(&[0], 0.0)]);
+    let request = Request::whole_nodes(9, 7, 1.0);
+    let policy = rule("first-fit");
+    let plan =
+        make_room(&*policy, &request, &mut occupancy, &present(&jobs), &Effort::default()).unwrap();
+    assert_eq!((plan.requeued, plan.cost, plan.least, plan.questions), (vec![], 0.0, 0.0, 1));
+    assert_eq!(plan.placement.nodes(), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// The cheapest set is not what the jobs with the least cost for a node give, which are job 3, then job 1.
+#[test]
+fn the_best_set_is_no_greedy_one() {
+    let mut occupancy = Occupancy::new(tree(&[8]));
+    let jobs =
+        running(&mut occupancy, &[(&[0, 1, 2], 5.0), (&[3, 4], 3.0), (&[5, 6], 3.5), (&[7], 1.0)]);
+    let policy = rule("first-fit");
+    let mut ask = |nodes, budgets: &[u32], jobs: &[Job]| {
+        let effort = Effort { budgets: budgets.to_vec(), ..Effort::default() };
+        let request = Request::whole_nodes(9, nodes, 1.0);
+        let plan = make_room(&*policy, &request, &mut occupancy, &present(jobs), &effort)?;
+        assert!(plan.cost.total_cmp(&plan.least).is_eq());
+        Ok::<_, NoRoom>((plan.requeued, plan.cost))
+    };
+    assert_eq!(ask(3, &[], &jobs), Ok((vec![1, 3], 4.0)));
+    assert_eq!(ask(4, &[], &jobs), Ok((vec![0, 3], 6.0)));
+    // One job of a group only.
+    let grouped: Vec<Job> = jobs.iter().map(|job| Job { group: Some(0), ..job.clone() }).collect();
+    assert_eq!(ask(3, &[1], &grouped), Ok((vec![0], 5.0)));
+    assert_eq!(ask(4, &[1], &grouped), Err(NoRoom::Impossible));
+    assert_eq!(ask(4, &[0], &grouped), Err(NoRoom::Impossible));
+}
+
+/// Kueue's issue 10497: a node has eight GPUs and places for two pods. One job has all GPUs, another one of the places. Two pods of four GPUs each need
+/// both of them gone; the job without GPUs must not be forgotten.
+#[test]
+fn kueue_10497_a_blocker_without_gpus() {
+    let machine = "name = \"m\"\n[node]\nsockets = 1\ncores-per-socket = 64\nmemory = 1000\n\
+                   resources = { gpu = 8, pods = 2 }\n[[site]]\nname = \"s\"\nchildren = [2, 1]\n";
+    let fabric = Arc::new(Fabric::build(&read::machine_toml(machine).unwrap()).unwrap());
+    let pods = |gpus: u64| {
+        let counts = [("cores", 1), ("pods", 1), ("gpu", gpus)];
+        Share::Part(Amounts::named(fabric.resources(), counts).unwrap())
+    };
+    for policy in ["kueue-tas", "first-fit", "best-fit"] {
+        let policy = rule(policy);
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        let mut jobs = Vec::new();
+        // The other node has a GPU job and a job of no GPU, which nobody may disturb.
+        for (id, node, gpus, disruption) in [
+            (0, 0, 8, Disruption::Requeue(10.0)),
+            (1, 0, 0, Disruption::Requeue(3.0)),
+            (2, 1, 8, Disruption::Requeue(1.0)),
+            (3, 1, 0, Disruption::Untouchable),
+        ] {
+            let placement = Placement::new(&fabric, vec![node], pods(gpus));
+            let placement = Arc::new(occupancy.name_gpus(placement));
+            occupancy.claim(&placement).unwrap();
+            jobs.push(Job { id, placement, disruption, group: None });
+        }
+        let request = Request {
+            share: pods(4),
+            stacked: true,
+            within: Within::Required(Level::Tree(0)),
+            ..Request::whole_nodes(9, 2, 1.0)
+        };
+        let effort = Effort::default();
+        let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
+        check(&plan, &*policy, &request, &occupancy, &jobs, &[]);
+        assert_eq!((plan.requeued, plan.cost, plan.least), (vec![0, 1], 13.0, 13.0));
+        assert_eq!(plan.placement.nodes(), [0, 0]);
+    }
+}
+
+/// Kueue's issue 10815: ten racks of 18 nodes are full, and a job wants 16 nodes of one rack. Jobs of one node are cheapest, but they are scattered over
+/// all racks; the nodes freed must lie in one.
+#[test]
+fn kueue_10815_the_freed_nodes_lie_in_one_rack() {
+    let fabric = racks(18, 10);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let mut jobs: Vec<(Vec<NodeIndex>, f64)> = Vec::new();
+    for rack in 0..10 {
+        let first = 18 * rack;
+        // Two nodes are out of service, as there.
+        let last = if rack == 4 { first + 16 } else { first + 18 };
+        jobs.push(((first..first + 4).collect(), 100.0));
+        jobs.push(((first + 4..first + 12).collect(), 150.0 + f64::from(rack)));
+        jobs.extend((first + 12..last).map(|node| (vec![node], 1.0)));
+    }
+    let listed: Vec<(&[NodeIndex], f64)> =
+        jobs.iter().map(|(nodes, cost)| (&nodes[..], *cost)).collect();
+    let running = running(&mut occupancy, &listed);
+    occupancy.set_in_service(18 * 4 + 16, false);
+    occupancy.set_in_service(18 * 4 + 17, false);
+    let request = Request {
+        segment: Some(16),
+        segment_level: Some(Level::Domain),
+        ..Request::whole_nodes(999, 16, 1.0)
+    };
+    for policy in ["kueue-tas", "slurm-block", "segments"] {
+        let policy = rule(policy);
+        let effort = Effort::default();
+        let present = present(&running);
+        let plan = make_room(&*policy, &request, &mut occupancy, &present, &effort).unwrap();
+        check(&plan, &*policy, &request, &occupancy, &running, &[]);
+        // A rack without its job of four nodes has 14; so that of eight goes, and the cheapest is that of the first rack.
+        assert_eq!((plan.cost, plan.least), (254.0, 254.0), "{}", policy.name());
+        let racks: Vec<_> =
+            plan.placement.nodes().iter().map(|&node| fabric.domain(node)).collect();
+        assert!(racks.iter().all(|&rack| rack == Some(0)), "{racks:?}");
+    }
+}
+
+/// A job that takes no node that is wanted may still be in the way: it crosses the leaves whose links an isolated job needs.
+#[test]
+fn links_alone() {
+    let mut occupancy = Occupancy::new(tree(&[4, 2]));
+    let jobs = running(&mut occupancy, &[(&[0, 4], 7.0), (&[1], 1.0)]);
+    let request = Request::whole_nodes(9, 5, 1.0);
+    let effort = Effort::default();
+    let policy = rule("isolated");
+    let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
+    assert_eq!((plan.requeued, plan.cost, plan.least), (vec![0], 7.0, 7.0));
+}
+
+/// Nothing is proposed where nothing helps: more nodes than there are, or what holds them may not be disturbed. A cost that is none counts as
+/// untouchable.
+#[test]
+fn no_room() {
+    let mut occupancy = Occupancy::new(tree(&[4, 2]));
+    let mut jobs = running(&mut occupancy, &[(&[0, 1], f64::NAN), (&[2, 3], -1.0), (&[4], 1.0)]);
+    let policy = rule("first-fit");
+    let mut ask = |nodes, jobs: &[Job]| {
+        let request = Request::whole_nodes(9, nodes, 1.0);
+        make_room(&*policy, &request, &mut occupancy, &present(jobs), &Effort::default())
+    };
+    assert_eq!(ask(9, &jobs), Err(NoRoom::Impossible));
+    assert_eq!(ask(5, &jobs), Err(NoRoom::Impossible));
+    assert_eq!(ask(4, &jobs).unwrap().requeued, [2]);
+    jobs[0].disruption = Disruption::Untouchable;
+    assert_eq!(ask(5, &jobs), Err(NoRoom::Impossible));
+}

@@ -1,0 +1,118 @@
+//! Room for a request by requeueing jobs that run.
+
+use pyo3::prelude::*;
+use topolane_placement::{
+    Disruption, Effort, NoRoom as Nothing, Present, Request, make_room as search,
+};
+
+use crate::decision::Decision;
+use crate::error::bad_input;
+use crate::policy::policy_from;
+use crate::repair::laid;
+use crate::state::{State, within_from};
+
+/// Jobs to be requeued, and where the request goes once they are gone.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct RoomPlan {
+    /// The jobs, ascending.
+    requeued: Vec<u64>,
+    /// What that costs, node-seconds.
+    cost: f64,
+    /// No plan costs less.
+    least: f64,
+    /// Where the request goes.
+    decision: Py<Decision>,
+    /// How often the policy was asked.
+    questions: u32,
+}
+
+/// That there is no plan, or that none was found.
+#[pyclass(frozen, get_all, module = "topolane._engine")]
+pub struct NoRoom {
+    /// Whether there is none.
+    impossible: bool,
+    /// The reason in a sentence.
+    reason: String,
+}
+
+/// The plan, or why there is none.
+#[derive(IntoPyObject)]
+pub enum Planned {
+    Plan(RoomPlan),
+    Nothing(NoRoom),
+}
+
+/// Identity, nodes, cables, cost in node-seconds (`None`: it may not be disturbed) and group of a job.
+type Job = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
+
+/// Room for `nodes` whole nodes by requeueing jobs that run, at the least cost. At most `budgets[group]` jobs of a group are requeued.
+/// The state has all others and stays as it is.
+#[pyfunction]
+#[pyo3(signature = (state, policy, nodes, running, *, budgets=vec![], questions=None, segment=None, within=None, id=0, seed=0))]
+#[allow(clippy::too_many_arguments)]
+pub fn make_room(
+    py: Python<'_>,
+    state: &State,
+    policy: &Bound<'_, PyAny>,
+    nodes: u32,
+    running: Vec<Job>,
+    budgets: Vec<u32>,
+    questions: Option<u32>,
+    segment: Option<u32>,
+    within: Option<&str>,
+    id: u64,
+    seed: u64,
+) -> PyResult<Planned> {
+    if nodes == 0 {
+        return Err(bad_input("a request asks for at least 1 node, not 0"));
+    }
+    if segment == Some(0) {
+        return Err(bad_input("a segment has at least 1 node, not 0"));
+    }
+    for (id, _, _, cost, group) in &running {
+        if let Some(cost) = cost.filter(|cost| !cost.is_finite() || *cost < 0.0) {
+            return Err(bad_input(format!("job {id}: a cost is 0 or more, not {cost}")));
+        }
+        if let Some(group) = group.filter(|&group| group >= budgets.len()) {
+            return Err(bad_input(format!("job {id}: there is no budget of group {group}")));
+        }
+    }
+    let (policy, raised) = policy_from(policy, seed)?;
+    let mut occupancy = state.occupancy.clone();
+    let kinds: Vec<(Option<f64>, Option<usize>)> =
+        running.iter().map(|(.., cost, group)| (*cost, *group)).collect();
+    let placed = running.into_iter().map(|(id, nodes, links, ..)| (id, nodes, links));
+    let jobs = laid(state, &*policy, &mut occupancy, placed)?;
+    let present: Vec<Present<'_>> = jobs
+        .iter()
+        .zip(kinds)
+        .map(|((request, placement), (cost, group))| {
+            let disruption = cost.map_or(Disruption::Untouchable, Disruption::Requeue);
+            Present { id: request.id, placement, disruption, group }
+        })
+        .collect();
+    let within = within_from(within, occupancy.fabric())?;
+    let request = Request { segment, within, ..Request::whole_nodes(id, nodes, f64::INFINITY) };
+    let effort = Effort::default();
+    let effort = Effort { budgets, questions: questions.unwrap_or(effort.questions), ..effort };
+    let found = search(&*policy, &request, &mut occupancy, &present, &effort);
+    if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+        return Err(error);
+    }
+    Ok(match found {
+        Ok(plan) => {
+            let decision = Decision::placed(occupancy.fabric(), id, plan.placement);
+            Planned::Plan(RoomPlan {
+                requeued: plan.requeued,
+                cost: plan.cost,
+                least: plan.least,
+                decision: Py::new(py, decision)?,
+                questions: plan.questions,
+            })
+        }
+        Err(reason) => Planned::Nothing(NoRoom {
+            impossible: reason == Nothing::Impossible,
+            reason: reason.to_string(),
+        }),
+    })
+}

@@ -1,0 +1,76 @@
+"""Room for a request by requeueing jobs: what reaches Python. The rules are tested in Rust (crates/placement)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from topolane import InputError
+from topolane._engine import Machine, NoRoom, RoomPlan, State, make_room
+
+LEAVES = [(["site", f"leaf{leaf}"], [f"n{leaf}.{node}" for node in range(4)]) for leaf in range(3)]
+MACHINE = Machine.of("three leaves of four", LEAVES)
+Job = tuple[int, list[int], list[int], float | None, int | None]
+RUNNING: list[Job] = [
+    (1, [0, 1], [], 9.0, None),
+    (2, [2, 4, 5], [], 4.0, 0),
+    (3, [6], [], 5.0, 0),
+    (4, [7], [], None, None),
+]
+
+
+def full() -> State:
+    state = State(MACHINE)
+    state.hold([8, 9, 10, 11])
+    return state
+
+
+def test_the_cheapest_jobs_go_and_the_state_stays() -> None:
+    """One node is free. Three more are cheapest of job 2, which holds three; in one leaf, of jobs 1 and 2."""
+    state = full()
+    for _ in range(2):
+        plan = make_room(state, "first-fit", 4, RUNNING, budgets=[2], id=77)
+        assert isinstance(plan, RoomPlan)
+        assert (plan.requeued, plan.cost, plan.least) == ([2], 4.0, 4.0)
+        assert (plan.decision.id, sorted(plan.decision.nodes)) == (77, [2, 3, 4, 5])
+    plan = make_room(state, "kueue-tas", 4, RUNNING, budgets=[2], within="required:leaf")
+    assert isinstance(plan, RoomPlan)
+    assert (plan.requeued, plan.cost, plan.least) == ([1, 2], 13.0, 13.0)
+    assert sorted(plan.decision.nodes) == [0, 1, 2, 3]
+
+
+def test_what_must_not_go_stays() -> None:
+    """Jobs 1 to 3 hold six nodes; of jobs 2 and 3 only one may go if the budget says so."""
+    plan = make_room(full(), "first-fit", 7, RUNNING, budgets=[2])
+    assert isinstance(plan, RoomPlan) and plan.requeued == [1, 2, 3]
+    for nodes, budget in ((8, 2), (7, 1)):
+        nothing = make_room(full(), "first-fit", nodes, RUNNING, budgets=[budget])
+        assert isinstance(nothing, NoRoom) and nothing.impossible
+        assert nothing.reason == "no jobs that may be disturbed hold what is missing"
+
+
+@pytest.mark.parametrize(
+    ("running", "sentence"),
+    [
+        ([(7, [12], [], 1.0, None)], "job 7: node 12 is not on the machine"),
+        ([(7, [8], [], 1.0, None)], "job 7: node n2.0, or a link above it, is held already"),
+        ([(7, [0], [], -1.0, None)], "job 7: a cost is 0 or more, not -1"),
+        ([(7, [0], [], float("nan"), None)], "job 7: a cost is 0 or more, not NaN"),
+        ([(7, [0], [], 1.0, 0)], "job 7: there is no budget of group 0"),
+    ],
+)
+def test_bad_input_is_one_sentence(running: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        make_room(full(), "first-fit", 4, running)
+    with pytest.raises(InputError, match="at least 1 node"):
+        make_room(full(), "first-fit", 0, [])
+
+
+def test_what_a_policy_in_python_raises_comes_out() -> None:
+    class Fails:
+        def choose(self, request: Any, state: Any) -> list[int]:
+            raise RuntimeError("no idea")
+
+    with pytest.raises(InputError, match="no idea"):
+        make_room(State(MACHINE), Fails(), 1, [])
