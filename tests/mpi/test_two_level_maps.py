@@ -13,6 +13,7 @@ import pytest
 from mpis import AROUND, HERE, Mpi
 from topolane.mpi import build, launch
 from topolane.mpi.address import Address
+from topolane.mpi.connection import Connection
 from topolane.mpi.frames import sites_frame
 from topolane.mpi.receiver import Receiver
 
@@ -27,6 +28,11 @@ class Running:
 
     def __init__(self, receiver: Receiver, stop: Path, process: asyncio.subprocess.Process) -> None:
         self.receiver, self.stop, self.process = receiver, stop, process
+
+    def ranks(self) -> dict[int, Connection]:
+        """Connections by rank: a connection is there before its rank has said which it is."""
+        connections = self.receiver.connections
+        return {connection.hello.rank: connection for connection in connections if connection.hello is not None}
 
     def messages(self, kind: int) -> np.ndarray:
         """Sent so far, by pair."""
@@ -79,7 +85,7 @@ async def run(mpi: Mpi, folder: Path, story: Callable[[Running], Awaitable[None]
     )
     try:
         running = Running(receiver, stop, process)
-        await running.until(lambda: len(receiver.connections) == RANKS, "every rank has connected")
+        await running.until(lambda: len(running.ranks()) == RANKS, "every rank has said which it is")
         await story(running)
         stop.touch()
         output, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
@@ -128,7 +134,7 @@ def test_a_map_is_not_used_before_the_last_rank_has_it(mpi: Mpi, tmp_path: Path)
     async def story(running: Running) -> None:
         await running.more(MODELLED, (0, 1), "flat collectives are reported")
         frame = sites_frame(1, np.array([0, 1, 0, 1], np.uint16))
-        ranks = {connection.hello.rank: connection for connection in running.receiver.connections}
+        ranks = running.ranks()
         for rank in (0, 1, 2):
             ranks[rank].send_sites(frame)
         for _ in range(3):
@@ -147,7 +153,7 @@ def test_a_map_that_differs_between_ranks_is_used_by_none(mpi: Mpi, tmp_path: Pa
     """
 
     async def story(running: Running) -> None:
-        ranks = {connection.hello.rank: connection for connection in running.receiver.connections}
+        ranks = running.ranks()
         for rank in range(RANKS):
             sites = [0, 1, 0, 1] if rank % 2 else [0, 0, 1, 1]
             ranks[rank].send_sites(sites_frame(1, np.array(sites, np.uint16)))

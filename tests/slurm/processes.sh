@@ -72,6 +72,7 @@ start() {
 }
 
 start_slurmctld() {
+    ! answers primary || die 1 "a slurmctld runs already"
     clean slurmctld >>"$DIR/log/start.log" 2>&1 || die 1 "slurmctld did not start"
     local try
     for ((try = 0; try < 300; try++)); do
@@ -157,9 +158,22 @@ end() {
     local signal=$1 name pids=()
     shift
     for name; do
-        pids+=($(daemon "$name" || true))
+        pids+=($(daemon "$name" || late "$name"))
     done
     finish "$signal" "${pids[@]}"
+}
+
+# The process of a slurmctld that answers and has not written its pid file: it does so late after a reconfiguration.
+late() {
+    local try who=$1
+    [ "$who" != slurmctld ] || who=primary
+    [[ $who = primary || $who = backup ]] || return 0
+    for ((try = 0; try < 300; try++)); do
+        answers "$who" || return 0
+        ! daemon "$1" || return 0
+        sleep 0.1
+    done
+    die 1 "$1 answers, and its pid file names no process of this cluster"
 }
 
 # Signals processes and waits until they are gone; what stays for 20 s is killed.

@@ -315,7 +315,8 @@ def test_nodes_that_slurm_conf_gets_and_loses(quiet: Site) -> None:
             conf.write_text(before.replace(line, new))
             quiet.cluster.script("start", "slurmctld")
             second = quiet.start("-p", "pbatch", "-N", 7)
-            assert quiet.nodes(job) == tree.expanded("node[1-8]") and says in quiet.log()
+            assert quiet.nodes(job) == tree.expanded("node[1-8]")
+            assert says in quiet.log(), quiet.log()[-5000:]
             quiet.check(quiet.running() or [])
             quiet.cluster.run("scancel", second)
             until(lambda job=second: not quiet.nodes(job), "the end of a job")
