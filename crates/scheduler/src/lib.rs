@@ -3,6 +3,7 @@
 //! A driver (the simulator, a live system) owns a [`Scheduler`], tells it what happened and asks
 //! for a [`Scheduler::pass`]. The code knows no clock: `now` is what the driver says it is.
 
+mod beside_head;
 mod defrag;
 mod future;
 mod kinds;

@@ -1,6 +1,6 @@
 //! What a queue remembers of the head's reservation from one pass to the next.
 
-use topolane_placement::{Refusal, Request, RoomHelps};
+use topolane_placement::{Policy, Refusal, Request, RoomHelps};
 
 use crate::future::Future;
 use crate::view::View;
@@ -23,22 +23,22 @@ pub(crate) struct Promise {
 }
 
 impl Promise {
-    /// Whether the answers for a request may be remembered.
-    pub fn may_last(request: &Request, view: &View<'_>) -> bool {
-        view.policy.traits().isolates
+    /// Whether the answers of a rule for a request may be remembered.
+    pub fn may_last(request: &Request, rule: &dyn Policy, view: &View<'_>) -> bool {
+        rule.traits().isolates
             && request.is_plain()
             && request.most <= request.nodes
-            && view.policy.room_helps(request) == RoomHelps::Always
+            && rule.room_helps(request) == RoomHelps::Always
             && view.occupancy.is_joined()
             && view.defrag.is_none()
     }
 
     /// Of a head that is placed at one time and refused before another.
     pub fn new(head: &Request, at: f64, refused_before: f64, view: &View<'_>) -> Option<Self> {
-        Promise::may_last(head, view).then(|| Promise {
+        Promise::may_last(head, view.policy, view).then(|| Promise {
             head: head.id,
             nodes: head.nodes,
-            rule: rule(view),
+            rule: number_of(view.policy),
             at,
             refused_before,
             seen: view.running.changes(),
@@ -55,10 +55,10 @@ impl Promise {
     ) -> bool {
         let is_same = self.head == request.id
             && self.nodes == request.nodes
-            && self.rule == rule(view)
+            && self.rule == number_of(view.policy)
             && self.service == view.occupancy.service_changes()
             && self.at >= view.now
-            && Promise::may_last(request, view);
+            && Promise::may_last(request, view.policy, view);
         if !is_same {
             return false;
         }
@@ -104,6 +104,6 @@ impl Promise {
 }
 
 /// Which of its rules a policy goes by.
-fn rule(view: &View<'_>) -> usize {
-    std::ptr::from_ref(view.policy).cast::<()>().addr()
+pub(crate) fn number_of(rule: &dyn Policy) -> usize {
+    std::ptr::from_ref(rule).cast::<()>().addr()
 }

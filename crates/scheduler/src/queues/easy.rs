@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use topolane_placement::{HeadRule, Placement, Policy, Refusal, Request, RoomHelps};
 
+use crate::beside_head::BesideHead;
 use crate::future::{Future, first_where};
 use crate::kinds::NO_CLASS;
 use crate::promise::Promise;
@@ -25,6 +26,7 @@ pub struct Easy {
     refused: RefusedSizes,
     future: Option<Future>,
     promise: Option<Promise>,
+    beside: Option<BesideHead>,
     going_by: Option<GoingBy>,
 }
 
@@ -63,16 +65,16 @@ impl Queue for Easy {
                 None => return Pass::default(),
             },
         };
-        let Some(kept) = &mut self.kept else { return Pass::default() };
-        Backfill { kept, refused: &mut self.refused, future: &mut self.future }
-            .run(view, first_untried);
+        let Easy { kept: Some(kept), refused, future, beside, .. } = self else {
+            return Pass::default();
+        };
+        Backfill { kept, refused, future, beside }.run(view, first_untried);
+        let reservation = Some(Reservation { id: kept.head, at: kept.shadow.at });
+        let refusal = Some((kept.head, kept.refusal.clone()));
         if let Some(promise) = &mut self.promise {
             promise.count_own_starts(view);
         }
-        Pass {
-            reservation: Some(Reservation { id: kept.head, at: kept.shadow.at }),
-            refusal: Some((kept.head, kept.refusal.clone())),
-        }
+        Pass { reservation, refusal }
     }
 }
 
@@ -216,6 +218,7 @@ struct Backfill<'a> {
     kept: &'a mut Kept,
     refused: &'a mut RefusedSizes,
     future: &'a mut Option<Future>,
+    beside: &'a mut Option<BesideHead>,
 }
 
 impl Backfill<'_> {
@@ -239,6 +242,7 @@ impl Backfill<'_> {
         self.kept.again = by_place && view.running.jobs().len() > running;
     }
 
+    /// Whether a job may run past the reservation: the head can still be placed then beside it.
     fn spares(&mut self, placement: &Arc<Placement>, view: &View<'_>) -> bool {
         let counts = placement.share().is_whole() && self.kept.counts_whole(view);
         let rule = self.kept.rule(view);
@@ -247,7 +251,21 @@ impl Backfill<'_> {
             let spare = shadow.spare_by_count(head, view, self.future);
             return placement.nodes().len() as u32 <= spare;
         }
-        shadow.spares(head, placement, rule, view, self.future)
+        if let Some(is_spared) = shadow.spares_by_count(placement) {
+            return is_spared;
+        }
+        let mut beside = BesideHead::of(self.beside, head, shadow.at, rule, view);
+        if let Some(known) = beside.as_ref().and_then(|beside| beside.knows(placement)) {
+            return known;
+        }
+        let mut then = shadow.then(view, self.future).what_if();
+        if then.claim(Arc::clone(placement)).is_err() {
+            return false;
+        }
+        match &mut beside {
+            Some(beside) => beside.learn(head, placement, rule, &then),
+            None => rule.can_place(head, &then).is_ok(),
+        }
     }
 
     /// Backfills a job that is refused for links by moving others, if the head keeps its promise.
@@ -556,24 +574,14 @@ impl Shadow {
         })
     }
 
-    /// Lets a job run past the reservation if the head can still be placed then beside it.
-    fn spares(
-        &mut self,
-        head: &Request,
-        placement: &Arc<Placement>,
-        rule: &dyn Policy,
-        view: &View<'_>,
-        future: &mut Option<Future>,
-    ) -> bool {
+    /// Whether numbers let a job run past the reservation; `None` if they do not tell. They are counted down.
+    fn spares_by_count(&mut self, placement: &Placement) -> Option<bool> {
         // Numbers do not tell which nodes a job shares with others.
         self.spare = self.spare.filter(|_| placement.share().is_whole());
-        if let Some(spare) = &mut self.spare {
-            let left = spare.checked_sub(placement.nodes().len() as u32);
-            *spare = left.unwrap_or(*spare);
-            return left.is_some();
-        }
-        let mut then = self.then(view, future).what_if();
-        then.claim(Arc::clone(placement)).is_ok() && rule.can_place(head, &then).is_ok()
+        let spare = self.spare.as_mut()?;
+        let left = spare.checked_sub(placement.nodes().len() as u32);
+        *spare = left.unwrap_or(*spare);
+        Some(left.is_some())
     }
 
     /// The state at that time.

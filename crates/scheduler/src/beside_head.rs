@@ -1,0 +1,180 @@
+//! What a queue remembers of jobs that were tried beside its head at the head's reservation.
+
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use topolane_fabric::NodeSet;
+use topolane_placement::{Occupancy, Placement, Policy, Request};
+
+use crate::promise::{Promise, number_of};
+use crate::running::Change;
+use crate::view::View;
+
+/// Placements that are remembered as in the way of the head, at most.
+const REMEMBERED: usize = 1 << 12;
+
+/// Answers for one head at one time, under a rule that more room never harms. A job that is in its way is so until there is more
+/// room at that time. A place of its own is good until a job comes that takes of it.
+#[derive(Debug)]
+pub(crate) struct BesideHead {
+    head: u64,
+    nodes: u32,
+    /// The rule that answered.
+    rule: usize,
+    at: f64,
+    /// The changes of running jobs, and of nodes and links in service, that are counted in.
+    seen: u64,
+    service: u64,
+    in_the_way: HashSet<Taken>,
+    own: Option<Own>,
+}
+
+/// A place of the head, where links have owners.
+#[derive(Debug)]
+struct Own {
+    placement: Placement,
+    nodes: NodeSet,
+}
+
+impl BesideHead {
+    /// What was kept, brought up to date, or else nothing yet; `None` if nothing may be remembered.
+    pub fn of<'a>(
+        kept: &'a mut Option<Self>,
+        head: &Request,
+        at: f64,
+        rule: &dyn Policy,
+        view: &View<'_>,
+    ) -> Option<&'a mut Self> {
+        if !Promise::may_last(head, rule, view) || view.running.any_slowed() {
+            *kept = None;
+            return None;
+        }
+        if !kept.as_mut().is_some_and(|kept| kept.follow(head, at, rule, view)) {
+            *kept = Some(BesideHead {
+                head: head.id,
+                nodes: head.nodes,
+                rule: number_of(rule),
+                at,
+                seen: view.running.changes(),
+                service: view.occupancy.service_changes(),
+                in_the_way: HashSet::new(),
+                own: None,
+            });
+        }
+        kept.as_mut()
+    }
+
+    /// Takes in which jobs came and went. False if it says nothing about this head at that time.
+    fn follow(&mut self, head: &Request, at: f64, rule: &dyn Policy, view: &View<'_>) -> bool {
+        let (first, last) = (self.at.min(at), self.at.max(at));
+        let is_same = self.head == head.id
+            && self.nodes == head.nodes
+            && self.rule == number_of(rule)
+            && self.service == view.occupancy.service_changes()
+            && view.running.ending_in(first, last).is_empty();
+        if !is_same {
+            return false;
+        }
+        let Some(changes) = view.running.changes_since(self.seen) else { return false };
+        // Who is expected to end by then is not there then.
+        for Change { came, placement, .. } in changes.filter(|change| change.expected_end > first) {
+            if !came {
+                self.in_the_way.clear();
+            } else if self.own.as_ref().is_some_and(|own| !own.is_beside(placement)) {
+                self.own = None;
+            }
+        }
+        self.at = at;
+        self.seen = view.running.changes();
+        true
+    }
+
+    /// Whether the head can be placed beside this one, if that is known.
+    pub fn knows(&self, placement: &Arc<Placement>) -> Option<bool> {
+        if self.own.as_ref().is_some_and(|own| own.is_beside(placement)) {
+            return Some(true);
+        }
+        self.in_the_way.contains(&Taken(Arc::clone(placement))).then_some(false)
+    }
+
+    /// Asks whether the head can be placed in the state with this one, and remembers the answer.
+    pub fn learn(
+        &mut self,
+        head: &Request,
+        placement: &Arc<Placement>,
+        rule: &dyn Policy,
+        then: &Occupancy,
+    ) -> bool {
+        let found = if rule.dedicates_links().is_some() {
+            rule.place(head, then).map(|own| self.own = Some(Own::new(own, then)))
+        } else {
+            rule.can_place(head, then)
+        };
+        if found.is_err() {
+            if self.in_the_way.len() == REMEMBERED {
+                self.in_the_way.clear();
+            }
+            self.in_the_way.insert(Taken(Arc::clone(placement)));
+        }
+        found.is_ok()
+    }
+}
+
+impl Own {
+    fn new(placement: Placement, state: &Occupancy) -> Self {
+        let nodes = NodeSet::of(state.fabric().nodes(), placement.held());
+        Own { placement, nodes }
+    }
+
+    /// Whether a placement takes none of the nodes and links.
+    fn is_beside(&self, other: &Placement) -> bool {
+        other.share().is_whole()
+            && other.bandwidth_share() == 1.0
+            && !other.held().any(|node| self.nodes.contains(node))
+            && are_apart(self.placement.links(), other.links())
+    }
+}
+
+/// Whether ascending numbers have none in common.
+fn are_apart(one: &[u32], other: &[u32]) -> bool {
+    let (mut one, mut other) = (one, other);
+    while let (Some(&first), Some(&second)) = (one.first(), other.first()) {
+        match first.cmp(&second) {
+            std::cmp::Ordering::Less => one = &one[1..],
+            std::cmp::Ordering::Greater => other = &other[1..],
+            std::cmp::Ordering::Equal => return false,
+        }
+    }
+    true
+}
+
+/// What a placement takes.
+#[derive(Debug)]
+struct Taken(Arc<Placement>);
+
+impl Taken {
+    fn key(&self) -> impl Hash + Eq + '_ {
+        let Taken(placement) = self;
+        (
+            placement.nodes(),
+            placement.spare(),
+            placement.links(),
+            placement.bandwidth_share().to_bits(),
+        )
+    }
+}
+
+impl PartialEq for Taken {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.share() == other.0.share() && self.key() == other.key()
+    }
+}
+
+impl Eq for Taken {}
+
+impl Hash for Taken {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
