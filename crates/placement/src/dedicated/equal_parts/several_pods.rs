@@ -99,20 +99,21 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
         sizes.retain(|&each| search.may_hold_size(each));
         fewest = sizes.last().map_or(1, |&each| even.slots(each));
     }
-    if sizes.is_empty() {
-        return None;
-    }
-    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots), fewest);
     let full = |each: u32| match across {
         Across::WholeLeavesOnly => wanted.div_ceil(each),
         _ => wanted / each,
     };
+    let in_common = |each: u32| slots_in_common(&usable, each, full(each), even.slots(each));
+    let sizes = sizes.into_iter().map(|each| (each, in_common(each)));
+    let sizes: Vec<(u32, u64)> =
+        sizes.filter(|&(each, common)| common.count_ones() >= even.slots(each)).collect();
+    let most = sizes.first()?.0;
+    let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots), fewest);
     // How many leaves have each set, by their free nodes, as far as they are looked at.
-    let most = sizes[0];
     let mut members: Vec<Option<Vec<u32>>> = vec![None; sets.len()];
-    sizes.into_iter().find_map(|each| {
+    sizes.into_iter().find_map(|(each, common)| {
         sets.iter().zip(&mut members).find_map(|(&set, members)| {
-            if set.count_ones() < even.slots(each) {
+            if set & !common != 0 || set.count_ones() < even.slots(each) {
                 return None;
             }
             let members = members.get_or_insert_with(|| holding(&usable, set, most));
@@ -132,6 +133,42 @@ fn holding(leaves: &[Leaf], set: u64, most: u32) -> Vec<u32> {
         holding[idle] += holding[idle + 1];
     }
     holding
+}
+
+/// The slots that at least `full` leaves have which hold `each` nodes and have `slots` of those slots: what they have in common is
+/// among them.
+fn slots_in_common(leaves: &[Leaf], each: u32, full: u32, slots: u32) -> u64 {
+    let mut common = !0;
+    loop {
+        let holds = |leaf: &&Leaf| leaf.idle >= each && (leaf.slots & common).count_ones() >= slots;
+        let able = leaves.iter().filter(holds).map(|leaf| leaf.slots & common);
+        let narrowed = in_at_least(able, full);
+        if narrowed == common || narrowed.count_ones() < slots {
+            return narrowed;
+        }
+        common = narrowed;
+    }
+}
+
+/// The bits that are set in at least so many of the words.
+fn in_at_least(words: impl Iterator<Item = u64>, least: u32) -> u64 {
+    // Bit by bit of all 64 counts: the counts begin so that they overflow at `least`.
+    const DIGITS: usize = u32::BITS as usize;
+    let digits = DIGITS - (least.max(1) - 1).leading_zeros() as usize;
+    let start = (1u64 << digits) - u64::from(least);
+    let mut counts = [0u64; DIGITS];
+    for (digit, count) in counts.iter_mut().enumerate().take(digits) {
+        *count = if start >> digit & 1 == 1 { !0 } else { 0 };
+    }
+    let mut reached = if least == 0 { !0 } else { 0 };
+    for word in words {
+        let mut carry = word;
+        for count in &mut counts[..digits] {
+            (*count, carry) = (*count ^ carry, *count & carry);
+        }
+        reached |= carry;
+    }
+    reached
 }
 
 pub(super) struct Search<'a> {
@@ -172,6 +209,9 @@ impl Search<'_> {
                 return None;
             }
             let common = vec![!0; self.pods[0].core.len()];
+            if !self.can_go_on(&shape, &counts, 0, 0, &common) {
+                return None;
+            }
             self.choose(&shape, &counts, 0, &mut Vec::new(), &common)
         })
     }
@@ -227,7 +267,8 @@ impl Search<'_> {
         None
     }
 
-    /// Whether enough pods from `at` on have links to the core in common with those chosen, each of them looked at by itself.
+    /// Whether enough pods from `at` on may have links to the core in common with those chosen: enough of them have enough of these
+    /// links, and enough links are free in as many of them as are still wanted.
     fn can_go_on(
         &self,
         shape: &Shape,
@@ -237,18 +278,25 @@ impl Search<'_> {
         common: &[u64],
     ) -> bool {
         let wanting = shape.pods - chosen;
-        if self.across != Across::AnyLeaves || wanting == 0 {
+        if wanting == 0 {
             return true;
         }
         let slots = self.even.slots(shape.each);
-        let has = |&pod: &usize| {
-            let planes = shape.needs.iter().zip(common).zip(self.pods[pod].core);
-            let able = planes
-                .filter(|((need, common), own)| (*common & *own).count_ones() >= need.links)
-                .map(|((need, _), _)| need.slots);
-            counts[pod] >= shape.leaves && able.sum::<u32>() >= slots
+        let enough = |links: &dyn Fn(usize) -> u64| {
+            let planes = shape.needs.iter().enumerate();
+            let able = planes.filter(|&(plane, need)| links(plane).count_ones() >= need.links);
+            able.map(|(_, need)| need.slots).sum::<u32>() >= slots
         };
-        (at..self.pods.len()).filter(has).take(wanting).count() == wanting
+        let able = |&pod: &usize| {
+            let core = self.pods[pod].core;
+            counts[pod] >= shape.leaves && enough(&|plane| common[plane] & core[plane])
+        };
+        let able: Vec<usize> = (at..self.pods.len()).filter(able).collect();
+        let in_common = |plane: usize| {
+            let cores = able.iter().map(|&pod| self.pods[pod].core[plane] & common[plane]);
+            in_at_least(cores, wanting as u32)
+        };
+        able.len() >= wanting && (wanting == 1 || enough(&in_common))
     }
 
     /// Whether there are as many pods for a shape as it takes, each of them looked at by itself.
