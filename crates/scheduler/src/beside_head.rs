@@ -178,3 +178,20 @@ impl Hash for Taken {
         self.key().hash(state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::are_apart;
+
+    /// Ascending numbers are apart if none is in both, wherever it stands.
+    #[test]
+    fn apart() {
+        let sets: [&[u32]; 6] = [&[], &[1], &[2, 5], &[1, 3, 5], &[0, 2, 4, 6], &[7, 8]];
+        for one in sets {
+            for other in sets {
+                let has_common = one.iter().any(|number| other.contains(number));
+                assert_eq!(are_apart(one, other), !has_common, "{one:?} {other:?}");
+            }
+        }
+    }
+}

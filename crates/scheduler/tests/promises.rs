@@ -110,6 +110,14 @@ proptest! {
         }
     }
 
+    /// The same where links have owners: EASY keeps a place of the head, which is good until a job takes of it.
+    #[test]
+    fn easy_decides_the_same_from_scratch_where_links_have_owners(jobs in jobs(60)) {
+        for policy in ["jigsaw", "laas"] {
+            a_full_pass_agrees(policy, "easy", &jobs);
+        }
+    }
+
     /// The same where jobs share nodes, and for fcfs, which keeps nothing.
     #[test]
     fn easy_decides_the_same_from_scratch_on_shared_nodes(jobs in mixed(60)) {

@@ -436,3 +436,28 @@ impl Search<'_> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::in_at_least;
+
+    proptest! {
+        /// A bit is found if at least so many words have it, and only then.
+        #[test]
+        fn bits_in_at_least_so_many_words(
+            words in proptest::collection::vec(any::<u64>(), 0..70),
+            sparse in any::<u64>(),
+            least in 0u32..72,
+        ) {
+            for words in [words.clone(), words.iter().map(|word| word & sparse).collect()] {
+                let found = in_at_least(words.iter().copied(), least);
+                for bit in 0..u64::BITS {
+                    let having = words.iter().filter(|&word| word >> bit & 1 == 1).count();
+                    prop_assert_eq!(found >> bit & 1 == 1, having >= least as usize, "bit {}", bit);
+                }
+            }
+        }
+    }
+}
