@@ -32,7 +32,9 @@ class Running:
     def ranks(self) -> dict[int, Connection]:
         """Connections by rank: a connection is there before its rank has said which it is."""
         connections = self.receiver.connections
-        return {connection.hello.rank: connection for connection in connections if connection.hello is not None}
+        return {
+            connection.hello.rank: connection for connection in connections if connection.hello is not None
+        }
 
     def messages(self, kind: int) -> np.ndarray:
         """Sent so far, by pair."""
