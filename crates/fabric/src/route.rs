@@ -60,8 +60,50 @@ impl Fabric {
         if top == 0 {
             return Some(Route::new());
         }
+        if !ends.may_differ() && self.missing_cables().is_empty() {
+            return Some(self.whole_route(rule, pair, ends, top));
+        }
         let top = if ends.may_differ() { top.max(self.meeting_level(from)?) } else { top };
         climb.to(from, to, top).then_some(climb.route)
+    }
+
+    /// The route on one rail between two nodes that meet at level `top`, where no cable is missing: the way down takes the
+    /// switches of the way up.
+    fn whole_route(
+        &self,
+        rule: Rule,
+        pair: (NodeIndex, NodeIndex),
+        ends: Ends,
+        top: usize,
+    ) -> Route {
+        let site = self.site_of_group(0, pair.0);
+        let mut route = vec![Link { cable: CableId::MAX, direction: Direction::Up }; 2 * top];
+        let mut switch = 0;
+        for level in 0..top {
+            let cabling = self.cabling(site, level);
+            let ports = cabling.parents * cabling.cables;
+            let mut port = rule.port(pair, level, self.width(site, level), ports);
+            if let Ends::Rails(rail, _) = ends
+                && level == 0
+            {
+                // The next port to the parent on that rail.
+                let parents = cabling.parents;
+                port = (port + (rail + parents - port % parents) % parents) % ports;
+            }
+            let (parent, cable) = (port % cabling.parents, port / cabling.parents);
+            let offset = (switch * cabling.parents + parent) * cabling.cables + cable;
+            let link = |node, direction| {
+                let uplinks = self.uplinks(level, self.group(level, node));
+                let none = uplinks.is_empty();
+                Link { cable: if none { CableId::MAX } else { uplinks.start + offset }, direction }
+            };
+            route[level] = link(pair.0, Direction::Up);
+            route[2 * top - 1 - level] = link(pair.1, Direction::Down);
+            switch = cabling.upper(switch, parent);
+        }
+        // A padded level has no cable of its own.
+        route.retain(|link| link.cable != CableId::MAX);
+        route
     }
 
     /// The level of the switches in which the rails of a node's site meet.

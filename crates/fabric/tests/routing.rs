@@ -34,6 +34,13 @@ fn path(routing: &dyn Routing, (a, b): (u32, u32)) -> Option<Vec<Channel>> {
     routing.path(a, b, &mut path).ok().map(|()| path)
 }
 
+/// On one rail, on which a way must be whole.
+fn rail_path(routing: &dyn Routing, pair: (u32, u32), rail: u32) -> Vec<Channel> {
+    let mut path = Vec::new();
+    routing.rail_path(pair, (rail, rail), &mut path).unwrap();
+    path
+}
+
 /// The one link of every channel of a static way.
 fn links(routing: &dyn Routing, path: &[Channel]) -> Vec<Link> {
     path.iter().flat_map(|&channel| routing.links(channel)).collect()
@@ -85,6 +92,32 @@ fn most_under_shift(routing: &dyn Routing, by: u32) -> u32 {
 proptest! {
     // Every case asks for all pairs.
     #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// A way that uses no missing cable is the same as on the whole machine, on which it is found without a search.
+    #[test]
+    fn a_missing_cable_elsewhere_changes_no_way(tree in small_tree("a"), which: prop::sample::Index) {
+        let whole = build(&tree);
+        let mut damaged = tree;
+        mark_missing(&mut damaged, which);
+        let damaged = build(&damaged);
+        let missing: Vec<Channel> =
+            damaged.missing_cables().iter().flat_map(|cable| [2 * cable, 2 * cable + 1]).collect();
+        for name in ["d-mod-k", "s-mod-k", "random"] {
+            let (on_whole, on_damaged) = (by_name(name, &whole), by_name(name, &damaged));
+            for pair in pairs(&whole) {
+                let way = path(&*on_whole, pair).expect("a whole tree joins all nodes");
+                if way.iter().all(|channel| !missing.contains(channel)) {
+                    prop_assert_eq!(Some(way), path(&*on_damaged, pair), "{} {:?}", name, pair);
+                }
+                for rail in 0..whole.rails(0) {
+                    let way = rail_path(&*on_whole, pair, rail);
+                    if way.iter().all(|channel| !missing.contains(channel)) {
+                        prop_assert_eq!(&way, &rail_path(&*on_damaged, pair, rail), "{}", rail);
+                    }
+                }
+            }
+        }
+    }
 
     /// A way goes up, then over WAN links if the sites differ, then down; it begins and ends with
     /// the links of its two nodes, has hops + 2 channels, and each of them has bandwidth.

@@ -1,10 +1,11 @@
 //! Each channel shared out by itself: fast enough for every event of a month.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use topolane_fabric::{Channel, Routing};
 
+use super::foresee::Room;
 use super::{Contention, is_news};
 use crate::flows::Flows;
 
@@ -27,6 +28,28 @@ pub struct Congestion {
     /// Jobs on whose channels something has changed since the last `settle`.
     touched: Vec<u64>,
     scratch: Scratch,
+    /// What an outlook leaves for the next one.
+    pub(super) room: Spare,
+}
+
+/// Room that nobody works in at the moment. A copy begins without.
+#[derive(Debug, Default)]
+pub(super) struct Spare(Mutex<Option<Box<Room>>>);
+
+impl Spare {
+    pub(super) fn take(&self) -> Option<Box<Room>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(super) fn put(&self, room: Box<Room>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+    }
+}
+
+impl Clone for Spare {
+    fn clone(&self) -> Self {
+        Spare::default()
+    }
 }
 
 /// Room to add up what a job does on each channel. It need not be cleared between jobs.
@@ -42,12 +65,14 @@ impl Scratch {
     }
 }
 
-/// A job on a channel: the summed weight of its flows, and the bytes per second that they want.
+/// A job on a channel: the summed weight of its flows, the bytes per second that they want, and the most bytes per weight of
+/// one of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct User {
     pub(super) job: u64,
     pub(super) weight: f64,
     pub(super) wanted: f64,
+    pub(super) slowest: f64,
 }
 
 impl User {
@@ -100,6 +125,7 @@ impl Congestion {
             jobs: HashMap::new(),
             touched: Vec::new(),
             scratch: Scratch::new(count),
+            room: Spare::default(),
         }
     }
 
@@ -187,12 +213,9 @@ fn touch(job: u64, present: &mut Present, touched: &mut Vec<u64>) {
 
 /// The rate per weight at which a channel is just full; infinite where all have what they want. The users are in the
 /// order of their keys.
-pub(super) fn level<'a>(
-    users: impl ExactSizeIterator<Item = &'a User> + Clone,
-    capacity: f64,
-) -> f64 {
+pub(super) fn level<'a>(users: impl Iterator<Item = &'a User> + Clone, capacity: f64) -> f64 {
     let wanted: f64 = users.clone().map(|user| user.wanted).sum();
-    if users.len() < 2 || wanted <= capacity * (1.0 + ROUNDING) {
+    if users.clone().nth(1).is_none() || wanted <= capacity * (1.0 + ROUNDING) {
         return f64::INFINITY;
     }
     let mut left = capacity;
@@ -219,8 +242,8 @@ impl Contention for Congestion {
         let mut present = Present { flows, wants, slowdown: 1.0, touched: false };
         touch(job, &mut present, &mut self.touched);
         self.jobs.insert(job, present);
-        for &Part { channel, weight, wanted, .. } in &parts {
-            let user = User { job, weight, wanted };
+        for &Part { channel, weight, wanted, slowest } in &parts {
+            let user = User { job, weight, wanted, slowest };
             let users = &mut self.users[channel as usize];
             users.insert(users.partition_point(|other| other.key() < user.key()), user);
             self.share_out(channel);

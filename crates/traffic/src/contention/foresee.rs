@@ -1,8 +1,6 @@
 //! What a job that comes would cost those present, asked for many choices of its nodes without letting it in.
 
-use std::collections::HashMap;
-
-use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
+use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable, scramble};
 
 use super::congestion::{Congestion, User, level, times};
 use crate::flows::LEAST_WEIGHT;
@@ -20,20 +18,31 @@ pub struct Foreseen {
 }
 
 /// A job that comes. What [`Outlook::foresee`] says of nodes is what `enter` and `settle` of [`Congestion`] would say of its
-/// flows there. It is several times as fast, because it keeps its memory and sorts nothing.
+/// flows there. It is several times as fast, because it keeps its memory, which the next outlook takes over, and sorts nothing.
 #[derive(Debug)]
 pub struct Outlook<'a> {
     present: &'a Congestion,
     routing: &'a dyn Routing,
     traffic: &'a Traffic,
+    room: Box<Room>,
+}
+
+/// What an outlook works in.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// Bytes between two nodes that talk.
+    pairs: Vec<(f64, NodeIndex, NodeIndex)>,
     /// The flows that use channels: bytes, weight, and the end of their channels in `channels`.
     flows: Vec<(f64, f64, u32)>,
     channels: Vec<Channel>,
-    /// Bytes that each node sends to others.
-    sent: Vec<f64>,
-    /// What it does on each channel; as new except during `foresee`.
-    uses: Vec<Use>,
+    /// Bytes that each node sends to others; of the nodes last asked for.
+    sent: Box<[f64]>,
+    /// What the job does on each channel; as new except during `foresee`.
+    uses: Box<[Use]>,
     used: Vec<Channel>,
+    /// Seconds that flows of jobs present would take on the channels used, by the identity of the job.
+    slower: Vec<(u64, f64)>,
+    routes: Routes,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,16 +55,8 @@ struct Use {
 impl<'a> Outlook<'a> {
     /// Of a job with that traffic between its ranks, on the routes that `present` is of.
     pub fn new(present: &'a Congestion, routing: &'a dyn Routing, traffic: &'a Traffic) -> Self {
-        Outlook {
-            present,
-            routing,
-            traffic,
-            flows: Vec::new(),
-            channels: Vec::new(),
-            sent: vec![0.0; routing.fabric().nodes() as usize],
-            uses: vec![Use::default(); present.capacity.len()],
-            used: Vec::new(),
-        }
+        let new = || Box::new(Room::new(routing.fabric().nodes(), present.capacity.len()));
+        Outlook { present, routing, traffic, room: present.room.take().unwrap_or_else(new) }
     }
 
     /// With rank r on `node_of[r]`; flows of ranks without a node are left out.
@@ -63,62 +64,81 @@ impl<'a> Outlook<'a> {
     /// # Errors
     /// Two nodes that talk and that no route joins.
     pub fn foresee(&mut self, node_of: &[NodeIndex]) -> Result<Foreseen, Unreachable> {
-        self.lay(node_of)?;
-        let time_alone = self.want();
+        let Outlook { present, routing, traffic, room } = self;
+        room.lay(traffic, node_of, *routing)?;
+        let time_alone = room.want(&present.capacity);
         let mut own = 0.0f64;
-        let mut others: HashMap<u64, f64> = HashMap::new();
-        for channel in self.used.drain(..) {
-            let part = std::mem::take(&mut self.uses[channel as usize]);
-            let level = level_with(self.present, channel, part);
+        for channel in room.used.drain(..) {
+            let part = std::mem::take(&mut room.uses[channel as usize]);
+            let level = level_with(present, channel, part);
             if level == f64::INFINITY {
                 continue;
             }
             own = own.max(part.slowest / level);
-            for user in &self.present.users[channel as usize] {
-                let seconds = slowest_of(self.present, user.job, channel) / level;
-                let most = others.entry(user.job).or_default();
-                *most = most.max(seconds);
-            }
+            let users = &present.users[channel as usize];
+            room.slower.extend(users.iter().map(|user| (user.job, user.slowest / level)));
         }
-        let further = |(job, seconds)| further(self.present, job, seconds);
-        let mut others: Vec<_> = others.into_iter().filter_map(further).collect();
-        others.sort_unstable_by_key(|&(job, ..)| job);
+        room.slower.sort_unstable_by_key(|&(job, _)| job);
+        let of_jobs = room.slower.chunk_by(|a, b| a.0 == b.0);
+        let further = |of_job: &[(u64, f64)]| {
+            let seconds = of_job.iter().map(|&(_, seconds)| seconds).fold(0.0, f64::max);
+            further(present, of_job[0].0, seconds)
+        };
+        let others = of_jobs.filter_map(further).collect();
+        room.slower.clear();
         Ok(Foreseen { time_alone, slowdown: times(own, time_alone), others })
+    }
+}
+
+impl Drop for Outlook<'_> {
+    fn drop(&mut self) {
+        self.present.room.put(std::mem::take(&mut self.room));
+    }
+}
+
+impl Room {
+    fn new(nodes: u32, channels: usize) -> Self {
+        Room {
+            sent: vec![0.0; nodes as usize].into(),
+            uses: vec![Use::default(); channels].into(),
+            ..Room::default()
+        }
     }
 
     /// Finds the channels of all flows.
-    fn lay(&mut self, node_of: &[NodeIndex]) -> Result<(), Unreachable> {
-        self.flows.clear();
-        self.channels.clear();
+    fn lay(
+        &mut self,
+        traffic: &Traffic,
+        node_of: &[NodeIndex],
+        routing: &dyn Routing,
+    ) -> Result<(), Unreachable> {
+        let Room { pairs, flows, channels, sent, routes, .. } = self;
+        pairs.clear();
+        flows.clear();
+        channels.clear();
         for &node in node_of {
-            self.sent[node as usize] = 0.0;
+            sent[node as usize] = 0.0;
         }
         let node = |rank: u32| node_of.get(rank as usize).copied();
-        let routing = self.routing;
         let fabric = routing.fabric();
-        let ends = |entry: &crate::Entry| {
-            let ends = node(entry.from).zip(node(entry.to));
-            ends.filter(|&(from, to)| {
-                from != to && entry.bytes > 0.0 && !fabric.share_domain(from, to)
-            })
-        };
-        for entry in self.traffic.entries() {
-            if let Some((from, _)) = ends(entry) {
-                self.sent[from as usize] += entry.bytes;
+        for entry in traffic.entries() {
+            let Some((from, to)) = node(entry.from).zip(node(entry.to)) else { continue };
+            if from != to && entry.bytes > 0.0 && !fabric.share_domain(from, to) {
+                sent[from as usize] += entry.bytes;
+                pairs.push((entry.bytes, from, to));
             }
         }
-        for entry in self.traffic.entries() {
-            let Some((from, to)) = ends(entry) else { continue };
-            self.routing.path(from, to, &mut self.channels)?;
-            let weight = (entry.bytes / self.sent[from as usize]).max(LEAST_WEIGHT);
-            self.flows.push((entry.bytes, weight, self.channels.len() as u32));
+        for &(bytes, from, to) in &*pairs {
+            routes.path(routing, (from, to), channels)?;
+            let weight = (bytes / sent[from as usize]).max(LEAST_WEIGHT);
+            flows.push((bytes, weight, channels.len() as u32));
         }
         Ok(())
     }
 
     /// Adds up what the flows want of each channel; answers the seconds of an iteration alone.
-    fn want(&mut self) -> f64 {
-        let Outlook { present, flows, channels, uses, used, .. } = self;
+    fn want(&mut self, capacity: &[f64]) -> f64 {
+        let Room { flows, channels, uses, used, .. } = self;
         let mut first = 0;
         for &(_, weight, end) in &*flows {
             for &channel in &channels[first..end as usize] {
@@ -134,9 +154,8 @@ impl<'a> Outlook<'a> {
         first = 0;
         for &(bytes, weight, end) in &*flows {
             let own = &channels[first..end as usize];
-            let share = |&channel: &Channel| {
-                present.capacity[channel as usize] / uses[channel as usize].weight
-            };
+            let share =
+                |&channel: &Channel| capacity[channel as usize] / uses[channel as usize].weight;
             let rate = weight * own.iter().map(share).fold(f64::INFINITY, f64::min);
             time_alone = time_alone.max(bytes / rate);
             for &channel in own {
@@ -150,6 +169,54 @@ impl<'a> Outlook<'a> {
     }
 }
 
+/// Routes asked for lately: sets of nodes that are tried for a job differ in few nodes. Two pairs of nodes may have the same
+/// place; the later one takes it.
+#[derive(Debug, Default)]
+struct Routes {
+    places: Vec<Route>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Route {
+    /// The same node twice where there is no route.
+    ends: (NodeIndex, NodeIndex),
+    length: u32,
+    channels: [Channel; LONGEST],
+}
+
+/// The most channels of a route that is kept. It is enough for a tree of four levels.
+const LONGEST: usize = 8;
+/// Places for routes, as a power of 2.
+const PLACES: u32 = 14;
+
+impl Routes {
+    /// Appends the channels between two different nodes, as [`Routing::path`].
+    fn path(
+        &mut self,
+        routing: &dyn Routing,
+        ends: (NodeIndex, NodeIndex),
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable> {
+        if self.places.is_empty() {
+            self.places.resize(1 << PLACES, Route::default());
+        }
+        let place = scramble(u64::from(ends.0) << 32 | u64::from(ends.1)) >> (u64::BITS - PLACES);
+        let kept = &mut self.places[place as usize];
+        if kept.ends == ends {
+            path.extend_from_slice(&kept.channels[..kept.length as usize]);
+            return Ok(());
+        }
+        let first = path.len();
+        routing.path(ends.0, ends.1, path)?;
+        let found = &path[first..];
+        if let Some(channels) = kept.channels.get_mut(..found.len()) {
+            channels.copy_from_slice(found);
+            (kept.ends, kept.length) = (ends, found.len() as u32);
+        }
+        Ok(())
+    }
+}
+
 /// The level of a channel with one more user.
 fn level_with(present: &Congestion, channel: Channel, part: Use) -> f64 {
     let users = &present.users[channel as usize];
@@ -158,18 +225,11 @@ fn level_with(present: &Congestion, channel: Channel, part: Use) -> f64 {
     if users.is_empty() || wanted + part.wanted <= capacity {
         return f64::INFINITY;
     }
-    let newcomer = User { job: u64::MAX, weight: part.weight, wanted: part.wanted };
-    let mut users = users.clone();
-    users.insert(users.partition_point(|other| other.key() < newcomer.key()), newcomer);
-    level(users.iter(), capacity)
-}
-
-/// Most bytes per weight of a present job's flows on a channel.
-fn slowest_of(present: &Congestion, job: u64, channel: Channel) -> f64 {
-    let Some(job) = present.jobs.get(&job) else { return 0.0 };
-    let parts = &job.wants.parts;
-    let found = parts.binary_search_by_key(&channel, |part| part.channel);
-    found.map_or(0.0, |index| parts[index].slowest)
+    let Use { weight, wanted, slowest } = part;
+    let newcomer = User { job: u64::MAX, weight, wanted, slowest };
+    let (before, after) =
+        users.split_at(users.partition_point(|other| other.key() < newcomer.key()));
+    level(before.iter().chain([&newcomer]).chain(after), capacity)
 }
 
 /// A job's slowdown before, and with flows of it that take so many seconds; `None` where that is no longer.

@@ -29,24 +29,60 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// `first` is the best until another one costs less.
-    pub fn new(newcomer: &'a Newcomer<'a>, free: &'a FreeSlots<'a>, first: Vec<NodeIndex>) -> Self {
+    /// Tries some sets of nodes, each in ascending order. `first` is the best if none can be used.
+    pub fn new(
+        newcomer: &'a Newcomer<'a>,
+        free: &'a FreeSlots<'a>,
+        first: Vec<NodeIndex>,
+        others: Vec<Vec<NodeIndex>>,
+    ) -> Self {
+        let most = (MOST_FLOWS / newcomer.flows().max(1)).clamp(FEWEST_TRIES, MOST_TRIES);
+        let mut seen: Vec<Vec<NodeIndex>> = vec![first];
+        for nodes in others {
+            if seen.len() < most && !seen.contains(&nodes) {
+                seen.push(nodes);
+            }
+        }
         let mut judge = Judge {
             newcomer,
             outlook: newcomer.outlook(),
             free,
-            best: first.clone(),
+            best: seen[0].clone(),
             least: f64::INFINITY,
-            most: (MOST_FLOWS / newcomer.flows().max(1)).clamp(FEWEST_TRIES, MOST_TRIES),
-            seen: Vec::new(),
+            most,
+            seen,
         };
-        judge.consider(first);
+        judge.begin();
         judge
     }
 
-    /// Whether it may try more.
+    /// Finds the best of the sets given. Those with the smallest guess come first, because they make most of the others
+    /// needless to look at.
+    fn begin(&mut self) {
+        let mut order: Vec<(f64, usize)> =
+            self.seen.iter().map(|nodes| self.later(nodes)).zip(0..).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut best = usize::MAX;
+        let seen = std::mem::take(&mut self.seen);
+        for (later, place) in order {
+            // Of equals the one that was given first.
+            let is_better = |cost: f64, least| cost < least || (cost <= least && place < best);
+            if is_better(later, self.least) {
+                let cost = self.loss(&seen[place]) + later;
+                if cost < f64::INFINITY && is_better(cost, self.least) {
+                    (self.least, best) = (cost, place);
+                }
+            }
+        }
+        if let Some(nodes) = seen.get(best) {
+            self.best.clone_from(nodes);
+        }
+        self.seen = seen;
+    }
+
+    /// Whether it may try more, and more may cost less.
     pub fn goes_on(&self) -> bool {
-        self.seen.len() < self.most
+        self.seen.len() < self.most && self.least > 0.0
     }
 
     /// The best so far.
@@ -59,22 +95,31 @@ impl<'a> Judge<'a> {
         self.best
     }
 
-    /// Tries nodes, in ascending order, unless they were tried before.
-    pub fn consider(&mut self, nodes: Vec<NodeIndex>) {
+    /// Tries nodes, in ascending order, unless they were tried before. Answers whether they are the best so far.
+    pub fn consider(&mut self, nodes: Vec<NodeIndex>) -> bool {
         if !self.goes_on() || self.seen.contains(&nodes) {
-            return;
+            return false;
         }
-        let cost = self.cost(&nodes);
-        if cost < self.least {
+        // A loss is never below 0, so the guess alone may tell that they cost no less.
+        let later = self.later(&nodes);
+        let cost = if later < self.least { self.loss(&nodes) + later } else { later };
+        let is_best = cost < self.least;
+        if is_best {
             self.least = cost;
             self.best.clone_from(&nodes);
         }
         self.seen.push(nodes);
+        is_best
     }
 
     /// Node-seconds lost each second on these nodes, those of later jobs included.
+    #[cfg(test)]
     pub fn cost(&mut self, nodes: &[NodeIndex]) -> f64 {
-        self.newcomer.loss(&mut self.outlook, nodes) + self.later(nodes)
+        self.loss(nodes) + self.later(nodes)
+    }
+
+    fn loss(&mut self, nodes: &[NodeIndex]) -> f64 {
+        self.newcomer.loss(&mut self.outlook, nodes)
     }
 
     /// What later jobs are taken to lose on the uplinks that the job may use.

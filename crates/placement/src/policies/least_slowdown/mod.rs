@@ -53,10 +53,8 @@ impl Policy for LeastSlowdown {
         if crossed.is_empty() && request.share.is_whole() {
             return Ok(usual);
         }
-        let mut judge = Judge::new(&newcomer, free, usual.nodes);
-        for nodes in candidates::candidates(request, free, occupancy) {
-            judge.consider(nodes);
-        }
+        let others = candidates::candidates(request, free, occupancy);
+        let mut judge = Judge::new(&newcomer, free, usual.nodes, others);
         variants::improve(&mut judge, free, request.id);
         Ok(Choice::nodes(judge.into_best()))
     }

@@ -56,7 +56,7 @@ proptest! {
         let free = occupancy.free_slots(&request);
         let chosen = LeastSlowdown.choose(&request, &free, &occupancy).unwrap().nodes;
         let newcomer = occupancy.network().unwrap().newcomer(&request).unwrap();
-        let mut judge = Judge::new(&newcomer, &free, chosen.clone());
+        let mut judge = Judge::new(&newcomer, &free, chosen.clone(), Vec::new());
         let cost = judge.cost(&chosen);
         for nodes in candidates(&request, &free, &occupancy) {
             prop_assert!(cost <= judge.cost(&nodes), "{nodes:?} costs less than {chosen:?}");

@@ -10,18 +10,24 @@ const MOST_DRAWS: u64 = 160;
 
 /// Moves a node, or all nodes of a leaf, as long as there is time. The draws depend on `seed` alone.
 pub(super) fn improve(judge: &mut Judge<'_>, free: &FreeSlots<'_>, seed: u64) {
+    let leaves: Vec<GroupIndex> = free.groups_with(1, 1).collect();
+    let mut beside = None;
     for attempt in 0..MOST_DRAWS {
         if !judge.goes_on() {
             return;
         }
         let mut draws = Draws(scramble(seed) ^ attempt);
-        let moved = match draws.below(3) {
-            0 => without_a_leaf(judge.best(), free, &mut draws),
-            _ => another_node(judge.best(), free, &mut draws),
+        let moved = if draws.below(3) == 0 {
+            without_a_leaf(judge.best(), (free, &leaves), &mut draws)
+        } else {
+            let beside = beside.get_or_insert_with(|| others_of_leaves(judge.best(), free));
+            another_node(judge.best(), beside, &mut draws)
         };
         if let Some(mut nodes) = moved {
             nodes.sort_unstable();
-            judge.consider(nodes);
+            if judge.consider(nodes) {
+                beside = None;
+            }
         }
     }
 }
@@ -40,13 +46,27 @@ impl Draws {
     }
 }
 
-/// The free slots of a leaf on nodes that are not among `nodes`.
-fn unused(free: &FreeSlots<'_>, nodes: &[NodeIndex], leaf: GroupIndex, into: &mut Vec<NodeIndex>) {
+/// Up to `wanted` free slots of a leaf on nodes that are not among `nodes`, in node order.
+fn unused(
+    free: &FreeSlots<'_>,
+    nodes: &[NodeIndex],
+    leaf: GroupIndex,
+    wanted: usize,
+    into: &mut Vec<NodeIndex>,
+) {
+    let range = free.fabric().node_range(1, leaf);
+    let from = nodes.partition_point(|&node| node < range.start);
+    let own = &nodes[from..];
+    let own = &own[..own.partition_point(|&node| node < range.end)];
+    if own.is_empty() {
+        free.take(1, leaf, u32::try_from(wanted).unwrap_or(u32::MAX), into);
+        return;
+    }
     let before = into.len();
     free.take(1, leaf, u32::MAX, into);
     let mut place = before;
     for index in before..into.len() {
-        if nodes.binary_search(&into[index]).is_err() {
+        if place - before < wanted && own.binary_search(&into[index]).is_err() {
             into[place] = into[index];
             place += 1;
         }
@@ -54,41 +74,46 @@ fn unused(free: &FreeSlots<'_>, nodes: &[NodeIndex], leaf: GroupIndex, into: &mu
     into.truncate(place);
 }
 
-/// One node exchanged for another of the leaves that the job has.
-fn another_node(
-    nodes: &[NodeIndex],
-    free: &FreeSlots<'_>,
-    draws: &mut Draws,
-) -> Option<Vec<NodeIndex>> {
+/// The free slots of the leaves that the job has, on other nodes than its own.
+fn others_of_leaves(nodes: &[NodeIndex], free: &FreeSlots<'_>) -> Vec<NodeIndex> {
     let fabric = free.fabric();
     let mut others = Vec::new();
     for of_leaf in nodes.chunk_by(|&a, &b| fabric.group(1, a) == fabric.group(1, b)) {
-        unused(free, nodes, fabric.group(1, of_leaf[0]), &mut others);
+        unused(free, of_leaf, fabric.group(1, of_leaf[0]), usize::MAX, &mut others);
     }
-    let other = draws.one_of(&others)?;
+    others
+}
+
+/// One node exchanged for one of others.
+fn another_node(
+    nodes: &[NodeIndex],
+    others: &[NodeIndex],
+    draws: &mut Draws,
+) -> Option<Vec<NodeIndex>> {
+    let other = draws.one_of(others)?;
     let mut moved = nodes.to_vec();
     moved[draws.below(nodes.len())] = other;
     Some(moved)
 }
 
-/// All nodes of one leaf exchanged for those of others, from a drawn leaf on.
+/// All nodes of one leaf exchanged for those of others, from a drawn leaf on. `leaves` are those with free slots.
 fn without_a_leaf(
     nodes: &[NodeIndex],
-    free: &FreeSlots<'_>,
+    (free, leaves): (&FreeSlots<'_>, &[GroupIndex]),
     draws: &mut Draws,
 ) -> Option<Vec<NodeIndex>> {
     let fabric = free.fabric();
     let leaf = fabric.group(1, draws.one_of(nodes)?);
-    let leaves = fabric.groups(1);
-    let first = draws.below(leaves as usize) as u32;
+    let first = draws.below(fabric.groups(1) as usize) as u32;
+    let (before, after) = leaves.split_at(leaves.partition_point(|&leaf| leaf < first));
     let stays = |&node: &NodeIndex| fabric.group(1, node) != leaf;
     let mut moved: Vec<NodeIndex> = nodes.iter().copied().filter(stays).collect();
-    for other in (first..leaves).chain(0..first).filter(|&other| other != leaf) {
-        if moved.len() >= nodes.len() {
+    for &other in after.iter().chain(before).filter(|&&other| other != leaf) {
+        let missing = nodes.len() - moved.len();
+        if missing == 0 {
             break;
         }
-        unused(free, nodes, other, &mut moved);
+        unused(free, nodes, other, missing, &mut moved);
     }
-    moved.truncate(nodes.len());
     (moved.len() == nodes.len()).then_some(moved)
 }
