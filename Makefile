@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel bench bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel bench bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-sites bench-slurm slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -226,6 +226,10 @@ bench-mpi-delayed: $(VENV)/.optimised $(VENV)/.components
 
 bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/nova/run.py $(BENCH)
+
+# Plans that make room, against the optimum, and how long they take: make bench-room BENCH="--states 1000".
+bench-room: $(VENV)/.optimised $(VENV)/.test-installed
+	$(BIN)/python benches/making_room.py $(BENCH)
 
 bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/sites/run.py $(BENCH)

@@ -1445,7 +1445,7 @@ def make_room(
     running: (identity, nodes, cables between switches that it owns, cost in node-seconds of requeueing it or None if it may
     not be disturbed, its group or None) of each job on whole nodes. The state, which stays as it is, has all others.
     budgets: how many jobs of each group may be requeued at most. questions: how often the policy is asked at most; by
-    default 1,000 times.
+    default the less often, the larger the machine is.
 
     The plan is verified: the policy has placed the request without these jobs. Raises InputError for nodes that are not on
     the machine or held twice, an identity that stands twice, a cost below 0, and a group without a budget.

@@ -229,7 +229,7 @@ proptest! {
     fn the_cheapest_of_all_sets(scene in scene()) {
         let (mut occupancy, mut jobs, request) = scene.set();
         let policy = (POLICIES[scene.policy].build)(1);
-        let effort = Effort { budgets: scene.budgets.clone(), ..Effort::default() };
+        let effort = Effort { budgets: scene.budgets.clone(), ..Effort::on(occupancy.fabric()) };
         let before = seen(&occupancy);
         let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
         prop_assert_eq!(seen(&occupancy), before);
@@ -256,7 +256,7 @@ proptest! {
     fn with_few_questions(scene in scene(), questions in 0u32..20) {
         let (mut occupancy, jobs, request) = scene.set();
         let policy = (POLICIES[scene.policy].build)(1);
-        let effort = Effort { budgets: scene.budgets.clone(), questions, ..Effort::default() };
+        let effort = Effort { budgets: scene.budgets.clone(), questions, ..Effort::on(occupancy.fabric()) };
         let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
         let least = cheapest(&*policy, &request, &mut occupancy, &jobs, &effort.budgets);
         match found {
@@ -307,8 +307,8 @@ fn a_request_that_fits() {
     let jobs = running(&mut occupancy, &[(&[0], 0.0)]);
     let request = Request::whole_nodes(9, 7, 1.0);
     let policy = rule("first-fit");
-    let plan =
-        make_room(&*policy, &request, &mut occupancy, &present(&jobs), &Effort::default()).unwrap();
+    let effort = Effort::on(occupancy.fabric());
+    let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
     assert_eq!((plan.requeued, plan.cost, plan.least, plan.questions), (vec![], 0.0, 0.0, 1));
     assert_eq!(plan.placement.nodes(), [1, 2, 3, 4, 5, 6, 7]);
 }
@@ -321,7 +321,7 @@ fn the_best_set_is_no_greedy_one() {
         running(&mut occupancy, &[(&[0, 1, 2], 5.0), (&[3, 4], 3.0), (&[5, 6], 3.5), (&[7], 1.0)]);
     let policy = rule("first-fit");
     let mut ask = |nodes, budgets: &[u32], jobs: &[Job]| {
-        let effort = Effort { budgets: budgets.to_vec(), ..Effort::default() };
+        let effort = Effort { budgets: budgets.to_vec(), ..Effort::on(occupancy.fabric()) };
         let request = Request::whole_nodes(9, nodes, 1.0);
         let plan = make_room(&*policy, &request, &mut occupancy, &present(jobs), &effort)?;
         assert!(plan.cost.total_cmp(&plan.least).is_eq());
@@ -369,7 +369,7 @@ fn kueue_10497_a_blocker_without_gpus() {
             within: Within::Required(Level::Tree(0)),
             ..Request::whole_nodes(9, 2, 1.0)
         };
-        let effort = Effort::default();
+        let effort = Effort::on(occupancy.fabric());
         let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
         check(&plan, &*policy, &request, &occupancy, &jobs, &[]);
         assert_eq!((plan.requeued, plan.cost, plan.least), (vec![0, 1], 13.0, 13.0));
@@ -404,7 +404,7 @@ fn kueue_10815_the_freed_nodes_lie_in_one_rack() {
     };
     for policy in ["kueue-tas", "slurm-block", "segments"] {
         let policy = rule(policy);
-        let effort = Effort::default();
+        let effort = Effort::on(occupancy.fabric());
         let present = present(&running);
         let plan = make_room(&*policy, &request, &mut occupancy, &present, &effort).unwrap();
         check(&plan, &*policy, &request, &occupancy, &running, &[]);
@@ -422,7 +422,7 @@ fn links_alone() {
     let mut occupancy = Occupancy::new(tree(&[4, 2]));
     let jobs = running(&mut occupancy, &[(&[0, 4], 7.0), (&[1], 1.0)]);
     let request = Request::whole_nodes(9, 5, 1.0);
-    let effort = Effort::default();
+    let effort = Effort::on(occupancy.fabric());
     let policy = rule("isolated");
     let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
     assert_eq!((plan.requeued, plan.cost, plan.least), (vec![0], 7.0, 7.0));
@@ -437,7 +437,8 @@ fn no_room() {
     let policy = rule("first-fit");
     let mut ask = |nodes, jobs: &[Job]| {
         let request = Request::whole_nodes(9, nodes, 1.0);
-        make_room(&*policy, &request, &mut occupancy, &present(jobs), &Effort::default())
+        let effort = Effort::on(occupancy.fabric());
+        make_room(&*policy, &request, &mut occupancy, &present(jobs), &effort)
     };
     assert_eq!(ask(9, &jobs), Err(NoRoom::Impossible));
     assert_eq!(ask(5, &jobs), Err(NoRoom::Impossible));

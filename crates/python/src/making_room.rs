@@ -93,7 +93,7 @@ pub fn make_room(
         .collect();
     let within = within_from(within, occupancy.fabric())?;
     let request = Request { segment, within, ..Request::whole_nodes(id, nodes, f64::INFINITY) };
-    let effort = Effort::default();
+    let effort = Effort::on(occupancy.fabric());
     let effort = Effort { budgets, questions: questions.unwrap_or(effort.questions), ..effort };
     let found = search(&*policy, &request, &mut occupancy, &present, &effort);
     if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {

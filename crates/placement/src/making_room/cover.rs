@@ -7,7 +7,7 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 
 use super::Touchable;
 use super::jobs::Jobs;
-use super::knapsack::{Item, Relaxed, by_ratio, cheapest, relaxed};
+use super::knapsack::{Item, Relaxed, by_ratio, cheapest, relaxed, relaxed_parts};
 use crate::homes::Homes;
 use crate::occupancy::Occupancy;
 use crate::request::{Request, Share};
@@ -27,7 +27,8 @@ pub(super) struct Cover<'a> {
     all: Place,
     /// What must be free on it.
     wanted: u32,
-    /// Where parts of the request must lie; empty if the rule does not say.
+    /// Where parts of the request must lie; empty if the rule does not say. If there are several parts, a job counts in each home with a
+    /// part of its cost: see [`split_costs`].
     homes: Vec<Place>,
     /// If the rule does not say it, groups in which all of the request might lie.
     groups: Vec<Place>,
@@ -78,7 +79,11 @@ impl<'a> Cover<'a> {
             None => (0, Vec::new()),
             Some(Homes { part, sets }) => {
                 let place = |set: &Vec<NodeIndex>| slots.place(set.iter().copied(), jobs);
-                (part, sets.iter().map(place).collect())
+                let mut homes: Vec<Place> = sets.iter().map(place).collect();
+                if parts > 1 {
+                    split_costs(&mut homes, jobs.len());
+                }
+                (part, homes)
             }
         };
         let fabric = occupancy.fabric();
@@ -121,16 +126,34 @@ impl<'a> Cover<'a> {
             relaxed(&place.items, need, |job| !gone.contains(job) && !kept.contains(job))
         };
         let all = place(&self.all, self.wanted);
-        if self.parts != 1 {
-            return all;
+        if self.parts > 1 {
+            let parts = self.needs_of_parts(gone, kept);
+            return if is_more(&parts, &all) { parts } else { all };
         }
         let homes = self.homes.iter().map(|home| place(home, self.part));
-        // Where a job is still to be taken nothing is free yet, even if that job costs nothing.
-        let order = |a: &Relaxed, b: &Relaxed| {
-            a.cost.total_cmp(&b.cost).then(a.last.is_some().cmp(&b.last.is_some()))
-        };
-        let home = homes.min_by(order);
-        home.filter(|home| order(home, &all).is_gt()).unwrap_or(all)
+        let home = homes.reduce(|one, other| if is_more(&one, &other) { other } else { one });
+        home.filter(|home| is_more(home, &all)).unwrap_or(all)
+    }
+
+    /// The same for several parts in homes. In every home the relaxed cost is convex in the number of parts, so the cheapest next parts
+    /// of all homes are the cheapest together.
+    fn needs_of_parts(&self, gone: &Jobs, kept: &Jobs) -> Relaxed {
+        let mut missing = self.parts;
+        let mut next: Vec<(f64, usize)> = Vec::new();
+        for home in &self.homes {
+            let free = home.free_without(gone);
+            missing = missing.saturating_sub(free / self.part);
+            let need = self.part - free % self.part;
+            let is_open = |job: usize| !gone.contains(job) && !kept.contains(job);
+            next.extend(relaxed_parts(&home.items, need, self.part, is_open));
+        }
+        let missing = missing as usize;
+        if missing > next.len() {
+            return Relaxed { cost: f64::INFINITY, last: None };
+        }
+        next.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let cost = next[..missing].iter().map(|next| next.0).sum::<f64>();
+        Relaxed { cost, last: missing.checked_sub(1).map(|last| next[last].1) }
     }
 
     /// The bound before anything is asked, and the sets of jobs to begin with.
@@ -192,14 +215,8 @@ impl<'a> Cover<'a> {
         }
     }
 
-    /// Several parts in homes. A job that frees slots in several homes counts in each with the part of its cost that is its
-    /// part of the slots; so no choice of jobs costs less than the homes together. The parts of each home are chosen by dynamic
-    /// programming.
+    /// Several parts in homes. The parts of each home are chosen by dynamic programming.
     fn in_homes(&self) -> Start {
-        let mut freed = vec![0u64; self.jobs.len()];
-        for item in self.homes.iter().flat_map(|home| &home.items) {
-            freed[item.job] += u64::from(item.gain);
-        }
         let parts = self.parts as usize;
         let mut best = vec![f64::INFINITY; parts + 1];
         best[0] = 0.0;
@@ -207,16 +224,9 @@ impl<'a> Cover<'a> {
         let mut taken: Vec<Vec<usize>> = Vec::with_capacity(self.homes.len());
         let mut sets: Vec<Vec<(f64, Jobs)>> = Vec::with_capacity(self.homes.len());
         for home in &self.homes {
-            let split = |item: &Item| {
-                let share = f64::from(item.gain) / freed[item.job] as f64;
-                Item { cost: item.cost * share, ..*item }
-            };
-            let mut items: Vec<Item> = home.items.iter().map(split).collect();
-            by_ratio(&mut items);
-            let home = Place { has: home.has, items };
             let most = home.most() / self.part.max(1);
             let of = |parts: u32| {
-                let (cost, set) = self.cheapest(&home, parts * self.part);
+                let (cost, set) = self.cheapest(home, parts * self.part);
                 Some((cost, set?))
             };
             let costs: Vec<(f64, Jobs)> = (1..=most.min(self.parts)).map_while(of).collect();
@@ -238,6 +248,8 @@ impl<'a> Cover<'a> {
         if least.is_infinite() {
             return Start { least, bases: Vec::new() };
         }
+        let at_home = self.homes.iter().flat_map(|home| &home.items).map(|item| item.job);
+        let at_home = Jobs::of(self.jobs.len(), at_home);
         let mut gone = Jobs::none(self.jobs.len());
         let mut left = parts;
         for (taken, sets) in taken.iter().zip(&sets).rev() {
@@ -247,10 +259,35 @@ impl<'a> Cover<'a> {
                 left -= here;
             }
         }
-        let mut inside: Vec<usize> = (0..self.jobs.len()).filter(|&job| freed[job] > 0).collect();
-        let ratio = |job: usize| self.jobs[job].cost / freed[job] as f64;
-        inside.sort_by(|&a, &b| ratio(a).total_cmp(&ratio(b)).then(a.cmp(&b)));
+        let inside: Vec<usize> = self
+            .all
+            .items
+            .iter()
+            .map(|item| item.job)
+            .filter(|&job| at_home.contains(job))
+            .collect();
         Start { least, bases: vec![Base { gone, inside }] }
+    }
+}
+
+/// Whether one costs more than the other. Where a job is still to be taken nothing is free yet, even if that job costs nothing.
+fn is_more(one: &Relaxed, other: &Relaxed) -> bool {
+    let takes = |of: &Relaxed| of.last.is_some();
+    one.cost.total_cmp(&other.cost).then(takes(one).cmp(&takes(other))).is_gt()
+}
+
+/// Gives each job that frees slots in several homes in each of them the part of its cost that is its part of the slots. Jobs then cost
+/// no more than the homes together in which they free slots.
+fn split_costs(homes: &mut [Place], jobs: usize) {
+    let mut freed = vec![0u64; jobs];
+    for item in homes.iter().flat_map(|home| &home.items) {
+        freed[item.job] += u64::from(item.gain);
+    }
+    for home in homes {
+        for item in &mut home.items {
+            item.cost *= f64::from(item.gain) / freed[item.job] as f64;
+        }
+        by_ratio(&mut home.items);
     }
 }
 

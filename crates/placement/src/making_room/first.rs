@@ -25,12 +25,10 @@ pub(super) fn first_plans(
             }
         }
     }
-    let everywhere =
-        Base { gone: Jobs::none(search.jobs.len()), inside: (0..search.jobs.len()).collect() };
+    let everywhere = Base { gone: Jobs::none(search.jobs.len()), inside: by_nodes(search) };
     for base in start.bases.iter().filter(keeps).chain([&everywhere]) {
         for order in orders(search, base) {
-            // Half of the questions are for the search that proves.
-            if asking.questions() > search.effort.questions / 2 {
+            if has_asked_enough(search, asking) {
                 return best;
             }
             if let Some(found) = grown(base, &order, asking) {
@@ -42,7 +40,49 @@ pub(super) fn first_plans(
             }
         }
     }
+    while let Some(cheaper) = best.as_ref().and_then(|best| varied(search, best, asking)) {
+        best = Some(cheaper);
+    }
     best
+}
+
+/// Half of the questions are for the search that proves.
+fn has_asked_enough(search: &Search<'_>, asking: &Asking<'_>) -> bool {
+    asking.questions() > search.effort.questions / 2
+}
+
+/// A cheaper plan that keeps a job which the plan requeues, the dearest of them if possible, and requeues others instead.
+fn varied(search: &Search<'_>, plan: &Found, asking: &mut Asking<'_>) -> Option<Found> {
+    let mut dearest: Vec<usize> = plan.gone.iter().collect();
+    dearest.sort_by(|&a, &b| search.jobs[b].cost.total_cmp(&search.jobs[a].cost).then(a.cmp(&b)));
+    for job in dearest {
+        let mut gone = plan.gone.clone();
+        gone.remove(job);
+        let mut base = Base { gone, inside: by_nodes(search) };
+        base.inside.retain(|&other| other != job);
+        for order in orders(search, &base) {
+            if has_asked_enough(search, asking) {
+                return None;
+            }
+            let found = grown(&base, &order, asking);
+            let found = found.map(|found| search.found(shrunk(search, found, asking)));
+            if found.as_ref().is_some_and(|found| found.cost < plan.cost) {
+                return found;
+            }
+        }
+    }
+    None
+}
+
+/// All jobs, those with the least cost for their nodes first.
+fn by_nodes(search: &Search<'_>) -> Vec<usize> {
+    let cost = |job: &usize| {
+        let job = &search.jobs[*job];
+        job.cost / job.placement.held().count().max(1) as f64
+    };
+    let mut jobs: Vec<usize> = (0..search.jobs.len()).collect();
+    jobs.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.cmp(b)));
+    jobs
 }
 
 /// Keeps the cheaper one.

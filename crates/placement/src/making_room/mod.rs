@@ -20,6 +20,8 @@ use self::cover::Cover;
 use self::first::first_plans;
 use self::jobs::Jobs;
 use self::tree::improve;
+use topolane_fabric::Fabric;
+
 use crate::homes::Homes;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
@@ -61,12 +63,16 @@ pub struct Effort {
     pub states: u32,
 }
 
-impl Default for Effort {
-    /// No budgets, 1,000 questions and 10,000 states.
-    fn default() -> Self {
-        Effort { budgets: Vec::new(), questions: 1_000, states: 10_000 }
+impl Effort {
+    /// No budgets, and a search of about the same time on machines of all sizes: the more nodes, the fewer questions.
+    pub fn on(fabric: &Fabric) -> Self {
+        let questions = (QUESTIONS_TIMES_NODES / fabric.nodes().max(1)).clamp(400, 10_000);
+        Effort { budgets: Vec::new(), questions, states: 10 * questions }
     }
 }
+
+/// How often a machine of one node would be asked about.
+const QUESTIONS_TIMES_NODES: u32 = 1_300_000;
 
 /// Jobs to be requeued, and the place that is then free.
 #[derive(Debug, Clone, PartialEq)]
