@@ -31,6 +31,7 @@ COMMANDS = [
     "workload show",
     "workload make",
     "workload convert",
+    "workload import",
     "paper",
     "paper sc18",
     "paper jigsaw",

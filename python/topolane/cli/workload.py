@@ -1,19 +1,23 @@
-"""`topolane workload`: look at a workload, make one, convert one."""
+"""`topolane workload`: look at a workload, make one, convert one, import one."""
 
 from __future__ import annotations
 
+import datetime
+from pathlib import Path
 from typing import Any
 
 import click
 
 import topolane
-from topolane import _engine
+from topolane import _engine, files
+from topolane._engine import InputError
 from topolane.cli import common, settings
+from topolane.slurm import accounting, accounting_workload
 
 
 @click.group("workload")
 def command() -> None:
-    """Show a workload, generate one, or convert one."""
+    """Show a workload, generate one, convert one, or import one from Slurm."""
 
 
 @command.command()
@@ -108,3 +112,61 @@ def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None
 def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Write the log FILE in another format, after applying the options that change it."""
     write(file, to, out, seed, options)
+
+
+@command.command("import")
+@click.argument("directory", required=False)
+@click.option(
+    "--commands",
+    "as_commands",
+    is_flag=True,
+    help="Print the commands that write DIRECTORY on the Slurm machine.",
+)
+@click.option(
+    "--since",
+    default="now-30days",
+    show_default=True,
+    help="With --commands: the first day, in the words of sacct.",
+)
+@click.option("--out", metavar="LOG.csv", help="File to write the workload to.")
+@click.option("--cluster", help="Use only the jobs of this cluster.")
+@click.option("--partition", help="Use only the jobs of this partition.")
+@click.option(
+    "--shared/--whole",
+    default=None,
+    help="Jobs take parts of nodes, or whole nodes [default: as partitions.txt and config.txt say, otherwise whole].",
+)
+@click.option("--anonymize", is_flag=True, help="Write numbers instead of the names of users and accounts.")
+def import_(
+    directory: str | None,
+    as_commands: bool,
+    since: str,
+    out: str | None,
+    cluster: str | None,
+    partition: str | None,
+    shared: bool | None,
+    anonymize: bool,
+) -> None:
+    """Write one workload from what Slurm knows of its jobs, in the files of DIRECTORY.
+
+    `--commands` prints the commands that write these files. Nodes that were down are written to LOG-failures.csv, for
+    `--failures`. What was left out or changed is printed, a line for each reason.
+    """
+    if as_commands:
+        click.echo(accounting.commands(since), nl=False)
+        return
+    if directory is None or out is None:
+        raise InputError("give a directory and --out LOG.csv, or --commands")
+    beside = Path(out).with_name(f"{Path(out).stem}-failures.csv")
+    imported = accounting_workload.read(
+        directory, cluster=cluster, partition=partition, shared=shared, anonymize=anonymize
+    )
+    files.write(out, imported.csv)
+    click.echo(f"{imported.jobs:,} jobs: {out}")
+    if imported.failures is not None:
+        files.write(beside, imported.failures)
+        click.echo(f"nodes that were down: {beside}")
+    zero = datetime.datetime.fromtimestamp(imported.zero, datetime.UTC)
+    click.echo(f"second 0 is {zero:%Y-%m-%dT%H:%M:%S} UTC")
+    for line in imported.told:
+        click.echo(line)

@@ -1,0 +1,201 @@
+"""What Slurm's accounting and configuration print, in one directory: the commands that print it, and readers of all but the jobs."""
+
+from __future__ import annotations
+
+import calendar
+import dataclasses
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from topolane import texts
+from topolane._engine import InputError
+
+FIELDS = (
+    *(
+        "JobIDRaw",
+        "JobID",
+        "Cluster",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+        "ElapsedRaw",
+        "Suspended",
+        "State",
+    ),
+    *(
+        "TimelimitRaw",
+        "NNodes",
+        "NCPUS",
+        "ReqTRES",
+        "AllocTRES",
+        "Partition",
+        "QOS",
+        "Account",
+        "User",
+        "Priority",
+    ),
+    *("Reservation", "Constraints", "Flags", "Reason", "Planned", "Restarts", "NodeList"),
+)
+"""Fields of sacct that the printed command asks for."""
+
+JOBS = "jobs.txt"
+LONGEST_LINE = 1 << 20
+"""Letters of the longest line: a node list of a hundred thousand nodes fits."""
+UNKNOWN = frozenset({"", "Unknown", "None", "N/A", "0"})
+"""What Slurm prints for a time that it does not know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Dump:
+    """A file of the directory, the command that writes it, and what an import without it does not know."""
+
+    file: str
+    command: str
+    lost: str
+
+
+DUMPS = (
+    Dump(
+        JOBS,
+        "sacct --allusers --allocations --duplicates --parsable2 --delimiter=';' --starttime={since} --endtime=now "
+        f"--format={','.join(FIELDS)}",
+        "",
+    ),
+    Dump(
+        "partitions.txt",
+        "scontrol -o show partition",
+        "which partitions give whole nodes; all jobs take whole nodes unless --shared is given",
+    ),
+    Dump("config.txt", "scontrol show config", "whether the cluster allocates whole nodes, and its name"),
+    Dump("qos.txt", "sacctmgr --parsable2 show qos", "which jobs have a QOS that was deleted or renamed"),
+    Dump("assoc.txt", "sacctmgr --parsable2 show assoc", "which jobs are of accounts that are gone"),
+    Dump(
+        "events.txt",
+        "sacctmgr --parsable2 show event start={since} format=Cluster,NodeName,Start,End,State",
+        "when nodes were down",
+    ),
+    Dump(
+        "reservations.txt",
+        "sacctmgr --parsable2 show reservation start={since} format=Cluster,Name,Start,End,NodeNames",
+        "how many reservations kept nodes from jobs",
+    ),
+)
+
+
+def commands(since: str = "now-30days") -> str:
+    """The commands that write the directory, as lines of a shell.
+
+    since: the first day, in the words of sacct. Times are printed as seconds since 1970, so that no hour is missing or
+    doubled when clocks change.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9:+/.-]+", since):
+        raise InputError(f"--since {texts.shown(since)}: not a time like 2026-10-01 or now-30days")
+    lines = [
+        "# Run these on a machine of the cluster, as a user who may see all jobs.",
+        "mkdir topolane-import && cd topolane-import",
+        "export SLURM_TIME_FORMAT=%s",
+        *(f"{dump.command.format(since=since)} > {dump.file}" for dump in DUMPS),
+        "# Then, where Topolane is: topolane workload import topolane-import --out log.csv",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def time(text: str) -> int | None:
+    """Seconds since 1970 of `1795722827`, or of `2026-11-21T19:12:48` taken as UTC; None if Slurm knows no time.
+
+    Raises ValueError for any other text.
+    """
+    if text in UNKNOWN:
+        return None
+    if text.isascii() and text.isdigit() and len(text) <= 12:
+        return int(text)
+    if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", text, re.ASCII):
+        raise ValueError(text)
+    return calendar.timegm(datetime.fromisoformat(text).timetuple())
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers, gzipped or not. Raises InputError if it cannot be read as text."""
+    try:
+        with open(path, "rb") as file:
+            zipped = file.peek(2).startswith(b"\x1f\x8b")
+            with gzip.open(file) if zipped else file as stream:
+                number = 0
+                while line := stream.readline(LONGEST_LINE + 1):
+                    number += 1
+                    if len(line) > LONGEST_LINE:
+                        raise InputError(f"{path}:{number}: a line of more than {LONGEST_LINE} bytes")
+                    yield number, line.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}:{number}: not UTF-8 text") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path}: cannot be read: {error.strerror if isinstance(error, OSError) and error.strerror else error}"
+        ) from error
+
+
+def found(directory: str | os.PathLike[str], file: str) -> Path | None:
+    """Where a file of the directory is, plain or with .gz; None if it is not there."""
+    for name in (file, f"{file}.gz"):
+        path = Path(directory, name)
+        if path.is_file():
+            return path
+    return None
+
+
+def table(path: Path, columns: Iterable[str], cluster: str | None) -> list[tuple[int, dict[str, str]]]:
+    """The rows of what `sacctmgr --parsable2` prints, with line numbers; those of other clusters are left away.
+
+    Raises InputError for a file without these columns, and for a row with more or fewer fields than the first line.
+    """
+    rows: list[tuple[int, dict[str, str]]] = []
+    header: list[str] = []
+    for number, line in lines(path):
+        cells = line.split("|")
+        if not header:
+            header = cells
+            for column in columns:
+                if column not in header:
+                    raise InputError(f"{path}:{number}: no column {column}, where a header line is expected")
+        elif line and cells != header:
+            if len(cells) != len(header):
+                raise InputError(
+                    f"{path}:{number}: {len(cells)} fields, where the header has {len(header)}: {texts.shown(line)}"
+                )
+            row = dict(zip(header, cells))
+            if cluster is None or row.get("Cluster", cluster) == cluster:
+                rows.append((number, row))
+    if not header:
+        raise InputError(f"{path}: the file is empty")
+    return rows
+
+
+def partitions(path: Path) -> dict[str, bool]:
+    """The partitions, and whether each gives whole nodes. Raises InputError for what is not `scontrol -o show partition`."""
+    found: dict[str, bool] = {}
+    for number, line in lines(path):
+        if not line or line == "No partitions in the system":
+            continue
+        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if "PartitionName" not in values:
+            raise InputError(f"{path}:{number}: no PartitionName in {texts.shown(line)}")
+        found[values["PartitionName"]] = values.get("OverSubscribe") == "EXCLUSIVE"
+    return found
+
+
+def config(path: Path) -> dict[str, str]:
+    """The values of `scontrol show config`. Raises InputError for any other file."""
+    values: dict[str, str] = {}
+    for _, line in lines(path):
+        key, equals, value = line.partition("=")
+        if equals:
+            values.setdefault(key.strip(), value.strip())
+    if "SelectType" not in values:
+        raise InputError(f"{path}: no SelectType, which scontrol show config prints")
+    return values

@@ -1,0 +1,358 @@
+"""The jobs in what `sacct` printed: every row is a run, or is counted under what is wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from topolane import texts
+from topolane._engine import InputError
+from topolane.slurm import accounting
+
+NEEDED = ("JobIDRaw", "Submit", "Start", "End", "State", "NNodes")
+FURTHER = {
+    "Eligible": "waits begin at submission",
+    "TimelimitRaw": "jobs have no walltime",
+    "Partition": "partitions are not known",
+    "NodeList": "no job names its nodes",
+    "Cluster": "two clusters in one file are not noticed",
+    "Restarts": "runs that are missing are not noticed",
+}
+"""Columns that may be missing, and what is lost with each."""
+RUNNING = frozenset({"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STAGE_OUT"})
+"""States of jobs that have not ended."""
+AGAIN = frozenset({"REQUEUED", "NODE_FAIL", "PREEMPTED"})
+"""States of runs after which Slurm may queue the job again."""
+MOST_JOBS = 10_000_000
+HIGHEST_ID = 10_000_000_000
+MOST_NODES = 1 << 31
+MEMORY = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+
+
+class Share(NamedTuple):
+    """What a run took of each of its nodes: an even part of the whole, rounded up."""
+
+    cores: int
+    memory: int
+    """Bytes; 0 if Slurm does not account memory."""
+    resources: tuple[tuple[str, int], ...] = ()
+    """Generic resources by name, `gpu` or `gpu:h100`."""
+
+
+class Run(NamedTuple):
+    """One run of a job. Times in seconds since 1970."""
+
+    job: int
+    """Slurm's number of the job, the same for all of its runs."""
+    shown: str
+    """The number as users see it: `12`, `12_3` or `12+1`."""
+    submit: int
+    eligible: int
+    """When it could have started, as far as holds, dependencies and begin times go; at least `submit`."""
+    start: int
+    run: int
+    walltime: int | None
+    nodes: int
+    share: Share | None
+    """None if its row has no processors."""
+    hosts: str
+    state: str
+    partition: str
+    qos: str
+    account: str
+    user: str
+    priority: str
+    is_reserved: bool
+
+
+@dataclasses.dataclass
+class Jobs:
+    """The runs of a file in its order, and counts of what was left out and of what was changed or is missing."""
+
+    runs: list[Run] = dataclasses.field(default_factory=list)
+    rows: int = 0
+    left_out: Counter[str] = dataclasses.field(default_factory=Counter)
+    notes: Counter[str] = dataclasses.field(default_factory=Counter)
+    without: list[str] = dataclasses.field(default_factory=list)
+    """Sentences on columns that the file does not have."""
+    cluster: str | None = None
+
+
+def read(path: Path, cluster: str | None = None, partition: str | None = None) -> Jobs:
+    """The runs in a file of `sacct`, of one cluster and perhaps one partition.
+
+    Raises InputError, with file, line and value, for a file that is not what sacct prints: a column missing, a row with more
+    or fewer fields than the header, a value that cannot be read. So does a file of several clusters, unless one is named.
+    """
+    reader = _Reader(path, partition)
+    clusters: Counter[str] = Counter()
+    header = ""
+    columns: dict[str, int] = {}
+    for number, line in accounting.lines(path):
+        if not header:
+            header = line
+            reader.delimiter = next((sign for sign in ";|\t" if sign in line), "|")
+            columns = {
+                name: place for place, name in enumerate(line.lstrip("\ufeff").split(reader.delimiter))
+            }
+            for name in NEEDED:
+                if name not in columns:
+                    raise InputError(
+                        f"{path}:1: no column {name}, where the header line of sacct --parsable2 is expected"
+                    )
+            if "Partition" not in columns and partition is not None:
+                raise InputError(f"{path}:1: no column Partition, to choose one")
+            reader.begin(columns)
+            continue
+        # Exports one after the other repeat their header.
+        if not line or line == header:
+            continue
+        cells = line.split(reader.delimiter)
+        if len(cells) != len(columns):
+            raise InputError(
+                f"{path}:{number}: {len(cells)} fields, where the header has {len(columns)}: {texts.shown(line)}"
+            )
+        reader.jobs.rows += 1
+        if "Cluster" in columns:
+            name = sys.intern(cells[columns["Cluster"]])
+            clusters[name] += 1
+            if cluster is not None and name != cluster:
+                reader.jobs.left_out["of another cluster"] += 1
+                continue
+        try:
+            reader.row(cells)
+        except ValueError as error:
+            raise InputError(f"{path}:{number}: {error}") from error
+    if not header:
+        raise InputError(f"{path}: the file is empty")
+    if not reader.jobs.rows:
+        raise InputError(f"{path}: a header line and no rows")
+    if cluster is None and len(clusters) > 1:
+        counts = ", ".join(f"{name} {count:,}" for name, count in sorted(clusters.items()))
+        raise InputError(f"{path}: rows of {len(clusters)} clusters ({counts}): choose one with --cluster")
+    if cluster is not None and clusters and cluster not in clusters:
+        raise InputError(
+            f"{path}: no row is of cluster {texts.shown(cluster)}; there are {', '.join(sorted(clusters))}"
+        )
+    jobs = reader.ended()
+    jobs.cluster = cluster if cluster is not None else next(iter(clusters), None)
+    return jobs
+
+
+class _Reader:
+    """Turns rows into runs. What only the whole file tells is done in `ended`."""
+
+    def __init__(self, path: Path, partition: str | None) -> None:
+        self.path, self.partition = path, partition
+        self.delimiter = ""
+        self.jobs = Jobs()
+        self._newest = 0
+        self._unended: list[tuple[str, int, int | None]] = []
+        """Of each run without an end: state, start, walltime."""
+        self._restarts: dict[int, list[int]] = {}
+        """Of each job that Slurm restarted: how often, and its rows here."""
+        self._is_civil = False
+        self._steps: set[str] = set()
+        self._known: set[int] = set()
+        """Jobs with a row of their own."""
+
+    def begin(self, columns: dict[str, int]) -> None:
+        self.jobs.without = [
+            f"no column {name}: {lost}" for name, lost in FURTHER.items() if name not in columns
+        ]
+        self._columns = columns
+
+    def row(self, cells: list[str]) -> None:
+        """Keeps the run of a row or counts why it is none. Raises ValueError with the sentence that says what is wrong."""
+        columns, left_out, notes = self._columns, self.jobs.left_out, self.jobs.notes
+
+        def at(name: str) -> str:
+            place = columns.get(name)
+            return "" if place is None else cells[place].strip()
+
+        text = at("JobIDRaw")
+        if "." in text or "." in at("JobID"):
+            left_out["steps of jobs"] += 1
+            self._steps.add(text.partition(".")[0].partition("+")[0])
+            return
+        job = _count("JobIDRaw", text, HIGHEST_ID)
+        restarts = at("Restarts")
+        if restarts not in ("", "0"):
+            known = self._restarts.setdefault(job, [0, 0])
+            known[0] = max(known[0], _count("Restarts", restarts, 1 << 31))
+            known[1] += 1
+        self._known.add(job)
+        if self.partition is not None and at("Partition") != self.partition:
+            left_out["in another partition"] += 1
+            return
+        submit, eligible, start, end = (
+            _time(name, at(name)) for name in ("Submit", "Eligible", "Start", "End")
+        )
+        self._newest = max(self._newest, submit or 0, start or 0, end or 0)
+        # "CANCELLED by 1001" names a user.
+        state = sys.intern(at("State").partition(" ")[0].rstrip("+"))
+        if "T" in at("Submit"):
+            self._is_civil = True
+        if start is None or at("NNodes") == "0" or at("NodeList") == "None assigned":
+            left_out["never started"] += 1
+            return
+        walltime = _walltime(at("TimelimitRaw"))
+        if submit is None:
+            left_out["without a time of submission: a purge has cut them off"] += 1
+            return
+        if end is None:
+            self._unended.append((state, start, walltime))
+            return
+        if end < start:
+            left_out["ended before they started: the clock jumped"] += 1
+            return
+        nodes = _count("NNodes", at("NNodes"), MOST_NODES)
+        run = end - start
+        elapsed = at("ElapsedRaw")
+        if elapsed:
+            held = _count("ElapsedRaw", elapsed, 1 << 40)
+            if abs(run - held - _length("Suspended", at("Suspended"))) > 1:
+                notes["whose End - Start is not their run time: the clock jumped; ElapsedRaw is used"] += 1
+                run = held
+        if start < submit:
+            notes["started before their submission: the clock jumped; submission is moved to the start"] += 1
+            submit = start
+        if eligible is None or eligible < submit:
+            eligible = submit
+        elif eligible > start:
+            # Slurm writes the eligible time of the next run into the row of a run that it requeues.
+            if state not in AGAIN:
+                notes["started before they were eligible: the wait begins at submission"] += 1
+            eligible = submit
+        if eligible > submit:
+            notes[
+                "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
+            ] += 1
+        if len(self.jobs.runs) >= MOST_JOBS:
+            raise ValueError(f"more than {MOST_JOBS} runs: give a part of the time")
+        hosts = at("NodeList")
+        partition, qos, account, user = (
+            sys.intern(at(name)) for name in ("Partition", "QOS", "Account", "User")
+        )
+        self.jobs.runs.append(
+            Run(
+                job=job,
+                shown=at("JobID") or text,
+                submit=submit,
+                eligible=eligible,
+                start=start,
+                run=run,
+                walltime=walltime,
+                nodes=nodes,
+                share=_share(at("AllocTRES") or at("ReqTRES"), at("NCPUS"), nodes),
+                hosts=sys.intern(hosts) if nodes == 1 else hosts,
+                state=state,
+                partition=partition,
+                qos=qos,
+                account=account,
+                user=user,
+                priority=sys.intern(at("Priority")),
+                is_reserved=at("Reservation") != "",
+            )
+        )
+
+    def ended(self) -> Jobs:
+        jobs = self.jobs
+        if self._is_civil:
+            jobs.without.append(
+                "times are civil times, taken as UTC: an hour is missing or doubled when clocks change"
+            )
+        for state, start, walltime in self._unended:
+            if state not in RUNNING:
+                jobs.left_out["without an end, though their state says that they have ended"] += 1
+            elif walltime is not None and start + walltime < self._newest - 3600:
+                jobs.left_out["without an end, and past their time limit: see sacctmgr show runawayjobs"] += 1
+            else:
+                jobs.left_out["still running"] += 1
+        missing = sum(max(0, restarts + 1 - rows) for restarts, rows in self._restarts.values())
+        if missing:
+            jobs.notes[
+                "missing, of jobs that ran several times: purged, too early, or sacct without --duplicates"
+            ] = missing
+        orphans = self._steps.difference(map(str, self._known)) if self._steps else ()
+        if orphans:
+            jobs.notes["missing, of which only steps are there: a purge has cut them off"] = len(orphans)
+        _without_copies(jobs)
+        return jobs
+
+
+def _without_copies(jobs: Jobs) -> None:
+    """Leaves out what two exports of the same time hold twice: the later row stays."""
+    last = {(run.job, run.submit, run.start): place for place, run in enumerate(jobs.runs)}
+    if len(last) < len(jobs.runs):
+        jobs.left_out["a second row of the same run"] = len(jobs.runs) - len(last)
+        jobs.runs = [jobs.runs[place] for place in sorted(last.values())]
+
+
+def _count(what: str, text: str, most: int) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) >= most:
+        raise ValueError(f"{what} {texts.shown(text)} is not a whole number below {most:,}")
+    return int(text)
+
+
+def _time(what: str, text: str) -> int | None:
+    try:
+        return accounting.time(text)
+    except ValueError:
+        raise ValueError(
+            f"{what} {texts.shown(text)} is neither seconds since 1970 nor a time like 2026-11-21T19:12:48"
+        ) from None
+
+
+def _walltime(text: str) -> int | None:
+    """Seconds of a number of minutes; None for no limit of its own."""
+    if text.lower() in ("", "unlimited", "partition_limit", "invalid", "0"):
+        return None
+    return 60 * _count("TimelimitRaw", text, 1 << 32)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _length(what: str, text: str) -> int:
+    """Seconds of `[days-][hours:]minutes:seconds`; 0 for an empty text."""
+    if not text:
+        return 0
+    parts = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:\.\d+)?", text, re.ASCII)
+    if parts is None:
+        raise ValueError(f"{what} {texts.shown(text)} is not a time like 1-02:03:04")
+    days, hours, minutes, seconds = (int(part or 0) for part in parts.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _share(tres: str, processors: str, nodes: int) -> Share | None:
+    """What a run takes of each of its nodes, from `cpu=16,gres/gpu=8,mem=64G,node=2` of all together."""
+    if nodes == 0:
+        raise ValueError("NNodes is 0, of a job that has nodes")
+    cores, memory = 0, 0
+    resources = {}
+    for item in filter(None, tres.split(",")):
+        name, _, text = item.partition("=")
+        if name == "cpu":
+            cores = _count("cpu", text, 1 << 40)
+        elif name == "mem":
+            memory = _memory(text)
+        elif name.startswith("gres/"):
+            resources[name.removeprefix("gres/")] = -(-_count(name, text, 1 << 40) // nodes)
+    if not cores and processors:
+        cores = _count("NCPUS", processors, 1 << 40)
+    if not cores:
+        return None
+    return Share(-(-cores // nodes), -(-memory // nodes), tuple(sorted(resources.items())))
+
+
+def _memory(text: str) -> int:
+    """Bytes of `62.50G`; a number alone is of MiB."""
+    parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)", text, re.ASCII)
+    if parts is None:
+        raise ValueError(f"mem {texts.shown(text)} is not an amount of memory like 4G")
+    return round(float(parts[1]) * MEMORY[parts[2]])

@@ -1,0 +1,297 @@
+"""One workload from what a cluster's Slurm knows: runs of jobs as CSV, nodes that were down, and what is not as it should be."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+from topolane import files, texts
+from topolane._engine import InputError
+from topolane.slurm import accounting, accounting_jobs
+from topolane.slurm.accounting_jobs import Jobs, Run
+
+RUN_ID = accounting_jobs.HIGHEST_ID
+"""Run r of a job, counted from 0, has the id `job + r * RUN_ID`."""
+BESIDE = ("job", "submitted", "state", "partition", "user", "account", "qos", "priority")
+"""Columns that no queue of today reads; the reader of CSV passes over them."""
+
+
+@dataclasses.dataclass
+class Imported:
+    """A workload in CSV and what belongs to it."""
+
+    jobs: int
+    csv: str
+    failures: str | None
+    """Nodes that were down, as `--failures` reads them; None if nothing says so."""
+    zero: int
+    """Second 0 of the CSV, in seconds since 1970."""
+    told: list[str]
+    """One line for everything that was left out, changed or is not known."""
+
+
+def read(
+    directory: str | os.PathLike[str],
+    *,
+    cluster: str | None = None,
+    partition: str | None = None,
+    shared: bool | None = None,
+    anonymize: bool = False,
+) -> Imported:
+    """The workload in a directory that `accounting.commands` filled.
+
+    shared: whether jobs take cores, memory and generic resources of nodes; None for what partitions and configuration say,
+    or whole nodes without them. anonymize: numbers for users and accounts.
+    Raises InputError if the jobs are missing, or if a file is not what its command prints.
+    """
+    if not Path(directory).is_dir():
+        raise InputError(f"{directory}: there is no such directory")
+    there = {dump.file: accounting.found(directory, dump.file) for dump in accounting.DUMPS}
+    path = there[accounting.JOBS]
+    if path is None:
+        raise InputError(
+            f"{directory}: no {accounting.JOBS}; `topolane workload import --commands` prints how to write it"
+        )
+    jobs = accounting_jobs.read(path, cluster, partition)
+    told = [
+        *_left_out(jobs),
+        *(f"{count:,} runs {what}" for what, count in sorted(jobs.notes.items())),
+        *jobs.without,
+    ]
+    if not jobs.runs:
+        raise InputError(f"{path}: no job that ran and ended ({'; '.join(told)})")
+    told += _kinds(jobs)
+    told += [
+        f"no {dump.file}: not known is {dump.lost}" for dump in accounting.DUMPS if there[dump.file] is None
+    ]
+    zero = min(run.eligible for run in jobs.runs)
+    whole = _whole(there, jobs, shared, told)
+    told += _gone(there, jobs)
+    failures = _failures(there["events.txt"], jobs, zero, told)
+    _reservations(there["reservations.txt"], jobs, told)
+    names = _Numbers(jobs.runs) if anonymize else None
+    if names is not None:
+        told.append("users and accounts are numbers; names of nodes are as they were")
+    text = _csv(jobs.runs, zero, whole, names)
+    return Imported(len(jobs.runs), text, failures, zero, told)
+
+
+def _left_out(jobs: Jobs) -> list[str]:
+    return [f"left out: {count:,} {what}" for what, count in sorted(jobs.left_out.items())]
+
+
+def _kinds(jobs: Jobs) -> list[str]:
+    """What becomes of runs that belong together."""
+    told = []
+    arrays, parts, runs = Counter[str](), Counter[str](), Counter(run.job for run in jobs.runs)
+    for run in jobs.runs:
+        if "_" in run.shown:
+            arrays[run.shown.partition("_")[0]] += 1
+        elif "+" in run.shown:
+            parts[run.shown.partition("+")[0]] += 1
+    if arrays:
+        told.append(f"{arrays.total():,} runs are tasks of {len(arrays):,} arrays: each is a job")
+    if parts:
+        told.append(
+            f"{parts.total():,} runs are components of {len(parts):,} heterogeneous jobs: each is a job, which may start alone"
+        )
+    again = sum(count - 1 for count in runs.values())
+    if again:
+        told.append(f"{again:,} runs are further runs of requeued jobs: each is a job")
+    reserved = sum(run.is_reserved for run in jobs.runs)
+    if reserved:
+        told.append(f"{reserved:,} runs were in a reservation, which a replay does not know")
+    return told
+
+
+def _whole(
+    there: dict[str, Path | None], jobs: Jobs, shared: bool | None, told: list[str]
+) -> set[str] | bool:
+    """Partitions whose jobs take whole nodes, or whether all jobs do."""
+    path = there["config.txt"]
+    settings = accounting.config(path) if path else {}
+    name = settings.get("ClusterName")
+    if name and jobs.cluster and name != jobs.cluster:
+        told.append(f"config.txt is of cluster {name}, the jobs are of {jobs.cluster}")
+    path = there["partitions.txt"]
+    partitions = accounting.partitions(path) if path else None
+    if partitions is not None:
+        gone = sum(run.partition not in partitions for run in jobs.runs)
+        if gone:
+            told.append(f"{gone:,} runs were in partitions that partitions.txt does not have")
+    if shared is not None:
+        whole: set[str] | bool = not shared
+    elif partitions is None or settings.get("SelectType") == "select/linear":
+        whole = True
+    else:
+        whole = {name for name, is_whole in partitions.items() if is_whole}
+    if whole is not True:
+        taken = sum(run.share is not None and not _is_whole(run, whole) for run in jobs.runs)
+        unknown = sum(run.share is None for run in jobs.runs)
+        told.append(
+            f"{taken:,} runs take parts of nodes: the machine must count cores (--whole: whole nodes)"
+        )
+        if unknown:
+            told.append(f"{unknown:,} runs name no processors: they take whole nodes")
+    return whole
+
+
+def _is_whole(run: Run, whole: set[str] | bool) -> bool:
+    return run.share is None or (whole if isinstance(whole, bool) else run.partition in whole)
+
+
+def _gone(there: dict[str, Path | None], jobs: Jobs) -> list[str]:
+    """Runs of accounts, users and QOS that Slurm no longer has."""
+    told = []
+    if path := there["assoc.txt"]:
+        rows = [row for _, row in accounting.table(path, ("Account", "User"), jobs.cluster)]
+        accounts, pairs = {row["Account"] for row in rows}, {(row["Account"], row["User"]) for row in rows}
+        gone = sum(run.account not in accounts for run in jobs.runs if run.account)
+        left = sum((run.account, run.user) not in pairs for run in jobs.runs if run.account in accounts)
+        if gone:
+            told.append(f"{gone:,} runs are of accounts that are gone")
+        if left:
+            told.append(f"{left:,} runs are of users who are gone from their account")
+    if path := there["qos.txt"]:
+        known = {row["Name"] for _, row in accounting.table(path, ("Name",), None)}
+        gone = sum(run.qos not in known for run in jobs.runs if run.qos)
+        if gone:
+            told.append(f"{gone:,} runs have a QOS that was deleted or renamed")
+    return told
+
+
+def _times(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int | None]:
+    try:
+        start, end = (accounting.time(row[name]) for name in ("TimeStart", "TimeEnd"))
+    except ValueError as error:
+        raise InputError(f"{path}:{number}: {texts.shown(str(error))} is not a time") from error
+    return start, end
+
+
+def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str | None:
+    """Nodes that were down while the jobs were there, as CSV."""
+    if path is None:
+        return None
+    last = max(run.start + run.run for run in jobs.runs)
+    rows, drained, odd = [], 0, 0
+    for number, row in accounting.table(path, ("NodeName", "TimeStart", "TimeEnd", "State"), jobs.cluster):
+        start, end = _times(path, number, row)
+        if not row["NodeName"] or start is None or start >= last or (end is not None and end <= zero):
+            continue  # of the whole cluster, or of another time
+        if not row["State"].startswith("DOWN"):
+            drained += 1
+        elif end is not None and end <= start:
+            odd += 1
+        else:
+            rows.append((row["NodeName"], start - zero, "" if end is None else end - zero))
+    if drained:
+        told.append(
+            f"{drained:,} events of nodes drained or reserved are left out: a replay has no nodes that end their jobs first"
+        )
+    if odd:
+        told.append(f"{odd:,} events of nodes do not end after they begin: left out")
+    if not rows:
+        return None
+    told.append(f"{len(rows):,} times that a node was down are in the file for --failures")
+    return _table(("node", "from", "until"), sorted(rows, key=lambda row: (row[1], row[0])))
+
+
+def _reservations(path: Path | None, jobs: Jobs, told: list[str]) -> None:
+    if path is None:
+        return
+    first, last = min(run.submit for run in jobs.runs), max(run.start + run.run for run in jobs.runs)
+    count = 0
+    for number, row in accounting.table(path, ("Name", "TimeStart", "TimeEnd"), jobs.cluster):
+        start, end = _times(path, number, row)
+        count += start is not None and start < last and (end is None or end > first)
+    if count:
+        told.append(
+            f"{count:,} reservations kept nodes from other jobs: a replay gives these nodes to every job"
+        )
+
+
+class _Numbers:
+    """Numbers for users and accounts, in the order in which the file names them."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        self._users: dict[str, str] = {}
+        self._accounts: dict[str, str] = {}
+        for run in runs:
+            for name, known in ((run.user, self._users), (run.account, self._accounts)):
+                if name:
+                    known.setdefault(name, str(len(known) + 1))
+
+    def user(self, name: str) -> str:
+        return self._users.get(name, "")
+
+    def account(self, name: str) -> str:
+        return self._accounts.get(name, "")
+
+    def other(self, name: str) -> str:
+        """The name of a partition or a QOS; the words in it that are an account or a user become numbers."""
+        if name in self._accounts or name in self._users:
+            return self._number(name)
+        return "".join(self._number(word) for word in re.split(r"([-_.:@+])", name))
+
+    def _number(self, word: str) -> str:
+        return self._accounts.get(word) or self._users.get(word) or word
+
+
+def _csv(runs: list[Run], zero: int, whole: set[str] | bool, names: _Numbers | None) -> str:
+    """The runs by time of eligibility, as the reader of CSV wants them."""
+    order = sorted(
+        range(len(runs)), key=lambda place: (runs[place].job, runs[place].start, runs[place].submit)
+    )
+    ids = [0] * len(runs)
+    job, number = -1, 0
+    for place in order:
+        number = number + 1 if runs[place].job == job else 0
+        job = runs[place].job
+        ids[place] = job + number * RUN_ID
+    shares = {run.share for run in runs if not _is_whole(run, whole)}
+    resources = sorted({name for share in shares if share for name, _ in share.resources})
+    part = ["cores", "memory", *(f"resource:{name}" for name in resources)] if shares else []
+    rows = []
+    for place in sorted(range(len(runs)), key=lambda place: (runs[place].eligible, place)):
+        run = runs[place]
+        taken: list[object] = [""] * len(part)
+        if run.share is not None and not _is_whole(run, whole):
+            counts = dict(run.share.resources)
+            taken = [run.share.cores, run.share.memory, *(counts.get(name, 0) for name in resources)]
+        user, account, qos, partition = run.user, run.account, run.qos, run.partition
+        if names is not None:
+            user, account = names.user(user), names.account(account)
+            qos, partition = names.other(qos), names.other(partition)
+        rows.append(
+            (
+                *(
+                    ids[place],
+                    run.eligible - zero,
+                    run.run,
+                    "" if run.walltime is None else run.walltime,
+                    run.nodes,
+                ),
+                *(*taken, run.start - zero, run.hosts),
+                *(run.shown, run.submit - zero, run.state, partition, user, account, qos, run.priority),
+            )
+        )
+    return _table(("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *BESIDE), rows)
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        for cell in row:
+            if isinstance(cell, str) and cell.startswith(files.FORMULA):
+                raise InputError(
+                    f"{texts.shown(cell)} in Slurm's records: a spreadsheet would take it for a formula"
+                )
+        writer.writerow(row)
+    return text.getvalue()

@@ -1,0 +1,490 @@
+"""What Slurm's accounting knows becomes one workload: made by hand, a test for each rule. tests/slurm/test_import_live.py has a real Slurm."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from topolane import sources
+from topolane._engine import InputError
+from topolane.slurm import accounting, accounting_jobs, accounting_workload
+from topolane.slurm.accounting_jobs import Run, Share
+
+ZERO = 1_795_000_000
+ROW = {
+    **dict.fromkeys(accounting.FIELDS, ""),
+    "JobIDRaw": "10",
+    "JobID": "10",
+    "Cluster": "hex",
+    "State": "COMPLETED",
+    "TimelimitRaw": "60",
+    "Submit": ZERO,
+    "Eligible": ZERO,
+    "Start": ZERO + 100,
+    "End": ZERO + 700,
+    "ElapsedRaw": "600",
+    "Suspended": "00:00:00",
+    "NNodes": "2",
+    "NCPUS": "32",
+    "Partition": "batch",
+    "QOS": "normal",
+    "Account": "physics",
+    "User": "alice",
+    "Priority": "1000",
+    "Restarts": "0",
+    "NodeList": "n[1-2]",
+    "ReqTRES": "cpu=2,mem=1G,node=2",
+    "AllocTRES": "billing=32,cpu=32,mem=64G,node=2",
+}
+
+
+def table(*rows, header=accounting.FIELDS, delimiter=";"):
+    """What sacct prints: rows are changes of ROW."""
+    cells = [[str((ROW | row)[name]) for name in header] for row in rows]
+    return "".join(delimiter.join(line) + "\n" for line in [list(header), *cells])
+
+
+def at(start, end=None, **others):
+    """A run from and until these seconds, submitted at once."""
+    times = {"Submit": ZERO + start, "Eligible": ZERO + start, "Start": ZERO + start}
+    end = start + 10 if end is None else end
+    return times | {"End": ZERO + end, "ElapsedRaw": str(max(0, end - start))} | others
+
+
+@pytest.fixture
+def dump(tmp_path):
+    """Writes a directory of files."""
+
+    def dump(jobs, **others):
+        (tmp_path / "jobs.txt").write_text(jobs)
+        for name, text in others.items():
+            (tmp_path / f"{name}.txt").write_text(text)
+        return tmp_path
+
+    return dump
+
+
+def rows_of(imported):
+    return list(csv.DictReader(io.StringIO(imported.csv)))
+
+
+def told(imported, sentence):
+    """Whether one line, and no more, says this."""
+    return [line for line in imported.told if sentence in line] == [sentence]
+
+
+def test_a_job_keeps_its_times_and_its_owner(dump):
+    imported = accounting_workload.read(dump(table({"Eligible": ZERO + 40})))
+    assert rows_of(imported) == [
+        {
+            "id": "10",
+            "submit": "0",
+            "run": "600",
+            "walltime": "3600",
+            "nodes": "2",
+            "start": "60",
+            "hosts": "n[1-2]",
+            "job": "10",
+            "submitted": "-40",
+            "state": "COMPLETED",
+            "partition": "batch",
+            "user": "alice",
+            "account": "physics",
+            "qos": "normal",
+            "priority": "1000",
+        }
+    ]
+    assert (imported.jobs, imported.zero) == (1, ZERO + 40)
+    assert told(
+        imported,
+        "1 runs held, or waiting for a dependency or a begin time at first: the wait begins at Eligible",
+    )
+
+
+def test_nodes_are_whole_where_slurm_says_so(dump):
+    directory = dump(
+        table({}, at(5, JobIDRaw=11, Partition="whole")),
+        config="ClusterName = hex\nSelectType = select/cons_tres\n",
+        partitions="PartitionName=batch OverSubscribe=NO\nPartitionName=whole OverSubscribe=EXCLUSIVE\n",
+    )
+    first, second = rows_of(accounting_workload.read(directory))
+    assert (first["cores"], first["memory"]) == ("16", str(32 << 30))
+    assert (second["cores"], second["memory"]) == ("", "")
+    assert "cores" not in rows_of(accounting_workload.read(directory, shared=False))[0]
+    assert rows_of(accounting_workload.read(directory, shared=True))[1]["cores"] == "16"
+    (directory / "config.txt").write_text("SelectType = select/linear\n")
+    assert "cores" not in rows_of(accounting_workload.read(directory))[0]
+    (directory / "partitions.txt").unlink()
+    imported = accounting_workload.read(directory)
+    assert "cores" not in rows_of(imported)[0]
+    assert any(line.startswith("no partitions.txt: ") for line in imported.told)
+
+
+def test_generic_resources_are_an_even_part_of_each_node(dump, tmp_path):
+    tres = "cpu=3,gres/gpu=4,gres/gpu:h100=4,gres/nic=1,mem=62.50G,node=2"
+    imported = accounting_workload.read(dump(table({"AllocTRES": tres})), shared=True)
+    (row,) = rows_of(imported)
+    assert (row["cores"], row["memory"]) == ("2", str(125 << 28))
+    assert (row["resource:gpu"], row["resource:gpu:h100"], row["resource:nic"]) == ("2", "2", "1")
+    (tmp_path / "log.csv").write_text(imported.csv)
+    assert len(sources.workload(tmp_path / "log.csv")) == 1
+
+
+def test_every_run_of_a_requeued_job_is_a_job(dump):
+    # Slurm writes the eligible time of the second run into the row of the first.
+    first = at(0, 50, State="REQUEUED", Eligible=ZERO + 170, Restarts=1)
+    second = at(60, 90, Eligible=ZERO + 170, Start=ZERO + 200, End=ZERO + 260, ElapsedRaw=60, Restarts=1)
+    imported = accounting_workload.read(dump(table(first, second)))
+    found = [(row["id"], row["submit"], row["start"], row["run"], row["state"]) for row in rows_of(imported)]
+    assert found == [("10", "0", "0", "50", "REQUEUED"), ("10000000010", "170", "200", "60", "COMPLETED")]
+    assert told(imported, "1 runs are further runs of requeued jobs: each is a job")
+
+
+def test_runs_that_are_missing_are_counted(dump):
+    imported = accounting_workload.read(dump(table({"Restarts": "3"}, at(900, Restarts=3))))
+    assert told(
+        imported,
+        "2 runs missing, of jobs that ran several times: purged, too early, or sacct without --duplicates",
+    )
+
+
+def test_arrays_and_heterogeneous_jobs_are_jobs(dump):
+    jobs = table(
+        at(0, JobIDRaw=12, JobID="10_1"),
+        at(0, JobIDRaw=10, JobID="10_2"),
+        at(0, JobIDRaw=13, JobID="13+0"),
+        at(0, JobIDRaw=14, JobID="13+1"),
+    )
+    imported = accounting_workload.read(dump(jobs))
+    assert [row["id"] for row in rows_of(imported)] == ["12", "10", "13", "14"]
+    assert told(imported, "2 runs are tasks of 1 arrays: each is a job")
+    assert told(
+        imported, "2 runs are components of 1 heterogeneous jobs: each is a job, which may start alone"
+    )
+
+
+LEFT_OUT = [
+    ({"Start": "Unknown", "End": "Unknown", "State": "PENDING"}, "never started"),
+    ({"NodeList": "None assigned", "State": "CANCELLED by 1001"}, "never started"),
+    ({"End": "Unknown", "State": "RUNNING"}, "still running"),
+    (
+        {"End": "Unknown", "State": "COMPLETED"},
+        "without an end, though their state says that they have ended",
+    ),
+    (
+        {"End": "Unknown", "State": "RUNNING", "TimelimitRaw": "1"},
+        "without an end, and past their time limit: see sacctmgr show runawayjobs",
+    ),
+    ({"End": ZERO + 99}, "ended before they started: the clock jumped"),
+    ({"Submit": "Unknown"}, "without a time of submission: a purge has cut them off"),
+    ({"JobIDRaw": "10.batch", "JobID": "10.batch"}, "steps of jobs"),
+]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"), LEFT_OUT, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_rows_that_are_no_run_are_counted_by_reason(dump, row, reason):
+    imported = accounting_workload.read(dump(table(row, at(5000, JobIDRaw=20))))
+    assert [job["id"] for job in rows_of(imported)] == ["20"]
+    assert told(imported, f"left out: 1 {reason}")
+
+
+def test_a_second_export_of_the_same_time_counts_once(dump):
+    imported = accounting_workload.read(dump(table({}, {"JobIDRaw": 11}) + table({})))
+    assert sorted(row["id"] for row in rows_of(imported)) == ["10", "11"]
+    assert told(imported, "left out: 1 a second row of the same run")
+
+
+CHANGED = [
+    (
+        {"Submit": ZERO + 300, "Eligible": ZERO + 300},
+        ("0", "0", "600"),
+        "1 runs started before their submission: the clock jumped; submission is moved to the start",
+    ),
+    (
+        {"Eligible": ZERO + 300},
+        ("0", "100", "600"),
+        "1 runs started before they were eligible: the wait begins at submission",
+    ),
+    (
+        {"ElapsedRaw": 4200},
+        ("0", "100", "4200"),
+        "1 runs whose End - Start is not their run time: the clock jumped; ElapsedRaw is used",
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "times", "sentence"), CHANGED)
+def test_clocks_that_jump_are_told(dump, row, times, sentence):
+    imported = accounting_workload.read(dump(table(row)))
+    (job,) = rows_of(imported)
+    assert (job["submit"], job["start"], job["run"]) == times
+    assert told(imported, sentence)
+
+
+def test_a_suspended_job_holds_its_nodes(dump):
+    imported = accounting_workload.read(dump(table({"ElapsedRaw": 300, "Suspended": "00:05:00"})))
+    assert rows_of(imported)[0]["run"] == "600"
+    assert not any("clock" in line for line in imported.told)
+
+
+def test_steps_without_their_job_are_what_a_purge_leaves(dump):
+    imported = accounting_workload.read(dump(table({}, {"JobIDRaw": "10.0"}, {"JobIDRaw": "9.0"})))
+    assert told(imported, "1 runs missing, of which only steps are there: a purge has cut them off")
+
+
+def test_accounts_and_qos_that_are_gone_are_counted(dump):
+    directory = dump(
+        table({}, {"JobIDRaw": 11, "Account": "old"}, {"JobIDRaw": 12, "User": "bob", "QOS": "former"}),
+        assoc="Cluster|Account|User|Partition\nhex|physics||\nhex|physics|alice|\nother|old||\n",
+        qos="Name|Priority\nnormal|0\n",
+    )
+    imported = accounting_workload.read(directory)
+    assert told(imported, "1 runs are of accounts that are gone")
+    assert told(imported, "1 runs are of users who are gone from their account")
+    assert told(imported, "1 runs have a QOS that was deleted or renamed")
+
+
+def test_nodes_that_were_down_are_failures(dump, tmp_path, topolane):
+    events = [
+        "Cluster|NodeName|TimeStart|TimeEnd|State",
+        f"hex||{ZERO}|Unknown|",
+        f"hex|n3|{ZERO + 50}|{ZERO + 90}|DOWN*+DRAIN",
+        f"hex|n1|{ZERO + 60}|Unknown|DOWN",
+        f"hex|n2|{ZERO + 60}|Unknown|DRAIN",
+        f"hex|n4|{ZERO - 90}|{ZERO - 60}|DOWN",
+        f"other|n4|{ZERO + 60}|Unknown|DOWN",
+        "",
+    ]
+    dump(table({}), events="\n".join(events))
+    printed = topolane("workload", "import", tmp_path, "--out", "log.csv")
+    assert (tmp_path / "log-failures.csv").read_text() == "node,from,until\nn3,50,90\nn1,60,\n"
+    assert "\nnodes that were down: log-failures.csv\n" in printed
+    assert "\n1 events of nodes drained or reserved are left out" in printed
+    assert "\nsecond 0 is 2026-11-18T11:06:40 UTC\n" in printed
+
+
+def test_what_is_written_is_compared(dump, tmp_path, topolane):
+    dump(table({}, at(10, 400, JobIDRaw=11)))
+    topolane("workload", "import", tmp_path, "--out", "log.csv")
+    done = topolane.run(
+        *("compare", "--machine", "fat-tree(radix=4)", "--trace", "log.csv", "--policies", "first-fit"),
+        *("--scenarios", "none", "--no-report"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 jobs" in done.stdout
+
+
+def test_reservations_are_counted(dump):
+    directory = dump(
+        table({"Reservation": "maint"}),
+        reservations=f"Cluster|Name|TimeStart|TimeEnd\nhex|maint|{ZERO}|{ZERO + 60}\nhex|old|{ZERO - 60}|{ZERO - 9}\n",
+    )
+    imported = accounting_workload.read(directory)
+    assert told(imported, "1 runs were in a reservation, which a replay does not know")
+    assert told(
+        imported, "1 reservations kept nodes from other jobs: a replay gives these nodes to every job"
+    )
+
+
+def test_anonymous_users_and_accounts_are_numbers(dump, tmp_path, topolane):
+    dump(
+        table(
+            {"QOS": "physics-long", "Partition": "alice"},
+            at(200, JobIDRaw=11, User="bob", Account="physics", State="CANCELLED by 4711"),
+            at(300, JobIDRaw=12, Account="chem"),
+        )
+    )
+    printed = topolane("workload", "import", tmp_path, "--out", "log.csv", "--anonymize")
+    text = (tmp_path / "log.csv").read_text()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["user"], row["account"]) for row in rows] == [("1", "1"), ("2", "1"), ("1", "2")]
+    assert (rows[0]["qos"], rows[0]["partition"]) == ("1-long", "1")
+    for name in ("alice", "bob", "physics", "chem", "4711"):
+        assert name not in text
+        assert name not in printed
+
+
+def test_one_cluster_and_one_partition_are_chosen(dump, tmp_path, topolane):
+    dump(table({}, {"JobIDRaw": 11, "Cluster": "two"}, {"JobIDRaw": 12, "Partition": "debug"}))
+    arguments = ("workload", "import", tmp_path, "--out", "log.csv")
+    topolane.refused(
+        *arguments, says="jobs.txt: rows of 2 clusters (hex 2, two 1): choose one with --cluster"
+    )
+    topolane.refused(*arguments, "--cluster", "no", says="no row is of cluster 'no'; there are hex, two")
+    printed = topolane(*arguments, "--cluster", "hex", "--partition", "batch")
+    assert printed.startswith("1 jobs: log.csv\n")
+    assert "left out: 1 of another cluster\nleft out: 1 in another partition\n" in printed or (
+        "left out: 1 in another partition\nleft out: 1 of another cluster\n" in printed
+    )
+
+
+REFUSED = [
+    (table({})[:-8], "jobs.txt:2: 26 fields, where the header has 27"),
+    (table({"Constraints": "a;b"}), "jobs.txt:2: 28 fields, where the header has 27"),
+    (table({}, {"Start": "yesterday"}), "jobs.txt:3: Start 'yesterday' is neither seconds"),
+    (table({"End": "2026-02-30T00:00:00"}), "jobs.txt:2: End '2026-02-30T00:00:00' is neither seconds"),
+    (table({"NNodes": "-2"}), "jobs.txt:2: NNodes '-2' is not a whole number"),
+    (table({"JobIDRaw": "x1"}), "jobs.txt:2: JobIDRaw 'x1' is not a whole number"),
+    (table({"TimelimitRaw": "1h"}), "jobs.txt:2: TimelimitRaw '1h' is not a whole number"),
+    (table({"AllocTRES": "cpu=2,mem=many"}), "jobs.txt:2: mem 'many' is not an amount of memory"),
+    (table({"Suspended": "often"}), "jobs.txt:2: Suspended 'often' is not a time"),
+    (table({}, header=("JobIDRaw", "Submit")), "jobs.txt:1: no column Start"),
+    (table(), "jobs.txt: a header line and no rows"),
+    ("", "jobs.txt: the file is empty"),
+    (table({"End": "Unknown"}), "jobs.txt: no job that ran and ended (left out: 1 without an end"),
+    (table({"NodeList": "=n1"}), "'=n1' in Slurm's records: a spreadsheet would take it for a formula"),
+]
+
+
+@pytest.mark.parametrize(("jobs", "says"), REFUSED, ids=[says for _, says in REFUSED])
+def test_a_file_that_is_not_what_it_should_be_is_refused(dump, jobs, says):
+    with pytest.raises(InputError, match=re.escape(says)):
+        accounting_workload.read(dump(jobs))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        (
+            "events",
+            "Cluster|NodeName|TimeStart|TimeEnd|State\nhex|n1|noon||DOWN\n",
+            "events.txt:2: 'noon' is not",
+        ),
+        (
+            "events",
+            "Cluster|NodeName|TimeStart|TimeEnd|State\nhex|n1\n",
+            "events.txt:2: 2 fields, where the header has 5",
+        ),
+        ("qos", "Priority\n1\n", "qos.txt:1: no column Name"),
+        ("assoc", "", "assoc.txt: the file is empty"),
+        ("partitions", "NodeName=n1\n", "partitions.txt:1: no PartitionName"),
+        ("config", "slurm_load_ctl_conf error\n", "config.txt: no SelectType"),
+    ],
+)
+def test_the_other_files_are_checked_too(dump, file, text, says):
+    with pytest.raises(InputError, match=re.escape(says)):
+        accounting_workload.read(dump(table({}), **{file: text}))
+
+
+def test_files_that_are_missing_are_told(dump, tmp_path, topolane):
+    topolane.refused(
+        "workload", "import", "nowhere", "--out", "log.csv", says="nowhere: there is no such directory"
+    )
+    topolane.refused("workload", "import", tmp_path, "--out", "log.csv", says="no jobs.txt")
+    topolane.refused("workload", "import", says="give a directory and --out LOG.csv, or --commands")
+    imported = accounting_workload.read(dump(table({}, header=accounting_jobs.NEEDED)))
+    for file in ("partitions", "config", "qos", "assoc", "events", "reservations"):
+        assert len([line for line in imported.told if line.startswith(f"no {file}.txt: ")]) == 1
+    for column in accounting_jobs.FURTHER:
+        assert len([line for line in imported.told if line.startswith(f"no column {column}: ")]) == 1
+
+
+def test_civil_times_are_read_and_told(dump):
+    times = {"Submit": "2026-11-18T11:06:40", "Eligible": "2026-11-18T11:06:40"}
+    times |= {"Start": "2026-11-18T11:08:20", "End": "2026-11-18T11:18:20"}
+    imported = accounting_workload.read(dump(table(times, delimiter="|")))
+    assert imported.csv == accounting_workload.read(dump(table({}))).csv
+    assert told(
+        imported, "times are civil times, taken as UTC: an hour is missing or doubled when clocks change"
+    )
+
+
+def test_the_commands_name_every_file_and_field(topolane):
+    printed = topolane("workload", "import", "--commands", "--since", "2026-10-01")
+    for dump in accounting.DUMPS:
+        assert f" > {dump.file}\n" in printed
+    assert f"--format={','.join(accounting.FIELDS)} > jobs.txt\n" in printed
+    assert "--starttime=2026-10-01 " in printed
+    topolane.refused("workload", "import", "--commands", "--since", "now; rm x", says="--since")
+
+
+words = some.text(string.ascii_lowercase + string.digits, min_size=1, max_size=6)
+shares = some.builds(
+    Share,
+    some.integers(1, 128),
+    some.integers(0, 1 << 20).map(lambda mebibytes: mebibytes << 20),
+    some.dictionaries(some.sampled_from(["gpu", "nic"]), some.integers(0, 8), max_size=2).map(
+        lambda counts: tuple(sorted(counts.items()))
+    ),
+)
+
+
+@some.composite
+def runs(draw):
+    """Runs of jobs, every one with a start of its own."""
+    found = []
+    for place in range(draw(some.integers(1, 12))):
+        submit = ZERO + draw(some.integers(0, 10**6))
+        eligible = submit + draw(some.integers(0, 1000))
+        job = draw(some.integers(1, 9))
+        found.append(
+            Run(
+                *(job, str(job), submit, eligible, eligible + 10**6 * place, draw(some.integers(0, 10**6))),
+                draw(some.none() | some.integers(1, 10**5).map(lambda minutes: 60 * minutes)),
+                *(draw(some.integers(1, 99)), draw(shares), draw(words), "COMPLETED"),
+                *(
+                    draw(words),
+                    draw(words),
+                    draw(words),
+                    draw(words),
+                    str(draw(some.integers(0, 10**6))),
+                    False,
+                ),
+            )
+        )
+    return found
+
+
+def as_row(run):
+    tres = [f"cpu={run.share.cores * run.nodes}", f"mem={(run.share.memory >> 20) * run.nodes}M"]
+    tres += [f"gres/{name}={count * run.nodes}" for name, count in run.share.resources]
+    limit = "UNLIMITED" if run.walltime is None else run.walltime // 60
+    return {
+        "JobIDRaw": run.job,
+        "JobID": run.shown,
+        "Submit": run.submit,
+        "Eligible": run.eligible,
+        "Start": run.start,
+        "End": run.start + run.run,
+        "ElapsedRaw": run.run,
+        "TimelimitRaw": limit,
+        "NNodes": run.nodes,
+        "AllocTRES": ",".join(tres),
+        "NodeList": run.hosts,
+        "State": run.state,
+        "Partition": run.partition,
+        "QOS": run.qos,
+        "Account": run.account,
+        "User": run.user,
+        "Priority": run.priority,
+    }
+
+
+@settings(deadline=None)
+@given(runs())
+def test_import_gives_back_the_same_jobs(tmp_path_factory, made):
+    """What a made-up table says is read as it is, and the engine reads from the CSV what was written."""
+    directory = tmp_path_factory.mktemp("made")
+    (directory / "jobs.txt").write_text(table(*map(as_row, made)))
+    try:
+        assert accounting_jobs.read(directory / "jobs.txt").runs == made
+    except InputError as error:
+        raise AssertionError(made) from error
+    imported = accounting_workload.read(directory, shared=True)
+    (directory / "log.csv").write_text(imported.csv)
+    columns = sources.workload(directory / "log.csv").columns()
+    expected = sorted(made, key=lambda run: run.eligible)
+    assert list(columns["nodes"]) == [run.nodes for run in expected]
+    assert list(columns["run"]) == [run.run for run in expected]
+    assert list(columns["submit"]) == [run.eligible - imported.zero for run in expected]
+    assert sorted(int(id) % accounting_workload.RUN_ID for id in columns["id"]) == sorted(
+        run.job for run in made
+    )
+    assert len(set(columns["id"])) == len(made)
