@@ -1437,6 +1437,8 @@ def make_room(
     questions: int | None = None,
     segment: int | None = None,
     within: str | None = None,
+    eligible: Sequence[int] | None = None,
+    min_bandwidth: float | None = None,
     id: int = 0,
     seed: int = 0,
 ) -> RoomPlan | NoRoom:
@@ -1445,7 +1447,8 @@ def make_room(
     running: (identity, nodes, cables between switches that it owns, cost in node-seconds of requeueing it or None if it may
     not be disturbed, its group or None) of each job on whole nodes. The state, which stays as it is, has all others.
     budgets: how many jobs of each group may be requeued at most. questions: how often the policy is asked at most; by
-    default the less often, the larger the machine is.
+    default the less often, the larger the machine is. eligible: the nodes that the request may use, all by default.
+    min_bandwidth: the least share of full bandwidth that it accepts on links of its own, all of it by default.
 
     The plan is verified: the policy has placed the request without these jobs. Raises InputError for nodes that are not on
     the machine or held twice, an identity that stands twice, a cost below 0, and a group without a budget.

@@ -40,6 +40,20 @@ def test_the_cheapest_jobs_go_and_the_state_stays() -> None:
     assert sorted(plan.decision.nodes) == [0, 1, 2, 3]
 
 
+def test_only_eligible_nodes_are_given() -> None:
+    """Job 2 is the cheapest of all, but only job 1 holds nodes that the request may use. Less bandwidth is asked on links alone."""
+    plan = make_room(full(), "first-fit", 2, RUNNING, budgets=[2], eligible=[0, 1], min_bandwidth=0.5)
+    assert isinstance(plan, RoomPlan) and plan.requeued == [1]
+    assert sorted(plan.decision.nodes) == [0, 1]
+    for words, sentence in (
+        ({"eligible": [99]}, "eligible node 99"),
+        ({"min_bandwidth": 0.0}, "min_bandwidth is over 0 and up to 1, not 0"),
+    ):
+        given: Any = words
+        with pytest.raises(InputError, match=sentence):
+            make_room(full(), "first-fit", 2, RUNNING, budgets=[2], **given)
+
+
 def test_what_must_not_go_stays() -> None:
     """Jobs 1 to 3 hold six nodes; of jobs 2 and 3 only one may go if the budget says so."""
     plan = make_room(full(), "first-fit", 7, RUNNING, budgets=[2])

@@ -1,6 +1,9 @@
 //! Room for a request by requeueing jobs that run.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
+use topolane_fabric::NodeSet;
 use topolane_placement::{
     Disruption, Effort, NoRoom as Nothing, Present, Request, make_room as search,
 };
@@ -48,7 +51,7 @@ type Job = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
 /// Room for `nodes` whole nodes by requeueing jobs that run, at the least cost. At most `budgets[group]` jobs of a group are requeued.
 /// The state has all others and stays as it is.
 #[pyfunction]
-#[pyo3(signature = (state, policy, nodes, running, *, budgets=vec![], questions=None, segment=None, within=None, id=0, seed=0))]
+#[pyo3(signature = (state, policy, nodes, running, *, budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, id=0, seed=0))]
 #[allow(clippy::too_many_arguments)]
 pub fn make_room(
     py: Python<'_>,
@@ -60,6 +63,8 @@ pub fn make_room(
     questions: Option<u32>,
     segment: Option<u32>,
     within: Option<&str>,
+    eligible: Option<Vec<u32>>,
+    min_bandwidth: Option<f64>,
     id: u64,
     seed: u64,
 ) -> PyResult<Planned> {
@@ -68,6 +73,12 @@ pub fn make_room(
     }
     if segment == Some(0) {
         return Err(bad_input("a segment has at least 1 node, not 0"));
+    }
+    if let Some(eligible) = &eligible {
+        state.check(eligible, "eligible node")?;
+    }
+    if let Some(given) = min_bandwidth.filter(|&given| !(given > 0.0 && given <= 1.0)) {
+        return Err(bad_input(format!("min_bandwidth is over 0 and up to 1, not {given}")));
     }
     for (id, _, _, cost, group) in &running {
         if let Some(cost) = cost.filter(|cost| !cost.is_finite() || *cost < 0.0) {
@@ -92,7 +103,10 @@ pub fn make_room(
         })
         .collect();
     let within = within_from(within, occupancy.fabric())?;
-    let request = Request { segment, within, ..Request::whole_nodes(id, nodes, f64::INFINITY) };
+    let eligible = eligible.map(|set| Arc::new(NodeSet::of(occupancy.fabric().nodes(), set)));
+    let min_bandwidth = min_bandwidth.filter(|&given| given < 1.0);
+    let whole = Request::whole_nodes(id, nodes, f64::INFINITY);
+    let request = Request { segment, within, eligible, min_bandwidth, ..whole };
     let effort = Effort::on(occupancy.fabric());
     let effort = Effort { budgets, questions: questions.unwrap_or(effort.questions), ..effort };
     let found = search(&*policy, &request, &mut occupancy, &present, &effort);

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli import slurm_metrics, slurm_outages, slurm_plugin, slurm_routes, slurm_shadow, slurm_status
+from topolane.cli import (
+    slurm_metrics,
+    slurm_outages,
+    slurm_plan,
+    slurm_plugin,
+    slurm_routes,
+    slurm_shadow,
+    slurm_status,
+)
 
 
 @click.group("slurm")
@@ -20,6 +28,7 @@ for other in (
     slurm_shadow.replay,
     slurm_status.status,
     slurm_status.explain,
+    slurm_plan.plan,
     slurm_metrics.metrics,
 ):
     command.add_command(other)

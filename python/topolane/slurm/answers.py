@@ -123,6 +123,8 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         qos=job["qos"] or "",
         gres=tuple(one for _, one in _resource_options(job) if one is not None),
         gres_held=gres.held(job.get("gres_detail") or (), job.get("tres_alloc_str") or "", fewest),
+        requeueable=bool(job.get("requeue")) and bool(job.get("batch_flag")),
+        restarts=_number(job.get("restart_cnt")) or 0,
     )
 
 

@@ -27,6 +27,8 @@ class Rule:
     """In small letters; empty for any."""
     qos: frozenset[str]
     accounts: frozenset[str]
+    min_bandwidth: float = 1.0
+    """The least share of full bandwidth that its jobs accept on links of their own."""
 
     def fits(self, job: Job) -> bool | None:
         """Whether it is the rule of a job. None if that depends on which of its partitions it gets."""
@@ -51,11 +53,14 @@ class PluginConf:
         """The policy of a job and the line that gives it, 0 if no line fits: then stock Slurm decides. None if that depends
         on which of its partitions the job gets.
         """
-        for rule in self.rules:
-            fits = rule.fits(job)
-            if fits is not False:
-                return (rule.policy, rule.line) if fits else None
-        return "stock", 0
+        rule = next((rule for rule in self.rules if rule.fits(job) is not False), None)
+        if rule is None:
+            return "stock", 0
+        return (rule.policy, rule.line) if rule.fits(job) else None
+
+    def min_bandwidth(self, job: Job) -> float:
+        """The least share of full bandwidth that the job accepts on links of its own, by the line that gives its policy."""
+        return next((rule.min_bandwidth for rule in self.rules if rule.fits(job) is not False), 1.0)
 
 
 def read(path: Path) -> PluginConf:
@@ -68,12 +73,21 @@ def read(path: Path) -> PluginConf:
         if "calltime" in given:
             call_time = _seconds(given["calltime"], path, number)
         if "policy" in given:
-            lists = (
+            partitions, qos, accounts = (
                 frozenset(filter(None, given.get(key, "").lower().split(",")))
                 for key in ("partition", "qos", "account")
             )
-            rules.append(Rule(number, given["policy"], *lists))
+            share = _share(given.get("minbandwidth"))
+            rules.append(Rule(number, given["policy"], partitions, qos, accounts, share))
     return PluginConf(path, tuple(rules), call_time)
+
+
+def _share(word: str | None) -> float:
+    try:
+        share = 1.0 if word is None else float(word)
+    except ValueError:
+        return 1.0
+    return share if 0 < share <= 1 else 1.0
 
 
 def _seconds(word: str, path: Path, line: int) -> float:

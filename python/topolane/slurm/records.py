@@ -104,6 +104,10 @@ class Job:
     """The generic resources that it requests."""
     gres_held: tuple[tuple[str, int], ...] = ()
     """Names and counts of the generic resources that a running job holds on each of its nodes."""
+    requeueable: bool = False
+    """Whether `scontrol requeue` may stop it and queue it again: a batch job with Requeue=1."""
+    restarts: int = 0
+    """How often it has been requeued."""
 
     @property
     def holds_nodes(self) -> bool:

@@ -1,0 +1,368 @@
+"""A plan that makes room for a waiting job of Slurm: which running jobs to requeue, at the least cost, and where it starts then.
+
+`make_room` asks Topolane's engine (crates/placement/src/making_room) with the policy that topolane.conf gives the job. Nothing here
+changes Slurm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from topolane import parsing, texts
+from topolane._engine import Decision, InputError, Machine, NoRoom, Refusal, State, linking_policies
+from topolane._engine import make_room as engine_room
+from topolane.live.allocation import Allocation
+from topolane.slurm.candidates import HostLists, could_use
+from topolane.slurm.explain import tasks_named
+from topolane.slurm.inspection import Inspection, number_of
+from topolane.slurm.plugin_state import Refused
+from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.status import liveness, policy_of
+from topolane.units import plural
+
+FORMAT = "topolane-room-plan"
+VERSION = 1
+HOUR = 3600.0
+NUMBER = re.compile("[0-9]+(_[0-9]+)?")
+"""Of a job, or of a task of an array."""
+KINDS = ("partition", "qos", "account")
+"""What `--untouchable` may name."""
+NO_LINKS = Allocation(frozenset(), ())
+
+
+@dataclasses.dataclass(frozen=True)
+class Requeued:
+    """A running job that must go. Times in seconds since 1970."""
+
+    job: str
+    """Its number, as Slurm prints it."""
+    name: str
+    user: str
+    nodes: str
+    """Hostlist."""
+    node_count: int
+    start: float
+    restarts: int
+    """How often it had been requeued before. With `start` it tells this run of the job from any other."""
+    node_hours: float
+    """What it has done since its start, which is lost."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RoomPlan:
+    """What makes room for a job. Costs in node-hours."""
+
+    job: str
+    user: str
+    submit: float
+    """When the job was submitted, seconds since 1970."""
+    walltime: float | None
+    """Seconds."""
+    policy: str
+    min_bandwidth: float
+    nodes: str
+    """Hostlist of the nodes that the job gets."""
+    node_count: int
+    requeued: tuple[Requeued, ...]
+    node_hours: float
+    """What the plan costs."""
+    least_node_hours: float
+    """No plan costs less."""
+    time: float
+    """When it was made, by Slurm's clock."""
+
+
+class NoPlanError(Exception):
+    """Why there is no plan, in a sentence."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Untouchable:
+    """Which jobs the operator wants to stay."""
+
+    named: frozenset[tuple[str, str]] = frozenset()
+    """(kind, name): see `KINDS`."""
+    any_priority: bool = False
+    """Whether jobs of a higher priority than that of the waiting job may go too."""
+
+    @classmethod
+    def of(cls, words: Sequence[str], any_priority: bool = False) -> Untouchable:
+        """Of words such as `qos=urgent`. Raises InputError."""
+        named = set()
+        for word in words:
+            kind, _, name = word.partition("=")
+            if kind not in KINDS or not name:
+                raise InputError(
+                    f"--untouchable {texts.shown(word)}: it is partition=NAME, qos=NAME or account=NAME"
+                )
+            named.add((kind, name))
+        return cls(frozenset(named), any_priority)
+
+    def why(self, job: Job, waiting: Job) -> str | None:
+        """Why a running job must stay, as what follows `a job`; None if it may go."""
+        own = {("partition", name) for name in job.partitions} | {("qos", job.qos), ("account", job.account)}
+        if job.state != "RUNNING":
+            return f"in state {job.state}"
+        if not job.requeueable:
+            return "that Slurm may not requeue"
+        if own & self.named:
+            return "named by --untouchable"
+        if not self.any_priority and job.priority > waiting.priority:
+            return "of higher priority"
+        return None
+
+
+def cost_of(job: Job, now: float, nodes: int) -> float:
+    """What requeueing a running job costs, node-seconds: its work since it started."""
+    return nodes * max(now - job.start, 0.0)
+
+
+def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = None) -> RoomPlan:
+    """The cheapest plan found for the waiting job of that number.
+
+    Raises NoPlanError if there is none, InputError for a job that does not wait, and if the plugin does not decide.
+    """
+    snapshot, machine = _readable(look)
+    job = waiting_job(look, number)
+    asked = Asked.of(look, job)
+    present = _Present(look, snapshot, machine, job, untouchable or Untouchable())
+    found = engine_room(
+        present.state,
+        asked.policy,
+        job.fewest_nodes,
+        present.rows,
+        id=number_of(job),
+        eligible=sorted(set(eligible(look, snapshot, machine, job)) - present.unavailable),
+        min_bandwidth=asked.min_bandwidth,
+    )
+    if isinstance(found, NoRoom):
+        raise NoPlanError(f"there is no plan for job {job.number}: {found.reason}{present.stay}")
+    gone = []
+    for each in found.requeued:
+        one, held = look.jobs[each], look.holders[each]
+        cost = cost_of(one, look.time, len(held)) / HOUR
+        gone.append(
+            Requeued(
+                one.number, one.name, one.user, one.nodes, len(held), one.start, one.restarts, round(cost, 6)
+            )
+        )
+    return RoomPlan(
+        job=job.number,
+        user=job.user,
+        submit=job.submit,
+        walltime=job.walltime,
+        policy=asked.policy,
+        min_bandwidth=asked.min_bandwidth,
+        nodes=machine.hostlist(sorted(found.decision.nodes)),
+        node_count=len(found.decision.nodes),
+        requeued=tuple(gone),
+        node_hours=round(found.cost / HOUR, 6),
+        least_node_hours=round(found.least / HOUR, 6),
+        time=look.time,
+    )
+
+
+def waiting_job(look: Inspection, number: str) -> Job:
+    """The waiting job of that number. Raises InputError if there is none, or if no plan can be made for such a job."""
+    jobs = tasks_named(look, number)
+    if not jobs:
+        raise InputError(
+            f"--room-for {number}: Slurm knows no such job (it forgets a job some minutes after its end)"
+        )
+    job = next((job for job in jobs if job.waits), None)
+    if job is None:
+        raise InputError(f"--room-for {number}: the job does not wait: it is {jobs[-1].state}")
+    if job.is_held:
+        raise InputError(f"--room-for {number}: the job is held, so Slurm would not start it")
+    if job.dependency:
+        raise InputError(f"--room-for {number}: the job waits for {job.dependency}, not for nodes")
+    if not job.exclusive:
+        raise InputError(
+            f"--room-for {number}: the job may share its nodes; plans are made for jobs on whole nodes only"
+        )
+    return job
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """How the plugin would ask the engine about a job."""
+
+    policy: str
+    min_bandwidth: float
+
+    @classmethod
+    def of(cls, look: Inspection, job: Job) -> Asked:
+        """Raises InputError if no policy places the job."""
+        policy = policy_of(look, job)
+        if policy is None:
+            raise InputError(
+                f"--room-for {job.number}: its policy is not known, because it depends on its partition"
+            )
+        if policy == "stock":
+            raise InputError(
+                f"--room-for {job.number}: stock Slurm chooses its nodes: no line of topolane.conf fits it"
+            )
+        refused: Refused | None = None
+        if look.state is not None and look.state.jobs is not None:
+            refused = look.state.jobs.waiting.get(number_of(job))
+        share = look.conf.min_bandwidth(job) if look.conf else 1.0
+        share = share if refused is None else refused.min_bandwidth
+        return cls(policy, share if (policy, True) in linking_policies() else 1.0)
+
+
+def eligible(look: Inspection, snapshot: Snapshot, machine: Machine, job: Job) -> list[int]:
+    """The nodes, busy or not, that a waiting job could get. Raises InputError for options that plans cannot heed."""
+    asked = dataclasses.replace(job, start=look.time)
+    names, ignored = could_use(asked, snapshot, HostLists(snapshot.nodes))
+    if ignored:
+        raise InputError(f"--room-for {job.number}: plans are not made for jobs with {ignored[0]}")
+    found = {machine.node_named(name) for name in names}
+    return sorted(node for node in found if node is not None and node not in look.closed)
+
+
+def still_places(look: Inspection, plan: RoomPlan, job: Job) -> str | None:
+    """Why the policy would not place the job on the nodes of the plan any more once the jobs are gone; None if it would."""
+    snapshot, machine = _readable(look)
+    gone = {each.job for each in plan.requeued}
+    numbers = {number for number, one in look.jobs.items() if one.number in gone}
+    present = _Present(look, snapshot, machine, job, Untouchable(any_priority=True), leave_out=numbers)
+    nodes = machine.nodes_named(plan.nodes)
+    open_to_it = set(eligible(look, snapshot, machine, job)) - present.unavailable
+    state = present.state
+    for number, held, links, *_ in present.rows:
+        state.hold(held, None, links, 1.0, id=number)
+    lost = [node for node in nodes if node not in open_to_it]
+    if lost:
+        return f"job {plan.job} may not use {machine.hostlist(lost)} now"
+    answer: Decision | Refusal = state.place(
+        plan.policy,
+        len(nodes),
+        id=number_of(job),
+        eligible=nodes,
+        min_bandwidth=plan.min_bandwidth,
+    )
+    return None if isinstance(answer, Decision) else f"{plan.policy} has no place on {plan.nodes} any more"
+
+
+def _readable(look: Inspection) -> tuple[Snapshot, Machine]:
+    """Slurm and the machine. Raises InputError if they are not known or if the plugin does not decide."""
+    if look.snapshot is None:
+        raise InputError("; ".join(one.rstrip(".") for one in look.problems) or "slurmctld does not answer")
+    alive = liveness(look)
+    if not alive.active:
+        why = (alive.why or "nothing tells that it is").rstrip(".")
+        raise InputError(f"the plugin topology/topolane is not active: {why}")
+    if look.machine is None:
+        raise InputError("; ".join(one.rstrip(".") for one in look.problems) or "the plugin names no machine")
+    return look.snapshot, look.machine
+
+
+class _Present:
+    """The running jobs as the engine is told of them."""
+
+    def __init__(
+        self,
+        look: Inspection,
+        snapshot: Snapshot,
+        machine: Machine,
+        waiting: Job,
+        untouchable: Untouchable,
+        leave_out: Collection[int] = (),
+    ) -> None:
+        self.state = State(machine)
+        """What is there besides `rows`: links in use, and links that no job may own."""
+        self.rows: list[tuple[int, list[int], list[int], float | None, int | None]] = []
+        """As `make_room` takes them."""
+        self.unavailable: set[int] = set()
+        """Nodes of jobs that are not in `rows`."""
+        why: Counter[str] = Counter()
+        trial, out = State(machine), frozenset() if look.out is None else look.out.all
+        if out:
+            self.state.overlay([], links=sorted(out))
+            trial.overlay([], links=sorted(out))
+        for number, nodes in sorted(look.holders.items()):
+            if number in leave_out:
+                continue
+            job, own = look.jobs[number], look.allocations.get(number, NO_LINKS)
+            reason = untouchable.why(job, waiting)
+            try:
+                if number not in look.claiming or not job.exclusive:
+                    raise InputError("it shares nodes, or all links")
+                # Also if one of its links has failed: it must not be free for the waiting job.
+                trial.hold(nodes, None, own.links, 1.0, id=number)
+            except InputError:
+                reason = reason or "on shared nodes or links"
+                self.unavailable |= set(nodes)
+                if number in look.claiming:
+                    self.state.overlay(nodes)
+                    trial.overlay(nodes)
+            else:
+                cost = None if reason else cost_of(job, look.time, len(nodes))
+                self.rows.append((number, list(nodes), list(own.links), cost, None))
+            if reason:
+                why[reason] += 1
+        self.stay = _stay(why, len(self.rows))
+
+
+def _stay(why: Counter[str], rows: int) -> str:
+    """Which jobs must stay, as the end of a sentence."""
+    if not why:
+        return "" if rows else " (no job runs)"
+    counted = ", ".join(f"{number} {reason}" for reason, number in sorted(why.items()))
+    return f" ({plural(sum(why.values()), 'running job')} must stay: {counted})"
+
+
+def text_of(plan: RoomPlan) -> str:
+    """The content of a file with the plan."""
+    return json.dumps({"format": FORMAT, "version": VERSION} | dataclasses.asdict(plan), indent=2) + "\n"
+
+
+def read(path: Path) -> RoomPlan:
+    """The plan in a file. Raises InputError."""
+    source = str(path)
+    given = parsing.parse_json(texts.read_text(path, texts.SMALL), source)
+    if not isinstance(given, dict) or given.pop("format", None) != FORMAT:
+        raise InputError(f"{source}: it is no plan of `topolane slurm plan --out`")
+    if (version := given.pop("version", None)) != VERSION:
+        raise InputError(f"{source}: version {version!r} of plans is not known; known is {VERSION}")
+    rows = given.get("requeued")
+    if not isinstance(rows, list):
+        raise InputError(f"{source}: requeued is no list")
+    given["requeued"] = tuple(
+        _made(Requeued, row, f"{source}: requeued[{at}]") for at, row in enumerate(rows)
+    )
+    plan: RoomPlan = _made(RoomPlan, given, source)
+    for word in (plan.job, *(each.job for each in plan.requeued)):
+        if not NUMBER.fullmatch(word):
+            raise InputError(f"{source}: {texts.shown(word)} is no number of a job")
+    return plan
+
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+    "tuple[Requeued, ...]": (tuple,),
+}
+
+
+def _made(kind: type[Any], given: Any, source: str) -> Any:
+    """A dataclass of plans from JSON. Raises InputError."""
+    fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    if not isinstance(given, dict):
+        raise InputError(f"{source}: it is no object")
+    for name, wanted in fields.items():
+        if name not in given:
+            raise InputError(f"{source}: {name} is missing")
+        if not isinstance(given[name], TYPES[wanted]) or isinstance(given[name], bool):
+            raise InputError(f"{source}: {name} is {texts.shown(str(given[name]))}, which is no {wanted}")
+    if unknown := sorted(given.keys() - fields.keys()):
+        raise InputError(f"{source}: {texts.shown(unknown[0])} is not known")
+    return kind(**given)

@@ -1,0 +1,240 @@
+"""Plans that make room, from records of Slurm made by hand: costs, what may go, bad input. No Slurm runs here."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plugin_files import write_counters, write_jobs
+from topolane import InputError, Machine
+from topolane._engine import Decision, State
+from topolane.slurm import plugin_conf, plugin_state, room_plan
+from topolane.slurm.inspection import Inspection
+from topolane.slurm.records import Job, Node, Partition, Snapshot
+from topolane.slurm.room_plan import NoPlanError, Untouchable, make_plan
+
+TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
+NOW = float(int(time.time()))
+MACHINE = """\
+name = "node"
+[[site]]
+name = "core"
+children = [6, 2, 2]
+parents = [1, 3, 3]
+nodes = "node[1-24]"
+"""
+TREE = Machine.parse(MACHINE, "machine.toml")
+
+
+def a_job(number: int, **given: Any) -> Job:
+    """A job of which only this is known."""
+    empty = {"str": "", "int": 0, "float": 0.0, "bool": False}
+    known: dict[str, Any] = {field.name: empty.get(str(field.type)) for field in dataclasses.fields(Job)}
+    known |= {"id": number, "number": str(number), "record": str(number), "user": "ada", "exclusive": True}
+    known |= {"partitions": ("p",), "gres": (), "gres_held": (), "priority": 10, "cpus_per_process": 1}
+    return Job(**(known | given))
+
+
+def runs(number: int, nodes: str, hours: float, **given: Any) -> Job:
+    """A job that started so many hours ago and may be requeued."""
+    known = {"state": "RUNNING", "nodes": nodes, "allocated": nodes, "start": NOW - 3600 * hours}
+    return a_job(number, **(known | {"requeueable": True} | given))
+
+
+def waits(number: int, nodes: int, **given: Any) -> Job:
+    return a_job(number, **({"state": "PENDING", "fewest_nodes": nodes, "priority": 20} | given))
+
+
+def look_at(state: Path, *jobs: Job, policy: str = "isolated", min_bandwidth: float = 1.0) -> Inspection:
+    """Slurm with these jobs and an active plugin, all of whose jobs have that policy."""
+    write_counters(state, calls=1)
+    write_jobs(state)
+    rule = plugin_conf.Rule(1, policy, frozenset(), frozenset(), frozenset(), min_bandwidth)
+    names = [TREE.node_name(node) for node in range(TREE.nodes)]
+    nodes = {name: Node(name, frozenset({"idle"}), 16, 2, 1 << 30, frozenset()) for name in names}
+    snapshot = Snapshot(
+        NOW, {job.id: job for job in jobs}, nodes, {"p": Partition("p", "node[1-24]", True, None)}, {}
+    )
+    conf = plugin_conf.PluginConf(state / "topolane.conf", (rule,), 0.002)
+    known = {"TopologyPlugin": "topology/topolane"}
+    return Inspection(NOW, known, snapshot, plugin_state.read(state), conf, TREE, {}, ())
+
+
+FULL = (
+    runs(1, "node[1-6]", 4),
+    runs(2, "node[7-12]", 3),
+    runs(3, "node[13-18]", 2),
+    runs(4, "node[19-24]", 1),
+)
+
+
+def gone(look: Inspection, untouchable: Untouchable | None = None) -> list[str]:
+    return [each.job for each in make_plan(look, "9", untouchable).requeued]
+
+
+def test_the_cost_is_the_work_since_the_start(tmp_path: Path) -> None:
+    """Nodes times hours: 6 x 1 and 6 x 2. The plan is for the cheapest two of four leaves."""
+    plan = make_plan(look_at(tmp_path, *FULL, waits(9, 12)), "9")
+    assert [(each.job, each.node_hours) for each in plan.requeued] == [("3", 12.0), ("4", 6.0)]
+    assert (plan.node_hours, plan.least_node_hours, plan.nodes) == (18.0, 18.0, "node[13-24]")
+    assert room_plan.cost_of(runs(1, "node1", -1), NOW, 1) == 0, "a clock that went back"
+
+
+@pytest.mark.parametrize(
+    ("change", "untouchable"),
+    [
+        ({"requeueable": False}, None),
+        ({"priority": 21}, None),
+        ({"state": "SUSPENDED"}, None),
+        ({"qos": "urgent"}, Untouchable.of(["qos=urgent"])),
+        ({"account": "chem"}, Untouchable.of(["account=chem"])),
+        ({"partitions": ("q",)}, Untouchable.of(["partition=q"])),
+    ],
+)
+def test_untouchable_jobs_stay(tmp_path: Path, change: dict[str, Any], untouchable: Any) -> None:
+    """The youngest would go first, but must stay: the next ones go. If all must stay, there is no plan."""
+    young = dataclasses.replace(FULL[3], **change)
+    assert gone(look_at(tmp_path, *FULL[:3], young, waits(9, 6)), untouchable) == ["3"]
+    all_stay = [dataclasses.replace(job, **change) for job in FULL]
+    with pytest.raises(NoPlanError, match=r"there is no plan for job 9: .*4 running jobs must stay"):
+        gone(look_at(tmp_path, *all_stay, waits(9, 6)), untouchable)
+
+
+def test_jobs_of_higher_priority_may_go_if_asked(tmp_path: Path) -> None:
+    high = [dataclasses.replace(job, priority=30) for job in FULL]
+    assert gone(look_at(tmp_path, *high, waits(9, 6)), Untouchable(any_priority=True)) == ["4"]
+
+
+def test_the_plan_is_the_cheapest_of_all_subsets(tmp_path: Path) -> None:
+    """Random jobs on the tree, against every set of jobs: none that makes room costs less, and the plan's bound is below it. Nodes
+    that are not the partition's are never given."""
+    draw, compared = random.Random(7), 0
+    for _ in range(60):
+        free, jobs = list(range(24)), []
+        for number in range(1, 9):
+            size = draw.choice((1, 2, 3, 4, 6))
+            if size > len(free):
+                break
+            at = draw.randrange(len(free) - size + 1)
+            held, free = free[at : at + size], free[:at] + free[at + size :]
+            given = {"requeueable": draw.random() < 0.8, "priority": draw.choice((5, 15, 25))}
+            jobs.append(runs(number, TREE.hostlist(held), draw.uniform(0, 5), **given))
+        wide = waits(9, draw.randint(2, 14), excluded=draw.choice(("", "node[1-3]")))
+        look = look_at(tmp_path, *jobs, wide)
+        may_go = [job for job in jobs if job.requeueable and job.priority <= 20]
+        allowed = [node for node in range(24) if not wide.excluded or node > 2]
+        best = None
+        for count in range(len(may_go) + 1):
+            for some in itertools.combinations(may_go, count):
+                state = State(TREE)
+                for job in jobs:
+                    if job not in some:
+                        state.hold(TREE.nodes_named(job.nodes))
+                if isinstance(state.place("isolated", wide.fewest_nodes, eligible=allowed), Decision):
+                    cost = sum(len(TREE.nodes_named(job.nodes)) * (NOW - job.start) for job in some) / 3600
+                    best = cost if best is None else min(best, cost)
+        if best is None:
+            with pytest.raises(NoPlanError):
+                make_plan(look, "9")
+            continue
+        plan = make_plan(look, "9")
+        assert plan.least_node_hours <= best + 1e-5
+        assert plan.node_hours == pytest.approx(best, abs=1e-4)
+        assert set(TREE.nodes_named(plan.nodes)) <= set(allowed)
+        compared += 1
+    assert compared > 20
+
+
+def test_less_bandwidth_needs_less_room(tmp_path: Path) -> None:
+    """The least share of bandwidth is that of the line of topolane.conf, and only for policies that heed it."""
+    for policy, wanted in (("dedicated", 0.5), ("isolated", 1.0)):
+        look = look_at(tmp_path, *FULL, waits(9, 6), policy=policy, min_bandwidth=0.5)
+        assert make_plan(look, "9").min_bandwidth == wanted
+
+
+def test_the_line_gives_the_minimum_bandwidth(tmp_path: Path) -> None:
+    """A number that topolane.conf may not have is passed over, as the plugin itself refuses the file."""
+    file = tmp_path / "topolane.conf"
+    file.write_text(
+        "Partition=a Policy=dedicated MinBandwidth=0.25\nPartition=b Policy=dedicated MinBandwidth=2\n"
+    )
+    conf = plugin_conf.read(file)
+    for name, share in (("a", 0.25), ("b", 1.0), ("c", 1.0)):
+        assert conf.min_bandwidth(a_job(1, partitions=(name,))) == share
+
+
+@pytest.mark.parametrize(
+    ("job", "sentence"),
+    [
+        (runs(9, "node1", 1), "the job does not wait: it is RUNNING"),
+        (waits(9, 6, priority=0), "the job is held"),
+        (waits(9, 6, dependency="afterok:1"), "the job waits for afterok:1, not for nodes"),
+        (waits(9, 6, exclusive=False), "the job may share its nodes"),
+        (waits(9, 6, unsupported_option="--contiguous"), "plans are not made for jobs with --contiguous"),
+        (waits(8, 6), "Slurm knows no such job"),
+    ],
+)
+def test_a_job_for_which_no_plan_can_be_made(tmp_path: Path, job: Job, sentence: str) -> None:
+    with pytest.raises(InputError, match=f"--room-for 9: .*{sentence}"):
+        make_plan(look_at(tmp_path, job), "9")
+
+
+def test_without_the_plugin_there_is_no_plan(tmp_path: Path) -> None:
+    look = look_at(tmp_path, *FULL, waits(9, 6))
+    other = dataclasses.replace(look, configuration={"TopologyPlugin": "topology/tree"})
+    with pytest.raises(InputError, match="topology/topolane is not active: Slurm's TopologyPlugin"):
+        make_plan(other, "9")
+    with pytest.raises(InputError, match="stock Slurm chooses its nodes"):
+        make_plan(look_at(tmp_path, *FULL, waits(9, 6), policy="stock"), "9")
+
+
+def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
+    plan = make_plan(look_at(tmp_path, *FULL, waits(9, 12)), "9")
+    file = tmp_path / "plan"
+    file.write_text(room_plan.text_of(plan))
+    assert room_plan.read(file) == plan
+    good = json.loads(file.read_text())
+    for change, sentence in (
+        ({"format": "other"}, "it is no plan"),
+        ({"version": 2}, "version 2 of plans is not known"),
+        ({"requeued": 3}, "requeued is no list"),
+        ({"requeued": [7]}, r"requeued\[0\]: it is no object"),
+        ({"job": "9; reboot"}, "is no number of a job"),
+        ({"nodes": 5}, "nodes is '?5'?, which is no str"),
+        ({"walltime": True}, "walltime is"),
+        ({"more": 1}, "more'? is not known"),
+    ):
+        file.write_text(json.dumps(good | change))
+        with pytest.raises(InputError, match=sentence):
+            room_plan.read(file)
+    del good["user"]
+    file.write_text(json.dumps(good))
+    with pytest.raises(InputError, match="user is missing"):
+        room_plan.read(file)
+    file.write_bytes(random.Random(3).randbytes(500))
+    with pytest.raises(InputError):
+        room_plan.read(file)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["plan"], "--room-for"),
+        (
+            ["plan", "--room-for", "3", "--untouchable", "user=ada"],
+            "partition=NAME, qos=NAME or account=NAME",
+        ),
+        (["plan", "--room-for", "3", "--out", "/nowhere/plan"], "--out /nowhere/plan"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(words: list[str], sentence: str) -> None:
+    done = subprocess.run([*TOPOLANE, *words], capture_output=True, text=True)
+    assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
