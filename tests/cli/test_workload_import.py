@@ -137,12 +137,13 @@ def test_generic_resources_are_an_even_part_of_each_node(dump, tmp_path):
 
 def test_every_run_of_a_requeued_job_is_a_job(dump):
     # Slurm writes the eligible time of the second run into the row of the first.
-    first = at(0, 50, State="REQUEUED", Eligible=ZERO + 170, Restarts=1)
+    first = at(0, 50, State="REQUEUED", Eligible=ZERO + 170, Restarts=0)
     second = at(60, 90, Eligible=ZERO + 170, Start=ZERO + 200, End=ZERO + 260, ElapsedRaw=60, Restarts=1)
     imported = accounting_workload.read(dump(table(first, second)))
     found = [(row["id"], row["submit"], row["start"], row["run"], row["state"]) for row in rows_of(imported)]
     assert found == [("10", "0", "0", "50", "REQUEUED"), ("10000000010", "170", "200", "60", "COMPLETED")]
     assert told(imported, "1 runs are further runs of requeued jobs: each is a job")
+    assert not any("missing" in line for line in imported.told)
 
 
 def test_runs_that_are_missing_are_counted(dump):

@@ -154,12 +154,12 @@ class _Reader:
         self._newest = 0
         self._unended: list[tuple[str, int, int | None]] = []
         """Of each run without an end: state, start, walltime."""
-        self._restarts: dict[int, list[int]] = {}
-        """Of each job that Slurm restarted: how often, and its rows here."""
+        self._restarts: dict[int, int] = {}
+        """How often Slurm restarted each job, for jobs that it did. The first row of such a job may say 0."""
         self._is_civil = False
         self._steps: set[str] = set()
-        self._known: set[int] = set()
-        """Jobs with a row of their own."""
+        self._rows: Counter[int] = Counter()
+        """Rows of each job."""
 
     def begin(self, columns: dict[str, int]) -> None:
         self.jobs.without = [
@@ -183,10 +183,9 @@ class _Reader:
         job = _count("JobIDRaw", text, HIGHEST_ID)
         restarts = at("Restarts")
         if restarts not in ("", "0"):
-            known = self._restarts.setdefault(job, [0, 0])
-            known[0] = max(known[0], _count("Restarts", restarts, 1 << 31))
-            known[1] += 1
-        self._known.add(job)
+            count = _count("Restarts", restarts, 1 << 31)
+            self._restarts[job] = max(self._restarts.get(job, 0), count)
+        self._rows[job] += 1
         if self.partition is not None and at("Partition") != self.partition:
             left_out["in another partition"] += 1
             return
@@ -274,12 +273,12 @@ class _Reader:
                 jobs.left_out["without an end, and past their time limit: see sacctmgr show runawayjobs"] += 1
             else:
                 jobs.left_out["still running"] += 1
-        missing = sum(max(0, restarts + 1 - rows) for restarts, rows in self._restarts.values())
+        missing = sum(max(0, restarts + 1 - self._rows[job]) for job, restarts in self._restarts.items())
         if missing:
             jobs.notes[
                 "missing, of jobs that ran several times: purged, too early, or sacct without --duplicates"
             ] = missing
-        orphans = self._steps.difference(map(str, self._known)) if self._steps else ()
+        orphans = self._steps.difference(map(str, self._rows)) if self._steps else ()
         if orphans:
             jobs.notes["missing, of which only steps are there: a purge has cut them off"] = len(orphans)
         _without_copies(jobs)
