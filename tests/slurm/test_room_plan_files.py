@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import itertools
 import json
 import random
@@ -16,9 +17,10 @@ import pytest
 from plugin_files import write_counters, write_jobs
 from topolane import InputError, Machine
 from topolane._engine import Decision, State
-from topolane.slurm import plugin_conf, plugin_state, room_plan
-from topolane.slurm.inspection import Inspection
-from topolane.slurm.records import Job, Node, Partition, Snapshot
+from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
+from topolane.slurm.inspection import Inspection, Settings
+from topolane.slurm.records import Job, Node, Partition, Reservation, Snapshot
+from topolane.slurm.room_apply import Journal, NotAppliedError, apply, journal_of
 from topolane.slurm.room_plan import NoPlanError, Untouchable, make_plan
 
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
@@ -106,6 +108,14 @@ def test_untouchable_jobs_stay(tmp_path: Path, change: dict[str, Any], untouchab
     all_stay = [dataclasses.replace(job, **change) for job in FULL]
     with pytest.raises(NoPlanError, match=r"there is no plan for job 9: .*4 running jobs must stay"):
         gone(look_at(tmp_path, *all_stay, waits(9, 6)), untouchable)
+
+
+def test_jobs_that_share_nodes_stay(tmp_path: Path) -> None:
+    """A suspended job and one that runs in its place, and jobs on parts of nodes: their nodes are not given."""
+    suspended = runs(5, "node[19-24]", 1, state="SUSPENDED")
+    assert gone(look_at(tmp_path, *FULL, suspended, waits(9, 6))) == ["3"]
+    part = dataclasses.replace(FULL[3], exclusive=False)
+    assert gone(look_at(tmp_path, *FULL[:3], part, waits(9, 6))) == ["3"]
 
 
 def test_jobs_of_higher_priority_may_go_if_asked(tmp_path: Path) -> None:
@@ -233,8 +243,159 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
             "partition=NAME, qos=NAME or account=NAME",
         ),
         (["plan", "--room-for", "3", "--out", "/nowhere/plan"], "--out /nowhere/plan"),
+        (["apply"], "PLAN"),
+        (["apply", "/nowhere/plan"], "/nowhere/plan"),
+        (["apply", "/dev/null"], "/dev/null"),
     ],
 )
 def test_bad_input_is_told_in_a_sentence(words: list[str], sentence: str) -> None:
     done = subprocess.run([*TOPOLANE, *words], capture_output=True, text=True)
     assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
+
+
+class Slurm:
+    """A Slurm that does at once what scontrol says, and remembers it. `dies`: raises at that change, before or after it."""
+
+    def __init__(self, state: Path, *jobs: Job) -> None:
+        self.state, self.jobs, self.changes = state, list(jobs), list[str]()
+        self.reserved: dict[str, Reservation] = {}
+        self.dies: tuple[int, bool] | None = None
+
+    def look(self, _: Settings) -> Inspection:
+        found = look_at(self.state, *self.jobs)
+        assert found.snapshot is not None
+        return dataclasses.replace(
+            found, snapshot=dataclasses.replace(found.snapshot, reservations=dict(self.reserved))
+        )
+
+    def scontrol(self, *words: str) -> str:
+        now = self.dies is not None and self.dies[0] == len(self.changes)
+        if now and self.dies is not None and not self.dies[1]:
+            raise Killed
+        self.changes.append(" ".join(words))
+        given = dict(word.split("=", 1) for word in words if "=" in word)
+        if words[0] == "create":
+            self.reserved[given["ReservationName"]] = Reservation(
+                given["ReservationName"], given["Nodes"], NOW, NOW + 9e9
+            )
+        elif words[0] == "requeue":
+            self.change(words[1], nodes="", allocated="", state="PENDING", start=0.0, restarts=1)
+        elif "JobId" in given:
+            self.change(given["JobId"], reservation=given["ReservationName"])
+        elif "EndTime" in given:
+            del self.reserved[given["ReservationName"]]
+        waiting = next((job for job in self.jobs if job.number == "9"), None)
+        if waiting is not None and waiting.reservation and words[0] == "requeue" and len(self.running()) == 2:
+            self.change("9", state="RUNNING", nodes="node[13-24]", allocated="node[13-24]", start=NOW)
+        if now:
+            raise Killed
+        return ""
+
+    def running(self) -> list[str]:
+        return [job.number for job in self.jobs if job.state == "RUNNING"]
+
+    def change(self, number: str, **given: Any) -> None:
+        self.jobs = [dataclasses.replace(job, **given) if job.number == number else job for job in self.jobs]
+
+
+class Killed(BaseException):
+    """In the place of kill -9."""
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    """Four jobs on a leaf each, and one of a pod that waits; its plan is in the file `plan`."""
+    made = Slurm(tmp_path, *FULL, waits(9, 12))
+    monkeypatch.setattr(room_apply, "inspect", made.look)
+    monkeypatch.setattr(room_apply, "scontrol", made.scontrol)
+    monkeypatch.setattr(room_apply, "PAUSE", 0.01)
+    (tmp_path / "plan").write_text(room_plan.text_of(make_plan(made.look(Settings()), "9")))
+    return made
+
+
+def carry_out(state: Path, seconds: float = 5) -> list[str]:
+    said: list[str] = []
+    apply(state / "plan", Settings(), seconds=seconds, tell=said.append)
+    return said
+
+
+CHANGES = ["create reservation", "update JobId=9", "requeue 3", "requeue 4"]
+CHANGES += ["update ReservationName=topolane_room_9 Flags+=FLEX EndTime="]
+
+
+def test_a_death_at_any_change_leaves_what_apply_goes_on_with(slurm: Slurm, tmp_path: Path) -> None:
+    """Before and after each of the five changes: afterwards each has been made once, in this order."""
+    deaths = 0
+    for number in range(len(CHANGES)):
+        for after in (False, True):
+            slurm.dies = (number, after)
+            with pytest.raises(Killed):
+                carry_out(tmp_path)
+            deaths += 1
+            slurm.dies = None
+    assert deaths == 10 and carry_out(tmp_path)[-1] == "Job 9 runs on node[13-24]."
+    assert len(slurm.changes) == len(CHANGES)
+    assert all(made.startswith(wanted) for made, wanted in zip(slurm.changes, CHANGES)), slurm.changes
+    assert carry_out(tmp_path) == ["The plan has been carried out already: nothing is changed."]
+    assert len(slurm.changes) == len(CHANGES)
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "sentence"),
+    [
+        ("9", {"state": "RUNNING", "nodes": "node1"}, "job 9 does not wait any more: it is RUNNING"),
+        ("9", {"submit": 5.0}, "job 9 does not wait any more"),
+        ("3", {"start": NOW - 5}, "job 3 does not run on node\\[13-18\\] any more"),
+        ("3", {"restarts": 1}, "job 3 does not run on node\\[13-18\\] any more"),
+        ("3", {"nodes": "node[13-17]"}, "job 3 does not run on node\\[13-18\\] any more"),
+        ("4", {"requeueable": False}, "job 4 may not be requeued any more"),
+        ("1", {"nodes": "node[1-6,14]"}, "isolated has no place on node\\[13-24\\] any more"),
+    ],
+)
+def test_a_plan_that_is_no_longer_true_changes_nothing(
+    slurm: Slurm, tmp_path: Path, number: str, change: dict[str, Any], sentence: str
+) -> None:
+    slurm.change(number, **change)
+    with pytest.raises(NotAppliedError, match=f"the plan is no longer true: {sentence}"):
+        carry_out(tmp_path)
+    assert not slurm.changes and not journal_of(tmp_path / "plan").exists()
+
+
+def test_a_job_that_does_not_start_keeps_its_reservation(slurm: Slurm, tmp_path: Path) -> None:
+    """Until it starts, and `apply` is run again; or until it is cancelled: then the reservation is removed, and that is told."""
+    slurm.jobs.append(runs(5, "node1", 1))  # so that the waiting job does not start
+    with pytest.raises(NotAppliedError, match="job 9 has not started yet .*run `apply` again to go on"):
+        carry_out(tmp_path, seconds=0.05)
+    assert list(slurm.reserved) == ["topolane_room_9"]
+    slurm.jobs = [job for job in slurm.jobs if job.number != "9"]
+    with pytest.raises(NotAppliedError, match="job 9 does not wait any more and does not run"):
+        carry_out(tmp_path)
+    assert not slurm.reserved and slurm.changes.count("requeue 3") == 1
+
+
+def test_a_journal_that_is_cut_short_or_of_another_plan(slurm: Slurm, tmp_path: Path) -> None:
+    """A line that was not written whole is of a step that was not taken."""
+    path = journal_of(tmp_path / "plan")
+    journal = Journal(path, "one")
+    journal.write("begin")
+    journal.write("requeue", "3")
+    with path.open("a") as file:
+        file.write('{"step": "requeue", "jo')
+    again = Journal(path, "one")
+    assert again.has("requeue", "3") and not again.has("requeue", "4")
+    again.write("requeue", "4")
+    assert [one.get("job") for one in Journal(path, "one").steps] == [None, "3", "4"]
+    with pytest.raises(InputError, match="it is of another plan"):
+        carry_out(tmp_path)
+    path.write_text('{"step": "reboot"}\n')
+    with pytest.raises(InputError, match="plan.journal:1: it is no step of a plan"):
+        Journal(path, "one")
+    assert not slurm.changes
+
+
+def test_two_at_once_are_not_let(slurm: Slurm, tmp_path: Path) -> None:
+    with (tmp_path / "plan").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="another `topolane slurm apply` carries it out now"):
+            carry_out(tmp_path)
+    assert not slurm.changes

@@ -1,4 +1,4 @@
-"""`topolane slurm plan` on a real slurmctld with the plugin: room for a waiting job by requeueing running ones."""
+"""`topolane slurm plan` and `apply` on a real slurmctld with the plugin: room for a waiting job by requeueing running ones."""
 
 from __future__ import annotations
 
@@ -89,6 +89,46 @@ def quiet(site: Room) -> Room:
     return site
 
 
+class Dying:
+    """A scontrol that ends the one who calls it with kill -9, before or after its first change of Slurm."""
+
+    def __init__(self, site: Room, directory: Path) -> None:
+        self.site, self.directory = site, directory
+        self.changes = directory / "changes"
+        path = site.cluster.environment["PATH"]
+        # The scontrol of the Slurm that the cluster runs is only there in its own mounts.
+        real = site.cluster.run("sh", "-c", "command -v scontrol").strip()
+        script = directory / "scontrol"
+        script.write_text(
+            f"""#!/bin/sh
+case "$1" in
+create | update | requeue)
+    if [ "$DIES" = before ]; then kill -9 $PPID; exit 1; fi
+    {real} "$@" || exit $?
+    echo "$*" >>{self.changes}
+    if [ "$DIES" = after ]; then kill -9 $PPID; fi
+    ;;
+*) exec {real} "$@" ;;
+esac
+"""
+        )
+        script.chmod(0o755)
+        self.path = f"{directory}:{path}"
+
+    def apply(self, plan: Path, dies: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self.site.cluster.inside.prefix, *TOPOLANE, "apply", plan, "--timeout", "240"],
+            env=self.site.cluster.environment | {"PATH": self.path, "DIES": dies},
+            capture_output=True,
+            text=True,
+            timeout=400,
+        )
+
+    def changed(self) -> list[str]:
+        """The changes that were made, in order."""
+        return self.changes.read_text().splitlines() if self.changes.exists() else []
+
+
 def requeued(plan: dict[str, Any]) -> set[int]:
     return {int(each["job"]) for each in plan["requeued"]}
 
@@ -170,3 +210,107 @@ def test_a_plugin_that_does_not_decide_is_told(quiet: Room) -> None:
         assert "topology/topolane is not active" in said and "there is no policy 'best'" in said
     finally:
         quiet.configure()
+
+
+def restarts(site: Room, job: object) -> int:
+    return int(site.cluster.rest(f"job/{job}")["jobs"][0]["restart_cnt"])
+
+
+def test_apply_starts_the_job_on_the_nodes_of_the_plan(quiet: Room, tmp_path: Path) -> None:
+    """The jobs that the plan names are requeued once; the others run on. The reservation is gone, and the job outlives it. A second
+    time nothing is done."""
+    old, second, third, young = quiet.fill(OLD, OLD, OLD, OLD)
+    wide = quiet.wait("-N", 12)
+    plan = quiet.plan(wide, "--out", tmp_path / "plan")
+    stayed = [quiet.started(job) for job in (old, second)]
+    said = quiet.command("apply", tmp_path / "plan", "--timeout", 240).stdout
+    assert said.endswith(f"Job {wide} runs on {plan['nodes']}.\n")
+    assert quiet.nodes(wide) == tree.expanded(plan["nodes"])
+    assert [quiet.started(job) for job in (old, second)] == stayed
+    assert [restarts(quiet, job) for job in (old, second, third, young)] == [0, 0, 1, 1]
+    until(lambda: "No reservations" in quiet.cluster.run("scontrol", "show", "reservation"), "its end")
+    before = quiet.seen()
+    said = quiet.command("apply", tmp_path / "plan").stdout
+    assert said == "The plan has been carried out already: nothing is changed.\n"
+    assert quiet.seen() == before and quiet.nodes(wide) == tree.expanded(plan["nodes"])
+
+
+def test_apply_makes_links_free_too(quiet: Room, tmp_path: Path) -> None:
+    """A dedicated job that waited for uplinks starts where the plan says, and owns links that no other job owns."""
+    quiet.start("-p", "powned", "-w", "node[13-24]", "--priority=1000")
+    for each in (1, 2, 3):
+        quiet.start("-p", "powned", "-w", f"node[{each},{each + 6}]", "--priority=1000")
+    wide = quiet.cluster.submit("-p", "powned", "-N", 8, "--priority=2000", script="sleep 600")
+    until(lambda: quiet.reason(wide) in ("Resources", "Priority"), "a look at the job")
+    plan = quiet.plan(wide, "--out", tmp_path / "plan")
+    quiet.command("apply", tmp_path / "plan", "--timeout", 240)
+    assert quiet.nodes(wide) == tree.expanded(plan["nodes"])
+    owners = quiet.owners()
+    runs = {job.job for job in quiet.running() or []}
+    assert not owners[wide] & {link for job in runs - {wide} for link in owners.get(job, ())}
+    quiet.check(quiet.running() or [])
+
+
+def test_apply_killed_before_and_after_each_step_goes_on(quiet: Room, tmp_path: Path) -> None:
+    """kill -9 before each change of Slurm and after it. Each time the next `apply` goes on. One of the requeued jobs runs again
+    elsewhere by then: it is not requeued a second time. In the end each change was made once."""
+    old, third, young = (quiet.start("-w", nodes, *OLD) for nodes in LEAVES[1:])
+    quiet.cluster.run("scontrol", "update", f"jobid={old}", "requeue=0")
+    wide = quiet.wait("-N", 12)
+    quiet.plan(wide, "--out", tmp_path / "plan")
+    dying = Dying(quiet, tmp_path)
+    name = f"topolane_room_{wide}"
+    steps = [
+        f"create reservation ReservationName={name}",
+        f"update JobId={wide} ReservationName={name}",
+        f"requeue {third}",
+        f"requeue {young}",
+        f"update ReservationName={name} Flags+=FLEX EndTime=",
+    ]
+    for number, step in enumerate(steps):
+        for dies in ("before", "after"):
+            done = dying.apply(tmp_path / "plan", dies)
+            assert done.returncode == -9, (step, dies, done.stdout, done.stderr)
+            made = dying.changed()
+            assert len(made) == number + (dies == "after"), (step, dies, made)
+        assert made[-1].startswith(step)
+        if step == f"requeue {third}":
+            until(lambda: quiet.reason(third) != "None" and not quiet.nodes(third), "its end")
+            quiet.cluster.run("scontrol", "update", f"jobid={third}", "ReqNodeList=")
+            until(lambda: quiet.nodes(third) == tree.expanded(LEAVES[0]), "the new start of a requeued job")
+    done = dying.apply(tmp_path / "plan", "no")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert len(dying.changed()) == len(steps)
+    assert [restarts(quiet, job) for job in (old, third, young)] == [0, 1, 1]
+    assert quiet.nodes(wide) == tree.expanded("node[13-24]")
+    until(lambda: "No reservations" in quiet.cluster.run("scontrol", "show", "reservation"), "its end")
+
+
+def test_a_plan_that_is_no_longer_true_is_refused(quiet: Room, tmp_path: Path) -> None:
+    """A job of the plan has been requeued by somebody else, the nodes have been given to another job, or the waiting job is gone:
+    apply says so and changes nothing."""
+    until(lambda: "No reservations" in quiet.cluster.run("scontrol", "show", "reservation"), "none of others")
+    _, _, third, young = quiet.fill(OLD, OLD, OLD, OLD)
+    wide = quiet.wait("-N", 12)
+    file = tmp_path / "plan"
+
+    def refused(*sentences: str) -> None:
+        before = quiet.seen()
+        said = quiet.command("apply", file, code=1).stderr
+        assert said.startswith("the plan is no longer true: ") and said.count("\n") == 1
+        assert all(sentence in said for sentence in sentences), said
+        assert quiet.seen() == before and not (tmp_path / "plan.journal").exists()
+        assert "No reservations" in quiet.cluster.run("scontrol", "show", "reservation")
+
+    quiet.plan(wide, "--out", file)
+    quiet.cluster.run("scontrol", "update", f"jobid={young}", "requeue=0")
+    refused(f"job {young} may not be requeued any more")
+    quiet.cluster.run("scontrol", "update", f"jobid={young}", "requeue=1")
+    quiet.cluster.run("scontrol", "update", f"jobid={wide}", "priority=1")
+    quiet.cluster.run("scancel", third)
+    until(lambda: not quiet.cluster.run("squeue", "-h", "-j", third).strip(), "the end of a job")
+    narrow = quiet.start("-p", "pbatch", "-N", 1)
+    refused(f"job {third} does not run on node[13-18] any more")
+    quiet.cluster.run("scancel", wide, narrow)
+    until(lambda: len(quiet.seen()) == 3, "the end of both")
+    refused(f"job {wide} does not wait any more", f"job {third} does not run")

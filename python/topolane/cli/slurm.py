@@ -29,6 +29,7 @@ for other in (
     slurm_status.status,
     slurm_status.explain,
     slurm_plan.plan,
+    slurm_plan.apply,
     slurm_metrics.metrics,
 ):
     command.add_command(other)

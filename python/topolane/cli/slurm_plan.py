@@ -1,4 +1,4 @@
-"""`topolane slurm plan`: which running jobs to requeue so that a waiting job starts."""
+"""`topolane slurm plan` and `topolane slurm apply`: room for a waiting job by requeueing running ones."""
 
 from __future__ import annotations
 
@@ -75,6 +75,42 @@ def plan(
         click.echo(texts.printable(line))
 
 
+@click.command()
+@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1, 86400),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait until the job has started.",
+)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The directory of the plugin's state [default: slurmctld's StateSaveLocation].",
+)
+def apply(plan_file: Path, timeout: float, state: Path | None) -> None:
+    """Carry out a plan of `topolane slurm plan --out`: requeue its jobs, and start the waiting job on the nodes of the plan.
+
+    If the plan is no longer true, nothing is changed. A reservation keeps the nodes for the waiting job until it has started.
+    Each step is first written to PLAN.journal. After a crash, run the command again: it goes on, and requeues no job twice. The
+    exit code is 1 if the plan is no longer true or the job has not started.
+    """
+    from topolane.slurm import room_apply
+    from topolane.slurm.inspection import Settings
+
+    def tell(sentence: str) -> None:
+        click.echo(texts.printable(sentence))
+        sys.stdout.flush()
+
+    try:
+        room_apply.apply(plan_file, Settings(state), seconds=timeout, tell=tell)
+    except room_apply.NotAppliedError as why:
+        click.echo(texts.printable(texts.sentence(f"{why}.")), err=True)
+        sys.exit(1)
+
+
 def _lines(found: RoomPlan, out: str | None) -> list[str]:
     from topolane.units import clean, clock, plural
 
@@ -90,7 +126,7 @@ def _lines(found: RoomPlan, out: str | None) -> list[str]:
         )
     if found.requeued:
         lines.append(f"That costs {found.node_hours:,.2f} node-hours in all; {_bound(found)}.")
-    written = "" if out is None else f"; the plan is in {out}"
+    written = "" if out is None else f": `topolane slurm apply {out}` carries the plan out"
     lines.append(f"Nothing is changed{written}.")
     return lines
 

@@ -286,15 +286,19 @@ class _Present:
         if out:
             self.state.overlay([], links=sorted(out))
             trial.overlay([], links=sorted(out))
-        for number, nodes in sorted(look.holders.items()):
-            if number in leave_out:
-                continue
+        there = {number: nodes for number, nodes in sorted(look.holders.items()) if number not in leave_out}
+        holders = Counter(node for nodes in there.values() for node in nodes)
+        for number, nodes in there.items():
             job, own = look.jobs[number], look.allocations.get(number, NO_LINKS)
             reason = untouchable.why(job, waiting)
             try:
-                if number not in look.claiming or not job.exclusive:
+                if (
+                    number not in look.claiming
+                    or not job.exclusive
+                    or any(holders[node] > 1 for node in nodes)
+                ):
                     raise InputError("it shares nodes, or all links")
-                # Also if one of its links has failed: it must not be free for the waiting job.
+                # Fails if one of its links is out of service: that must not be free for the waiting job.
                 trial.hold(nodes, None, own.links, 1.0, id=number)
             except InputError:
                 reason = reason or "on shared nodes or links"

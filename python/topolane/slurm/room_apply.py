@@ -1,0 +1,308 @@
+"""Carries out a plan that makes room for a job of Slurm (room_plan.py), by scontrol, with a journal beside the plan.
+
+1. A reservation holds the nodes of the plan for the user of the job.
+2. The job is told to start in that reservation. From here on it can start nowhere else.
+3. The running jobs are requeued.
+4. The job starts, and the reservation is removed.
+
+Each step is in the journal before it is taken, and looks at Slurm before it changes anything. So after a crash `apply` goes on where it
+was, and no job is requeued twice for one plan: a run of a job is known by its start and by how often it had been requeued.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from topolane import files, parsing, texts
+from topolane._engine import InputError
+from topolane.live.clients.scontrol import scontrol
+from topolane.slurm import room_plan
+from topolane.slurm.explain import tasks_named
+from topolane.slurm.inspection import Inspection, Settings, inspect, names_in
+from topolane.slurm.records import Job
+from topolane.slurm.room_plan import Requeued, RoomPlan
+from topolane.units import plural
+
+BEGIN, RESERVE, JOIN, REQUEUE, FREE, DONE = "begin", "reserve", "join", "requeue", "free", "done"
+STEPS = (BEGIN, RESERVE, JOIN, REQUEUE, FREE, DONE)
+SPARE_MINUTES = 60
+"""The reservation is so much longer than the job's walltime: the job must end within it, and starts later than it begins."""
+IDLE_MINUTES = 10
+"""Slurm removes the reservation by itself once no job has used it for so long."""
+LAST_SECONDS = 2
+"""The reservation ends so soon once it is not needed any more. Slurm forgets it within a minute."""
+PAUSE = 1.0
+"""Seconds between two looks at Slurm."""
+
+
+class NotAppliedError(Exception):
+    """Why the job has not started, in a sentence."""
+
+
+def journal_of(plan: Path) -> Path:
+    """The journal beside a plan."""
+    return plan.with_name(plan.name + ".journal")
+
+
+class Journal:
+    """The steps that were begun, one JSON object a line, on disk before they are taken."""
+
+    def __init__(self, path: Path, plan_sum: str) -> None:
+        self.path, self.steps = path, list(_steps(path))
+        if self.steps and self.steps[0].get("plan") != plan_sum:
+            raise InputError(f"{path}: it is of another plan: give this plan another name")
+        self._sum = plan_sum
+
+    def has(self, step: str, job: str | None = None) -> bool:
+        """Whether a step was begun."""
+        return any(one["step"] == step and one.get("job") == job for one in self.steps)
+
+    def write(self, step: str, job: str | None = None) -> None:
+        """Notes that a step begins. Raises InputError if that cannot be written."""
+        if self.has(step, job):
+            return
+        entry: dict[str, Any] = {"step": step, "time": time.time()}
+        entry |= {"plan": self._sum} if step == BEGIN else {}
+        entry |= {} if job is None else {"job": job}
+        target = files.open_to_append(self.path, "journal")
+        try:
+            line = (json.dumps(entry) + "\n").encode()
+            if os.write(target, line) != len(line):
+                raise InputError(f"{self.path}: cannot be written: no space is left")
+            os.fsync(target)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
+        finally:
+            os.close(target)
+        if step == BEGIN:
+            _keep_name(self.path.parent)
+        self.steps.append(entry)
+
+
+def _keep_name(directory: Path) -> None:
+    with contextlib.suppress(OSError):
+        opened = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _steps(path: Path) -> Iterator[dict[str, Any]]:
+    """The steps in a file. A last line that is cut short is of a step that was not taken. Raises InputError."""
+    try:
+        text = texts.read_text(path, texts.SMALL)
+    except texts.NoFileError:
+        return
+    whole, _, cut = text.rpartition("\n")
+    if cut:
+        # What comes next must not be added to it.
+        files.write(path, whole + "\n" if whole else "", "journal")
+    for number, line in enumerate(whole.split("\n") if whole else (), 1):
+        step = parsing.parse_json(line, f"{path}:{number}")
+        if not isinstance(step, dict) or step.get("step") not in STEPS:
+            raise InputError(f"{path}:{number}: it is no step of a plan")
+        yield step
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """No other `apply` carries out the same plan meanwhile."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{path}: another `topolane slurm apply` carries it out now") from None
+        yield
+
+
+def apply(path: Path, settings: Settings, *, seconds: float, tell: Callable[[str], None]) -> None:
+    """Carries out the plan in a file, or goes on with it.
+
+    seconds: how long to wait for jobs to go, and for the job to start. tell: gets a sentence for each step.
+    Raises NotAppliedError if the plan is no longer true (then nothing was changed) or if the job does not start; InputError for bad
+    input and if Slurm refuses.
+    """
+    plan = room_plan.read(path)
+    with _alone(path):
+        journal = Journal(journal_of(path), hashlib.sha256(texts.read_bytes(path, texts.SMALL)).hexdigest())
+        _Applying(plan, journal, settings, seconds, tell).run()
+
+
+def reservation_of(plan: RoomPlan) -> str:
+    """The name of the plan's reservation."""
+    return f"topolane_room_{plan.job}"
+
+
+class _Applying:
+    def __init__(
+        self,
+        plan: RoomPlan,
+        journal: Journal,
+        settings: Settings,
+        seconds: float,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.plan, self.journal, self.settings, self.tell = plan, journal, settings, tell
+        self.end = time.monotonic() + seconds
+        self.name = reservation_of(plan)
+
+    def run(self) -> None:
+        if self.journal.has(DONE):
+            self.tell("The plan has been carried out already: nothing is changed.")
+            return
+        if self.journal.has(BEGIN):
+            self.tell(f"Going on with {self.journal.path}.")
+        else:
+            self._check()
+            self.journal.write(BEGIN)
+        job = self._job()
+        if job is not None and job.waits:
+            self._reserve()
+            self._join(job)
+            for each in self.plan.requeued:
+                self._requeue(each)
+            job = self._wait_for_start()
+        self._free()
+        self.journal.write(DONE)
+        if job is None or not job.holds_nodes:
+            raise NotAppliedError(
+                f"job {self.plan.job} does not wait any more and does not run: its reservation ends"
+            )
+        self.tell(f"Job {job.number} runs on {job.nodes}.")
+
+    def _look(self) -> Inspection:
+        """Slurm now. Raises InputError if it does not answer."""
+        look = inspect(self.settings)
+        if look.snapshot is None:
+            raise InputError(
+                "; ".join(one.rstrip(".") for one in look.problems) or "slurmctld does not answer"
+            )
+        return look
+
+    def _check(self) -> None:
+        """Raises NotAppliedError, with what has changed, if the plan is no longer true."""
+        look, plan = self._look(), self.plan
+        job = _found(look, plan)
+        changed = []
+        if job is None or not job.waits:
+            changed.append(f"job {plan.job} does not wait any more" + (f": it is {job.state}" if job else ""))
+        for each in plan.requeued:
+            one = _task(look, each.job)
+            if not _is_same_run(one, each):
+                changed.append(f"job {each.job} does not run on {each.nodes} any more")
+            elif one is not None and not one.requeueable:
+                changed.append(f"job {each.job} may not be requeued any more")
+        if look.snapshot is not None and self.name in look.snapshot.reservations:
+            changed.append(f"there is a reservation {self.name} already")
+        if not changed and job is not None:
+            lost = room_plan.still_places(look, plan, job)
+            changed += [] if lost is None else [lost]
+        if changed:
+            raise NotAppliedError(
+                f"the plan is no longer true: {'; '.join(changed)}. Nothing is changed: make a new plan"
+            )
+
+    def _job(self) -> Job | None:
+        """The job that the plan is for, as Slurm knows it."""
+        return _found(self._look(), self.plan)
+
+    def _reserve(self) -> None:
+        look, plan = self._look(), self.plan
+        if look.snapshot is not None and self.name in look.snapshot.reservations:
+            return
+        self.journal.write(RESERVE)
+        scontrol(
+            "create",
+            "reservation",
+            f"ReservationName={self.name}",
+            f"Users={plan.user}",
+            f"Nodes={plan.nodes}",
+            "StartTime=now",
+            f"Duration={_minutes(plan)}",
+            f"Flags=IGNORE_JOBS,PURGE_COMP={IDLE_MINUTES}",
+        )
+        self.tell(f"The reservation {self.name} keeps {plan.nodes} for {plan.user}.")
+
+    def _join(self, job: Job) -> None:
+        if job.reservation == self.name:
+            return
+        self.journal.write(JOIN)
+        scontrol("update", f"JobId={self.plan.job}", f"ReservationName={self.name}")
+
+    def _requeue(self, each: Requeued) -> None:
+        if not _is_same_run(_task(self._look(), each.job), each):
+            return  # requeued before a crash, or ended by itself
+        self.journal.write(REQUEUE, each.job)
+        try:
+            scontrol("requeue", each.job)
+        except InputError:
+            if _is_same_run(_task(self._look(), each.job), each):
+                raise
+            return  # it has just ended by itself
+        self.tell(f"Job {each.job} is requeued: {each.nodes} becomes free.")
+
+    def _wait_for_start(self) -> Job | None:
+        while True:
+            look = self._look()
+            job = _found(look, self.plan)
+            if job is None or not job.waits:
+                return job
+            if time.monotonic() > self.end:
+                there = [each.job for each in self.plan.requeued if _is_same_run(_task(look, each.job), each)]
+                why = (
+                    f"{plural(len(there), 'job')} must go first: {', '.join(there)}"
+                    if there
+                    else f"Slurm says {job.reason or 'nothing'}"
+                )
+                raise NotAppliedError(
+                    f"job {self.plan.job} has not started yet ({why}): the reservation {self.name} stays; run `apply` again to go on"
+                )
+            time.sleep(PAUSE)
+
+    def _free(self) -> None:
+        """Removes the reservation. The job goes on."""
+        look = self._look()
+        kept = None if look.snapshot is None else look.snapshot.reservations.get(self.name)
+        if kept is None or kept.end <= look.time + LAST_SECONDS:
+            return
+        self.journal.write(FREE)
+        # Slurm deletes no reservation that a job uses, and ends such a job with its reservation unless that has the flag FLEX.
+        scontrol(
+            "update", f"ReservationName={self.name}", "Flags+=FLEX", f"EndTime=now+{LAST_SECONDS}seconds"
+        )
+        self.tell(f"The reservation {self.name} ends.")
+
+
+def _minutes(plan: RoomPlan) -> str:
+    return (
+        "UNLIMITED" if plan.walltime is None else str(int(plan.walltime / 60) + SPARE_MINUTES + IDLE_MINUTES)
+    )
+
+
+def _task(look: Inspection, number: str) -> Job | None:
+    return next((job for job in tasks_named(look, number) if job.number == number), None)
+
+
+def _found(look: Inspection, plan: RoomPlan) -> Job | None:
+    """The job that the plan is for. One with the same number that was submitted at another time is another one."""
+    job = _task(look, plan.job)
+    return job if job is not None and job.submit == plan.submit else None
+
+
+def _is_same_run(job: Job | None, each: Requeued) -> bool:
+    """Whether a job runs since the plan was made, on the same nodes."""
+    return (
+        job is not None
+        and job.state == "RUNNING"
+        and (job.start, job.restarts) == (each.start, each.restarts)
+        and set(names_in(job.nodes)) == set(names_in(each.nodes))
+    )
