@@ -1393,11 +1393,15 @@ def repair(
 
 @final
 class RoomPlan:
-    """Jobs that must go so that a policy places a request, and where it goes then. Immutable."""
+    """Jobs that must go or move so that a policy places a request, and where it goes then. Immutable."""
 
     @property
     def requeued(self) -> list[int]:
         """The jobs to be requeued, by ascending identity; none where there was room."""
+
+    @property
+    def moved(self) -> list[Decision]:
+        """Where jobs move, by ascending identity. Their old places may be among the new ones of others."""
 
     @property
     def cost(self) -> float:
@@ -1409,7 +1413,7 @@ class RoomPlan:
 
     @property
     def decision(self) -> Decision:
-        """Where the request goes once the jobs are gone."""
+        """Where the request goes then."""
 
     @property
     def questions(self) -> int:
@@ -1433,6 +1437,7 @@ def make_room(
     nodes: int,
     running: Sequence[tuple[int, Sequence[int], Sequence[int], float | None, int | None]],
     *,
+    movable: Sequence[int] = ...,
     budgets: Sequence[int] = ...,
     questions: int | None = None,
     segment: int | None = None,
@@ -1442,16 +1447,18 @@ def make_room(
     id: int = 0,
     seed: int = 0,
 ) -> RoomPlan | NoRoom:
-    """The cheapest jobs to be requeued so that the policy places a request for so many whole nodes.
+    """The cheapest jobs to be requeued or moved so that the policy places a request for so many whole nodes.
 
-    running: (identity, nodes, cables between switches that it owns, cost in node-seconds of requeueing it or None if it may
-    not be disturbed, its group or None) of each job on whole nodes. The state, which stays as it is, has all others.
-    budgets: how many jobs of each group may be requeued at most. questions: how often the policy is asked at most; by
+    running: (identity, nodes, cables between switches that it owns, cost in node-seconds or None if it may not be disturbed,
+    its group or None) of each job on whole nodes. The state, which stays as it is, has all others. movable: the identities
+    of jobs that are moved instead of requeued; the policy places them after the request, those with most nodes first.
+    budgets: how many jobs of each group may be disturbed at most. questions: how often the policy is asked at most; by
     default the less often, the larger the machine is. eligible: the nodes that the request may use, all by default.
     min_bandwidth: the least share of full bandwidth that it accepts on links of its own, all of it by default.
 
-    The plan is verified: the policy has placed the request without these jobs. Raises InputError for nodes that are not on
-    the machine or held twice, an identity that stands twice, a cost below 0, and a group without a budget.
+    The plan is verified: the policy has placed the request, and the jobs that move, without the jobs of the plan. Raises
+    InputError for nodes that are not on the machine or held twice, an identity that stands twice, a cost below 0, and a group
+    without a budget.
     """
 
 def simulate(

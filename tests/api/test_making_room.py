@@ -54,6 +54,17 @@ def test_only_eligible_nodes_are_given() -> None:
             make_room(full(), "first-fit", 2, RUNNING, budgets=[2], **given)
 
 
+def test_movable_jobs_move() -> None:
+    """Job 1 holds two nodes of a leaf and fits next to job 3. To move it is cheaper than to requeue job 2."""
+    running = [(1, [0, 1], [], 1.0, None), (2, [4, 5, 6], [], 4.0, None), (3, [8, 9], [], None, None)]
+    within = "required:leaf"
+    plan = make_room(State(MACHINE), "kueue-tas", 4, running, within=within, movable=[1])
+    assert isinstance(plan, RoomPlan)
+    assert (plan.requeued, plan.cost, plan.least) == ([], 1.0, 1.0)
+    assert [(moved.id, sorted(moved.nodes)) for moved in plan.moved] == [(1, [10, 11])]
+    assert sorted(plan.decision.nodes) == [0, 1, 2, 3]
+
+
 def test_what_must_not_go_stays() -> None:
     """Jobs 1 to 3 hold six nodes; of jobs 2 and 3 only one may go if the budget says so."""
     plan = make_room(full(), "first-fit", 7, RUNNING, budgets=[2])

@@ -4,11 +4,14 @@
 
 mod common;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use common::{rule, seen, tree, whole};
 use proptest::prelude::*;
-use topolane_fabric::{Description, DomainDescription, Fabric, NodeIndex, fat_tree, pgft, read};
+use topolane_fabric::{
+    Description, DomainDescription, Fabric, NodeIndex, NodeSet, fat_tree, pgft, read,
+};
 use topolane_placement::{
     Amounts, Disruption, Effort, Level, NoRoom, Occupancy, POLICIES, Placement, Policy, Present,
     Request, RoomPlan, Share, Within, make_room, place_within,
@@ -17,7 +20,7 @@ use topolane_placement::{
 /// A job that runs.
 #[derive(Debug, Clone)]
 struct Job {
-    id: u64,
+    request: Request,
     placement: Arc<Placement>,
     disruption: Disruption,
     group: Option<usize>,
@@ -26,7 +29,7 @@ struct Job {
 impl Job {
     fn cost(&self) -> Option<f64> {
         match self.disruption {
-            Disruption::Requeue(cost) => Some(cost),
+            Disruption::Requeue(cost) | Disruption::Move(cost) => Some(cost),
             Disruption::Untouchable => None,
         }
     }
@@ -34,24 +37,41 @@ impl Job {
 
 fn present(jobs: &[Job]) -> Vec<Present<'_>> {
     let mut present = Vec::new();
-    for Job { id, placement, disruption, group } in jobs {
-        present.push(Present { id: *id, placement, disruption: *disruption, group: *group });
+    for Job { request, placement, disruption, group } in jobs {
+        present.push(Present { request, placement, disruption: *disruption, group: *group });
     }
     present
 }
 
-/// Whether the policy places the request without some jobs.
-fn fits(
+/// Where a request goes, and the jobs that move.
+type Places = (Placement, Vec<(u64, Arc<Placement>)>);
+
+/// Where the policy places the request without some jobs, and then those of them that move, the largest first.
+fn places(
     policy: &dyn Policy,
     request: &Request,
     occupancy: &mut Occupancy,
     gone: &[&Job],
-) -> Option<Placement> {
+) -> Option<Places> {
     let mut then = occupancy.what_if();
     for job in gone {
         then.release(Arc::clone(&job.placement));
     }
-    place_within(policy, request, &then).ok()
+    let placed = place_within(policy, request, &then).ok()?;
+    then.claim(Arc::new(placed.clone())).unwrap();
+    let mut moving: Vec<&&Job> =
+        gone.iter().filter(|job| matches!(job.disruption, Disruption::Move(_))).collect();
+    moving.sort_by_key(|job| (Reverse(job.placement.nodes().len()), job.request.id));
+    let mut moved = Vec::new();
+    for job in moving {
+        let nodes = job.placement.nodes().len() as u32;
+        let again = Request { nodes, most: nodes, ..job.request.clone() };
+        let placement = Arc::new(place_within(policy, &again, &then).ok()?);
+        then.claim(Arc::clone(&placement)).unwrap();
+        moved.push((again.id, placement));
+    }
+    moved.sort_by_key(|&(id, _)| id);
+    Some((placed, moved))
 }
 
 fn keeps_to(budgets: &[u32], gone: &[&Job]) -> bool {
@@ -77,7 +97,7 @@ fn cheapest(
     let mut sets: Vec<u32> = (0..1u32 << touchable.len()).collect();
     sets.retain(|&set| keeps_to(budgets, &of(set)));
     sets.sort_by(|&a, &b| cost(a).total_cmp(&cost(b)));
-    sets.into_iter().find(|&set| fits(policy, request, occupancy, &of(set)).is_some()).map(cost)
+    sets.into_iter().find(|&set| places(policy, request, occupancy, &of(set)).is_some()).map(cost)
 }
 
 /// That a plan is one: the policy places the request where the plan says once its jobs are gone, these may be disturbed and cost what
@@ -90,19 +110,27 @@ fn check(
     jobs: &[Job],
     budgets: &[u32],
 ) {
-    let gone: Vec<&Job> = jobs.iter().filter(|job| plan.requeued.contains(&job.id)).collect();
-    assert_eq!(gone.len(), plan.requeued.len());
+    let moved: Vec<u64> = plan.moved.iter().map(|(id, _)| *id).collect();
+    let is_gone = |job: &&Job| match job.disruption {
+        Disruption::Move(_) => moved.contains(&job.request.id),
+        _ => plan.requeued.contains(&job.request.id),
+    };
+    let gone: Vec<&Job> = jobs.iter().filter(is_gone).collect();
+    assert_eq!(gone.len(), plan.requeued.len() + moved.len());
     assert!(keeps_to(budgets, &gone));
     let cost: f64 = gone.iter().map(|job| job.cost().expect("untouchable")).sum();
     assert!((cost - plan.cost).abs() <= 1e-9 * cost, "{cost} {}", plan.cost);
     assert!(plan.least <= plan.cost);
     let mut after = occupancy.clone();
-    for job in &gone {
+    let placed = places(policy, request, &mut after, &gone).expect("no room");
+    assert_eq!(placed, (Placement::clone(&plan.placement), plan.moved.clone()));
+    for job in gone {
         after.release(&job.placement);
     }
-    let placed = place_within(policy, request, &after).expect("no room");
-    assert_eq!(placed, *plan.placement);
-    after.claim(&placed).unwrap();
+    after.claim(&plan.placement).unwrap();
+    for (_, placement) in &plan.moved {
+        after.claim(placement).unwrap();
+    }
 }
 
 /// Leaves that are domains of one name each.
@@ -132,8 +160,9 @@ fn machines() -> Vec<Arc<Fabric>> {
     ]
 }
 
-/// Nodes of a job; its cost, none if it is untouchable; its group; whether it shares its nodes; whether another rule placed it.
-type Word = (u32, Option<u32>, Option<usize>, bool, bool);
+/// Nodes of a job; its cost, none if it is untouchable, and whether it moves; its group; whether it shares its nodes; whether another rule
+/// placed it.
+type Word = (u32, Option<(u32, bool)>, Option<usize>, bool, bool);
 
 /// A state and a question in a few words, so that a failing case is short.
 #[derive(Debug, Clone)]
@@ -145,12 +174,14 @@ struct Scene {
     wanted: u32,
     shares: bool,
     segment: Option<u32>,
-    required: Option<u8>,
+    within: Option<(u8, bool)>,
     out: Option<u32>,
+    /// Which nodes the request may use, a bit each.
+    eligible: Option<u32>,
 }
 
 fn scene() -> impl Strategy<Value = Scene> {
-    let cost = prop::option::weighted(0.9, 0u32..60);
+    let cost = prop::option::weighted(0.9, (0u32..60, prop::bool::weighted(0.4)));
     let group = prop::option::weighted(0.5, 0usize..2);
     let (seldom, often) = (prop::bool::weighted(0.15), prop::bool::weighted(0.3));
     let jobs = prop::collection::vec((1u32..7, cost, group, seldom, often), 3..9);
@@ -159,20 +190,13 @@ fn scene() -> impl Strategy<Value = Scene> {
     let options = (
         seldom,
         prop::option::weighted(0.3, 1u32..6),
-        prop::option::weighted(0.2, 0u8..3),
+        prop::option::weighted(0.3, (0u8..3, prop::bool::weighted(0.7))),
         prop::option::weighted(0.2, 0u32..24),
+        prop::option::weighted(0.25, any::<u32>()),
     );
     (machines, 0..POLICIES.len(), jobs, budgets, 1u32..17, options).prop_map(
-        |(machine, policy, jobs, budgets, wanted, (shares, segment, required, out))| Scene {
-            machine,
-            policy,
-            jobs,
-            budgets,
-            wanted,
-            shares,
-            segment,
-            required,
-            out,
+        |(machine, policy, jobs, budgets, wanted, (shares, segment, within, out, eligible))| {
+            Scene { machine, policy, jobs, budgets, wanted, shares, segment, within, out, eligible }
         },
     )
 }
@@ -185,7 +209,6 @@ impl Scene {
     /// The state, who runs, and the request.
     fn set(&self) -> (Occupancy, Vec<Job>, Request) {
         let fabric = machines()[self.machine].clone();
-        let policy = (POLICIES[self.policy].build)(1);
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
         let mut jobs = Vec::new();
         for (id, &(nodes, cost, group, shares, other)) in (0..).zip(&self.jobs) {
@@ -199,21 +222,32 @@ impl Scene {
             let Ok(placement) = rule.place(&request, &occupancy) else { continue };
             let placement = Arc::new(placement);
             occupancy.claim(&placement).unwrap();
-            let cost = cost.map(f64::from);
-            let disruption = cost.map_or(Disruption::Untouchable, Disruption::Requeue);
-            jobs.push(Job { id, placement, disruption, group });
+            let disruption = match cost {
+                None => Disruption::Untouchable,
+                Some((cost, false)) => Disruption::Requeue(f64::from(cost)),
+                Some((cost, true)) => Disruption::Move(f64::from(cost)),
+            };
+            jobs.push(Job { request, placement, disruption, group });
         }
         if let Some(node) = self.out {
             occupancy.set_in_service(node, false);
         }
         let wanted = self.wanted.min(fabric.nodes());
-        let level = self.required.map(Level::Tree);
-        let level = level.filter(|level| level.check(&fabric).is_ok() && policy.reads_within());
+        let within = self.within.map(|(level, required)| (Level::Tree(level), required));
+        let within = within.filter(|(level, _)| level.check(&fabric).is_ok());
         let request = Request {
             share: Scene::share(self.shares),
             segment: self.segment,
-            within: level.map_or(Within::Unsaid, Within::Required),
+            within: match within {
+                None => Within::Unsaid,
+                Some((level, true)) => Within::Required(level),
+                Some((level, false)) => Within::Preferred(level),
+            },
             recorded: Some((0..wanted).collect()),
+            eligible: self.eligible.map(|mask| {
+                let may = |node: &NodeIndex| mask >> (node % 32) & 1 == 1;
+                Arc::new(NodeSet::of(fabric.nodes(), (0..fabric.nodes()).filter(may)))
+            }),
             ..Request::whole_nodes(99, wanted, 1.0)
         };
         (occupancy, jobs, request)
@@ -263,7 +297,9 @@ proptest! {
             Ok(plan) => {
                 check(&plan, &*policy, &request, &occupancy, &jobs, &effort.budgets);
                 prop_assert!(plan.least <= least.unwrap() * (1.0 + 1e-9));
-                prop_assert!(plan.questions <= questions + 2);
+                // A job that moves is a question, too. The first and the last place are always asked for.
+                let jobs = jobs.len() as u32;
+                prop_assert!(plan.questions <= questions + 2 * (1 + jobs));
             }
             Err(NoRoom::Impossible) => prop_assert_eq!(least, None),
             Err(NoRoom::NotFound { .. }) => {}
@@ -276,7 +312,7 @@ proptest! {
         let (occupancy, _, request) = scene.set();
         let policy = (POLICIES[scene.policy].build)(1);
         if let Some(homes) = policy.homes(&request, &occupancy)
-            && let Ok(placement) = place_within(&*policy, &request, &occupancy)
+            && let Ok(placement) = policy.place(&request, &occupancy)
         {
             // Homes of several parts do not overlap, so parts in them can be counted.
             let inside = |set: &Vec<NodeIndex>| {
@@ -295,7 +331,13 @@ fn running(occupancy: &mut Occupancy, jobs: &[(&[NodeIndex], f64)]) -> Vec<Job> 
     for (id, (nodes, cost)) in (0..).zip(jobs) {
         let placement = Arc::new(whole(&fabric, nodes));
         occupancy.claim(&placement).unwrap();
-        running.push(Job { id, placement, disruption: Disruption::Requeue(*cost), group: None });
+        let request = Request::whole_nodes(id, nodes.len() as u32, 1.0);
+        running.push(Job {
+            request,
+            placement,
+            disruption: Disruption::Requeue(*cost),
+            group: None,
+        });
     }
     running
 }
@@ -361,7 +403,8 @@ fn kueue_10497_a_blocker_without_gpus() {
             let placement = Placement::new(&fabric, vec![node], pods(gpus));
             let placement = Arc::new(occupancy.name_gpus(placement));
             occupancy.claim(&placement).unwrap();
-            jobs.push(Job { id, placement, disruption, group: None });
+            let request = Request { share: pods(gpus), ..Request::whole_nodes(id, 1, 1.0) };
+            jobs.push(Job { request, placement, disruption, group: None });
         }
         let request = Request {
             share: pods(4),
@@ -426,6 +469,33 @@ fn links_alone() {
     let policy = rule("isolated");
     let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
     assert_eq!((plan.requeued, plan.cost, plan.least), (vec![0], 7.0, 7.0));
+}
+
+/// A job that is moved makes room in a rack, but not on the machine: another rack must have nodes for it. A cheap job that can only be moved is no
+/// help if the machine is full; the dear one is requeued.
+#[test]
+fn moved_jobs_need_nodes_elsewhere() {
+    let mut occupancy = Occupancy::new(tree(&[4, 2]));
+    let mut jobs = running(&mut occupancy, &[(&[0, 1], 1.0), (&[2], 9.0), (&[4, 5], 5.0)]);
+    jobs[0].disruption = Disruption::Move(1.0);
+    let policy = rule("kueue-tas");
+    let mut ask = |nodes, jobs: &[Job]| {
+        let within = Within::Required(Level::Tree(1));
+        let request = Request { within, ..Request::whole_nodes(9, nodes, 1.0) };
+        let effort = Effort::on(occupancy.fabric());
+        let plan = make_room(&*policy, &request, &mut occupancy, &present(jobs), &effort)?;
+        check(&plan, &*policy, &request, &occupancy, jobs, &[]);
+        let moved = plan.moved.iter().map(|(id, placement)| (*id, placement.nodes().to_vec()));
+        Ok::<_, NoRoom>((plan.requeued, moved.collect::<Vec<_>>(), plan.cost))
+    };
+    // Three nodes of the first rack: job 0 goes to the second.
+    assert_eq!(ask(3, &jobs), Ok((vec![], vec![(0, vec![6, 7])], 1.0)));
+    // Four need job 1 gone as well, or job 2 alone.
+    assert_eq!(ask(4, &jobs), Ok((vec![2], vec![], 5.0)));
+    jobs[2].disruption = Disruption::Untouchable;
+    assert_eq!(ask(4, &jobs), Ok((vec![1], vec![(0, vec![6, 7])], 10.0)));
+    jobs[1].disruption = Disruption::Move(9.0);
+    assert_eq!(ask(4, &jobs), Err(NoRoom::Impossible));
 }
 
 /// Nothing is proposed where nothing helps: more nodes than there are, or what holds them may not be disturbed. A cost that is none counts as

@@ -1,5 +1,6 @@
-//! Room for a request by requeueing jobs that run.
+//! Room for a request by requeueing and moving jobs that run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -14,11 +15,13 @@ use crate::policy::policy_from;
 use crate::repair::laid;
 use crate::state::{State, within_from};
 
-/// Jobs to be requeued, and where the request goes once they are gone.
+/// Jobs to be requeued or moved, and where the request goes then.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct RoomPlan {
     /// The jobs, ascending.
     requeued: Vec<u64>,
+    /// Where jobs move, by ascending identity.
+    moved: Vec<Py<Decision>>,
     /// What that costs, node-seconds.
     cost: f64,
     /// No plan costs less.
@@ -48,10 +51,10 @@ pub enum Planned {
 /// Identity, nodes, cables, cost in node-seconds (`None`: it may not be disturbed) and group of a job.
 type Job = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
 
-/// Room for `nodes` whole nodes by requeueing jobs that run, at the least cost. At most `budgets[group]` jobs of a group are requeued.
-/// The state has all others and stays as it is.
+/// Room for `nodes` whole nodes by requeueing jobs that run, or moving those that are `movable`, at the least cost. At most
+/// `budgets[group]` jobs of a group are disturbed. The state has all others and stays as it is.
 #[pyfunction]
-#[pyo3(signature = (state, policy, nodes, running, *, budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, id=0, seed=0))]
+#[pyo3(signature = (state, policy, nodes, running, *, movable=vec![], budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, id=0, seed=0))]
 #[allow(clippy::too_many_arguments)]
 pub fn make_room(
     py: Python<'_>,
@@ -59,6 +62,7 @@ pub fn make_room(
     policy: &Bound<'_, PyAny>,
     nodes: u32,
     running: Vec<Job>,
+    movable: Vec<u64>,
     budgets: Vec<u32>,
     questions: Option<u32>,
     segment: Option<u32>,
@@ -94,12 +98,17 @@ pub fn make_room(
         running.iter().map(|(.., cost, group)| (*cost, *group)).collect();
     let placed = running.into_iter().map(|(id, nodes, links, ..)| (id, nodes, links));
     let jobs = laid(state, &*policy, &mut occupancy, placed)?;
+    let movable: BTreeSet<u64> = movable.into_iter().collect();
     let present: Vec<Present<'_>> = jobs
         .iter()
         .zip(kinds)
         .map(|((request, placement), (cost, group))| {
-            let disruption = cost.map_or(Disruption::Untouchable, Disruption::Requeue);
-            Present { id: request.id, placement, disruption, group }
+            let disruption = match cost {
+                None => Disruption::Untouchable,
+                Some(cost) if movable.contains(&request.id) => Disruption::Move(cost),
+                Some(cost) => Disruption::Requeue(cost),
+            };
+            Present { request, placement, disruption, group }
         })
         .collect();
     let within = within_from(within, occupancy.fabric())?;
@@ -115,12 +124,14 @@ pub fn make_room(
     }
     Ok(match found {
         Ok(plan) => {
-            let decision = Decision::placed(occupancy.fabric(), id, plan.placement);
+            let decision =
+                |(id, placement)| Py::new(py, Decision::placed(occupancy.fabric(), id, placement));
             Planned::Plan(RoomPlan {
                 requeued: plan.requeued,
+                moved: plan.moved.into_iter().map(decision).collect::<PyResult<_>>()?,
                 cost: plan.cost,
                 least: plan.least,
-                decision: Py::new(py, decision)?,
+                decision: decision((id, plan.placement))?,
                 questions: plan.questions,
             })
         }

@@ -1,18 +1,25 @@
 //! Questions to the policy: would it place the request without these jobs?
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::cover::Cover;
 use super::jobs::Jobs;
-use super::{RoomPlan, Touchable};
+use super::{RoomPlan, Touchable, is_asked_itself};
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::request::Request;
 use crate::what_if::WhatIf;
-use crate::within::{Within, place_within};
+use crate::within::place_within;
+
+/// Where the request goes, and the jobs that move.
+pub(super) struct Places {
+    request: Arc<Placement>,
+    moved: Vec<(u64, Arc<Placement>)>,
+}
 
 /// The policy, and the state in which it is asked.
 pub(super) struct Asking<'a> {
@@ -21,7 +28,10 @@ pub(super) struct Asking<'a> {
     occupancy: &'a mut Occupancy,
     jobs: &'a [Touchable<'a>],
     cover: &'a Cover<'a>,
-    answers: FxHashMap<Jobs, bool>,
+    /// Whether the request fits without some jobs.
+    fits: FxHashMap<Jobs, bool>,
+    /// Whether those of them that move fit afterwards.
+    works: FxHashMap<Jobs, bool>,
     questions: u32,
     most: u32,
 }
@@ -35,58 +45,97 @@ impl<'a> Asking<'a> {
         cover: &'a Cover<'a>,
         most: u32,
     ) -> Self {
-        let answers = FxHashMap::default();
-        Asking { policy, request, occupancy, jobs, cover, answers, questions: 0, most }
+        let (fits, works) = (FxHashMap::default(), FxHashMap::default());
+        Asking { policy, request, occupancy, jobs, cover, fits, works, questions: 0, most }
     }
 
     pub fn questions(&self) -> u32 {
         self.questions
     }
 
-    /// Whether the policy would place the request without these jobs; `None` if enough was asked.
+    /// Whether the policy would place the request without these jobs, wherever those that move then go; `None` if enough was asked.
     pub fn fits(&mut self, gone: &Jobs) -> Option<bool> {
         if !self.cover.may_hold(gone) {
             return Some(false);
         }
-        if let Some(&known) = self.answers.get(gone) {
+        if let Some(&known) = self.fits.get(gone) {
             return Some(known);
         }
         if self.questions >= self.most {
             return None;
         }
         self.questions += 1;
-        let fits = if self.request.within == Within::Unsaid || self.policy.reads_within() {
+        let fits = if is_asked_itself(self.policy, self.request) {
             self.policy.can_place(self.request, &self.without(gone)).is_ok()
         } else {
             place_within(self.policy, self.request, &self.without(gone)).is_ok()
         };
-        self.answers.insert(gone.clone(), fits);
+        self.fits.insert(gone.clone(), fits);
         Some(fits)
     }
 
-    /// Where the policy would place the request without these jobs; `None` if nowhere, or if enough was asked.
-    pub fn place(&mut self, gone: &Jobs) -> Option<Arc<Placement>> {
+    /// Whether the policy would place the request without these jobs, and then those of them that move; `None` if enough was asked.
+    pub fn works(&mut self, gone: &Jobs) -> Option<bool> {
+        if !gone.iter().any(|job| self.jobs[job].moves) {
+            return self.fits(gone);
+        }
+        if !self.cover.may_hold(gone) {
+            return Some(false);
+        }
+        if let Some(&known) = self.works.get(gone) {
+            return Some(known);
+        }
         if self.questions >= self.most {
             return None;
         }
-        self.place_at_last(gone)
+        Some(self.place(gone).is_some())
     }
 
-    /// The same, however much was asked.
-    pub fn place_at_last(&mut self, gone: &Jobs) -> Option<Arc<Placement>> {
+    /// Where the policy would place the request, if that fits without these jobs; `None` if nowhere, or if enough was asked.
+    pub fn place_request(&mut self, gone: &Jobs) -> Option<Placement> {
+        if self.questions >= self.most {
+            return None;
+        }
         self.questions += 1;
-        let placed = place_within(self.policy, self.request, &self.without(gone)).ok();
-        self.answers.insert(gone.clone(), placed.is_some());
-        placed.map(Arc::new)
+        place_within(self.policy, self.request, &self.without(gone)).ok()
     }
 
-    pub fn plan(&self, gone: &Jobs, least: f64, placement: Arc<Placement>) -> RoomPlan {
+    /// Where the policy would place the request without these jobs, and then those of them that move, however much was asked.
+    pub fn place(&mut self, gone: &Jobs) -> Option<Places> {
+        let (policy, request, jobs) = (self.policy, self.request, self.jobs);
+        let moving = gone.iter().map(|job| &jobs[job]).filter(|job| job.moves);
+        let mut moving: Vec<&Touchable<'_>> = moving.collect();
+        moving.sort_by_key(|job| Reverse(job.placement.nodes().len()));
+        self.questions = self.questions.saturating_add(1 + moving.len() as u32);
+        let mut then = self.without(gone);
+        let placed = place_within(policy, request, &then).ok().map(Arc::new);
+        let placed = placed.filter(|placed| then.claim(Arc::clone(placed)).is_ok());
+        let mut again = |job: &&Touchable<'_>| {
+            let nodes = job.placement.nodes().len() as u32;
+            let request = Request { nodes, most: nodes, ..job.request.clone() };
+            let placement = Arc::new(place_within(policy, &request, &then).ok()?);
+            then.claim(Arc::clone(&placement)).ok()?;
+            Some((request.id, placement))
+        };
+        let moved: Option<Vec<_>> =
+            if placed.is_some() { moving.iter().map(&mut again).collect() } else { None };
+        drop(then);
+        self.fits.insert(gone.clone(), placed.is_some());
+        self.works.insert(gone.clone(), moved.is_some());
+        let mut moved = moved?;
+        moved.sort_by_key(|&(id, _)| id);
+        Some(Places { request: placed?, moved })
+    }
+
+    pub fn plan(&self, gone: &Jobs, least: f64, places: Places) -> RoomPlan {
+        let requeued = gone.iter().map(|job| &self.jobs[job]).filter(|job| !job.moves);
         RoomPlan {
-            requeued: gone.iter().map(|job| self.jobs[job].id).collect(),
+            requeued: requeued.map(|job| job.request.id).collect(),
+            moved: places.moved,
             // The sum of nothing is -0.
             cost: gone.iter().map(|job| self.jobs[job].cost).sum::<f64>() + 0.0,
             least,
-            placement,
+            placement: places.request,
             questions: self.questions,
         }
     }

@@ -101,7 +101,7 @@ impl<'a> Cover<'a> {
             jobs,
             budgets,
             groups,
-            all: slots.place(0..occupancy.fabric().nodes(), jobs),
+            all: slots.place(0..fabric.nodes(), jobs).without_moves(request, jobs, slots.scale),
             wanted: request.nodes.saturating_mul(slots.scale),
             homes,
             part: part.saturating_mul(slots.scale),
@@ -306,6 +306,24 @@ fn fill(place: &Place, wanted: u32, gone: &mut Jobs) {
 }
 
 impl Place {
+    /// Jobs that move need as many nodes elsewhere on the machine as they leave, but for spare ones; if the request may lie on any whole
+    /// nodes they make no room on the machine as a whole.
+    fn without_moves(mut self, request: &Request, jobs: &[Touchable<'_>], scale: u32) -> Place {
+        let needs_nodes = |job: &Touchable<'_>| job.moves && job.request.share.is_whole();
+        if request.share.is_whole() && request.eligible.is_none() {
+            for item in &mut self.items {
+                let job = &jobs[item.job];
+                if needs_nodes(job) {
+                    let nodes = (job.placement.nodes().len() as u32).saturating_mul(scale);
+                    item.gain = item.gain.saturating_sub(nodes);
+                }
+            }
+            self.items.retain(|item| item.gain > 0);
+            by_ratio(&mut self.items);
+        }
+        self
+    }
+
     fn free_without(&self, gone: &Jobs) -> u32 {
         let gains = self.items.iter().filter(|item| gone.contains(item.job)).map(|item| item.gain);
         gains.fold(self.has, u32::saturating_add)

@@ -18,7 +18,7 @@ pub(super) fn first_plans(
     let mut best: Option<Found> = None;
     let keeps = |base: &&Base| search.keeps_to_budgets(&base.gone);
     for base in start.bases.iter().filter(keeps) {
-        if asking.fits(&base.gone) == Some(true) {
+        if asking.works(&base.gone) == Some(true) {
             keep(&mut best, search.found(base.gone.clone()));
             if is_best(best.as_ref(), start.least) {
                 return best;
@@ -26,24 +26,41 @@ pub(super) fn first_plans(
         }
     }
     let everywhere = Base { gone: Jobs::none(search.jobs.len()), inside: by_nodes(search) };
-    for base in start.bases.iter().filter(keeps).chain([&everywhere]) {
+    'bases: for base in start.bases.iter().filter(keeps).chain([&everywhere]) {
         for order in orders(search, base) {
             if has_asked_enough(search, asking) {
-                return best;
+                break 'bases;
             }
-            if let Some(found) = grown(base, &order, asking) {
-                let found = shrunk(search, found, asking);
-                keep(&mut best, search.found(found));
+            if let Some(found) = added(search, base, &order, asking) {
+                keep(&mut best, found);
                 if is_best(best.as_ref(), start.least) {
                     return best;
                 }
             }
         }
     }
+    if best.is_none() {
+        // Jobs that are requeued need no other place: so they alone may make room where none was made with moves.
+        let mut requeued = everywhere;
+        requeued.inside.retain(|&job| !search.jobs[job].moves);
+        let orders = orders(search, &requeued);
+        best = orders.iter().find_map(|order| added(search, &requeued, order, asking));
+    }
     while let Some(cheaper) = best.as_ref().and_then(|best| varied(search, best, asking)) {
         best = Some(cheaper);
     }
     best
+}
+
+/// The plan of a base to which jobs are added in some order.
+fn added(
+    search: &Search<'_>,
+    base: &Base,
+    order: &[usize],
+    asking: &mut Asking<'_>,
+) -> Option<Found> {
+    let found = grown(base, order, asking)?;
+    Some(search.found(shrunk(search, found, asking)?))
 }
 
 /// Half of the questions are for the search that proves.
@@ -64,8 +81,7 @@ fn varied(search: &Search<'_>, plan: &Found, asking: &mut Asking<'_>) -> Option<
             if has_asked_enough(search, asking) {
                 return None;
             }
-            let found = grown(&base, &order, asking);
-            let found = found.map(|found| search.found(shrunk(search, found, asking)));
+            let found = added(search, &base, &order, asking);
             if found.as_ref().is_some_and(|found| found.cost < plan.cost) {
                 return found;
             }
@@ -143,8 +159,8 @@ fn grown(base: &Base, order: &[usize], asking: &mut Asking<'_>) -> Option<Jobs> 
     Some(with(high))
 }
 
-/// The same without the jobs that the policy does not need to be gone.
-fn shrunk(search: &Search<'_>, mut gone: Jobs, asking: &mut Asking<'_>) -> Jobs {
+/// The same without the jobs that the policy does not need to be gone; none if those that move then do not fit.
+fn shrunk(search: &Search<'_>, mut gone: Jobs, asking: &mut Asking<'_>) -> Option<Jobs> {
     if let Some(needed) = needed(search, &gone, asking)
         && asking.fits(&needed) == Some(true)
     {
@@ -161,12 +177,12 @@ fn shrunk(search: &Search<'_>, mut gone: Jobs, asking: &mut Asking<'_>) -> Jobs 
             None => break,
         }
     }
-    gone
+    asking.works(&gone)?.then_some(gone)
 }
 
 /// The jobs of a set that hold nodes or links of the place that the policy then finds.
 fn needed(search: &Search<'_>, gone: &Jobs, asking: &mut Asking<'_>) -> Option<Jobs> {
-    let placement = asking.place(gone)?;
+    let placement = asking.place_request(gone)?;
     let mut nodes: Vec<u32> = placement.held().collect();
     nodes.sort_unstable();
     let in_the_way = |other: &Placement| {

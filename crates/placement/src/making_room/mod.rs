@@ -1,4 +1,4 @@
-//! Room for a request: which running jobs must go so that a policy places it, at the least cost.
+//! Room for a request: which running jobs must go or move so that a policy places it, at the least cost.
 //!
 //! The policy itself is asked what it would do once some jobs are gone; nothing here knows its rule. What it needs in any
 //! case, enough slots in the right places, is a knapsack problem ([`cover`]). Its solution is a bound, and mostly the answer. Where the
@@ -37,13 +37,15 @@ pub enum Disruption {
     /// It may be stopped and queued again. That costs so many node-seconds: what it has done since its last checkpoint, or since it started.
     /// A cost that is negative or no finite number counts as untouchable.
     Requeue(f64),
+    /// It may be moved to other nodes, for so many node-seconds: the time it stands still, times its nodes. The same holds for its cost.
+    Move(f64),
 }
 
 /// A job that runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Present<'a> {
-    /// Its identity.
-    pub id: u64,
+    /// What it asked for. A job that is moved asks for it again; of a range it keeps the number of nodes that it has.
+    pub request: &'a Request,
     /// What it holds.
     pub placement: &'a Arc<Placement>,
     /// What may be done to it.
@@ -74,11 +76,13 @@ impl Effort {
 /// How often a machine of one node would be asked about.
 const QUESTIONS_TIMES_NODES: u32 = 1_300_000;
 
-/// Jobs to be requeued, and the place that is then free.
+/// Jobs to be requeued or moved, and the place that is then free.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoomPlan {
-    /// The jobs that must go, by ascending identity.
+    /// The jobs that must be requeued, by ascending identity.
     pub requeued: Vec<u64>,
+    /// The jobs that move, by ascending identity, and their new places. Their old places may be among the new ones.
+    pub moved: Vec<(u64, Arc<Placement>)>,
     /// What that costs in all, node-seconds.
     pub cost: f64,
     /// No plan costs less: the plan is the cheapest if this is its cost.
@@ -117,16 +121,19 @@ impl std::error::Error for NoRoom {}
 /// Sums of the same costs in another order differ by no more than this part.
 const ROUNDING: f64 = 1e-9;
 
-/// A job that may go.
+/// A job that may go or move.
 #[derive(Debug, Clone, Copy)]
 struct Touchable<'a> {
-    id: u64,
+    request: &'a Request,
     placement: &'a Arc<Placement>,
     cost: f64,
+    /// Whether it needs another place.
+    moves: bool,
     group: Option<usize>,
 }
 
-/// The cheapest jobs found that must go so that the policy places the request. `present` are the jobs that run; what they hold is
+/// The cheapest jobs found that must go or move so that the policy places the request, and then the jobs that move, those with
+/// most nodes first. `present` are the jobs that run; what they hold is
 /// held in `occupancy`, which is as before when this returns.
 ///
 /// The plan is verified: the policy has placed the request in the state without these jobs. [`RoomPlan::least`] is a proven bound if the
@@ -147,15 +154,16 @@ pub fn make_room(
     let cover = Cover::new(request, occupancy, &jobs, &effort.budgets, homes);
     let none = Jobs::none(jobs.len());
     let mut asking = Asking::new(policy, request, occupancy, &jobs, &cover, effort.questions);
-    if let Some(placement) = asking.place_at_last(&none) {
-        return Ok(asking.plan(&none, 0.0, placement));
+    if let Some(places) = asking.place(&none) {
+        return Ok(asking.plan(&none, 0.0, places));
     }
     let start = cover.start();
     let search = Search {
         jobs: &jobs,
         cover: &cover,
         effort,
-        room_helps: policy.room_helps(request) == RoomHelps::Always,
+        room_helps: policy.room_helps(request) == RoomHelps::Always
+            && is_asked_itself(policy, request),
     };
     if start.least.is_infinite() {
         return Err(NoRoom::Impossible);
@@ -170,10 +178,10 @@ pub fn make_room(
             NoRoom::NotFound { questions }
         });
     };
-    let placement = asking.place_at_last(&best.gone);
-    let placement = placement.ok_or(NoRoom::NotFound { questions: asking.questions() })?;
+    let places = asking.place(&best.gone);
+    let places = places.ok_or(NoRoom::NotFound { questions: asking.questions() })?;
     let least = if is_best(Some(&best), least) { best.cost } else { least };
-    Ok(asking.plan(&best.gone, least, placement))
+    Ok(asking.plan(&best.gone, least, places))
 }
 
 /// What the parts of the search share.
@@ -219,16 +227,20 @@ fn is_best(best: Option<&Found>, least: f64) -> bool {
 
 /// The jobs that may go, in the order of their identities.
 fn touchable<'a>(present: &[Present<'a>], budgets: &[u32]) -> Vec<Touchable<'a>> {
-    let touchable = |job: &Present<'a>| match job.disruption {
-        Disruption::Requeue(cost) if cost.is_finite() && cost >= 0.0 => {
-            let group = job.group.filter(|&group| group < budgets.len());
-            let may_go = group.is_none_or(|group| budgets[group] > 0);
-            may_go.then_some(Touchable { id: job.id, placement: job.placement, cost, group })
-        }
-        Disruption::Requeue(_) | Disruption::Untouchable => None,
+    let touchable = |job: &Present<'a>| {
+        let (cost, moves) = match job.disruption {
+            Disruption::Untouchable => return None,
+            Disruption::Requeue(cost) => (cost, false),
+            Disruption::Move(cost) => (cost, true),
+        };
+        let group = job.group.filter(|&group| group < budgets.len());
+        let may_go = group.is_none_or(|group| budgets[group] > 0);
+        let is_cost = cost.is_finite() && cost >= 0.0;
+        let Present { request, placement, .. } = *job;
+        (may_go && is_cost).then_some(Touchable { request, placement, cost, moves, group })
     };
     let mut jobs: Vec<Touchable<'a>> = present.iter().filter_map(touchable).collect();
-    jobs.sort_by_key(|job| job.id);
+    jobs.sort_by_key(|job| job.request.id);
     jobs
 }
 
@@ -236,6 +248,13 @@ fn touchable<'a>(present: &[Present<'a>], budgets: &[u32]) -> Vec<Touchable<'a>>
 fn homes(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
     match request.within {
         Within::Required(level) => Homes::of_level(occupancy.fabric(), level, request.nodes),
-        _ => policy.homes(request, occupancy),
+        _ if is_asked_itself(policy, request) => policy.homes(request, occupancy),
+        _ => None,
     }
+}
+
+/// Whether the policy is asked about the request itself. A rule that knows no groups is asked about the free nodes of one
+/// group after another, and what it says of the request need not hold for these.
+fn is_asked_itself(policy: &dyn Policy, request: &Request) -> bool {
+    policy.reads_within() || matches!(request.within, Within::Unsaid | Within::Anywhere)
 }

@@ -19,7 +19,7 @@ struct State {
     cost: f64,
     /// What any plan from here costs at least.
     bound: f64,
-    /// Whether it is known that the policy places nothing with just these jobs gone.
+    /// Whether it is known that these jobs alone make no room.
     refused: bool,
     /// The order among states with the same bound.
     number: u32,
@@ -53,7 +53,7 @@ impl Ord for State {
 /// Branch and bound, best first. If more room never is in the way of the policy, each refusal is made as large as possible:
 /// jobs are added to those that are gone as long as the policy still refuses. One of the others, the *cut*, must go in every
 /// plan. Cuts hold in all states of the search, as in implicit hitting sets (Moreno-Centeno, Karp: The implicit hitting set approach, 2013).
-/// Otherwise all sets of jobs are gone through in the order of their bounds.
+/// Otherwise, and where the request fits but not the jobs that move, all sets of jobs are gone through in the order of their bounds.
 pub(super) fn improve(
     search: &Search<'_>,
     least: f64,
@@ -103,11 +103,11 @@ impl Tree<'_> {
         if self.open_cut(&state).is_none() {
             job = self.search.cover.needs(&state.gone, &state.kept).last;
             if job.is_none() {
-                if !state.refused && asking.fits(&state.gone)? {
+                if !state.refused && asking.works(&state.gone)? {
                     return Some(Step::Plan(self.search.found(state.gone)));
                 }
                 state.refused = true;
-                if self.search.room_helps {
+                if self.search.room_helps && !asking.fits(&state.gone)? {
                     let cut = self.cut(&state, asking)?;
                     self.cuts.push(cut);
                 } else {
