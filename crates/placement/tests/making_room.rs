@@ -255,7 +255,8 @@ impl Scene {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    // More with PROPTEST_CASES.
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(4_000)))]
 
     /// Under every policy a plan is found exactly if some set of jobs makes room, and it costs what the cheapest of all sets costs. No
     /// plan is one that does not make room. The bound is one. The order of the jobs does not matter.
