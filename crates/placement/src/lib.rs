@@ -19,6 +19,7 @@ mod occupancy;
 mod placement;
 mod policy;
 mod quality;
+mod rails;
 pub mod rank_k;
 mod refusal;
 mod registry;
@@ -53,6 +54,7 @@ pub use policy::{
     Choice, DedicatesLinks, HeadRule, Policy, QueueRule, RoomHelps, SlotCosts, Traits,
 };
 pub use quality::{Quality, least_aph};
+pub use rails::rails_of;
 pub use refusal::Refusal;
 pub use registry::{FORMER_NAMES, Gives, POLICIES, PolicyInfo, policy, present_name};
 pub use repair::{Movable, Repair, repair};

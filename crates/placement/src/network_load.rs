@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_fabric::{InputError, NodeIndex, Routing};
-use topolane_traffic::{Congestion, Contention, Flows, Outlook, Traffic, pattern};
+use topolane_traffic::{Congestion, Contention, Flows, Outlook, RailShares, Traffic, pattern};
 
-use crate::request::Request;
+use crate::occupancy::Occupancy;
+use crate::placement::Placement;
+use crate::rails::{rails_of, rails_on};
+use crate::request::{Request, Share};
 
 /// The most entries of a matrix that a decision looks at. A larger one is represented by so many, drawn evenly.
 const MOST_ENTRIES: usize = 4096;
@@ -16,6 +19,7 @@ const MOST_ENTRIES: usize = 4096;
 pub struct JobTraffic {
     traffic: Arc<Traffic>,
     communication: f64,
+    on_rails: bool,
 }
 
 impl JobTraffic {
@@ -32,7 +36,14 @@ impl JobTraffic {
         } else {
             Arc::clone(traffic)
         };
-        JobTraffic { traffic, communication }
+        JobTraffic { traffic, communication, on_rails: true }
+    }
+
+    /// The same, sent on the rails of the job's GPUs ([`rails_of`](crate::rails_of)), which is the rule, or as the routing
+    /// prefers.
+    #[must_use]
+    pub fn on_rails(self, on_rails: bool) -> Self {
+        JobTraffic { on_rails, ..self }
     }
 
     /// Of a job on so many slots of which nothing is known.
@@ -109,8 +120,8 @@ impl NetworkLoad {
         }
     }
 
-    /// A request in this state; `None` if it names no traffic, or has one slot.
-    pub(crate) fn newcomer(&self, request: &Request) -> Option<Newcomer<'_>> {
+    /// A request in the state that this belongs to; `None` if it names no traffic, or has one slot.
+    fn newcomer<'a>(&'a self, request: &Request, state: &'a Occupancy) -> Option<Newcomer<'a>> {
         let job = request.traffic.as_ref().filter(|_| request.nodes > 1)?;
         let weight = Weight {
             slots: f64::from(request.nodes),
@@ -118,7 +129,9 @@ impl NetworkLoad {
             start: self.now,
             end: self.now + request.walltime,
         };
-        Some(Newcomer { load: self, id: request.id, traffic: job.between(request.nodes), weight })
+        let share = (job.on_rails && self.routing.tells_rails()).then(|| request.share.clone());
+        let traffic = job.between(request.nodes);
+        Some(Newcomer { load: self, state, id: request.id, traffic, weight, share })
     }
 
     /// A job begins. One that is there already stays as it is.
@@ -171,20 +184,46 @@ impl NetworkLoad {
 /// A request whose nodes are to be chosen.
 pub struct Newcomer<'a> {
     load: &'a NetworkLoad,
+    state: &'a Occupancy,
     id: u64,
     traffic: Arc<Traffic>,
     weight: Weight,
+    /// What it takes of a node, if that tells the rails on which it sends.
+    share: Option<Share>,
+}
+
+impl Occupancy {
+    /// A request whose nodes are to be chosen in this state; `None` if what it sends is not known or not counted, or nothing.
+    pub(crate) fn newcomer(&self, request: &Request) -> Option<Newcomer<'_>> {
+        self.network()?.newcomer(request, self)
+    }
 }
 
 impl Newcomer<'_> {
-    /// Flows between its slots.
-    pub fn flows(&self) -> usize {
-        self.traffic.entries().len()
+    /// Flows between its slots on these nodes. Each rail that a slot sends on has its own.
+    pub fn flows(&self, nodes: &[NodeIndex]) -> usize {
+        let rails = self.rails(nodes).and_then(|rails| rails.iter().map(|rails| rails.len()).max());
+        self.traffic.entries().len() * rails.unwrap_or(1)
     }
 
-    /// Its flows on these nodes, one for each slot, in rank order; none where no route joins two of them.
-    pub fn lay(&self, nodes: &[NodeIndex]) -> LaidTraffic {
-        let flows = Flows::new(&self.traffic, nodes, &*self.load.routing).unwrap_or_default();
+    /// The rails of each slot on these nodes, with the GPUs that it would get there; `None` if the routing chooses.
+    fn rails(&self, nodes: &[NodeIndex]) -> Option<Vec<RailShares>> {
+        let (share, fabric) = (self.share.as_ref()?, self.state.fabric());
+        if fabric.rails(fabric.site_of_group(0, *nodes.first()?)) == 1 {
+            return None;
+        }
+        rails_on(fabric, nodes, share, &self.state.gpus_for(share, nodes).unwrap_or_default())
+    }
+
+    /// Its flows in a placement; none where no route joins two nodes that talk.
+    pub fn lay(&self, placement: &Placement) -> LaidTraffic {
+        let (nodes, routing) = (placement.nodes(), &*self.load.routing);
+        let rails = self.share.as_ref().and_then(|_| rails_of(self.state.fabric(), placement));
+        let flows = match rails {
+            Some(rails) => Flows::on_rails(&self.traffic, nodes, &rails, routing),
+            None => Flows::new(&self.traffic, nodes, routing),
+        };
+        let flows = flows.unwrap_or_default();
         LaidTraffic { job: self.id, flows: Arc::new(flows), weight: self.weight }
     }
 
@@ -202,7 +241,10 @@ impl Newcomer<'_> {
     /// The same in two: its own, and those of the jobs present. The first is infinite where no route joins two of the nodes. A job loses
     /// time while it and another one communicate, as in a coupled run.
     pub fn losses(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> (f64, f64) {
-        let Ok(foreseen) = outlook.foresee(nodes) else { return (f64::INFINITY, 0.0) };
+        let rails = self.rails(nodes);
+        let Ok(foreseen) = outlook.foresee(nodes, rails.as_deref()) else {
+            return (f64::INFINITY, 0.0);
+        };
         let Weight { slots, communication, end, .. } = self.weight;
         let own = slots * communication * (foreseen.slowdown - 1.0);
         let others = foreseen.others.iter().map(|&(job, before, after)| {

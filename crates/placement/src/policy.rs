@@ -277,15 +277,15 @@ impl dyn Policy + '_ {
         let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
         let Choice { nodes, links, bandwidth_share, spare, gpus } =
             in_regions(request, occupancy, ask)?;
-        let traffic = occupancy.lay(request, &nodes);
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
         let placement = placement
-            .with_traffic(traffic)
             .isolated(self.traits().isolates)
             .with_links(links, bandwidth_share)
             .with_spare(spare)
             .with_gpus(gpus);
-        Ok(occupancy.name_gpus(placement))
+        let placement = occupancy.name_gpus(placement);
+        let traffic = occupancy.lay(request, &placement);
+        Ok(placement.with_traffic(traffic))
     }
 
     /// Why the request will never be placed, whoever leaves and whatever comes back into service; `None` if it may be.

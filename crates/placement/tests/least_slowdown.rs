@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use common::{one_site, rule, tree};
 use proptest::prelude::*;
-use topolane_fabric::{Fabric, Fixed, Rule, pgft};
+use topolane_fabric::{Fabric, Fixed, Rule, pgft, read};
 use topolane_placement::rank_k::{CoresPerNode, Profile, RankKRequest, Setting, best, rank_k};
-use topolane_placement::{JobTraffic, Occupancy, Placement, Policy, Request, Share};
+use topolane_placement::{
+    Amounts, GpuSet, JobTraffic, Occupancy, Placement, Policy, Request, Share,
+};
 use topolane_traffic::{Entry, Traffic, contention, pattern};
 
 const PATTERNS: [&str; 4] = ["pairs", "ring", "alltoall", "stencil4d"];
@@ -126,7 +128,8 @@ fn jobs_are_kept_off_each_others_uplinks() {
     let fabric = tree(&[4, 3, 2]);
     let mut occupancy = network(&fabric);
     let held = Placement::new(&fabric, vec![0, 4], Share::Whole);
-    let held = held.with_traffic(occupancy.lay(&job(1, 2), &[0, 4]));
+    let traffic = occupancy.lay(&job(1, 2), &held);
+    let held = held.with_traffic(traffic);
     occupancy.claim(&held).unwrap();
     let next = job(6, 5);
     let lost_under = |name| {
@@ -153,8 +156,9 @@ fn for_part_of_its_time(request: Request, communication: f64) -> Request {
 }
 
 fn hold(occupancy: &mut Occupancy, request: &Request, nodes: Vec<u32>) -> Placement {
-    let held = Placement::new(occupancy.fabric(), nodes.clone(), Share::Whole);
-    let held = held.with_traffic(occupancy.lay(request, &nodes));
+    let held = Placement::new(occupancy.fabric(), nodes, Share::Whole);
+    let traffic = occupancy.lay(request, &held);
+    let held = held.with_traffic(traffic);
     occupancy.claim(&held).unwrap();
     held
 }
@@ -334,4 +338,68 @@ fn without_traffic_it_is_slurm_tree() {
             assert_eq!(nodes_of("least-slowdown"), nodes_of("slurm-tree"));
         }
     }
+}
+
+/// Two leaves of four nodes with two GPUs and two rails, which meet nowhere. Each leaf has one uplink in each rail.
+const TWO_RAILS: &str = r#"
+name = "m"
+[node]
+sockets = 2
+cores-per-socket = 8
+memory = 1000
+resources = { gpu = 2 }
+[[site]]
+name = "s"
+children = [4, 2]
+parents = [2, 1]
+"#;
+
+/// Two slots of one GPU each that exchange data, on these nodes.
+fn on_one_gpu(occupancy: &Occupancy, id: u64, nodes: [u32; 2]) -> (Request, Placement) {
+    let resources = occupancy.fabric().resources();
+    let share = Share::Part(Amounts::named(resources, [("cores", 1), ("gpu", 1)]).unwrap());
+    let request = Request { share: share.clone(), ..exchange(id, 2, (0, 1)) };
+    let placement = Placement::new(occupancy.fabric(), nodes.to_vec(), share);
+    (request, occupancy.name_gpus(placement))
+}
+
+fn begin(occupancy: &mut Occupancy, request: &Request, placement: Placement) -> Placement {
+    let traffic = occupancy.lay(request, &placement);
+    let placement = placement.with_traffic(traffic);
+    occupancy.claim(&placement).unwrap();
+    placement
+}
+
+/// A job sends on rail 0, because it holds GPU 0 of nodes 0 and 4. On the same nodes a second one gets GPU 1, so it sends on rail
+/// 1 and costs nothing. On nodes 1 and 5 it would get GPU 0 and share the uplinks of rail 0: the first job then takes twice as
+/// long. A job on whole nodes sends half on each rail, so it weighs half as much on the uplinks of rail 0. They leave two thirds
+/// to the first job, which takes 1.5 times as long.
+#[test]
+fn a_job_on_one_rail_costs_those_on_another_nothing() {
+    let fabric = Fabric::build(&read::machine_toml(TWO_RAILS).unwrap()).unwrap();
+    let mut occupancy = network(&Arc::new(fabric));
+    let (first, placement) = on_one_gpu(&occupancy, 1, [0, 4]);
+    assert_eq!(placement.gpus(), [GpuSet::one(0), GpuSet::one(0)]);
+    begin(&mut occupancy, &first, placement);
+    let (second, beside) = on_one_gpu(&occupancy, 2, [0, 4]);
+    assert_eq!(beside.gpus(), [GpuSet::one(1), GpuSet::one(1)]);
+    let whole = exchange(3, 2, (0, 1));
+    // What the first job, of two slots, is predicted to lose, and its slowdown once the other one is there.
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    for (request, nodes, slowdown) in
+        [(&second, [0, 4], 1.0), (&second, [1, 5], 2.0), (&whole, [1, 5], 1.5)]
+    {
+        let lost = occupancy.lost_by_others(request, &nodes);
+        assert!(near(lost, 2.0 * (slowdown - 1.0)), "{lost} on {nodes:?}, not {slowdown}");
+        let placement = Placement::new(occupancy.fabric(), nodes.to_vec(), request.share.clone());
+        let placement = occupancy.name_gpus(placement);
+        let placement = begin(&mut occupancy, request, placement);
+        let slowdowns = occupancy.network().unwrap().slowdowns();
+        assert!(near(slowdowns[0].1, slowdown), "{slowdowns:?} on {nodes:?}, not {slowdown}");
+        occupancy.release(&placement);
+    }
+    // Traffic that is not on the rails of GPUs takes those that the routing prefers, here rail 0 to node 0 and 4.
+    let traffic = second.traffic.clone().map(|traffic| traffic.on_rails(false));
+    let preferred = Request { traffic, ..second };
+    assert!(occupancy.lost_by_others(&preferred, &[0, 4]) > 0.0);
 }

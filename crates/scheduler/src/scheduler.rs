@@ -206,12 +206,12 @@ impl Scheduler {
         let mut request = request.clone();
         self.assume_traffic(&mut request);
         let end = start + request.walltime;
-        let traffic = self.occupancy.lay(&request, &nodes).map(|traffic| traffic.until(end));
         let placement = Placement::new(fabric, nodes, request.share.clone())
             .isolated(self.policy.traits().isolates)
-            .with_links(links, bandwidth_share)
-            .with_traffic(traffic);
+            .with_links(links, bandwidth_share);
         let placement = self.occupancy.name_gpus(placement);
+        let traffic = self.occupancy.lay(&request, &placement).map(|traffic| traffic.until(end));
+        let placement = placement.with_traffic(traffic);
         self.occupancy.adopt(&placement)?;
         if !self.known.insert(request.id) {
             self.cancel(request.id);

@@ -10,7 +10,6 @@ mod moving;
 mod network;
 mod other_network;
 mod outages;
-mod rails;
 mod recorded;
 mod room;
 mod scenario;

@@ -7,10 +7,9 @@ use topolane_fabric::{
     Dedicated, Fabric, InputError, JobLinks, Remembered, Routing, Service, scramble,
 };
 use topolane_placement::rank_k::CoresPerNode;
-use topolane_placement::{JobTraffic, Placement};
+use topolane_placement::{JobTraffic, Placement, rails_of};
 use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
 
-use crate::rails::rails_of;
 use crate::widths::Width;
 use crate::workload::Job;
 

@@ -499,6 +499,7 @@ impl Run<'_> {
         if let Some(width) = chosen {
             request.nodes = width.processes.div_ceil(width.k);
             request.walltime *= width.stretch;
+            request.traffic = request.traffic.take().map(|traffic| traffic.on_rails(false));
             self.chosen.insert(request.id, width);
         }
         Ok(())

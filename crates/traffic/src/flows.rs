@@ -13,6 +13,18 @@ pub(crate) const LEAST_WEIGHT: f64 = 1e-6;
 /// The rails that a node's traffic takes, ascending, and the part of its bytes on each; above 0, 1 in all.
 pub type RailShares = Box<[(u32, f64)]>;
 
+/// The rails on which data leaves a node and arrives at another one, and the part of the bytes on each.
+pub(crate) fn rails_between(
+    sends: &RailShares,
+    receives: &RailShares,
+) -> impl Iterator<Item = ((u32, u32), f64)> {
+    sends.iter().enumerate().map(|(place, &(rail, share))| {
+        let same = receives.iter().any(|&(other, _)| other == rail);
+        let other = receives.get(place % receives.len().max(1)).map_or(rail, |other| other.0);
+        ((rail, if same { rail } else { other }), share)
+    })
+}
+
 /// The flows of one job: for every entry of its traffic that carries bytes the two nodes, the
 /// bytes, and the channels on the way.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -91,10 +103,7 @@ impl Flows {
     ) -> Result<(), Unreachable> {
         let first = self.bytes.len();
         let mut joined = 0.0;
-        for (place, &(rail, share)) in sends.iter().enumerate() {
-            let same = receives.iter().any(|&(other, _)| other == rail);
-            let other = receives.get(place % receives.len().max(1)).map_or(rail, |other| other.0);
-            let rails = (rail, if same { rail } else { other });
+        for (rails, share) in rails_between(sends, receives) {
             if routing.rail_path((from, to), rails, &mut self.channels).is_ok() {
                 self.close((from, to), share);
                 joined += share;

@@ -272,16 +272,16 @@ proptest! {
         for ((job, flows), drawn) in present.iter().zip(&jobs) {
             model.enter(*job, Arc::clone(flows));
             let (traffic, nodes) = traffic(drawn, &*ways);
-            Outlook::new(&model, &*ways, &traffic).foresee(&nodes).unwrap();
+            Outlook::new(&model, &*ways, &traffic).foresee(&nodes, None).unwrap();
         }
         let mut before = BTreeMap::new();
         told(&mut model, &mut before);
         let (traffic, nodes) = traffic(jobs.last().unwrap(), &*ways);
         let mut outlook = Outlook::new(&model, &*ways, &traffic);
-        let foreseen = outlook.foresee(&nodes).unwrap();
-        prop_assert_eq!(&outlook.foresee(&nodes).unwrap(), &foreseen, "asked again");
+        let foreseen = outlook.foresee(&nodes, None).unwrap();
+        prop_assert_eq!(&outlook.foresee(&nodes, None).unwrap(), &foreseen, "asked again");
         drop(outlook);
-        let anew = Outlook::new(&model.clone(), &*ways, &traffic).foresee(&nodes).unwrap();
+        let anew = Outlook::new(&model.clone(), &*ways, &traffic).foresee(&nodes, None).unwrap();
         prop_assert_eq!(&anew, &foreseen, "a copy of the model begins without memory");
         model.enter(*id, Arc::clone(flows));
         let mut after = before.clone();

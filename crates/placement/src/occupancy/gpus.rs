@@ -99,24 +99,27 @@ impl Occupancy {
     /// the one with the fewest free. A slot with a part of a GPU gets it from the GPU already cut that has the least left.
     #[must_use]
     pub fn name_gpus(&self, placement: Placement) -> Placement {
-        let (Share::Part(amounts), Some(layout)) = (placement.share(), &self.gpus.layout) else {
-            return placement;
-        };
-        if !layout.is_taken_by(amounts) || !placement.gpus().is_empty() {
+        if placement.share().is_whole() || !placement.gpus().is_empty() {
             return placement;
         }
         let nodes: Vec<NodeIndex> = placement.held().collect();
-        if nodes.iter().any(|&node| node >= self.fabric.nodes()) {
-            return placement;
-        }
-        let gpus = if nodes.windows(2).all(|pair| pair[0] < pair[1]) {
-            self.gpus_of_nodes(layout, amounts, &nodes)
-        } else {
-            self.gpus_of_slots(layout, amounts, &nodes)
-        };
-        match gpus {
+        match self.gpus_for(placement.share(), &nodes) {
             Some(gpus) => placement.with_gpus(gpus),
             None => placement,
+        }
+    }
+
+    /// The GPUs that slots on these nodes would get; `None` where they get none that are named.
+    pub(crate) fn gpus_for(&self, share: &Share, nodes: &[NodeIndex]) -> Option<Vec<GpuSet>> {
+        let (Share::Part(amounts), Some(layout)) = (share, &self.gpus.layout) else { return None };
+        let are_there = nodes.iter().all(|&node| node < self.fabric.nodes());
+        if !layout.is_taken_by(amounts) || !are_there {
+            return None;
+        }
+        if nodes.windows(2).all(|pair| pair[0] < pair[1]) {
+            self.gpus_of_nodes(layout, amounts, nodes)
+        } else {
+            self.gpus_of_slots(layout, amounts, nodes)
         }
     }
 

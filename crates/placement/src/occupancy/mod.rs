@@ -276,14 +276,14 @@ impl Occupancy {
         Arc::new(Placement::clone(&placement).with_traffic(Some(traffic)))
     }
 
-    /// What a request would send on these nodes, for its placement; `None` if that is not known or not counted.
-    pub fn lay(&self, request: &Request, nodes: &[NodeIndex]) -> Option<LaidTraffic> {
-        Some(self.network()?.newcomer(request)?.lay(nodes))
+    /// What a request sends in a placement, whose GPUs are named; `None` if that is not known or not counted.
+    pub fn lay(&self, request: &Request, placement: &Placement) -> Option<LaidTraffic> {
+        Some(self.newcomer(request)?.lay(placement))
     }
 
     /// Node-seconds that the jobs present would lose each second to a request on these nodes; 0 if that is not counted.
     pub fn lost_by_others(&self, request: &Request, nodes: &[NodeIndex]) -> f64 {
-        let newcomer = self.network().and_then(|network| network.newcomer(request));
+        let newcomer = self.newcomer(request);
         newcomer.map_or(0.0, |newcomer| newcomer.losses(&mut newcomer.outlook(), nodes).1)
     }
 

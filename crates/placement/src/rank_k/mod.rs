@@ -143,6 +143,8 @@ fn request_of(wanted: RankKRequest<'_>, occupancy: &Occupancy, k: u32) -> Result
         nodes: wanted.profile.processes().div_ceil(k),
         share: if wanted.shared { Share::part(k, memory) } else { Share::Whole },
         stacked: false,
+        // How many ranks a node has is still open, so the routing chooses the rails, as in the prediction of the run.
+        traffic: wanted.request.traffic.clone().map(|traffic| traffic.on_rails(false)),
         ..wanted.request.clone()
     };
     if kinds.iter().any(|kind| kind.cores() < k || kind.memory < memory) {

@@ -3,7 +3,7 @@
 use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable, scramble};
 
 use super::congestion::{Congestion, User, level, times};
-use crate::flows::LEAST_WEIGHT;
+use crate::flows::{LEAST_WEIGHT, RailShares, rails_between};
 use crate::matrix::Traffic;
 
 /// What a job that comes would cost, and what it would suffer.
@@ -30,8 +30,8 @@ pub struct Outlook<'a> {
 /// What an outlook works in.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// Bytes between two nodes that talk.
-    pairs: Vec<(f64, NodeIndex, NodeIndex)>,
+    /// The nodes of what uses channels, by its place in the traffic.
+    pairs: Vec<(u32, (NodeIndex, NodeIndex))>,
     /// The flows that use channels: bytes, weight, and the end of their channels in `channels`.
     flows: Vec<(f64, f64, u32)>,
     channels: Vec<Channel>,
@@ -59,13 +59,18 @@ impl<'a> Outlook<'a> {
         Outlook { present, routing, traffic, room: present.room.take().unwrap_or_else(new) }
     }
 
-    /// With rank r on `node_of[r]`; flows of ranks without a node are left out.
+    /// With rank r on `node_of[r]`, and on `rails[r]` as in [`Flows::on_rails`](crate::Flows::on_rails) or on the routes that
+    /// the routing prefers; flows of ranks without a node are left out.
     ///
     /// # Errors
     /// Two nodes that talk and that no route joins.
-    pub fn foresee(&mut self, node_of: &[NodeIndex]) -> Result<Foreseen, Unreachable> {
+    pub fn foresee(
+        &mut self,
+        node_of: &[NodeIndex],
+        rails: Option<&[RailShares]>,
+    ) -> Result<Foreseen, Unreachable> {
         let Outlook { present, routing, traffic, room } = self;
-        room.lay(traffic, node_of, *routing)?;
+        room.lay(traffic, (node_of, rails), *routing)?;
         let time_alone = room.want(&present.capacity);
         let mut own = 0.0f64;
         for channel in room.used.drain(..) {
@@ -109,7 +114,7 @@ impl Room {
     fn lay(
         &mut self,
         traffic: &Traffic,
-        node_of: &[NodeIndex],
+        (node_of, rails): (&[NodeIndex], Option<&[RailShares]>),
         routing: &dyn Routing,
     ) -> Result<(), Unreachable> {
         let Room { pairs, flows, channels, sent, routes, .. } = self;
@@ -121,17 +126,38 @@ impl Room {
         }
         let node = |rank: u32| node_of.get(rank as usize).copied();
         let fabric = routing.fabric();
-        for entry in traffic.entries() {
+        let entries = traffic.entries();
+        for (entry, place) in entries.iter().zip(0..) {
             let Some((from, to)) = node(entry.from).zip(node(entry.to)) else { continue };
             if from != to && entry.bytes > 0.0 && !fabric.share_domain(from, to) {
                 sent[from as usize] += entry.bytes;
-                pairs.push((entry.bytes, from, to));
+                pairs.push((place, (from, to)));
             }
         }
-        for &(bytes, from, to) in &*pairs {
-            routes.path(routing, (from, to), channels)?;
-            let weight = (bytes / sent[from as usize]).max(LEAST_WEIGHT);
-            flows.push((bytes, weight, channels.len() as u32));
+        let rails_of = |rank: u32| rails.and_then(|rails| rails.get(rank as usize));
+        for &(place, ends) in &*pairs {
+            let entry = &entries[place as usize];
+            let first = flows.len();
+            let mut joined = 0.0;
+            if let Some((sends, receives)) = rails_of(entry.from).zip(rails_of(entry.to)) {
+                for (rails, share) in rails_between(sends, receives) {
+                    if routes.path(routing, ends, Some(rails), channels).is_ok() {
+                        flows.push((share, 0.0, channels.len() as u32));
+                        joined += share;
+                    }
+                }
+            } else {
+                routes.path(routing, ends, None, channels)?;
+                flows.push((1.0, 0.0, channels.len() as u32));
+                joined = 1.0;
+            }
+            if joined <= 0.0 {
+                return Err(Unreachable { from: ends.0, to: ends.1 });
+            }
+            for (bytes, weight, _) in &mut flows[first..] {
+                *bytes *= entry.bytes / joined;
+                *weight = (*bytes / sent[ends.0 as usize]).max(LEAST_WEIGHT);
+            }
         }
         Ok(())
     }
@@ -180,6 +206,7 @@ struct Routes {
 struct Route {
     /// The same node twice where there is no route.
     ends: (NodeIndex, NodeIndex),
+    rails: Option<(u32, u32)>,
     length: u32,
     channels: [Channel; LONGEST],
 }
@@ -190,28 +217,34 @@ const LONGEST: usize = 8;
 const PLACES: u32 = 14;
 
 impl Routes {
-    /// Appends the channels between two different nodes, as [`Routing::path`].
+    /// Appends the channels between two different nodes, as [`Routing::path`] or [`Routing::rail_path`].
     fn path(
         &mut self,
         routing: &dyn Routing,
         ends: (NodeIndex, NodeIndex),
+        rails: Option<(u32, u32)>,
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
         if self.places.is_empty() {
             self.places.resize(1 << PLACES, Route::default());
         }
-        let place = scramble(u64::from(ends.0) << 32 | u64::from(ends.1)) >> (u64::BITS - PLACES);
+        let pair = u64::from(ends.0) << 32 | u64::from(ends.1);
+        let on = rails.map_or(0, |(from, to)| u64::from(from) << 32 | u64::from(to) | 1 << 63);
+        let place = scramble(pair ^ on.rotate_right(8)) >> (u64::BITS - PLACES);
         let kept = &mut self.places[place as usize];
-        if kept.ends == ends {
+        if (kept.ends, kept.rails) == (ends, rails) {
             path.extend_from_slice(&kept.channels[..kept.length as usize]);
             return Ok(());
         }
         let first = path.len();
-        routing.path(ends.0, ends.1, path)?;
+        match rails {
+            Some(rails) => routing.rail_path(ends, rails, path)?,
+            None => routing.path(ends.0, ends.1, path)?,
+        }
         let found = &path[first..];
         if let Some(channels) = kept.channels.get_mut(..found.len()) {
             channels.copy_from_slice(found);
-            (kept.ends, kept.length) = (ends, found.len() as u32);
+            (kept.ends, kept.rails, kept.length) = (ends, rails, found.len() as u32);
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ impl<'a> Judge<'a> {
         first: Vec<NodeIndex>,
         others: Vec<Vec<NodeIndex>>,
     ) -> Self {
-        let most = (MOST_FLOWS / newcomer.flows().max(1)).clamp(FEWEST_TRIES, MOST_TRIES);
+        let most = (MOST_FLOWS / newcomer.flows(&first).max(1)).clamp(FEWEST_TRIES, MOST_TRIES);
         let mut seen: Vec<Vec<NodeIndex>> = vec![first];
         for nodes in others {
             if seen.len() < most && !seen.contains(&nodes) {

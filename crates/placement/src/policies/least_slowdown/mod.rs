@@ -46,8 +46,7 @@ impl Policy for LeastSlowdown {
     ) -> Result<Choice, Refusal> {
         let usual = SlurmTree.choose(request, free, occupancy)?;
         let crossed = groups_crossed(free.fabric(), &usual.nodes);
-        let network = occupancy.network();
-        let Some(newcomer) = network.and_then(|network| network.newcomer(request)) else {
+        let Some(newcomer) = occupancy.newcomer(request) else {
             return Ok(usual);
         };
         if crossed.is_empty() && request.share.is_whole() {
@@ -63,8 +62,7 @@ impl Policy for LeastSlowdown {
 impl QueueRule for LeastSlowdown {
     /// Node-seconds lost each second while the job runs there, its own and those of the jobs present.
     fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
-        let network = occupancy.network();
-        let Some(newcomer) = network.and_then(|network| network.newcomer(request)) else {
+        let Some(newcomer) = occupancy.newcomer(request) else {
             return 0.0;
         };
         newcomer.loss(&mut newcomer.outlook(), placement.nodes())

@@ -27,8 +27,9 @@ fn job(id: u64, nodes: u32, pattern_name: &str, communication: f64) -> Request {
 
 fn hold(occupancy: &mut Occupancy, id: u64, nodes: Vec<u32>) {
     let request = job(id, nodes.len() as u32, "ring", 0.5);
-    let held = Placement::new(occupancy.fabric(), nodes.clone(), Share::Whole);
-    let held = held.with_traffic(occupancy.lay(&request, &nodes));
+    let held = Placement::new(occupancy.fabric(), nodes, Share::Whole);
+    let traffic = occupancy.lay(&request, &held);
+    let held = held.with_traffic(traffic);
     occupancy.claim(&held).unwrap();
 }
 
@@ -55,7 +56,7 @@ proptest! {
         let request = job(id, nodes, if ring { "ring" } else { "pairs" }, communication);
         let free = occupancy.free_slots(&request);
         let chosen = LeastSlowdown.choose(&request, &free, &occupancy).unwrap().nodes;
-        let newcomer = occupancy.network().unwrap().newcomer(&request).unwrap();
+        let newcomer = occupancy.newcomer(&request).unwrap();
         let mut judge = Judge::new(&newcomer, &free, chosen.clone(), Vec::new());
         let cost = judge.cost(&chosen);
         for nodes in candidates(&request, &free, &occupancy) {

@@ -1,19 +1,31 @@
 //! Which rails the traffic of a job takes.
 
 use topolane_fabric::{Fabric, NodeIndex};
-use topolane_placement::{GpuSet, Placement, Share};
 use topolane_traffic::RailShares;
+
+use crate::gpus::GpuSet;
+use crate::placement::Placement;
+use crate::request::Share;
 
 /// Of each slot of a job, in rank order, the rails that its traffic takes. GPU i sends on rail i. If a node has several GPUs
 /// on a rail, neighbours share it. Whole nodes without GPUs send evenly on all rails. `None` where there is one rail, and for
 /// parts of nodes that hold no GPU: there the routing chooses.
-pub(crate) fn rails_of(fabric: &Fabric, placement: &Placement) -> Option<Vec<RailShares>> {
-    let nodes = placement.nodes();
+pub fn rails_of(fabric: &Fabric, placement: &Placement) -> Option<Vec<RailShares>> {
+    rails_on(fabric, placement.nodes(), placement.share(), placement.gpus())
+}
+
+/// The same of slots on these nodes, with the GPUs of each if it holds a part of its node.
+pub(crate) fn rails_on(
+    fabric: &Fabric,
+    nodes: &[NodeIndex],
+    share: &Share,
+    gpus: &[GpuSet],
+) -> Option<Vec<RailShares>> {
     let rails = fabric.rails(fabric.site_of_group(0, *nodes.first()?));
     if rails == 1 {
         return None;
     }
-    match placement.share() {
+    match share {
         Share::Whole => {
             let of_node = |&node: &NodeIndex| {
                 let gpus = gpus_of(fabric, node);
@@ -21,10 +33,10 @@ pub(crate) fn rails_of(fabric: &Fabric, placement: &Placement) -> Option<Vec<Rai
             };
             Some(nodes.iter().map(of_node).collect())
         }
-        Share::Part(_) if placement.gpus().len() < nodes.len() => None,
+        Share::Part(_) if gpus.len() < nodes.len() => None,
         Share::Part(_) => {
             let of_slot = |(&node, &gpus)| shares(gpus, gpus_of(fabric, node), rails);
-            Some(nodes.iter().zip(placement.gpus()).map(of_slot).collect())
+            Some(nodes.iter().zip(gpus).map(of_slot).collect())
         }
     }
 }
