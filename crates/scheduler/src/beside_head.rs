@@ -130,7 +130,7 @@ impl Own {
     /// Whether a placement takes none of the nodes and links.
     fn is_beside(&self, other: &Placement) -> bool {
         other.share().is_whole()
-            && other.bandwidth_share() == 1.0
+            && other.bandwidth_share() >= 1.0
             && !other.held().any(|node| self.nodes.contains(node))
             && are_apart(self.placement.links(), other.links())
     }
