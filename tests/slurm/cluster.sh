@@ -6,6 +6,7 @@
 #   cluster.sh stop DIR NAME...           ends slurmctld, slurmrestd, backup or nodes of it
 #   cluster.sh kill DIR NAME...           the same with SIGKILL
 #   cluster.sh start DIR NAME...          starts them again
+#   cluster.sh lives DIR NAME...          ends with 1 if one of them is not there
 #   cluster.sh down DIR                   ends every process of it; the logs stay in DIR/log
 #
 #   --leaf N        nodes a leaf, --pod N leaves a pod (18 and 18 above 324 nodes, else 6 and 3)
@@ -216,6 +217,6 @@ case $verb in
     check) NODES=1 && options "$@" && check ;;
     up) up "$@" ;;
     down) known "$@" && down ;;
-    start | stop | kill) known "$@" && shift && names "$@" && "$verb" "$@" ;;
-    *) die 2 "there is no verb '$verb': check, up, stop, kill, start or down" ;;
+    start | stop | kill | lives) known "$@" && shift && names "$@" && "$verb" "$@" ;;
+    *) die 2 "there is no verb '$verb': check, up, stop, kill, start, lives or down" ;;
 esac

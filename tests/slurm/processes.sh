@@ -148,7 +148,32 @@ ours() {
 daemon() {
     local pid file=$DIR/run/$1.pid
     [ "$1" != backup ] || file=$DIR/run/backup/slurmctld.pid
-    [ -s "$file" ] && pid=$(<"$file") && ours "$pid" && echo "$pid"
+    if [ -s "$file" ] && pid=$(<"$file") && ours "$pid"; then
+        echo "$pid"
+    else
+        [ "$1" = slurmctld ] && slurmctld_without_file
+    fi
+}
+
+# At a reconfiguration slurmctld starts anew, and the old process, which ends, may remove the pid file of the new one. The
+# second slurmctld has another host name.
+slurmctld_without_file() {
+    local process found=1
+    for process in $(grep -lx slurmctld /proc/[0-9]*/comm 2>/dev/null | cut -d / -f 3); do
+        if ours "$process" && [ "$(readlink "/proc/$process/ns/uts")" = "$(readlink /proc/self/ns/uts)" ]; then
+            echo "$process"
+            found=0
+        fi
+    done
+    return $found
+}
+
+lives() {
+    local name pids pid
+    for name; do
+        pids=$(daemon "$name") || return 1
+        for pid in $pids; do alive "$pid" || return 1; done
+    done
 }
 
 stop() { end TERM "$@"; }
@@ -158,22 +183,9 @@ end() {
     local signal=$1 name pids=()
     shift
     for name; do
-        pids+=($(daemon "$name" || late "$name"))
+        pids+=($(daemon "$name" || true))
     done
     finish "$signal" "${pids[@]}"
-}
-
-# The process of a slurmctld that answers and has not written its pid file: it does so late after a reconfiguration.
-late() {
-    local try who=$1
-    [ "$who" != slurmctld ] || who=primary
-    [[ $who = primary || $who = backup ]] || return 0
-    for ((try = 0; try < 300; try++)); do
-        answers "$who" || return 0
-        ! daemon "$1" || return 0
-        sleep 0.1
-    done
-    die 1 "$1 answers, and its pid file names no process of this cluster"
 }
 
 # Signals processes and waits until they are gone; what stays for 20 s is killed.

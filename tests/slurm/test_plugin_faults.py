@@ -175,6 +175,17 @@ def test_slurmctld_killed_again_and_again(quiet: Site) -> None:
     assert len(quiet.running() or []) >= 2
 
 
+def test_a_slurmctld_without_its_pid_file_is_ended(quiet: Site) -> None:
+    """A reconfiguration of Slurm 24.11 may remove it. The other tests count on an end and a new start then, too."""
+    started = quiet.log().count("slurmctld version")
+    (quiet.cluster.directory / "run" / "slurmctld.pid").unlink()
+    assert quiet.cluster.lives("slurmctld")
+    quiet.cluster.script("stop", "slurmctld")
+    assert not quiet.cluster.lives("slurmctld")
+    quiet.cluster.script("start", "slurmctld")
+    assert quiet.log().count("slurmctld version") == started + 1
+
+
 # What changes while jobs run.
 
 
