@@ -1,0 +1,130 @@
+"""Is a replay like what a real Slurm did? `make bench-twin BENCH="--out DIR"` finds out.
+
+`python benches/slurm/twin.py --out DIR [OPTION]...`, as root on Debian with mmdebstrap, with the interpreter in which Topolane is
+installed, runs a Slurm 24.11 on this machine for an hour: accounts with fair share, QOS with limits, two partitions that share
+nodes, reservations, dependencies, nodes that fail, and 1,000 jobs that sleep. What `topolane workload import --commands` prints
+writes the records into DIR. They are imported and replayed, and a table says how close the replay is.
+
+`--records DIR` measures records that are there, and starts no Slurm. `--scale` measures import and replay of a made-up year of
+1,000,000 jobs. docs/explanation/benchmarks.md says what the figures mean. The exit code is 1 if a target was missed, and 2
+for wrong options or a missing component.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "slurm")]
+
+import slurm_sites
+import twin_plan
+import twin_run
+import twin_scale
+import twin_table
+from measure import BenchError, Row
+from options import finish, log_options
+from topolane import InputError
+from twin_command import topolane
+
+POLICY = "slurm-tree"
+"""The policy that gives the nodes that Slurm's topology/tree gives (docs/reference/slurm-as-stock.md)."""
+QUEUES = ("easy",)
+
+
+def arguments(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="twin.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", type=Path, metavar="DIR", help="run Slurm and write its records here")
+    what.add_argument("--records", type=Path, metavar="DIR", help="measure these records")
+    what.add_argument("--scale", action="store_true", help="import and replay a made-up year")
+    parser.add_argument("--jobs", type=int, help="jobs [1000; 1000000 with --scale]")
+    parser.add_argument("--minutes", type=float, default=60, help="how long Slurm runs [60]")
+    parser.add_argument("--slurmds", type=int, default=72, help="nodes [72]")
+    parser.add_argument("--load", type=float, default=1.0, help="load while jobs are submitted [1.0]")
+    parser.add_argument("--seed", type=int, default=1, help="of users, QOS and all else that is drawn [1]")
+    log_options(parser)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
+    options = parser.parse_args(words)
+    if options.slurmds < 24:
+        parser.error(f"--slurmds {options.slurmds}: the experiment needs at least 24")
+    if options.minutes < 2:
+        parser.error(f"--minutes {options.minutes}: the experiment needs at least 2")
+    if options.jobs is not None and options.jobs < 2:
+        parser.error(f"--jobs {options.jobs}: the experiment needs at least 2")
+    return options
+
+
+def run(options: argparse.Namespace) -> None:
+    """The experiment itself. Raises InputError and RuntimeError."""
+    if options.out.is_dir() and any(options.out.iterdir()):
+        raise RuntimeError(f"{options.out} is not empty")
+    plan = twin_plan.plan(
+        options.slurmds,
+        options.jobs or 1000,
+        options.minutes,
+        options.load,
+        options.seed,
+        options.log,
+        options.cores_per_node,
+    )
+    slurm_sites.enter()
+    if missing := slurm_sites.missing():
+        raise RuntimeError(missing)
+    slurm_sites.ended_by_signals()
+    twin_run.record(plan, options.out)
+
+
+def compared(records: Path) -> tuple[list[Row], dict[str, Any]]:
+    """Imports records and replays them under each queue. Raises BenchError, OSError and ValueError."""
+    facts = json.loads((records / twin_run.FACTS).read_text())
+    rows: list[Row] = []
+    parts: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
+        log = Path(scratch) / "log.csv"
+        print(topolane("workload", "import", records, "--out", log).output)
+        recorded = twin_table.imported(log)
+        for queue in QUEUES:
+            out = Path(scratch) / queue
+            topolane(
+                *("simulate", "--machine", records / twin_run.TOPOLOGY, "--trace", log, "--policy", POLICY),
+                *("--queue", queue, "--no-report", "--out", out),
+            )
+            found = twin_table.closeness(
+                recorded, twin_table.replayed(out / "jobs.csv"), facts["nodes"], facts["bf_interval"]
+            )
+            rows += found.rows(queue, facts["bf_interval"])
+            parts[queue] = found.utilisation
+    return rows, {"utilisation": parts}
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs what the options say and prints the table."""
+    options = arguments(words)
+    try:
+        if options.scale:
+            return finish(options, twin_scale.measured(options.jobs or 1_000_000), {})
+        if options.out:
+            run(options)
+        rows, more = compared(options.out or options.records)
+        code = finish(options, rows, more)
+        for queue, parts in more["utilisation"].items():
+            said = ", ".join(f"{recorded:.1f}/{replayed:.1f}" for recorded, replayed in parts)
+            print(f"utilisation recorded/replayed under {queue}, in equal parts of the time (%): {said}")
+    except (BenchError, InputError, RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as error:
+        print(f"twin: {error}", file=sys.stderr)
+        return 2
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

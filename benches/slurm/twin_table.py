@@ -1,0 +1,158 @@
+"""How close a replay comes to what a real Slurm did: the measures of the twin and their targets."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from measure import Row
+from numpy.typing import NDArray
+
+RANK, MEAN, UTILISATION, WITHIN = 0.95, 5.0, 1.0, 90.0
+"""Targets: rank correlation, per cent of the mean wait, points of utilisation, per cent of starts within two intervals."""
+BINS = 6
+"""Utilisation is compared in so many equal parts of the time: ten minutes of an hour."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    """Runs by id, as arrays of one order. Seconds."""
+
+    ids: NDArray[np.int64]
+    submit: NDArray[np.float64]
+    start: NDArray[np.float64]
+    run: NDArray[np.float64]
+    nodes: NDArray[np.float64]
+
+    @property
+    def wait(self) -> NDArray[np.float64]:
+        return self.start - self.submit
+
+    def of(self, ids: NDArray[np.int64]) -> Runs:
+        """Those of the given ids, which are all there, in their order."""
+        order = np.argsort(self.ids)
+        at = order[np.searchsorted(self.ids, ids, sorter=order)]
+        return Runs(self.ids[at], self.submit[at], self.start[at], self.run[at], self.nodes[at])
+
+
+@dataclasses.dataclass(frozen=True)
+class Closeness:
+    """A replay beside the records."""
+
+    jobs: int
+    """Runs that are in both."""
+    recorded: float
+    """Mean wait in seconds, of these runs."""
+    replayed: float
+    rank: float
+    """Spearman's correlation of the waits."""
+    utilisation: tuple[tuple[float, float], ...]
+    """Recorded and replayed, per cent of the nodes, in each part of the time."""
+    within: float
+    """Per cent of starts within two backfill intervals."""
+
+    @property
+    def mean_off(self) -> float:
+        """By how many per cent the replayed mean wait is off."""
+        if self.recorded == 0:
+            return 0.0 if self.replayed == 0 else math.inf
+        return 100 * abs(self.replayed / self.recorded - 1)
+
+    @property
+    def utilisation_off(self) -> float:
+        """The largest difference in points."""
+        return max(abs(a - b) for a, b in self.utilisation)
+
+    def rows(self, queue: str, interval: float) -> list[Row]:
+        """The figures with their targets."""
+        figure = f"--queue {queue}"
+        return [
+            Row(figure, f"mean wait, recorded ({self.jobs:,} runs)", "s", (self.recorded,)),
+            Row(figure, "mean wait, replayed", "s", (self.replayed,)),
+            Row(figure, "mean wait is off by", "%", (self.mean_off,), MEAN),
+            Row(figure, "rank correlation of waits", "", (self.rank,), RANK, more_is_better=True),
+            Row(
+                figure,
+                f"utilisation is off by, at most, in {BINS} parts of the time",
+                "points",
+                (self.utilisation_off,),
+                UTILISATION,
+            ),
+            Row(
+                figure,
+                f"starts within {2 * interval:.0f} s of the recorded ones",
+                "%",
+                (self.within,),
+                WITHIN,
+                more_is_better=True,
+            ),
+        ]
+
+
+def imported(path: Path) -> Runs:
+    """The runs that `topolane workload import` wrote."""
+    return _read(path, ("id", "submit", "start", "run", "nodes"))
+
+
+def replayed(path: Path) -> Runs:
+    """The runs in `jobs.csv` of `topolane simulate`; the last of a job that ran several times."""
+    return _read(
+        path,
+        ("job_id", "submission_time", "starting_time", "execution_time", "requested_number_of_resources"),
+    )
+
+
+def _read(path: Path, names: Sequence[str]) -> Runs:
+    with open(path, newline="") as file:
+        rows = {int(row[names[0]]): [float(row[name]) for name in names[1:]] for row in csv.DictReader(file)}
+    values = np.array(list(rows.values()), float).reshape(len(rows), 4)
+    return Runs(np.array(list(rows), np.int64), *values.T)
+
+
+def closeness(recorded: Runs, replay: Runs, nodes: int, interval: float) -> Closeness:
+    """The measures. nodes: of the machine; interval: of backfill, in seconds. Raises ValueError without a run in both."""
+    both = np.intersect1d(recorded.ids, replay.ids)
+    if not len(both):
+        raise ValueError("no run is both in the records and in the replay")
+    a, b = recorded.of(both), replay.of(both)
+    first = float(recorded.start.min())
+    last = float((recorded.start + recorded.run).max())
+    edges = np.linspace(first, last, BINS + 1)
+    parts = tuple(zip(_utilisation(recorded, edges, nodes), _utilisation(replay, edges, nodes)))
+    return Closeness(
+        len(both),
+        float(a.wait.mean()),
+        float(b.wait.mean()),
+        spearman(a.wait, b.wait),
+        parts,
+        100 * float(np.mean(np.abs(a.start - b.start) <= 2 * interval)),
+    )
+
+
+def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """The correlation of the ranks, where equal values have the mean of their ranks; nan if all values of one are equal."""
+    x, y = _ranks(a), _ranks(b)
+    x, y = x - x.mean(), y - y.mean()
+    scale = math.sqrt(float(x @ x) * float(y @ y))
+    return float(x @ y) / scale if scale else math.nan
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return np.asarray((last - (count - 1) / 2)[place], float)
+
+
+def _utilisation(runs: Runs, edges: NDArray[np.float64], nodes: int) -> list[float]:
+    """Per cent of the nodes that the runs hold between each edge and the next."""
+    end = runs.start + runs.run
+    held = []
+    for low, high in itertools.pairwise(edges.tolist()):
+        inside = np.clip(np.minimum(end, high) - np.maximum(runs.start, low), 0, None)
+        held.append(100 * float(inside @ runs.nodes) / (nodes * (high - low)))
+    return held

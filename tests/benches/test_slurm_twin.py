@@ -1,0 +1,174 @@
+"""The twin of a real Slurm: the plan of the experiment, the measures, and a small run's records (tests/slurm/records-of-a-twin)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from topolane import InputError
+from topolane.slurm import accounting, accounting_jobs
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "benches" / "slurm"), str(ROOT / "tests" / "slurm")]
+
+import twin
+import twin_plan
+import twin_scale
+import twin_table
+from twin_table import Runs
+
+RECORDS = ROOT / "tests" / "slurm" / "records-of-a-twin"
+
+
+def runs(*rows: tuple[int, float, float, float, float]) -> Runs:
+    """Runs of (id, submit, start, run, nodes)."""
+    ids, *values = zip(*rows)
+    return Runs(np.array(ids, np.int64), *(np.array(each, float) for each in values))
+
+
+def test_equal_values_share_their_ranks() -> None:
+    """Ranks of 1, 1, 2 are 1.5, 1.5, 3 and those of 5, 7, 6 are 1, 3, 2: covariance 0, so no correlation."""
+    assert twin_table.spearman(np.array([1.0, 1.0, 2.0]), np.array([5.0, 7.0, 6.0])) == pytest.approx(0)
+    assert twin_table.spearman(np.array([1.0, 2.0, 9.0]), np.array([10.0, 20.0, 21.0])) == pytest.approx(1)
+    assert twin_table.spearman(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1)
+    assert math.isnan(twin_table.spearman(np.array([1.0, 1.0]), np.array([1.0, 2.0])))
+
+
+def test_a_replay_that_is_what_happened_meets_every_target() -> None:
+    recorded = runs((1, 0, 0, 60, 2), (2, 0, 10, 60, 1), (3, 5, 70, 10, 3))
+    found = twin_table.closeness(recorded, recorded, nodes=4, interval=10)
+    assert (found.mean_off, found.rank, found.utilisation_off, found.within) == (0, pytest.approx(1), 0, 100)
+    assert "MISSED" not in {row.verdict for row in found.rows("easy", 10)}
+
+
+def test_measures_of_a_replay_that_is_off() -> None:
+    """Waits 0, 10, 60 become 0, 25, 20: one start is over 20 s away. Job 4 ran in the records only."""
+    recorded = runs((1, 0, 0, 60, 2), (2, 0, 10, 50, 1), (3, 0, 60, 60, 4), (4, 0, 0, 1, 1))
+    replay = runs((3, 0, 20, 60, 4), (2, 0, 25, 50, 1), (1, 0, 0, 60, 2))
+    found = twin_table.closeness(recorded, replay, nodes=8, interval=10)
+    assert found.jobs == 3
+    assert (found.recorded, found.replayed) == (pytest.approx(70 / 3), pytest.approx(15))
+    assert found.mean_off == pytest.approx(100 * (1 - 45 / 70))
+    assert found.rank == pytest.approx(0.5)
+    assert found.within == pytest.approx(200 / 3)
+    # Six parts of 20 s. Recorded: 2 nodes for 60 s, 1 node from 10 to 60, one for a second, then all four.
+    assert [round(part, 6) for part, _ in found.utilisation] == [31.875, 37.5, 37.5, 50, 50, 50]
+    assert [round(part, 6) for _, part in found.utilisation] == [25, 84.375, 87.5, 59.375, 0, 0]
+    missed = {row.what: row.verdict for row in found.rows("easy", 10) if row.limit is not None}
+    assert set(missed.values()) == {"MISSED"}
+    assert len(missed) == 4
+
+
+def test_without_a_run_in_both_there_is_nothing_to_measure() -> None:
+    with pytest.raises(ValueError, match="no run is both"):
+        twin_table.closeness(runs((1, 0, 0, 1, 1)), runs((2, 0, 0, 1, 1)), nodes=1, interval=1)
+
+
+@pytest.mark.parametrize(("nodes", "jobs", "minutes"), [(24, 50, 3), (72, 1000, 60)])
+def test_the_plan_is_one_that_slurm_can_carry_out(nodes: int, jobs: int, minutes: float) -> None:
+    """Every job fits its partition and its QOS, may run as long as it wants to, and depends on an earlier job of its user."""
+    plan = twin_plan.plan(nodes, jobs, minutes, 1.0, 1)
+    assert plan == twin_plan.plan(nodes, jobs, minutes, 1.0, 1)
+    by_number = {job.number: job for job in plan.jobs}
+    first, last = plan.partitions.batch
+    low, high = plan.partitions.debug
+    assert low <= last <= high == nodes and first == 1  # some nodes are in both, and all in one
+    for job in plan.jobs:
+        assert 0 <= job.submit <= plan.seconds
+        assert job.run < 60 * job.minutes
+        assert 1 <= job.nodes <= last
+        assert job.user in twin_plan.ACCOUNTS[job.account][1]
+        if job.partition == "pdebug":
+            assert job.nodes <= plan.partitions.debug_nodes
+            assert job.minutes <= plan.partitions.debug_minutes
+        if job.after:
+            other = by_number[job.after[1]]
+            assert (other.user, other.submit <= job.submit) == (job.user, True)
+    assert {job.qos for job in plan.jobs} == set(plan.qos())
+    widest = max(job.nodes for job in plan.jobs if job.qos == "large")
+    assert f"MaxTRESPerUser=node={math.floor(twin_plan.WIDEST * nodes)}" in plan.qos()["large"]
+    assert widest <= math.floor(twin_plan.WIDEST * nodes)
+
+
+def test_the_plan_has_the_load_that_is_asked_for() -> None:
+    plan = twin_plan.plan(72, 1000, 60, 1.1, 1)
+    work = sum(job.nodes * job.run for job in plan.jobs if not job.reservation)
+    assert work / (72 * 60 * 60 * twin_plan.SUBMITTED) == pytest.approx(1.1, rel=0.01)
+
+
+def test_a_log_with_too_few_jobs_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("id,submit,run,nodes\n1,0,10,1\n2,5,10,1\n")
+    with pytest.raises(InputError, match=r"log\.csv: 2 jobs, where --jobs wants 3"):
+        twin_plan.plan(24, 3, 3, 1.0, 1, log)
+
+
+def test_records_of_a_real_slurm_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    """The recorded mean wait is Start - Eligible, from Submit if Eligible was overwritten by a requeue."""
+    rows, more = twin.compared(RECORDS)
+    waits = []
+    with open(RECORDS / "jobs.txt", newline="") as file:
+        for row in csv.DictReader(file, delimiter=";"):
+            if row["Start"] not in ("Unknown", "None") and row["State"].split()[0] != "PENDING":
+                start, submit = int(row["Start"]), int(row["Submit"])
+                eligible = submit if row["Eligible"] == "Unknown" else int(row["Eligible"])
+                waits.append(start - (submit if eligible > start else max(eligible, submit)))
+    figures = {row.what: row for row in rows if row.figure == "--queue easy"}
+    (recorded,) = (row for what, row in figures.items() if what.startswith("mean wait, recorded"))
+    assert recorded.what == f"mean wait, recorded ({len(waits)} runs)"
+    assert recorded.median == pytest.approx(sum(waits) / len(waits))
+    assert len(more["utilisation"]["easy"]) == twin_table.BINS
+    assert all(0 <= part <= 100 for pair in more["utilisation"]["easy"] for part in pair)
+    assert "1 runs are further runs of requeued jobs" in capsys.readouterr().out
+
+
+def test_the_records_are_of_the_plan() -> None:
+    """What was submitted is what sacct has: users, QOS, partitions, nodes and time limits."""
+    facts = json.loads((RECORDS / "twin.json").read_text())
+    planned = sorted(
+        (job["user"], job["qos"], job["partition"], job["nodes"], job["minutes"]) for job in facts["jobs"]
+    )
+    last = {}
+    with open(RECORDS / "jobs.txt", newline="") as file:
+        for row in csv.DictReader(file, delimiter=";"):
+            last[row["JobIDRaw"]] = row
+    found = sorted(
+        (row["User"], row["QOS"], row["Partition"], int(row["NNodes"]), int(row["TimelimitRaw"]))
+        for row in last.values()
+    )
+    assert found == planned
+
+
+def test_the_made_up_year_is_read_without_a_complaint(tmp_path: Path) -> None:
+    path = tmp_path / accounting.JOBS
+    path.write_text("".join(f"{row}\n" for row in twin_scale.rows(500)))
+    jobs = accounting_jobs.read(path)
+    assert (len(jobs.runs), jobs.left_out.total(), jobs.notes.total()) == (500, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--out", "x", "--slurmds", "5"], "at least 24"),
+        (["--out", "x", "--minutes", "1"], "at least 2"),
+        (["--records", "x", "--jobs", "1"], "at least 2"),
+        ([], "required"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        twin.main(words)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_records_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert twin.main(["--records", str(tmp_path)]) == 2
+    assert "twin.json" in capsys.readouterr().err
