@@ -133,9 +133,10 @@ def _whole(
     if whole is not True:
         taken = sum(run.share is not None and not _is_whole(run, whole) for run in jobs.runs)
         unknown = sum(run.share is None for run in jobs.runs)
-        told.append(
-            f"{taken:,} runs take parts of nodes: the machine must count cores (--whole: whole nodes)"
-        )
+        if taken:
+            told.append(
+                f"{taken:,} runs take parts of nodes: the machine must count cores (--whole: whole nodes)"
+            )
         if unknown:
             told.append(f"{unknown:,} runs name no processors: they take whole nodes")
     return whole
