@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import dataclasses
 import importlib
 import itertools
-import multiprocessing
 import os
 import signal
-import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from topolane import policy as policies
@@ -177,6 +174,9 @@ def over(
             answers.append(function(task))
             done()
         return answers
+    import concurrent.futures
+    import multiprocessing
+
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     with concurrent.futures.ProcessPoolExecutor(workers, context, _obey_parent) as pool:
@@ -197,6 +197,9 @@ def over(
 
 def _obey_parent() -> None:
     """Lets a worker end with its parent, and leave an interrupt from the terminal to it."""
+    import multiprocessing
+    import threading
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -10,7 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from click import Context
 from topolane import _engine
+from topolane.cli import COMMANDS as OFFERED
+from topolane.cli import cli
 
 COMMANDS = [
     "",
@@ -67,6 +70,31 @@ def test_start_up_imports_no_heavy_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_and_version_import_no_command():
+    """Both are asked for often and by people who wait: neither loads what some command needs."""
+    for word in ("--help", "--version"):
+        code = (
+            "import sys, topolane.cli as line\n"
+            f"line.cli([{word!r}], standalone_mode=False)\n"
+            "print([name for name in sys.modules if name.startswith('topolane.cli.')])\n"
+            "print([name for name in ('multiprocessing', 'concurrent.futures') if name in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-2:] == ["[]", "[]"], word
+
+
+def test_help_says_of_each_command_what_it_says_itself():
+    """The list of commands holds the first sentence of each, so that it can be shown without loading any."""
+    for name, sentence in OFFERED.items():
+        command = cli.get_command(Context(cli), name)
+        assert command is not None
+        assert (command.name, command.get_short_help_str(1000)) == (name, sentence)
+
+
+def test_a_command_that_is_nearly_right_is_suggested(topolane):
+    topolane.refused("compar", says="Did you mean 'compare'?")
 
 
 def test_policies(topolane):

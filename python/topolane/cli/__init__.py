@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -11,70 +12,62 @@ import click
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.cli import (
-    calibrate,
-    compare,
-    gang,
-    k8s,
-    links,
-    machine,
-    map,
-    mpi,
-    nova,
-    paper,
-    patterns,
-    place,
-    policies,
-    racks,
-    room,
-    routes,
-    simulate,
-    sites,
-    slurm,
-    traffic,
-    workload,
-)
 
 FORMER_OPTIONS = {"phi": "min-bandwidth", "service-lanes": "service-uplinks"}
 """Options of an earlier release, accepted for one release, and their present names."""
 
+COMMANDS = {
+    "calibrate": "Measure bandwidths and all-to-all times with MPI, and write a machine file.",
+    "compare": "Run every policy with every queue and scenario on one workload, and compare them.",
+    "gang": "Run jobs as gangs on the cores of this machine: all threads of a job in the same time slice.",
+    "k8s": "See what topolane-scheduler does in a Kubernetes cluster, and try it before you turn it on.",
+    "links": "Show the load of every link under some jobs, and which jobs use it.",
+    "machine": "Show a machine, convert it to another format, check it, or show one route.",
+    "map": "Map the ranks of a job to its nodes for the fewest hop-bytes.",
+    "mpi": "Watch MPI programs: how much each rank sends to each other rank.",
+    "nova": "Place groups of servers in OpenStack Nova by the tree of the network.",
+    "paper": "Rerun a paper's experiment and print its figures beside ours.",
+    "patterns": "List the traffic patterns and their parameters.",
+    "place": "Choose nodes for one request, or say why it cannot be placed (exit code 1).",
+    "policies": "List policies, queue disciplines, routings, contention models, site policies and gang policies.",
+    "racks": "Run one workload with several sizes of segments and numbers of spare nodes, and compare what each costs.",
+    "room": "Say how many more jobs of each size fit, and which free GPUs no job can use.",
+    "routes": "Write forwarding tables that keep the traffic of every job on its dedicated links.",
+    "simulate": "Run one workload under one policy and one queue discipline.",
+    "sites": "Watch MPI programs on several sites, and move guests so that those that communicate most are on one site.",
+    "slurm": "Let Topolane choose the nodes of Slurm's jobs, inside slurmctld.",
+    "traffic": "Summarise the traffic of a pattern or of a file.",
+    "workload": "Show a workload, generate one, convert one, or import one from Slurm.",
+}
+"""The modules here that hold a `command`, with its first sentence: only the module of the command that runs is imported."""
+
+
+class Imported(click.Group):
+    """A group whose commands are names with a sentence, and are imported when one of them is asked for."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands:
+            return None
+        command: click.Command = importlib.import_module(f"topolane.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands[name].help or "") for name in self.list_commands(ctx)])
+
 
 @click.group(
+    cls=Imported,
+    commands=[click.Command(name, help=sentence) for name, sentence in COMMANDS.items()],
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
         "token_normalize_func": lambda name: FORMER_OPTIONS.get(name, name),
-    }
+    },
 )
 @click.version_option(package_name="topolane")
 def cli() -> None:
     """Place parallel jobs where the network lets them run at full speed."""
-
-
-for command in (
-    compare,
-    simulate,
-    place,
-    map,
-    links,
-    room,
-    racks,
-    routes,
-    policies,
-    patterns,
-    machine,
-    traffic,
-    workload,
-    calibrate,
-    slurm,
-    k8s,
-    nova,
-    mpi,
-    sites,
-    gang,
-    paper,
-):
-    cli.add_command(command.command)
 
 
 def main() -> None:
