@@ -32,11 +32,13 @@ import twin_table
 from measure import BenchError, Row
 from options import finish, log_options
 from topolane import InputError
+from topolane._engine import queues
 from twin_command import topolane
 
 POLICY = "slurm-tree"
 """The policy that gives the nodes that Slurm's topology/tree gives (docs/reference/slurm-as-stock.md)."""
-QUEUES = ("easy",)
+KNOWN = ("easy", "slurm")
+"""Queues under which the records are replayed, as far as the engine has them."""
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -53,6 +55,14 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--load", type=float, default=1.0, help="load while jobs are submitted [1.0]")
     parser.add_argument("--seed", type=int, default=1, help="of users, QOS and all else that is drawn [1]")
     log_options(parser)
+    known = [name for name, _ in queues()]
+    parser.add_argument(
+        "--queues",
+        nargs="+",
+        choices=known,
+        default=[name for name in KNOWN if name in known],
+        help="queues of the replay [easy, and slurm where the engine has it]",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     options = parser.parse_args(words)
     if options.slurmds < 24:
@@ -84,27 +94,34 @@ def run(options: argparse.Namespace) -> None:
     twin_run.record(plan, options.out)
 
 
-def compared(records: Path) -> tuple[list[Row], dict[str, Any]]:
+def compared(records: Path, names: Sequence[str]) -> tuple[list[Row], dict[str, Any]]:
     """Imports records and replays them under each queue. Raises BenchError, OSError and ValueError."""
-    facts = json.loads((records / twin_run.FACTS).read_text())
+    nodes, interval = _facts(records / twin_run.FACTS)
     rows: list[Row] = []
     parts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
         log = Path(scratch) / "log.csv"
         print(topolane("workload", "import", records, "--out", log).output)
         recorded = twin_table.imported(log)
-        for queue in QUEUES:
+        for queue in names:
             out = Path(scratch) / queue
             topolane(
                 *("simulate", "--machine", records / twin_run.TOPOLOGY, "--trace", log, "--policy", POLICY),
                 *("--queue", queue, "--no-report", "--out", out),
             )
-            found = twin_table.closeness(
-                recorded, twin_table.replayed(out / "jobs.csv"), facts["nodes"], facts["bf_interval"]
-            )
-            rows += found.rows(queue, facts["bf_interval"])
+            found = twin_table.closeness(recorded, twin_table.replayed(out / "jobs.csv"), nodes, interval)
+            rows += found.rows(queue, interval)
             parts[queue] = found.utilisation
     return rows, {"utilisation": parts}
+
+
+def _facts(path: Path) -> tuple[int, float]:
+    """Nodes of the machine, and seconds between two turns of backfill."""
+    facts = json.loads(path.read_text())
+    try:
+        return int(facts["nodes"]), float(facts["bf_interval"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{path}: not what a run of the twin writes: {error}") from error
 
 
 def main(words: Sequence[str]) -> int:
@@ -115,7 +132,7 @@ def main(words: Sequence[str]) -> int:
             return finish(options, twin_scale.measured(options.jobs or 1_000_000), {})
         if options.out:
             run(options)
-        rows, more = compared(options.out or options.records)
+        rows, more = compared(options.out or options.records, options.queues)
         code = finish(options, rows, more)
         for queue, parts in more["utilisation"].items():
             said = ", ".join(f"{recorded:.1f}/{replayed:.1f}" for recorded, replayed in parts)

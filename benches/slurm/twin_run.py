@@ -19,6 +19,7 @@ from twin_plan import ACCOUNTS, BF_INTERVAL, SETTINGS, Event, Job, Plan
 
 PREFIX = "twin"
 FACTS = "twin.json"
+PLAN = "plan.json"
 TOPOLOGY = "topology.conf"
 
 
@@ -170,11 +171,9 @@ def _collect(cluster: Cluster, plan: Plan, begin: float, out: Path) -> None:
         "nodes": plan.nodes,
         "bf_interval": BF_INTERVAL,
         "version": cluster.run("sinfo", "--version").strip(),
-        "jobs": [dataclasses.asdict(job) for job in plan.jobs],
-        "reservations": [dataclasses.asdict(each) for each in plan.reservations],
-        "events": [dataclasses.asdict(each) for each in plan.events],
     }
-    (out / FACTS).write_text(json.dumps(facts) + "\n")
+    (out / FACTS).write_text(json.dumps(facts, indent=2) + "\n")
+    (out / PLAN).write_text(json.dumps(dataclasses.asdict(plan)) + "\n")
 
 
 def hosts(nodes: tuple[int, int]) -> str:

@@ -110,7 +110,7 @@ def test_a_log_with_too_few_jobs_is_refused(tmp_path: Path) -> None:
 
 def test_records_of_a_real_slurm_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     """The recorded mean wait is Start - Eligible, from Submit if Eligible was overwritten by a requeue."""
-    rows, more = twin.compared(RECORDS)
+    rows, more = twin.compared(RECORDS, ["easy"])
     waits = []
     with open(RECORDS / "jobs.txt", newline="") as file:
         for row in csv.DictReader(file, delimiter=";"):
@@ -127,11 +127,18 @@ def test_records_of_a_real_slurm_are_measured(capsys: pytest.CaptureFixture[str]
     assert "1 runs are further runs of requeued jobs" in capsys.readouterr().out
 
 
+def test_a_replay_of_recorded_starts_meets_every_target() -> None:
+    """The import keeps what the measures need: with the starts of the log, nothing is off."""
+    rows, _ = twin.compared(RECORDS, ["recorded"])
+    judged = [row for row in rows if row.limit is not None]
+    assert [row.verdict for row in judged] == ["met"] * 4
+
+
 def test_the_records_are_of_the_plan() -> None:
     """What was submitted is what sacct has: users, QOS, partitions, nodes and time limits."""
-    facts = json.loads((RECORDS / "twin.json").read_text())
+    plan = json.loads((RECORDS / "plan.json").read_text())
     planned = sorted(
-        (job["user"], job["qos"], job["partition"], job["nodes"], job["minutes"]) for job in facts["jobs"]
+        (job["user"], job["qos"], job["partition"], job["nodes"], job["minutes"]) for job in plan["jobs"]
     )
     last = {}
     with open(RECORDS / "jobs.txt", newline="") as file:
@@ -172,3 +179,9 @@ def test_options_that_cannot_be_are_refused(
 def test_records_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert twin.main(["--records", str(tmp_path)]) == 2
     assert "twin.json" in capsys.readouterr().err
+
+
+def test_facts_that_are_none_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "twin.json").write_text("{}")
+    assert twin.main(["--records", str(tmp_path)]) == 2
+    assert "twin.json: not what a run of the twin writes: 'nodes'" in capsys.readouterr().err
