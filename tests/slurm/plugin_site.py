@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 import subprocess
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import links_in_tree as tree
-from live_cluster import Cluster, until
+from live_cluster import Cluster, Inside, running, until
 from topolane.slurm import plugin_build
 
 NODES = 24
@@ -46,6 +48,35 @@ MIX = (
     ("pstock", lambda draw: ["-N", draw.choice((1, 2, 7))]),
     ("ptree", lambda draw: ["-N", draw.choice((1, 2, 5))]),
 )
+
+
+@contextlib.contextmanager
+def plugin_cluster(
+    built: Path,
+    inside: Inside,
+    directory: Path,
+    *options: object,
+    nodes: int = NODES,
+    machine: str = MACHINE,
+    rules: str = RULES,
+    conf: Sequence[str] = (),
+    beside: Mapping[str, str] | None = None,
+) -> Iterator[Cluster]:
+    """A cluster in `directory` whose slurmctld runs the plugin. `options` are those of cluster.sh, `conf` are further lines of
+    slurm.conf, and `beside` has the texts of further files next to it, by name."""
+    files = directory.with_name(f"{directory.name}-conf")
+    files.mkdir()
+    engine = f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n"
+    texts = {"topolane.conf": engine + rules, "machine.toml": machine, **(beside or {})}
+    words = list(options)
+    for name, text in texts.items():
+        (files / name).write_text(text)
+        words += ["--beside", files / name]
+    plugins = f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}"
+    for line in ("TopologyPlugin=topology/topolane", plugins, *conf):
+        words += ["--conf", line]
+    with running(nodes, directory, *words, inside=inside) as cluster:
+        yield cluster
 
 
 class Site:

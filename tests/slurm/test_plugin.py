@@ -16,6 +16,7 @@ from pathlib import Path
 import links_in_tree as tree
 import pytest
 from live_cluster import Cluster, Inside, running, until
+from plugin_site import plugin_cluster
 from topolane.slurm import plugin_build
 
 HERE = Path(__file__).parent
@@ -175,24 +176,11 @@ class Site:
 @pytest.fixture(scope="module")
 def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("slurm")
-    files = tmp_path_factory.mktemp("conf")
-    (files / "topolane.conf").write_text(
-        f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
-    )
-    (files / "machine.toml").write_text(MACHINE)
-    (files / "gres.conf").write_text("AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n")
-    options = ["--leaf", 6, "--pod", 4, "--deadline", 240, "--partitions", PARTITIONS]
-    for line in (
-        "TopologyPlugin=topology/topolane",
-        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
-        "GresTypes=gpu",
-        "NodeName=DEFAULT Gres=gpu:2",
-        "MinJobAge=10",
-    ):
-        options += ["--conf", line]
-    for name in ("topolane.conf", "machine.toml", "gres.conf"):
-        options += ["--beside", files / name]
-    with running(NODES, directory, *options, inside=inside) as cluster:
+    options = ("--leaf", 6, "--pod", 4, "--deadline", 240, "--partitions", PARTITIONS)
+    conf = ("GresTypes=gpu", "NodeName=DEFAULT Gres=gpu:2", "MinJobAge=10")
+    beside = {"gres.conf": "AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n"}
+    given = {"nodes": NODES, "machine": MACHINE, "rules": RULES, "conf": conf, "beside": beside}
+    with plugin_cluster(built, inside, directory, *options, **given) as cluster:
         yield Site(cluster, built)
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import links_in_tree as tree
 import pytest
-from live_cluster import Inside, running, until
-from plugin_site import ACROSS, MACHINE, NODES, PARTITIONS, RULES, Load, Site
+from live_cluster import Inside, until
+from plugin_site import ACROSS, MACHINE, NODES, PARTITIONS, RULES, Load, Site, plugin_cluster
 from topolane.slurm import plugin_build
 
 HERE = Path(__file__).parent
@@ -26,24 +26,10 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("slurm")
-    files = tmp_path_factory.mktemp("conf")
-    (files / "topolane.conf").write_text(
-        f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
-    )
-    (files / "machine.toml").write_text(MACHINE)
-    (files / "plugstack.conf").write_text(f"optional {built / plugin_build.SPANK}\n")
-    options = ["--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", PARTITIONS, "--backup", "yes"]
-    for line in (
-        "TopologyPlugin=topology/topolane",
-        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
-        f"PlugStackConfig={directory}/plugstack.conf",
-        "MinJobAge=10",
-        f"MaxNodeCount={NODES + 8}",
-    ):
-        options += ["--conf", line]
-    for name in ("topolane.conf", "machine.toml", "plugstack.conf"):
-        options += ["--beside", files / name]
-    with running(NODES, directory, *options, inside=inside) as cluster:
+    options = ("--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", PARTITIONS, "--backup", "yes")
+    conf = (f"PlugStackConfig={directory}/plugstack.conf", "MinJobAge=10", f"MaxNodeCount={NODES + 8}")
+    beside = {"plugstack.conf": f"optional {built / plugin_build.SPANK}\n"}
+    with plugin_cluster(built, inside, directory, *options, conf=conf, beside=beside) as cluster:
         cluster.script("stop", "backup")
         yield Site(cluster, built)
 

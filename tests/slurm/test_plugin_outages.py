@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, running, until
-from plugin_site import MACHINE, NODES, PARTITIONS, RULES, Site
+from live_cluster import Cluster, Inside, until
+from plugin_site import MACHINE, NODES, PARTITIONS, Site, plugin_cluster
 from topolane import Machine
 from topolane._engine import DedicatedRoutes
-from topolane.slurm import plugin_build
 from topolane.slurm.links_out import FILE, LinksOut, text_of
 from topolane.slurm.plugin_state import sum_of
 
@@ -82,18 +81,8 @@ class Outages(Site):
 
 @pytest.fixture(scope="module")
 def up(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outages]:
-    files = tmp_path_factory.mktemp("conf")
-    (files / "topolane.conf").write_text(
-        f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
-    )
-    (files / "machine.toml").write_text(MACHINE)
-    options: list[object] = ["--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", PARTITIONS]
-    for name in ("topolane.conf", "machine.toml"):
-        options += ["--beside", files / name]
-    plugins = f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}"
-    for line in ("TopologyPlugin=topology/topolane", plugins):
-        options += ["--conf", line]
-    with running(NODES, tmp_path_factory.mktemp("slurm"), *options, inside=inside) as cluster:
+    options = ("--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", PARTITIONS)
+    with plugin_cluster(built, inside, tmp_path_factory.mktemp("slurm"), *options) as cluster:
         yield Outages(cluster, built)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, running, until
-from topolane.slurm import plugin_build
+from live_cluster import Cluster, Inside, until
+from plugin_site import plugin_cluster
 
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
 from prometheus_client.parser import text_string_to_metric_families
@@ -120,26 +120,13 @@ def gpus(gres: str) -> int:
 @pytest.fixture(scope="module")
 def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Jobs of all kinds run, node5 is drained and node10 is down. The plugin decides for none of them."""
-    files = tmp_path_factory.mktemp("conf")
-    engine = built / plugin_build.ENGINE
-    (files / "topolane.conf").write_text(
-        f"Engine={engine}\nMachine=machine.toml\nPartition=p Policy=isolated\n"
-    )
-    (files / "machine.toml").write_text(MACHINE)
     options: list[object] = ["--partitions", "pbatch p", "--select", "cons_tres"]
-    for line in (
-        "TopologyPlugin=topology/topolane",
-        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
-        "GresTypes=gpu",
-        "SelectTypeParameters=CR_Core_Memory",
-        "DefMemPerCPU=100",
-    ):
-        options += ["--conf", line]
-    for name in ("topolane.conf", "machine.toml"):
-        options += ["--beside", files / name]
     for group, _ in GPUS:
         options += ["--group", group]
-    with running(NODES, tmp_path_factory.mktemp("slurm"), *options, inside=inside) as cluster:
+    conf = ("GresTypes=gpu", "SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=100")
+    rules, directory = "Partition=p Policy=isolated\n", tmp_path_factory.mktemp("slurm")
+    given = {"nodes": NODES, "machine": MACHINE, "rules": rules, "conf": conf}
+    with plugin_cluster(built, inside, directory, *options, **given) as cluster:
         made = Site(cluster, inside, cluster.directory / "machine.toml")
         for words in JOBS:
             made.start(*words)

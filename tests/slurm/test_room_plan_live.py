@@ -12,9 +12,8 @@ from typing import Any
 
 import links_in_tree as tree
 import pytest
-from live_cluster import Inside, running, until
-from plugin_site import MACHINE, NODES, PARTITIONS, RULES, Site
-from topolane.slurm import plugin_build
+from live_cluster import Inside, until
+from plugin_site import PARTITIONS, RULES, Site, plugin_cluster
 
 LEAVES = ("node[1-6]", "node[7-12]", "node[13-18]", "node[19-24]")
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
@@ -62,21 +61,9 @@ class Room(Site):
 
 @pytest.fixture(scope="module")
 def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
-    files = tmp_path_factory.mktemp("conf")
-    (files / "topolane.conf").write_text(
-        f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
-    )
-    (files / "machine.toml").write_text(MACHINE)
-    options = ["--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", PARTITIONS]
-    for line in (
-        "TopologyPlugin=topology/topolane",
-        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
-        "MinJobAge=10",
-    ):
-        options += ["--conf", line]
-    for name in ("topolane.conf", "machine.toml"):
-        options += ["--beside", files / name]
-    with running(NODES, tmp_path_factory.mktemp("slurm"), *options, inside=inside) as cluster:
+    options = ("--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", PARTITIONS)
+    directory = tmp_path_factory.mktemp("slurm")
+    with plugin_cluster(built, inside, directory, *options, conf=("MinJobAge=10",)) as cluster:
         yield Room(cluster, built)
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Inside, running, until
-from plugin_site import MACHINE, NODES, Site
-from topolane.slurm import plugin_build
+from live_cluster import Inside, until
+from plugin_site import Site, plugin_cluster
 
 RULES = "Partition=psegments Policy=segments\n"
 PARTITIONS = "pstock psegments"
@@ -20,20 +19,8 @@ TAKEN = ("node[1-5]", "node[7-9]", "node[13-17]", "node[19-21]")
 
 @pytest.fixture(scope="module")
 def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    files = tmp_path_factory.mktemp("conf")
-    (files / "topolane.conf").write_text(
-        f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
-    )
-    (files / "machine.toml").write_text(MACHINE)
-    options: list[object] = ["--leaf", LEAF, "--pod", 2, "--partitions", PARTITIONS]
-    for line in (
-        "TopologyPlugin=topology/topolane",
-        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
-    ):
-        options += ["--conf", line]
-    for name in ("topolane.conf", "machine.toml"):
-        options += ["--beside", files / name]
-    with running(NODES, tmp_path_factory.mktemp("slurm"), *options, inside=inside) as cluster:
+    options = ("--leaf", LEAF, "--pod", 2, "--partitions", PARTITIONS)
+    with plugin_cluster(built, inside, tmp_path_factory.mktemp("slurm"), *options, rules=RULES) as cluster:
         yield Site(cluster, built)
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, running, until
-from topolane.slurm import plugin_build
+from live_cluster import Cluster, Inside, until
+from plugin_site import plugin_cluster
 
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
 from prometheus_client.parser import text_string_to_metric_families
@@ -108,21 +108,10 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    files = tmp_path_factory.mktemp("conf")
-    (files / "topolane.conf").write_text(
-        f"Engine={built / plugin_build.ENGINE}\nMachine=machine.toml\n{RULES}"
-    )
-    (files / "machine.toml").write_text(MACHINE)
-    options = ["--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", "pbatch powned ptree pstock"]
-    for line in (
-        "TopologyPlugin=topology/topolane",
-        f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",
-        "MinJobAge=10",
-    ):
-        options += ["--conf", line]
-    for name in ("topolane.conf", "machine.toml"):
-        options += ["--beside", files / name]
-    with running(NODES, tmp_path_factory.mktemp("slurm"), *options, inside=inside) as cluster:
+    options = ("--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", "pbatch powned ptree pstock")
+    given = {"machine": MACHINE, "rules": RULES, "conf": ("MinJobAge=10",)}
+    directory = tmp_path_factory.mktemp("slurm")
+    with plugin_cluster(built, inside, directory, *options, **given) as cluster:
         yield Site(cluster, inside)
 
 
