@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use topolane_placement::{HeadRule, Placement, Policy, Refusal, Request, RoomHelps};
@@ -68,7 +68,8 @@ impl Queue for Easy {
         let Easy { kept: Some(kept), refused, future, beside, .. } = self else {
             return Pass::default();
         };
-        Backfill { kept, refused, future, beside }.run(view, first_untried);
+        let places = BTreeMap::new();
+        Backfill { kept, refused, future, beside, places }.run(view, first_untried);
         let reservation = Some(Reservation { id: kept.head, at: kept.shadow.at });
         let refusal = Some((kept.head, kept.refusal.clone()));
         if let Some(promise) = &mut self.promise {
@@ -219,6 +220,8 @@ struct Backfill<'a> {
     refused: &'a mut RefusedSizes,
     future: &'a mut Option<Future>,
     beside: &'a mut Option<BesideHead>,
+    /// By size, what the policy answers now to jobs that are like the head, and what that wastes.
+    places: BTreeMap<u32, (Arc<Placement>, f64)>,
 }
 
 impl Backfill<'_> {
@@ -236,10 +239,36 @@ impl Backfill<'_> {
             if !view.start(index, placement) {
                 break;
             }
-            self.refused.forget();
+            self.state_changed();
         }
         let by_place = self.kept.shadow.spare.is_none();
         self.kept.again = by_place && view.running.jobs().len() > running;
+    }
+
+    /// A job has started.
+    fn state_changed(&mut self) {
+        self.refused.forget();
+        self.places.clear();
+    }
+
+    /// Where the policy places a job now, and what that wastes. `size` is the job's if nothing else of it matters.
+    fn place(
+        &mut self,
+        index: usize,
+        size: Option<u32>,
+        view: &View<'_>,
+    ) -> Result<(Arc<Placement>, f64), Refusal> {
+        if let Some((placement, waste)) = size.and_then(|size| self.places.get(&size)) {
+            return Ok((Arc::clone(placement), *waste));
+        }
+        let request = &view.waiting[index].request;
+        let placement = view.policy.place(request, view.occupancy)?;
+        let waste = view.policy.waste(request, &placement, view.occupancy);
+        let placement = Arc::new(placement);
+        if let Some(size) = size {
+            self.places.insert(size, (Arc::clone(&placement), waste));
+        }
+        Ok((placement, waste))
     }
 
     /// Whether a job may run past the reservation: the head can still be placed then beside it.
@@ -359,20 +388,18 @@ impl Backfill<'_> {
             if view.has_started(index) {
                 continue;
             }
-            let started = match view.policy.place(&job.request, view.occupancy) {
+            let started = match self.place(index, size.filter(|_| same_nodes), view) {
                 Err(refusal) => {
                     self.refused.insert(sized, true);
-                    if view.defrag.is_none()
-                        && view.policy.room_helps(&job.request) == RoomHelps::Always
+                    let request = &view.waiting[index].request;
+                    if view.defrag.is_none() && view.policy.room_helps(request) == RoomHelps::Always
                     {
                         self.refused.insert_until_room(sized);
                     }
                     let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                     blocked && self.make_room(view, index, in_time, attempts)
                 }
-                Ok(placement) => {
-                    let waste = view.policy.waste(&job.request, &placement, view.occupancy);
-                    let placement = Arc::new(placement);
+                Ok((placement, waste)) => {
                     // One whose refusal is remembered by nothing would be found again and again.
                     if waste > 0.0 && late_size.is_some() {
                         compared.extend(size);
@@ -396,7 +423,7 @@ impl Backfill<'_> {
             };
             if started {
                 idle = view.occupancy.idle_nodes();
-                self.refused.forget();
+                self.state_changed();
                 if least.take().is_some() {
                     // What was found before is as it was no longer.
                     compared.clear();

@@ -45,20 +45,23 @@ pub fn waste(weights: &Weights, placement: &Placement, occupancy: &Occupancy) ->
     let fabric = occupancy.fabric();
     let mut nodes = placement.nodes().to_vec();
     nodes.sort_unstable();
-    let own = |&&cable: &&u32| {
-        let place = fabric.cable_place(cable);
-        // A slot is a cable in every rail.
-        place.and_then(|(level, group, switch, ..)| (level == 1 && switch == 0).then_some(group))
+    // Ascending, as a placement has its links.
+    let links = placement.links();
+    // A slot is a cable in every rail: those of the first are counted.
+    let slots = |leaf| {
+        if links.is_empty() {
+            return 0;
+        }
+        let uplinks = fabric.uplinks(1, leaf);
+        let end = fabric.cable(1, leaf, 1, 0, 0).unwrap_or(uplinks.end);
+        links.partition_point(|&link| link < end)
+            - links.partition_point(|&link| link < uplinks.start)
     };
-    let mut slots: Vec<u32> = placement.links().iter().filter_map(|cable| own(&cable)).collect();
-    slots.sort_unstable();
     let lost = nodes.chunk_by(|&one, &other| fabric.group(1, one) == fabric.group(1, other));
     let lost = lost.map(|nodes| {
         let leaf = fabric.group(1, nodes[0]);
-        let owned =
-            slots.partition_point(|&of| of <= leaf) - slots.partition_point(|&of| of < leaf);
-        let leaf = Candidates::leaf(fabric, occupancy, leaf, occupancy.idle_in(1, leaf));
-        weights.cost(&leaf, nodes.len() as u32, owned as u32)
+        let of_leaf = Candidates::leaf(fabric, occupancy, leaf, occupancy.idle_in(1, leaf));
+        weights.cost(&of_leaf, nodes.len() as u32, slots(leaf) as u32)
     });
     (lost.sum::<f64>() / nodes.len() as f64).max(0.0)
 }
