@@ -32,11 +32,13 @@ def write_all(
     at: float | None = None,
     parquet: bool = False,
     report: bool = True,
+    png: bool = False,
 ) -> None:
     """Writes the tables of every run, `summary.json` and the report into an empty directory.
 
     One run's tables stand in the directory itself, several in `runs/LABEL`.
     at: hours after the first submission to draw the machine at; by default the busiest minute.
+    png: also the figures of the report as PNG.
     """
     for run in runs:
         place = directory
@@ -59,4 +61,4 @@ def write_all(
             first: Any = runs[0].jobs["submission_time"].min()
             moment = (first or 0.0) + 3600.0 * at
         same: Any = runs  # a report takes whatever has the attributes of its own runs
-        write_report(directory, same, MachinePicture.of(task.fabric()), at=moment)
+        write_report(directory, same, MachinePicture.of(task.fabric()), at=moment, png=png)

@@ -184,7 +184,7 @@ def test_simulate_prints_one_run(topolane, toy, log, form):
 def test_what_the_outputs_of_a_run_say(topolane, toy, log):
     printed = topolane(
         *("simulate", "--machine", toy, "--trace", log, "--policy", "hop-bytes"),
-        *("--out", "a/b/out", "--parquet", "--json"),
+        *("--out", "a/b/out", "--parquet", "--png", "--json"),
     )
     out = topolane.directory / "a/b/out"
     files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}

@@ -22,7 +22,7 @@ FIGURES = 9 + 2  # and a tree for each of the two runs
 MEASURE = """
 return [...document.querySelectorAll("figure")].map(figure => {
   const box = figure.getBoundingClientRect(), svg = figure.querySelector("svg");
-  const drawn = svg ? [...svg.querySelectorAll("path, use, image")].filter(part => {
+  const drawn = svg ? [...svg.querySelectorAll("path, use, image, text")].filter(part => {
     const size = part.getBoundingClientRect();
     return size.width > 0 || size.height > 0;
   }).length : 0;

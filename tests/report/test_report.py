@@ -9,15 +9,18 @@ import sys
 import time
 import types
 from html.parser import HTMLParser
+from importlib import import_module
 from math import prod
 from pathlib import Path
+from pkgutil import iter_modules
 from xml.etree import ElementTree
 
 import polars
 import pytest
 from schedules import NUMBERS, finish, jobs_of, make_run, picture, without_jobs
-from topolane.report import write_report
+from topolane.report import figures, write_report
 from topolane.report.data import distinct
+from topolane.report.own import BY_RUN, ONCE
 
 NAMES = (
     "mean-wait", "wait-by-size", "wait-change", "wait-distribution", "nodes-in-use", "utilisation",
@@ -70,8 +73,6 @@ def check(page: Path, runs: int) -> Reader:
         root = ElementTree.parse(page.parent / "figures" / f"{name}.svg").getroot()
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         assert root.findall(".//{http://www.w3.org/2000/svg}path"), name
-        png = (page.parent / "figures" / f"{name}.png").read_bytes()
-        assert png.startswith(b"\x89PNG")
     assert {file.name for file in page.parent.iterdir()} == {"report.html", "figures"}
     reader = Reader(text)
     assert reader.open == []
@@ -83,6 +84,27 @@ def check(page: Path, runs: int) -> Reader:
 
 def test_every_figure_is_on_the_page_and_in_its_files(report):
     check(report, 2)
+
+
+def test_png_is_written_where_it_is_asked_for(two_runs, report, tmp_path):
+    """PNG costs a second drawing of every figure: it is written, and linked to, only with `png`."""
+    names = {file.stem for file in (report.parent / "figures").iterdir()}
+    assert {file.suffix for file in (report.parent / "figures").iterdir()} == {".svg"}
+    assert ".png" not in report.read_text("utf-8")
+    page = write_report(tmp_path, two_runs, picture(), png=True)
+    files = {f"figures/{name}.png" for name in names}
+    assert all((tmp_path / file).read_bytes().startswith(b"\x89PNG") for file in files)
+    assert files == {a.get("href") for _, a in Reader(page.read_text("utf-8")).tags} & files
+    write_report(tmp_path, two_runs, picture())
+    assert not list(tmp_path.rglob("*.png"))
+
+
+def test_text_of_figures_is_text(report):
+    """A reader can search and copy it; where the font is absent, another is named that is no wider."""
+    for figure in re.findall(r"<svg.*?</svg>", report.read_text("utf-8"), re.DOTALL):
+        fonts = re.findall(r"font-family: ([^;\"]*)", figure)
+        assert fonts and set(fonts) == {"'DejaVu Sans', Verdana, sans-serif"}
+    assert re.search(r"<text[^>]*>first fit</text>", report.read_text("utf-8"))
 
 
 def test_nothing_is_loaded_from_outside(report):
@@ -213,6 +235,14 @@ def test_fewer_runs_leave_no_old_trees_and_other_files_stay(tmp_path, two_runs):
     write_report(tmp_path, two_runs[:1], picture())
     assert not list(tmp_path.glob("figures/fat-tree-2.*"))
     assert (tmp_path / "jobs.csv").read_text() == (tmp_path / "figures" / "mine.svg").read_text() == "mine"
+
+
+def test_every_figure_is_among_the_files_that_a_later_report_replaces():
+    """A module of a figure names its file; each such name is in the list, so none stays behind for good."""
+    modules = (
+        import_module(f"topolane.report.figures.{file.name}") for file in iter_modules(figures.__path__)
+    )
+    assert {module.NAME for module in modules} == {*ONCE, *BY_RUN}
 
 
 def test_runs_of_the_same_label_are_told_apart(two_runs):

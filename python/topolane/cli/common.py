@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from topolane import _engine, files, texts
 from topolane._engine import InputError
+from topolane.report.own import OWN as OF_A_REPORT
 from topolane.writing import TABLES
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ at_option = click.option(
     help="Time at which to draw the machine, in hours after the first submission [default: the busiest minute].",
 )
 
+png_option = click.option("--png", is_flag=True, help="Also write the figures of the report as PNG.")
+
 on_option = click.option(
     "--on",
     "network",
@@ -138,10 +141,7 @@ OWN = (
         for form in ("csv", "parquet")
     ),
     "summary.json",
-    "report.html",
-    "figures/fat-tree-*.???",
-    "figures/link-heat-*.???",
-    "figures/contention*.???",
+    *OF_A_REPORT,
     "runs/*/",
 )
 """The outputs of a run: those of an earlier run in the same directory are removed."""
@@ -245,8 +245,8 @@ def hours(seconds: float) -> str:
     return f"{seconds / HOUR:,.2f}"
 
 
-def check_outputs(out: str | None, at: float | None, parquet: bool) -> None:
-    """Raises InputError if --at or --parquet is given without --out."""
-    for name, given in (("--at", at is not None), ("--parquet", parquet)):
+def check_outputs(out: str | None, at: float | None, **forms: bool) -> None:
+    """Raises InputError if --at or the option of a form (parquet, png) is given without --out."""
+    for name, given in (("--at", at is not None), *((f"--{form}", given) for form, given in forms.items())):
         if given and out is None:
             raise InputError(f"{name} needs a directory to write into: give --out")

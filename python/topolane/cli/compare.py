@@ -51,6 +51,7 @@ def names(text: str) -> list[str]:
 @click.option(
     "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
 )
+@common.png_option
 @common.at_option
 @click.option("--parquet", is_flag=True, help="Also write the tables as Parquet.")
 @click.option(
@@ -70,6 +71,7 @@ def command(
     scenarios: str | None,
     out: str | None,
     report: bool,
+    png: bool,
     at: float | None,
     parquet: bool,
     workers: int | None,
@@ -78,7 +80,7 @@ def command(
     **others: Any,
 ) -> None:
     """Run every policy with every queue and scenario on one workload, and compare them."""
-    common.check_outputs(out, at, parquet)
+    common.check_outputs(out, at, png=png, parquet=parquet)
     source = common.source_of(workload, trace, default="cab-aug")
     base = Task(
         machine=machine,
@@ -104,7 +106,7 @@ def command(
         if directory is not None:
             from topolane.writing import write_all
 
-            write_all(directory, runs, base, at=at, parquet=parquet, report=report)
+            write_all(directory, runs, base, at=at, parquet=parquet, report=report, png=png)
     if as_json:
         common.print_json([run.facts for run in runs])
         return

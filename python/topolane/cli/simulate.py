@@ -19,6 +19,7 @@ from topolane.sweep import Task
 @click.option(
     "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
 )
+@common.png_option
 @common.at_option
 @click.option("--parquet", is_flag=True, help="Also write the tables as Parquet.")
 @common.json_option
@@ -27,13 +28,14 @@ def command(
     trace: str | None,
     out: str | None,
     report: bool,
+    png: bool,
     at: float | None,
     parquet: bool,
     as_json: bool,
     **others: Any,
 ) -> None:
     """Run one workload under one policy and one queue discipline."""
-    common.check_outputs(out, at, parquet)
+    common.check_outputs(out, at, png=png, parquet=parquet)
     task = Task(
         workload=common.source_of(workload, trace, default="cab-aug"),
         shape=settings.shape_of(others),
@@ -47,7 +49,7 @@ def command(
         if directory is not None:
             from topolane.writing import write_all
 
-            write_all(directory, [run], task, at=at, parquet=parquet, report=report)
+            write_all(directory, [run], task, at=at, parquet=parquet, report=report, png=png)
     if as_json:
         common.print_json(run.facts)
         return

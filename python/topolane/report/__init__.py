@@ -1,6 +1,6 @@
 """Figures and the self-contained page that `simulate` and `compare` write.
 
-    write_report(directory, runs, picture, at=None) -> Path of report.html
+    write_report(directory, runs, picture, at=None, png=False) -> Path of report.html
 
 Matplotlib and Jinja2 are imported when a report is written, not before: most commands draw nothing.
 """
@@ -25,12 +25,13 @@ def write_report(
     picture: MachinePicture,
     *,
     at: float | None = None,
+    png: bool = False,
 ) -> Path:
-    """Write `report.html` and `figures/*.svg, *.png` into `directory`; return the page's path.
+    """Write `report.html` and `figures/*.svg` into `directory`, with `png` also `figures/*.png`; return the page's path.
 
     `at` is the moment the tree is drawn, in seconds since the workload's epoch; by default the
     busiest minute of each run. Everything is drawn before anything in `directory` changes.
     """
     from .write import write
 
-    return write(directory, runs, picture, at)
+    return write(directory, runs, picture, at, png)

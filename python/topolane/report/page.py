@@ -129,8 +129,8 @@ def _on_network(name: str, key: str) -> Callable[[Run], float | None]:
     return value_of
 
 
-def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section]) -> str:
-    """The page as HTML."""
+def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section], png: bool) -> str:
+    """The page as HTML; with `png` it links to the PNG files too."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -149,6 +149,7 @@ def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Sect
         has_network=has_network,
         runs=runs,
         sections=sections,
+        png=png,
         light={name: light for light, (name, _) in theme.items()},
         dark=dict(theme.values()),
     )

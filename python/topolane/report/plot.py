@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy
 import polars
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -85,11 +86,13 @@ def name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 def box_statistics(values: polars.Series) -> dict[str, float] | None:
     """Quartiles, median, mean, and whiskers from the 5th to the 95th percentile."""
-    values = values.cast(polars.Float64).drop_nulls().drop_nans()
-    if values.is_empty():
+    known = values.cast(polars.Float64).drop_nulls().drop_nans().to_numpy()
+    if not len(known):
         return None
-    low, first, median, third, high = (values.quantile(q, "linear") for q in (0.05, 0.25, 0.5, 0.75, 0.95))
-    return {"whislo": low, "q1": first, "med": median, "q3": third, "whishi": high, "mean": values.mean()}
+    quantiles = numpy.quantile(known, (0.05, 0.25, 0.5, 0.75, 0.95))
+    return dict(zip(("whislo", "q1", "med", "q3", "whishi"), quantiles.tolist())) | {
+        "mean": float(known.mean())
+    }
 
 
 def box(axes: Axes, row: int, statistics: dict[str, float] | None, colour: str) -> None:

@@ -61,6 +61,7 @@ SETTINGS = {
     "axes.titlelocation": "left",
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
+    "axes.titley": 1.0,  # nothing is above a panel, so its title need not be moved out of the way
     "figure.edgecolor": SURFACE,
     "figure.facecolor": SURFACE,
     "font.family": ["DejaVu Sans"],  # ships with Matplotlib: the same letters everywhere
@@ -73,7 +74,7 @@ SETTINGS = {
     "patch.edgecolor": SURFACE,
     "savefig.edgecolor": "auto",
     "savefig.facecolor": "auto",
-    "svg.fonttype": "path",  # text drawn as outlines does not depend on the reader's fonts
+    "svg.fonttype": "none",  # text stays text: it can be searched and copied, and takes a third of the bytes
     "svg.hashsalt": "topolane",
     "text.color": INK,
     "text.parse_math": False,  # a dollar in a workload's name is a dollar

@@ -23,6 +23,9 @@ OPENING = re.compile(r"<svg\b[^>]*>")
 VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 SCALE = 1.6  # pixels of the page to a point of the figure: its text is then as large as the page's
 LEAST = 1.2  # on a narrow screen a figure scrolls sideways before its text gets too small
+FONT = "font-family: 'DejaVu Sans'"
+FONTS = f"{FONT}, Verdana, sans-serif"
+"""Where the font that a figure was laid out with is absent: Verdana is as wide, and most others are narrower."""
 BETWEEN = re.compile(r">\s+<")
 
 
@@ -37,7 +40,7 @@ def to_svg(figure: Figure) -> str:
     )
     text = METADATA.sub("", COMMENT.sub("", file.getvalue()))
     text = PATH_DATA.sub(lambda match: match[1] + "".join(_shorter(match[2])) + match[3], text)
-    return BETWEEN.sub(">\n<", text)
+    return BETWEEN.sub(">\n<", text.replace(FONT, FONTS))
 
 
 def to_png(figure: Figure, dots_per_inch: float) -> bytes:

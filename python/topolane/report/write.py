@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from .figures import (
 )
 from .gpus import common_moment
 from .heat import Scale
+from .own import OWN
 from .page import Section, Shown, render
 from .plot import Plot
 from .room import with_room
@@ -50,16 +52,6 @@ FIGURES = (
     aph,
     job_sizes,
 )
-OWN = (
-    *(
-        f"figures/{name}-[0-9]*.{kind}"
-        for name in (fat_tree.NAME, link_heat.NAME, racks.NAME)
-        for kind in ("svg", "png")
-    ),
-    *(f"figures/{name}.{kind}" for name in (room.NAME, stranded.NAME) for kind in ("svg", "png")),
-    *(f"figures/{contention.NAME}{by}.{kind}" for by in ("", "-by-*") for kind in ("svg", "png")),
-)
-"""Figures that not every report has: those of runs that are no more are taken away."""
 WORDS_OF_ROOM = (
     "The state of the machine at 720 moments of the run, at equal distances from the first submission to the last, "
     "and what jobs would have found there."
@@ -68,16 +60,28 @@ MOST_RUNS = 20
 DOTS_PER_INCH = 130
 
 
+@dataclasses.dataclass(frozen=True)
+class Folder:
+    """Where the figures go, and whether as PNG too: that draws each of them a second time."""
+
+    path: Path
+    png: bool
+
+
 def write(
-    directory: str | os.PathLike[str], runs: Sequence[Run], picture: MachinePicture, at: float | None
+    directory: str | os.PathLike[str],
+    runs: Sequence[Run],
+    picture: MachinePicture,
+    at: float | None,
+    png: bool,
 ) -> Path:
     """See `topolane.report.write_report`."""
     runs = distinct(runs)
     _check(runs, picture)
     directory = Path(directory)
     with files.drafted(directory, OWN, "report") as draft:
-        figures = draft / "figures"
-        figures.mkdir()
+        figures = Folder(draft / "figures", png)
+        figures.path.mkdir()
         with drawing():
             sections = [
                 _section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures)
@@ -87,11 +91,11 @@ def write(
             sections += _gpu_sections(runs, picture, at, figures)
             trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
             sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
-        (draft / "report.html").write_text(render(runs, picture, sections), encoding="utf-8")
+        (draft / "report.html").write_text(render(runs, picture, sections, png), encoding="utf-8")
     return directory / "report.html"
 
 
-def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Path) -> list[Section]:
+def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Folder) -> list[Section]:
     """What only runs on a network have to show; nothing where there is none."""
     if not any(run.network for run in runs):
         return []
@@ -107,7 +111,7 @@ def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Pat
 
 
 def _gpu_sections(
-    runs: Sequence[Run], picture: MachinePicture, at: float | None, figures: Path
+    runs: Sequence[Run], picture: MachinePicture, at: float | None, figures: Folder
 ) -> list[Section]:
     """What only machines with GPUs have to show; nothing on others."""
     if not picture.resources:
@@ -137,7 +141,7 @@ def _section(
     name: str,
     title: str,
     plots: Sequence[Plot] | Iterator[Plot],
-    figures: Path,
+    figures: Folder,
     words: str = "",
     notes: Sequence[str] = (),
 ) -> Section:
@@ -145,8 +149,9 @@ def _section(
     shown = []
     for plot in plots:
         text = to_svg(plot.figure)
-        (figures / f"{plot.name}.svg").write_text(text, encoding="utf-8")
-        (figures / f"{plot.name}.png").write_bytes(to_png(plot.figure, DOTS_PER_INCH))
+        (figures.path / f"{plot.name}.svg").write_text(text, encoding="utf-8")
+        if figures.png:
+            (figures.path / f"{plot.name}.png").write_bytes(to_png(plot.figure, DOTS_PER_INCH))
         svg = Markup(inline(text, plot.name, plot.title, plot.alt, plot.tips))
         shown.append(Shown(plot.name, plot.title, plot.words, svg, plot.numbers, plot.numbers_name))
     return Section(name, title, words, shown, notes)

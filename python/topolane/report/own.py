@@ -1,0 +1,32 @@
+"""The files that a report consists of; a later report in the same directory replaces these and leaves all others."""
+
+from __future__ import annotations
+
+ONCE = (
+    "mean-wait",
+    "wait-by-size",
+    "wait-change",
+    "wait-distribution",
+    "nodes-in-use",
+    "utilisation",
+    "makespan",
+    "aph",
+    "job-sizes",
+    "contention",
+    "contention-by-pattern",
+    "contention-by-size",
+    "room-for-jobs",
+    "stranded-gpus",
+)
+"""Figures of all runs together."""
+BY_RUN = ("fat-tree", "link-heat", "racks")
+"""Figures of one run, with its number behind the name."""
+
+OWN = (
+    "report.html",
+    *(
+        f"figures/{name}.{kind}"
+        for name in (*ONCE, *(f"{name}-[0-9]*" for name in BY_RUN))
+        for kind in ("svg", "png")
+    ),
+)
