@@ -17,11 +17,12 @@ import pytest
 from plugin_files import write_counters, write_jobs
 from topolane import InputError, Machine
 from topolane._engine import Decision, State
+from topolane.live.room_files import Journal, NoPlanError, NotAppliedError, journal_of
 from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.records import Job, Node, Partition, Reservation, Snapshot
-from topolane.slurm.room_apply import Journal, NotAppliedError, apply, journal_of
-from topolane.slurm.room_plan import NoPlanError, Untouchable, make_plan
+from topolane.slurm.room_apply import STEPS, apply
+from topolane.slurm.room_plan import Untouchable, make_plan
 
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
 NOW = float(int(time.time()))
@@ -376,20 +377,20 @@ def test_a_job_that_does_not_start_keeps_its_reservation(slurm: Slurm, tmp_path:
 def test_a_journal_that_is_cut_short_or_of_another_plan(slurm: Slurm, tmp_path: Path) -> None:
     """A line that was not written whole is of a step that was not taken."""
     path = journal_of(tmp_path / "plan")
-    journal = Journal(path, "one")
+    journal = Journal(path, "one", STEPS)
     journal.write("begin")
     journal.write("requeue", "3")
     with path.open("a") as file:
         file.write('{"step": "requeue", "jo')
-    again = Journal(path, "one")
+    again = Journal(path, "one", STEPS)
     assert again.has("requeue", "3") and not again.has("requeue", "4")
     again.write("requeue", "4")
-    assert [one.get("job") for one in Journal(path, "one").steps] == [None, "3", "4"]
+    assert [one.get("job") for one in Journal(path, "one", STEPS).steps] == [None, "3", "4"]
     with pytest.raises(InputError, match="it is of another plan"):
         carry_out(tmp_path)
     path.write_text('{"step": "reboot"}\n')
     with pytest.raises(InputError, match="plan.journal:1: it is no step of a plan"):
-        Journal(path, "one")
+        Journal(path, "one", STEPS)
     assert not slurm.changes
 
 

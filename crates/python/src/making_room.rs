@@ -6,13 +6,13 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Disruption, Effort, NoRoom as Nothing, Present, Request, make_room as search,
+    Disruption, Effort, NoRoom as Nothing, Present, Request, Share, make_room as search,
 };
 
 use crate::decision::Decision;
 use crate::error::bad_input;
 use crate::policy::policy_from;
-use crate::repair::laid;
+use crate::repair::{Laid, laid};
 use crate::state::{State, within_from};
 
 /// Jobs to be requeued or moved, and where the request goes then.
@@ -52,9 +52,10 @@ pub enum Planned {
 type Job = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
 
 /// Room for `nodes` whole nodes by requeueing jobs that run, or moving those that are `movable`, at the least cost. At most
-/// `budgets[group]` jobs of a group are disturbed. The state has all others and stays as it is.
+/// `budgets[group]` jobs of a group are disturbed. The state has all others and stays as it is. Jobs that are `sharing` do not keep
+/// others off the links that they cross. Jobs may share nodes if they are `stacked`: a node is free when the last has left.
 #[pyfunction]
-#[pyo3(signature = (state, policy, nodes, running, *, movable=vec![], budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, id=0, seed=0))]
+#[pyo3(signature = (state, policy, nodes, running, *, movable=vec![], sharing=vec![], stacked=false, budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, id=0, seed=0))]
 #[allow(clippy::too_many_arguments)]
 pub fn make_room(
     py: Python<'_>,
@@ -63,6 +64,8 @@ pub fn make_room(
     nodes: u32,
     running: Vec<Job>,
     movable: Vec<u64>,
+    sharing: Vec<u64>,
+    stacked: bool,
     budgets: Vec<u32>,
     questions: Option<u32>,
     segment: Option<u32>,
@@ -96,8 +99,17 @@ pub fn make_room(
     let mut occupancy = state.occupancy.clone();
     let kinds: Vec<(Option<f64>, Option<usize>)> =
         running.iter().map(|(.., cost, group)| (*cost, *group)).collect();
-    let placed = running.into_iter().map(|(id, nodes, links, ..)| (id, nodes, links));
-    let jobs = laid(state, &*policy, &mut occupancy, placed)?;
+    let sharing: BTreeSet<u64> = sharing.into_iter().collect();
+    let isolates = policy.traits().isolates;
+    let placed = running.into_iter().map(|(id, nodes, links, ..)| Laid {
+        id,
+        nodes,
+        links,
+        // Nothing but the node itself: so any number of them may share it.
+        share: if stacked { Share::part(0, 0) } else { Share::Whole },
+        isolates: isolates && !sharing.contains(&id),
+    });
+    let jobs = laid(state, &mut occupancy, placed)?;
     let movable: BTreeSet<u64> = movable.into_iter().collect();
     let present: Vec<Present<'_>> = jobs
         .iter()

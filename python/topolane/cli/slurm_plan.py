@@ -54,6 +54,7 @@ def plan(
     since it started. Jobs stay that Slurm may not requeue (Requeue=0) or that have a higher priority. The exit code is 1 if there
     is no plan.
     """
+    from topolane.live.room_files import NoPlanError
     from topolane.slurm import room_plan
     from topolane.slurm.inspection import inspect
 
@@ -63,7 +64,7 @@ def plan(
     look = inspect(settings_of(state, slurmrestd, token_file))
     try:
         found = room_plan.make_plan(look, room_for, kept)
-    except room_plan.NoPlanError as none:
+    except NoPlanError as none:
         click.echo(texts.printable(texts.sentence(f"{none}.")), err=True)
         sys.exit(1)
     if out is not None:
@@ -97,6 +98,7 @@ def apply(plan_file: Path, timeout: float, state: Path | None) -> None:
     Each step is first written to PLAN.journal. After a crash, run the command again: it goes on, and requeues no job twice. The
     exit code is 1 if the plan is no longer true or the job has not started.
     """
+    from topolane.live.room_files import NotAppliedError
     from topolane.slurm import room_apply
     from topolane.slurm.inspection import Settings
 
@@ -106,7 +108,7 @@ def apply(plan_file: Path, timeout: float, state: Path | None) -> None:
 
     try:
         room_apply.apply(plan_file, Settings(state), seconds=timeout, tell=tell)
-    except room_apply.NotAppliedError as why:
+    except NotAppliedError as why:
         click.echo(texts.printable(texts.sentence(f"{why}.")), err=True)
         sys.exit(1)
 

@@ -11,19 +11,13 @@ was, and no job is requeued twice for one plan: a run of a job is known by its s
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import hashlib
-import json
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from topolane import files, parsing, texts
 from topolane._engine import InputError
 from topolane.live.clients.scontrol import scontrol
+from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError, alone, journal_of, sum_of
 from topolane.slurm import room_plan
 from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, Settings, inspect, names_in
@@ -31,7 +25,7 @@ from topolane.slurm.records import Job
 from topolane.slurm.room_plan import Requeued, RoomPlan
 from topolane.units import plural
 
-BEGIN, RESERVE, JOIN, REQUEUE, FREE, DONE = "begin", "reserve", "join", "requeue", "free", "done"
+RESERVE, JOIN, REQUEUE, FREE = "reserve", "join", "requeue", "free"
 STEPS = (BEGIN, RESERVE, JOIN, REQUEUE, FREE, DONE)
 SPARE_MINUTES = 60
 """The reservation is so much longer than the job's walltime: the job must end within it, and starts later than it begins."""
@@ -43,87 +37,6 @@ PAUSE = 1.0
 """Seconds between two looks at Slurm."""
 
 
-class NotAppliedError(Exception):
-    """Why the job has not started, in a sentence."""
-
-
-def journal_of(plan: Path) -> Path:
-    """The journal beside a plan."""
-    return plan.with_name(plan.name + ".journal")
-
-
-class Journal:
-    """The steps that were begun, one JSON object a line, on disk before they are taken."""
-
-    def __init__(self, path: Path, plan_sum: str) -> None:
-        self.path, self.steps = path, list(_steps(path))
-        if self.steps and self.steps[0].get("plan") != plan_sum:
-            raise InputError(f"{path}: it is of another plan: give this plan another name")
-        self._sum = plan_sum
-
-    def has(self, step: str, job: str | None = None) -> bool:
-        """Whether a step was begun."""
-        return any(one["step"] == step and one.get("job") == job for one in self.steps)
-
-    def write(self, step: str, job: str | None = None) -> None:
-        """Notes that a step begins. Raises InputError if that cannot be written."""
-        if self.has(step, job):
-            return
-        entry: dict[str, Any] = {"step": step, "time": time.time()}
-        entry |= {"plan": self._sum} if step == BEGIN else {}
-        entry |= {} if job is None else {"job": job}
-        target = files.open_to_append(self.path, "journal")
-        try:
-            line = (json.dumps(entry) + "\n").encode()
-            if os.write(target, line) != len(line):
-                raise InputError(f"{self.path}: cannot be written: no space is left")
-            os.fsync(target)
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
-        finally:
-            os.close(target)
-        if step == BEGIN:
-            _keep_name(self.path.parent)
-        self.steps.append(entry)
-
-
-def _keep_name(directory: Path) -> None:
-    with contextlib.suppress(OSError):
-        opened = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
-
-
-def _steps(path: Path) -> Iterator[dict[str, Any]]:
-    """The steps in a file. A last line that is cut short is of a step that was not taken. Raises InputError."""
-    try:
-        text = texts.read_text(path, texts.SMALL)
-    except texts.NoFileError:
-        return
-    whole, _, cut = text.rpartition("\n")
-    if cut:
-        # What comes next must not be added to it.
-        files.write(path, whole + "\n" if whole else "", "journal")
-    for number, line in enumerate(whole.split("\n") if whole else (), 1):
-        step = parsing.parse_json(line, f"{path}:{number}")
-        if not isinstance(step, dict) or step.get("step") not in STEPS:
-            raise InputError(f"{path}:{number}: it is no step of a plan")
-        yield step
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """No other `apply` carries out the same plan meanwhile."""
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{path}: another `topolane slurm apply` carries it out now") from None
-        yield
-
-
 def apply(path: Path, settings: Settings, *, seconds: float, tell: Callable[[str], None]) -> None:
     """Carries out the plan in a file, or goes on with it.
 
@@ -132,8 +45,8 @@ def apply(path: Path, settings: Settings, *, seconds: float, tell: Callable[[str
     input and if Slurm refuses.
     """
     plan = room_plan.read(path)
-    with _alone(path):
-        journal = Journal(journal_of(path), hashlib.sha256(texts.read_bytes(path, texts.SMALL)).hexdigest())
+    with alone(path, "topolane slurm apply"):
+        journal = Journal(journal_of(path), sum_of(path), STEPS)
         _Applying(plan, journal, settings, seconds, tell).run()
 
 

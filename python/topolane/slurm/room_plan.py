@@ -7,17 +7,17 @@ changes Slurm.
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
-from topolane import parsing, texts
+from topolane import texts
 from topolane._engine import Decision, InputError, Machine, NoRoom, Refusal, State, linking_policies
 from topolane._engine import make_room as engine_room
+from topolane.live import room_files
 from topolane.live.allocation import Allocation
+from topolane.live.room_files import NoPlanError
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, number_of
@@ -76,10 +76,6 @@ class RoomPlan:
     """No plan costs less."""
     time: float
     """When it was made, by Slurm's clock."""
-
-
-class NoPlanError(Exception):
-    """Why there is no plan, in a sentence."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -324,49 +320,16 @@ def _stay(why: Counter[str], rows: int) -> str:
 
 def text_of(plan: RoomPlan) -> str:
     """The content of a file with the plan."""
-    return json.dumps({"format": FORMAT, "version": VERSION} | dataclasses.asdict(plan), indent=2) + "\n"
+    return room_files.text_of(plan, FORMAT, VERSION)
 
 
 def read(path: Path) -> RoomPlan:
     """The plan in a file. Raises InputError."""
     source = str(path)
-    given = parsing.parse_json(texts.read_text(path, texts.SMALL), source)
-    if not isinstance(given, dict) or given.pop("format", None) != FORMAT:
-        raise InputError(f"{source}: it is no plan of `topolane slurm plan --out`")
-    if (version := given.pop("version", None)) != VERSION:
-        raise InputError(f"{source}: version {version!r} of plans is not known; known is {VERSION}")
-    rows = given.get("requeued")
-    if not isinstance(rows, list):
-        raise InputError(f"{source}: requeued is no list")
-    given["requeued"] = tuple(
-        _made(Requeued, row, f"{source}: requeued[{at}]") for at, row in enumerate(rows)
-    )
-    plan: RoomPlan = _made(RoomPlan, given, source)
+    given = room_files.read(path, FORMAT, VERSION, "topolane slurm plan")
+    given["requeued"] = room_files.rows_of(given, "requeued", Requeued, source)
+    plan: RoomPlan = room_files.made(RoomPlan, given, source)
     for word in (plan.job, *(each.job for each in plan.requeued)):
         if not NUMBER.fullmatch(word):
             raise InputError(f"{source}: {texts.shown(word)} is no number of a job")
     return plan
-
-
-TYPES: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "float | None": (int, float, type(None)),
-    "tuple[Requeued, ...]": (tuple,),
-}
-
-
-def _made(kind: type[Any], given: Any, source: str) -> Any:
-    """A dataclass of plans from JSON. Raises InputError."""
-    fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
-    if not isinstance(given, dict):
-        raise InputError(f"{source}: it is no object")
-    for name, wanted in fields.items():
-        if name not in given:
-            raise InputError(f"{source}: {name} is missing")
-        if not isinstance(given[name], TYPES[wanted]) or isinstance(given[name], bool):
-            raise InputError(f"{source}: {name} is {texts.shown(str(given[name]))}, which is no {wanted}")
-    if unknown := sorted(given.keys() - fields.keys()):
-        raise InputError(f"{source}: {texts.shown(unknown[0])} is not known")
-    return kind(**given)

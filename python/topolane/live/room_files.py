@@ -1,0 +1,168 @@
+"""Files of a plan that makes room: the plan, and beside it the journal of the steps that were begun."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from topolane import files, parsing, texts
+from topolane._engine import InputError
+
+BEGIN, DONE = "begin", "done"
+"""The first step of every plan, and the last."""
+TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+    "bool": (bool,),
+}
+
+
+class NoPlanError(Exception):
+    """Why there is no plan, in a sentence."""
+
+
+class NotAppliedError(Exception):
+    """Why what a plan is for has not started, in a sentence."""
+
+
+def text_of(plan: Any, kind: str, version: int) -> str:
+    """The content of a file with a plan, which is a dataclass."""
+    return json.dumps({"format": kind, "version": version} | dataclasses.asdict(plan), indent=2) + "\n"
+
+
+def read(path: Path, kind: str, version: int, command: str) -> dict[str, Any]:
+    """The fields of the plan in a file that this command wrote. Raises InputError."""
+    source = str(path)
+    given = parsing.parse_json(texts.read_text(path, texts.SMALL), source)
+    if not isinstance(given, dict) or given.pop("format", None) != kind:
+        raise InputError(f"{source}: it is no plan of `{command} --out`")
+    if (found := given.pop("version", None)) != version:
+        raise InputError(f"{source}: version {found!r} of plans is not known; known is {version}")
+    return given
+
+
+def rows_of(given: Any, name: str, kind: type[Any], source: str) -> tuple[Any, ...]:
+    """The list of dataclasses in a field. Raises InputError."""
+    rows = given.get(name) if isinstance(given, dict) else None
+    if not isinstance(rows, list):
+        raise InputError(f"{source}: {name} is no list")
+    return tuple(made(kind, row, f"{source}: {name}[{at}]") for at, row in enumerate(rows))
+
+
+def words_of(given: Any, name: str, source: str) -> tuple[str, ...]:
+    """The list of words in a field. Raises InputError."""
+    words = given.get(name) if isinstance(given, dict) else None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise InputError(f"{source}: {name} is no list of words")
+    return tuple(words)
+
+
+def made(kind: type[Any], given: Any, source: str) -> Any:
+    """A dataclass of plans from JSON; its lists are tuples already. Raises InputError."""
+    fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    if not isinstance(given, dict):
+        raise InputError(f"{source}: it is no object")
+    for name, wanted in fields.items():
+        if name not in given:
+            raise InputError(f"{source}: {name} is missing")
+        known, value = TYPES.get(wanted, (tuple,)), given[name]
+        if not isinstance(value, known) or (isinstance(value, bool) and bool not in known):
+            raise InputError(f"{source}: {name} is {texts.shown(str(value))}, which is no {wanted}")
+    if unknown := sorted(given.keys() - fields.keys()):
+        raise InputError(f"{source}: {texts.shown(unknown[0])} is not known")
+    return kind(**given)
+
+
+def sum_of(path: Path) -> str:
+    """A checksum of a plan, by which its journal knows it."""
+    return hashlib.sha256(texts.read_bytes(path, texts.SMALL)).hexdigest()
+
+
+def journal_of(plan: Path) -> Path:
+    """The journal beside a plan."""
+    return plan.with_name(plan.name + ".journal")
+
+
+class Journal:
+    """The steps that were begun, one JSON object a line, on disk before they are taken.
+
+    steps: those that there are, `BEGIN` and `DONE` among them; a step may be taken for several jobs.
+    """
+
+    def __init__(self, path: Path, plan_sum: str, steps: Sequence[str]) -> None:
+        self.path, self.steps = path, list(_steps(path, steps))
+        if self.steps and self.steps[0].get("plan") != plan_sum:
+            raise InputError(f"{path}: it is of another plan: give this plan another name")
+        self._sum = plan_sum
+
+    def has(self, step: str, job: str | None = None) -> bool:
+        """Whether a step was begun."""
+        return any(one["step"] == step and one.get("job") == job for one in self.steps)
+
+    def write(self, step: str, job: str | None = None) -> None:
+        """Notes that a step begins. Raises InputError if that cannot be written."""
+        if self.has(step, job):
+            return
+        entry: dict[str, Any] = {"step": step, "time": time.time()}
+        entry |= {"plan": self._sum} if step == BEGIN else {}
+        entry |= {} if job is None else {"job": job}
+        target = files.open_to_append(self.path, "journal")
+        try:
+            line = (json.dumps(entry) + "\n").encode()
+            if os.write(target, line) != len(line):
+                raise InputError(f"{self.path}: cannot be written: no space is left")
+            os.fsync(target)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
+        finally:
+            os.close(target)
+        if step == BEGIN:
+            _keep_name(self.path.parent)
+        self.steps.append(entry)
+
+
+def _keep_name(directory: Path) -> None:
+    with contextlib.suppress(OSError):
+        opened = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _steps(path: Path, known: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The steps in a file. A last line that is cut short is of a step that was not taken. Raises InputError."""
+    try:
+        text = texts.read_text(path, texts.SMALL)
+    except texts.NoFileError:
+        return
+    whole, _, cut = text.rpartition("\n")
+    if cut:
+        # What comes next must not be added to it.
+        files.write(path, whole + "\n" if whole else "", "journal")
+    for number, line in enumerate(whole.split("\n") if whole else (), 1):
+        step = parsing.parse_json(line, f"{path}:{number}")
+        if not isinstance(step, dict) or step.get("step") not in known:
+            raise InputError(f"{path}:{number}: it is no step of a plan")
+        yield step
+
+
+@contextlib.contextmanager
+def alone(path: Path, command: str) -> Iterator[None]:
+    """No other call of a command carries out the same plan meanwhile."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{path}: another `{command}` carries it out now") from None
+        yield
